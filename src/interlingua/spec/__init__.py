@@ -1,0 +1,1 @@
+"""The canonical language: content, messages, requests, responses, events, errors, contracts."""

@@ -1,0 +1,181 @@
+"""The parts a message is made of."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, Literal, TypeAlias
+
+import msgspec
+
+Json: TypeAlias = Any
+"""A JSON value: None, bool, int, float, str, list, or dict with string keys."""
+
+Extra: TypeAlias = Mapping[str, Any]
+"""
+What a provider wants echoed, by dialect name: signatures, item ids, cache marks, citations.
+
+A value decoded from a dialect always has that dialect's key here, even when there was
+nothing to keep; so `dialect in extra` says who made it.
+"""
+
+ToolType: TypeAlias = Literal["function", "custom"]
+
+
+class _Part(
+    msgspec.Struct,
+    frozen=True,
+    kw_only=True,
+    tag_field="kind",
+    omit_defaults=True,
+    repr_omit_defaults=True,
+):
+    extra: Extra = {}
+
+
+class Text(_Part, frozen=True, kw_only=True, tag="text"):
+    """Plain text, kept to the byte."""
+
+    kind: ClassVar[str] = "text"
+    text: str
+
+
+class Image(_Part, frozen=True, kw_only=True, tag="image"):
+    """An image by address, bytes, or the id of an uploaded file: exactly one of the three."""
+
+    kind: ClassVar[str] = "image"
+    url: str | None = None
+    data: bytes | None = None
+    file_id: str | None = None
+    media_type: str | None = None
+    detail: str | None = None
+
+
+class Audio(_Part, frozen=True, kw_only=True, tag="audio"):
+    """A sound by address, bytes, or the id of an uploaded file."""
+
+    kind: ClassVar[str] = "audio"
+    url: str | None = None
+    data: bytes | None = None
+    file_id: str | None = None
+    media_type: str | None = None
+
+
+class Document(_Part, frozen=True, kw_only=True, tag="document"):
+    """A file that is neither image nor audio: PDF, plain text, video. One source of the four."""
+
+    kind: ClassVar[str] = "document"
+    url: str | None = None
+    data: bytes | None = None
+    file_id: str | None = None
+    text: str | None = None
+    media_type: str | None = None
+    file_name: str | None = None
+
+
+class ToolCall(_Part, frozen=True, kw_only=True, tag="tool_call"):
+    """A call the model asks for."""
+
+    kind: ClassVar[str] = "tool_call"
+    id: str
+    name: str
+    arguments: dict[str, Any] = {}
+    raw_arguments: str | None = None
+    """The text as it came; `arguments` is its parse. Sent back unchanged where text is sent."""
+    type: ToolType = "function"
+    """A `custom` tool takes free text: it is `raw_arguments`, and `arguments` is empty."""
+
+    @property
+    def is_valid(self) -> bool:
+        """False when the argument text was not a JSON object."""
+        if self.arguments or self.raw_arguments is None or self.type == "custom":
+            return True
+        return "".join(self.raw_arguments.split()) in ("", "{}", "null")
+
+
+class ToolResult(_Part, frozen=True, kw_only=True, tag="tool_result"):
+    """
+    What came of a call.
+
+    `content` is text, a JSON value, or a tuple of parts. A list or tuple whose items all
+    are parts (or read as parts in JSON form) is taken for parts.
+    """
+
+    kind: ClassVar[str] = "tool_result"
+    tool_call_id: str
+    content: Any = ""
+    is_error: bool = False
+    name: str | None = None
+
+    def __post_init__(self) -> None:
+        if isinstance(self.content, (list, tuple)):
+            parts = _as_parts(self.content)
+            if parts is not None:
+                msgspec.structs.force_setattr(self, "content", parts)
+            elif isinstance(self.content, tuple):
+                msgspec.structs.force_setattr(self, "content", list(self.content))
+
+    @property
+    def parts(self) -> tuple[Part, ...] | None:
+        """The content if it is made of parts, else None."""
+        return self.content if isinstance(self.content, tuple) else None
+
+
+class Thinking(_Part, frozen=True, kw_only=True, tag="thinking"):
+    """
+    What the model thought, as far as it shows it.
+
+    `signature` proves the text to its maker; `data` is an opaque form of the thought
+    (redacted or encrypted). Both go back verbatim, and only to who made them.
+    """
+
+    kind: ClassVar[str] = "thinking"
+    text: str = ""
+    signature: str | None = None
+    redacted: bool = False
+    data: str | None = None
+
+
+class Refusal(_Part, frozen=True, kw_only=True, tag="refusal"):
+    """The model's words for declining."""
+
+    kind: ClassVar[str] = "refusal"
+    text: str
+
+
+class Opaque(_Part, frozen=True, kw_only=True, tag="opaque"):
+    """A block of one dialect that has no canonical form, carried verbatim."""
+
+    kind: ClassVar[str] = "opaque"
+    dialect: str
+    data: Json = None
+
+
+Part: TypeAlias = (
+    Text | Image | Audio | Document | ToolCall | ToolResult | Thinking | Refusal | Opaque
+)
+
+PART_TYPES = (
+    Text,
+    Image,
+    Audio,
+    Document,
+    ToolCall,
+    ToolResult,
+    Thinking,
+    Refusal,
+    Opaque,
+)
+_KINDS = frozenset(part.kind for part in PART_TYPES)
+
+
+def _as_parts(items: list[Any] | tuple[Any, ...]) -> tuple[Part, ...] | None:
+    if not items:
+        return () if isinstance(items, tuple) else None
+    if all(isinstance(item, PART_TYPES) for item in items):
+        return tuple(items)
+    if not all(isinstance(item, dict) and item.get("kind") in _KINDS for item in items):
+        return None
+    try:
+        return msgspec.convert(items, tuple[Part, ...])
+    except (msgspec.ValidationError, RecursionError):
+        return None

@@ -1,0 +1,133 @@
+"""What is asked of a model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal, TypeAlias
+
+import msgspec
+
+from .content import Extra, Json, ToolType
+from .messages import Message
+
+ToolChoiceMode: TypeAlias = Literal["auto", "none", "required", "named"]
+FormatType: TypeAlias = Literal["text", "json", "json_schema"]
+
+
+class ToolDefinition(
+    msgspec.Struct,
+    frozen=True,
+    kw_only=True,
+    tag_field="kind",
+    tag="function",
+    omit_defaults=True,
+    repr_omit_defaults=True,
+):
+    """A tool the caller runs: its name, what it is for, and the JSON Schema of its input."""
+
+    name: str
+    description: str | None = None
+    parameters: Json = None
+    """A JSON Schema of type object; None for a tool without input, or a `custom` one."""
+    strict: bool | None = None
+    type: ToolType = "function"
+    extra: Extra = {}
+
+
+class BuiltinTool(
+    msgspec.Struct,
+    frozen=True,
+    kw_only=True,
+    tag_field="kind",
+    tag="builtin",
+    omit_defaults=True,
+    repr_omit_defaults=True,
+):
+    """A tool the provider runs itself (web search, code execution, MCP), carried verbatim."""
+
+    dialect: str
+    data: Json = None
+
+
+ToolSpec: TypeAlias = ToolDefinition | BuiltinTool
+
+
+class ToolChoice(
+    msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, repr_omit_defaults=True
+):
+    """Whether, and which, tools the model must call."""
+
+    mode: ToolChoiceMode = "auto"
+    tool_name: str | None = None
+    """The tool that must be called, with mode `named`."""
+    allowed: tuple[str, ...] | None = None
+    """Only these may be called, with mode `auto` or `required`."""
+    extra: Extra = {}
+
+
+class ResponseFormat(
+    msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, repr_omit_defaults=True
+):
+    """The shape the answer's text must have."""
+
+    type: FormatType = "text"
+    json_schema: Json = None
+    strict: bool | None = None
+    name: str | None = None
+    description: str | None = None
+    extra: Extra = {}
+
+
+class Request(
+    msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, repr_omit_defaults=True
+):
+    """
+    One call, in the canonical language.
+
+    None means "not said"; 0, 0.0, "" and () are values. `provider_options` is keyed by
+    provider or dialect, and is merged over the encoded body last.
+    """
+
+    model: str = ""
+    messages: tuple[Message, ...] = ()
+    provider: str | None = None
+    tools: tuple[ToolSpec, ...] | None = None
+    tool_choice: ToolChoice | None = None
+    parallel_tool_calls: bool | None = None
+    response_format: ResponseFormat | None = None
+    temperature: float | None = None
+    top_p: float | None = None
+    top_k: int | None = None
+    max_tokens: int | None = None
+    stop_sequences: tuple[str, ...] | None = None
+    seed: int | None = None
+    frequency_penalty: float | None = None
+    presence_penalty: float | None = None
+    n: int | None = None
+    reasoning_effort: str | None = None
+    thinking_budget: int | None = None
+    verbosity: str | None = None
+    user: str | None = None
+    metadata: Mapping[str, Any] | None = None
+    provider_options: Mapping[str, Any] = {}
+    request_id: str | None = None
+
+    def __post_init__(self) -> None:
+        set_field = msgspec.structs.force_setattr
+        if type(self.messages) is not tuple:
+            set_field(self, "messages", _messages(self.messages))
+        if self.tools is not None and type(self.tools) is not tuple:
+            set_field(self, "tools", tuple(self.tools))
+        stops: Any = self.stop_sequences
+        if isinstance(stops, str):
+            set_field(self, "stop_sequences", (stops,))
+        elif stops is not None and type(stops) is not tuple:
+            set_field(self, "stop_sequences", tuple(stops))
+
+
+def _messages(given: Any) -> tuple[Message, ...]:
+    if isinstance(given, str):
+        return (Message.user(given),)
+    if isinstance(given, Message):
+        return (given,)
+    return tuple(Message.user(item) if isinstance(item, str) else item for item in given)

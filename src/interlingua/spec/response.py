@@ -1,0 +1,134 @@
+"""What a model answered."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any, Literal, TypeAlias
+
+import msgspec
+
+from .content import Extra, Json, ToolCall
+from .messages import Message
+
+Reason: TypeAlias = Literal[
+    "stop", "length", "tool_calls", "content_filter", "cancelled", "error", "other"
+]
+REASONS: frozenset[str] = frozenset(
+    ("stop", "length", "tool_calls", "content_filter", "cancelled", "error", "other")
+)
+
+
+class FinishReason(
+    msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, repr_omit_defaults=True
+):
+    """Why generation ended: in our words, and in the provider's."""
+
+    reason: Reason
+    raw: str | None = None
+
+
+class Usage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, repr_omit_defaults=True):
+    """
+    Tokens, counted the same way for every provider.
+
+    `input_tokens` is everything that went in (cache reads and writes included),
+    `output_tokens` everything that came out (reasoning included). The other counts are
+    subsets of these; None where the provider did not say.
+    """
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+    reasoning_tokens: int | None = None
+    cache_read_tokens: int | None = None
+    cache_write_tokens: int | None = None
+    estimated: bool = False
+    raw: Json = None
+    """The provider's own figures, as they came."""
+
+    @property
+    def total_tokens(self) -> int:
+        """Input and output together."""
+        return self.input_tokens + self.output_tokens
+
+    def __add__(self, other: Usage) -> Usage:
+        if not isinstance(other, Usage):
+            return NotImplemented
+        return Usage(
+            input_tokens=self.input_tokens + other.input_tokens,
+            output_tokens=self.output_tokens + other.output_tokens,
+            reasoning_tokens=_add(self.reasoning_tokens, other.reasoning_tokens),
+            cache_read_tokens=_add(self.cache_read_tokens, other.cache_read_tokens),
+            cache_write_tokens=_add(self.cache_write_tokens, other.cache_write_tokens),
+            estimated=self.estimated or other.estimated,
+        )
+
+
+class Warning(
+    msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, repr_omit_defaults=True
+):
+    """Something that could not be said, or was said differently."""
+
+    code: str
+    message: str
+    path: str | None = None
+    """Where in the request, e.g. `messages[2].content[0]`."""
+
+
+class RateLimit(
+    msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, repr_omit_defaults=True
+):
+    """What the provider's headers said about limits. Informational."""
+
+    requests_limit: int | None = None
+    requests_remaining: int | None = None
+    tokens_limit: int | None = None
+    tokens_remaining: int | None = None
+    reset_after: float | None = None
+    """Seconds until the first limit that is used up, or else any, resets."""
+    reset_at: datetime | None = None
+    """The same as a moment, for providers that name one."""
+    raw: Mapping[str, str] = {}
+
+
+class Response(
+    msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, repr_omit_defaults=True
+):
+    """One answer, in the canonical language."""
+
+    id: str = ""
+    model: str = ""
+    provider: str = ""
+    message: Message = Message(role="assistant")
+    finish_reason: FinishReason = FinishReason(reason="other")
+    usage: Usage = Usage()
+    cost: float | None = None
+    warnings: tuple[Warning, ...] = ()
+    rate_limit: RateLimit | None = None
+    raw: Json = None
+    """The body as it came, for debugging; never used to encode."""
+    request_id: str | None = None
+    latency_ms: float | None = None
+    extra: Extra = {}
+    """Fields of the body that have no canonical place, by dialect name."""
+
+    @property
+    def text(self) -> str:
+        """The text parts, joined."""
+        return self.message.text
+
+    @property
+    def tool_calls(self) -> tuple[ToolCall, ...]:
+        """The calls the caller is asked to make."""
+        return self.message.tool_calls
+
+    @property
+    def reasoning(self) -> str | None:
+        """The thinking that can be read, joined; None if there is none."""
+        return self.message.reasoning
+
+
+def _add(left: int | None, right: int | None) -> Any:
+    if left is None and right is None:
+        return None
+    return (left or 0) + (right or 0)

@@ -1,0 +1,88 @@
+"""JSON text in and out; the one place that knows the JSON library."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any, NoReturn
+
+import msgspec
+
+from ..spec.content import Json
+from ..spec.errors import DecodeError
+
+_decode = msgspec.json.Decoder().decode
+_encode = msgspec.json.Encoder().encode
+
+
+def loads(text: str | bytes) -> Json:
+    """
+    The value of a JSON text; `DecodeError` for anything that is not JSON.
+
+    NaN and Infinity are not JSON. A lone surrogate escape is, and is kept.
+    """
+    try:
+        return _decode(text)
+    except RecursionError as error:
+        raise DecodeError("JSON is nested too deeply") from error
+    except (msgspec.DecodeError, UnicodeError):
+        return _slow_loads(text)
+
+
+def dumps(value: Json) -> bytes:
+    """
+    UTF-8 JSON text, compact, keys in their order.
+
+    A lone surrogate cannot be UTF-8; it is written as its escape.
+    """
+    try:
+        return _encode(value)
+    except UnicodeEncodeError:
+        return json.dumps(value, separators=(",", ":"), allow_nan=False).encode()
+    except RecursionError as error:
+        raise DecodeError("JSON is nested too deeply") from error
+    except (TypeError, ValueError, OverflowError) as error:
+        raise DecodeError(f"not a JSON value: {error}") from error
+
+
+def dump_text(value: Json) -> str:
+    """The same as `str`."""
+    return dumps(value).decode()
+
+
+def loads_object(text: str) -> dict[str, Any] | None:
+    """
+    The object a tool's argument text holds: `{}` for empty text or `null`.
+
+    None if the text is no JSON object.
+    """
+    if not text or text.isspace():
+        return {}
+    try:
+        value = loads(text)
+    except DecodeError:
+        return None
+    if value is None:
+        return {}
+    return value if isinstance(value, dict) else None
+
+
+def _slow_loads(text: str | bytes) -> Json:
+    # msgspec refuses lone surrogate escapes, which providers do send
+    try:
+        return json.loads(text, parse_constant=_refuse, parse_float=_finite)
+    except RecursionError as error:
+        raise DecodeError("JSON is nested too deeply") from error
+    except ValueError as error:  # covers JSON, UTF-8 and integer-size errors
+        raise DecodeError(f"not JSON: {error}") from error
+
+
+def _refuse(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not a JSON value")
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    if math.isinf(value):
+        raise ValueError(f"{text[:20]} is out of range")
+    return value
