@@ -13,11 +13,11 @@ from typing import Any, Literal, Protocol, TypeAlias
 
 import msgspec
 
-from .content import Json
-from .errors import ProviderError
-from .events import StreamEvent
-from .request import Request
-from .response import Response, Warning
+from interlingua.spec.content import Json
+from interlingua.spec.errors import ProviderError
+from interlingua.spec.events import StreamEvent
+from interlingua.spec.request import Request
+from interlingua.spec.response import Response, Warning
 
 NewId: TypeAlias = Callable[[], str]
 """Makes ids for calls that come without one."""

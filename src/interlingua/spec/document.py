@@ -7,12 +7,12 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from . import errors
-from .errors import DecodeError, ProviderError, SDKError
-from .events import StreamEvent
-from .messages import Message
-from .request import Request
-from .response import Response
+from interlingua.spec import errors
+from interlingua.spec.errors import DecodeError, ProviderError, SDKError
+from interlingua.spec.events import StreamEvent
+from interlingua.spec.messages import Message
+from interlingua.spec.request import Request
+from interlingua.spec.response import Response
 
 VERSION = 1
 """Grows when an older reader could misread a newer document."""

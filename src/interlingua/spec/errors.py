@@ -31,7 +31,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any, ClassVar
 
 if TYPE_CHECKING:
-    from .response import Response
+    from interlingua.spec.response import Response
 
 
 class ErrorClass(StrEnum):

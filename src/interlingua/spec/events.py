@@ -13,9 +13,9 @@ from typing import ClassVar, TypeAlias
 
 import msgspec
 
-from .content import Extra, Json, Part, Text, Thinking, ToolCall, ToolType
-from .errors import SDKError
-from .response import FinishReason, Response, Usage, Warning
+from interlingua.spec.content import Extra, Json, Part, Text, Thinking, ToolCall, ToolType
+from interlingua.spec.errors import SDKError
+from interlingua.spec.response import FinishReason, Response, Usage, Warning
 
 
 class _Event(

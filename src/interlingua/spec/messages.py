@@ -7,7 +7,7 @@ from typing import Any, Literal, TypeAlias
 
 import msgspec
 
-from .content import (
+from interlingua.spec.content import (
     PART_TYPES,
     Extra,
     Part,
@@ -16,7 +16,7 @@ from .content import (
     ToolCall,
     ToolResult,
 )
-from .errors import ConfigurationError
+from interlingua.spec.errors import ConfigurationError
 
 Role: TypeAlias = Literal["system", "user", "assistant", "tool", "developer"]
 ROLES: frozenset[str] = frozenset(("system", "user", "assistant", "tool", "developer"))

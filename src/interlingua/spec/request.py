@@ -7,8 +7,8 @@ from typing import Any, Literal, TypeAlias
 
 import msgspec
 
-from .content import Extra, Json, ToolType
-from .messages import Message
+from interlingua.spec.content import Extra, Json, ToolType
+from interlingua.spec.messages import Message
 
 ToolChoiceMode: TypeAlias = Literal["auto", "none", "required", "named"]
 FormatType: TypeAlias = Literal["text", "json", "json_schema"]

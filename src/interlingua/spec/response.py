@@ -8,8 +8,8 @@ from typing import Any, Literal, TypeAlias
 
 import msgspec
 
-from .content import Extra, Json, ToolCall
-from .messages import Message
+from interlingua.spec.content import Extra, Json, ToolCall
+from interlingua.spec.messages import Message
 
 Reason: TypeAlias = Literal[
     "stop", "length", "tool_calls", "content_filter", "cancelled", "error", "other"

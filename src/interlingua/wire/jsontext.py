@@ -8,8 +8,8 @@ from typing import Any, NoReturn
 
 import msgspec
 
-from ..spec.content import Json
-from ..spec.errors import DecodeError
+from interlingua.spec.content import Json
+from interlingua.spec.errors import DecodeError
 
 _decode = msgspec.json.Decoder().decode
 _encode = msgspec.json.Encoder().encode
