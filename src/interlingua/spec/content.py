@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any, ClassVar, Literal, TypeAlias
 
@@ -14,8 +15,8 @@ Extra: TypeAlias = Mapping[str, Any]
 """
 What a provider wants echoed, by dialect name: signatures, item ids, cache marks, citations.
 
-A value decoded from a dialect always has that dialect's key here, even when there was
-nothing to keep; so `dialect in extra` says who made it.
+A `Thinking` part or a response decoded from a dialect always has that dialect's key here,
+even with nothing to keep: `dialect in extra` says who made it.
 """
 
 ToolType: TypeAlias = Literal["function", "custom"]
@@ -86,10 +87,15 @@ class ToolCall(_Part, frozen=True, kw_only=True, tag="tool_call"):
 
     @property
     def is_valid(self) -> bool:
-        """False when the argument text was not a JSON object."""
-        if self.arguments or self.raw_arguments is None or self.type == "custom":
+        """False when the argument text is not a JSON object."""
+        raw = self.raw_arguments
+        if raw is None or self.type == "custom" or not raw.strip():
             return True
-        return "".join(self.raw_arguments.split()) in ("", "{}", "null")
+        try:
+            value = json.loads(raw)
+        except (ValueError, RecursionError):
+            return False
+        return value is None or isinstance(value, dict)
 
 
 class ToolResult(_Part, frozen=True, kw_only=True, tag="tool_result"):

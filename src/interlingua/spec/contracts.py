@@ -22,6 +22,9 @@ from interlingua.spec.response import Response, Warning
 NewId: TypeAlias = Callable[[], str]
 """Makes ids for calls that come without one."""
 
+DIALECT_NAMES = ("openai_responses", "openai_chat", "anthropic_messages", "gemini_generate")
+"""The wire formats this library ships."""
+
 StructuredOutput: TypeAlias = Literal["native", "tool", "prompt"]
 
 

@@ -38,6 +38,8 @@ class StreamStart(_Event, frozen=True, kw_only=True, tag="stream_start"):
     provider: str = ""
     request_id: str | None = None
     warnings: tuple[Warning, ...] = ()
+    usage: Usage | None = None
+    """What is known of the usage before the first word."""
     extra: Extra = {}
     """Fields of the envelope that have no canonical place, by dialect name."""
 
@@ -135,7 +137,7 @@ class ProviderEvent(_Event, frozen=True, kw_only=True, tag="provider_event"):
     """
 
     type: ClassVar[str] = "provider_event"
-    dialect: str
+    dialect: str = ""
     data: Json = None
     name: str | None = None
     part: Part | None = None

@@ -1,0 +1,1 @@
+"""Laws that every dialect keeps, and the means to check them on your own."""

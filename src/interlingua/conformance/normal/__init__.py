@@ -1,0 +1,1 @@
+"""The normal form of each dialect's bodies: defaults left out, shorthand written long."""

@@ -1,0 +1,19 @@
+"""Anthropic Messages: `POST /v1/messages`."""
+
+from interlingua.dialects.anthropic_messages.errors import decode_error, encode_error
+from interlingua.dialects.anthropic_messages.request import decode_request, encode_request
+from interlingua.dialects.anthropic_messages.response import decode_response, encode_response
+from interlingua.dialects.anthropic_messages.stream import stream_decoder, stream_encoder
+from interlingua.dialects.anthropic_messages.wire import NAME
+
+__all__ = [
+    "NAME",
+    "decode_error",
+    "decode_request",
+    "decode_response",
+    "encode_error",
+    "encode_request",
+    "encode_response",
+    "stream_decoder",
+    "stream_encoder",
+]

@@ -1,0 +1,144 @@
+"""Response <-> body; the tables of stop reasons and usage."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from interlingua.dialects.anthropic_messages.content import encode_part, read_part
+from interlingua.dialects.anthropic_messages.wire import NAME
+from interlingua.spec.content import Json
+from interlingua.spec.contracts import DEFAULT, NewId, Profile
+from interlingua.spec.messages import Message
+from interlingua.spec.response import FinishReason, Reason, Response, Usage
+from interlingua.wire.carry import Losses, carried_body, carry_body, whole_object
+from interlingua.wire.limits import parse_rate_limit
+from interlingua.wire.shape import Fields, count, known_int, restore
+
+_REASONS: dict[str, Reason] = {
+    "end_turn": "stop",
+    "stop_sequence": "stop",
+    "max_tokens": "length",
+    "model_context_window_exceeded": "length",
+    "tool_use": "tool_calls",
+    "refusal": "content_filter",
+    "pause_turn": "other",
+    "compaction": "other",
+}
+_STOP_REASONS: dict[Reason, str] = {
+    "stop": "end_turn",
+    "length": "max_tokens",
+    "tool_calls": "tool_use",
+    "content_filter": "refusal",
+    "cancelled": "end_turn",
+    "error": "end_turn",
+    "other": "end_turn",
+}
+_CONSTANTS = {"type": "message", "role": "assistant", "stop_sequence": None}
+
+
+def decode_response(
+    body: Json,
+    *,
+    headers: Mapping[str, str] | None = None,
+    new_id: NewId | None = None,  # noqa: ARG001 -- this API always names its calls
+    profile: Profile = DEFAULT,  # noqa: ARG001
+) -> Response:
+    """What a client received."""
+    whole = whole_object(body)
+    if not isinstance(whole.get("content"), list):
+        return carry_body(NAME, body)
+    fields = Fields(whole, strict=False)
+    take_constants(fields.left)
+    content = tuple(read_part(block) for block in fields.array("content") or ())
+    usage = decode_usage(fields.object("usage"))
+    return Response(
+        id=fields.text("id") or "",
+        model=fields.text("model") or "",
+        message=Message(role="assistant", content=content),
+        finish_reason=decode_stop_reason(fields.text("stop_reason")),
+        usage=usage,
+        rate_limit=parse_rate_limit(headers or {}),
+        raw=body,
+        extra={NAME: fields.left},
+    )
+
+
+def encode_response(response: Response) -> Json:
+    """What a server sends."""
+    carried = carried_body(response, NAME)
+    if carried is not None:
+        return carried
+    losses = Losses()
+    content = (
+        encode_part(part, losses, f"content[{i}]")
+        for i, part in enumerate(response.message.content)
+    )
+    body: dict[str, Any] = {
+        "id": response.id,
+        "type": "message",
+        "role": "assistant",
+        "model": response.model,
+        "content": [block for block in content if block is not None],
+        "stop_reason": encode_stop_reason(response.finish_reason, native=NAME in response.extra),
+        "usage": encode_usage(response.usage),
+    }
+    body = restore(body, response, NAME)
+    body.setdefault("stop_sequence", None)
+    return body
+
+
+def decode_stop_reason(raw: str | None) -> FinishReason:
+    """An unknown reason is `other`, with its own name kept."""
+    return FinishReason(reason=_REASONS.get(raw or "", "other"), raw=raw)
+
+
+def encode_stop_reason(finish: FinishReason, *, native: bool) -> str | None:
+    """The provider's own word if it was this one's, else the nearest."""
+    if native and (finish.raw is not None or finish.reason == "other"):
+        return finish.raw
+    return finish.raw if finish.raw in _REASONS else _STOP_REASONS[finish.reason]
+
+
+def decode_usage(wire: Any) -> Usage:
+    """`input_tokens` leaves out the cached ones here; ours has them."""
+    if not isinstance(wire, dict):
+        return Usage()
+    read = count(wire.get("cache_read_input_tokens"))
+    written = count(wire.get("cache_creation_input_tokens"))
+    details = wire.get("output_tokens_details")
+    return Usage(
+        input_tokens=known_int(wire.get("input_tokens")) + (read or 0) + (written or 0),
+        output_tokens=known_int(wire.get("output_tokens")),
+        reasoning_tokens=count(details.get("thinking_tokens"))
+        if isinstance(details, dict)
+        else None,
+        cache_read_tokens=read,
+        cache_write_tokens=written,
+        raw=wire,
+    )
+
+
+def encode_usage(usage: Usage) -> dict[str, Any]:
+    """The provider's own figures if they say the same, else made from ours."""
+    if usage.raw is not None and decode_usage(usage.raw) == usage:
+        return usage.raw  # type: ignore[no-any-return]
+    read, written = usage.cache_read_tokens or 0, usage.cache_write_tokens or 0
+    wire: dict[str, Any] = {
+        "input_tokens": max(0, usage.input_tokens - read - written),
+        "output_tokens": usage.output_tokens,
+    }
+    if usage.cache_write_tokens is not None:
+        wire["cache_creation_input_tokens"] = written
+    if usage.cache_read_tokens is not None:
+        wire["cache_read_input_tokens"] = read
+    if usage.reasoning_tokens is not None:
+        wire["output_tokens_details"] = {"thinking_tokens": usage.reasoning_tokens}
+    return wire
+
+
+def take_constants(left: dict[str, Any]) -> None:
+    """Some fields say nothing when they are what they usually are."""
+    for name, value in _CONSTANTS.items():
+        if name in left and left[name] == value:
+            del left[name]

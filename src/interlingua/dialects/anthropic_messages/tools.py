@@ -1,0 +1,111 @@
+"""Tools and the choice among them <-> body."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from interlingua.dialects.anthropic_messages.wire import NAME
+from interlingua.spec.content import Json
+from interlingua.spec.request import BuiltinTool, Request, ToolChoice, ToolDefinition, ToolSpec
+from interlingua.wire.carry import Losses
+from interlingua.wire.shape import Fields, extra_of, restore, wrong_type
+
+_NO_INPUT = {"type": "object", "properties": {}}
+_FREE_TEXT = {
+    "type": "object",
+    "properties": {"input": {"type": "string"}},
+    "required": ["input"],
+}
+_MODES = {"auto": "auto", "any": "required", "none": "none", "tool": "named"}
+_MODE_NAMES = {ours: theirs for theirs, ours in _MODES.items()}
+
+
+def encode_tools(request: Request, body: dict[str, Any], losses: Losses) -> None:
+    """`tools` and `tool_choice`."""
+    choice = request.tool_choice
+    allowed = choice.allowed if choice else None
+    if request.tools is not None:
+        tools = [_encode_tool(tool, losses, f"tools[{i}]") for i, tool in enumerate(request.tools)]
+        body["tools"] = [tool for tool in tools if tool and _is_allowed(tool, allowed)]
+    if allowed is not None:
+        losses.add(
+            "allowed_tools_narrowed",
+            f"{NAME} has no list of allowed tools; only those were sent",
+            "tool_choice.allowed",
+        )
+    wire = _encode_choice(choice, request.parallel_tool_calls)
+    if wire is not None:
+        body["tool_choice"] = wire
+
+
+def decode_tools(fields: Fields) -> dict[str, Any]:
+    """The request's `tools`, `tool_choice` and `parallel_tool_calls`."""
+    settings: dict[str, Any] = {}
+    tools = fields.array("tools")
+    if tools is not None:
+        settings["tools"] = tuple(
+            _decode_tool(tool, f"{fields.at('tools')}[{i}]") for i, tool in enumerate(tools)
+        )
+    choice = fields.fields("tool_choice")
+    if choice is not None:
+        mode = choice.text("type")
+        if mode not in _MODES:
+            fields.left["tool_choice"] = {**choice.left, **({"type": mode} if mode else {})}
+            return settings
+        disabled = choice.flag("disable_parallel_tool_use")
+        settings["parallel_tool_calls"] = None if disabled is None else not disabled
+        settings["tool_choice"] = ToolChoice(
+            mode=_MODES[mode],  # type: ignore[arg-type]
+            tool_name=choice.text("name"),
+            extra={NAME: choice.left} if choice.left else {},
+        )
+    return settings
+
+
+def _encode_tool(tool: ToolSpec, losses: Losses, path: str) -> dict[str, Any] | None:
+    if isinstance(tool, BuiltinTool):
+        if tool.dialect == NAME and isinstance(tool.data, dict):
+            return tool.data
+        losses.dropped(f"built-in tool of {tool.dialect}", NAME, path)
+        return None
+    wire: dict[str, Any] = {"name": tool.name}
+    if tool.description is not None:
+        wire["description"] = tool.description
+    if tool.type == "custom":
+        losses.add("custom_tool_as_function", f"{NAME} has no free-text tools", path)
+        wire["input_schema"] = _FREE_TEXT
+    else:
+        wire["input_schema"] = _NO_INPUT if tool.parameters is None else tool.parameters
+    if tool.strict is not None:
+        wire["strict"] = tool.strict
+    return restore(wire, tool, NAME)
+
+
+def _decode_tool(tool: Json, path: str) -> ToolSpec:
+    if not isinstance(tool, dict):
+        raise wrong_type(path, "an object", tool)
+    if tool.get("type") not in (None, "custom") or "input_schema" not in tool:
+        return BuiltinTool(dialect=NAME, data=tool)
+    fields = Fields(tool, path)
+    return ToolDefinition(
+        name=fields.need("name"),
+        description=fields.text("description"),
+        parameters=fields.object("input_schema"),
+        strict=fields.flag("strict"),
+        extra={NAME: fields.left} if fields.left else {},
+    )
+
+
+def _is_allowed(tool: dict[str, Any], allowed: tuple[str, ...] | None) -> bool:
+    return allowed is None or "input_schema" not in tool or tool.get("name") in allowed
+
+
+def _encode_choice(choice: ToolChoice | None, parallel: bool | None) -> dict[str, Any] | None:
+    if choice is None and parallel is None:
+        return None
+    wire: dict[str, Any] = {"type": _MODE_NAMES[choice.mode] if choice else "auto"}
+    if choice is not None and choice.tool_name is not None:
+        wire["name"] = choice.tool_name
+    if parallel is not None:
+        wire["disable_parallel_tool_use"] = not parallel
+    return {**wire, **(extra_of(choice, NAME) if choice else {})}

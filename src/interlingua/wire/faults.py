@@ -1,0 +1,239 @@
+"""Which error it is: statuses, codes and wordings -> our error classes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from interlingua.spec.content import Json
+from interlingua.spec.errors import (
+    AbortError,
+    AccessDeniedError,
+    AuthenticationError,
+    ConfigurationError,
+    ContentFilterError,
+    ContextLengthError,
+    DecodeError,
+    InvalidRequestError,
+    NetworkError,
+    NotFoundError,
+    ProviderError,
+    ProviderTimeoutError,
+    QuotaExceededError,
+    RateLimitError,
+    RequestTimeoutError,
+    SDKError,
+    ServerError,
+    StreamError,
+)
+from interlingua.wire.jsontext import loads
+from interlingua.wire.limits import parse_retry_after, should_retry
+
+_BY_STATUS: dict[int, type[ProviderError]] = {
+    400: InvalidRequestError,
+    401: AuthenticationError,
+    402: QuotaExceededError,
+    403: AccessDeniedError,
+    404: NotFoundError,
+    408: ProviderTimeoutError,
+    409: InvalidRequestError,
+    413: InvalidRequestError,
+    422: InvalidRequestError,
+    429: RateLimitError,
+    499: ServerError,
+    504: ProviderTimeoutError,
+}
+
+# Codes and types that say more than the status they come with.
+_BY_CODE: dict[str, type[ProviderError]] = {
+    "authentication": AuthenticationError,
+    "authentication_error": AuthenticationError,
+    "invalid_api_key": AuthenticationError,
+    "permission_denied": AccessDeniedError,
+    "permission_error": AccessDeniedError,
+    "model_not_found": NotFoundError,
+    "not_found": NotFoundError,
+    "not_found_error": NotFoundError,
+    "context_length_exceeded": ContextLengthError,
+    "max_tokens_exceeded": ContextLengthError,
+    "exceed_context_size_error": ContextLengthError,
+    "insufficient_quota": QuotaExceededError,
+    "billing_error": QuotaExceededError,
+    "billing_hard_limit_reached": QuotaExceededError,
+    "enforced_spend_limit_reached": QuotaExceededError,
+    "payment_required": QuotaExceededError,
+    "content_filter": ContentFilterError,
+    "content_policy_violation": ContentFilterError,
+    "responsibleaipolicyviolation": ContentFilterError,
+    "rate_limit_error": RateLimitError,
+    "rate_limit_exceeded": RateLimitError,
+    "api_error": ServerError,
+    "overloaded_error": ServerError,
+    "provider_overloaded": ServerError,
+    "server_error": ServerError,
+    "internal_server_error": ServerError,
+    "timeout_error": ProviderTimeoutError,
+}
+
+# What hosts say when the prompt does not fit; never looked for in a 429, whose wording
+# ("tokens per minute", "token limit") is alike.
+_OVERFLOW = re.compile(
+    r"prompt is too long|exceeds? (?:the )?(?:available |model'?s? )?context"
+    r"|maximum (?:context|prompt|input) length|context (?:length|window|size) (?:of|is|exceeded)"
+    r"|context[_ ]length[_ ]exceeded|context window|input token count .{0,60}exceeds"
+    r"|exceeds the maximum number of (?:input )?tokens|input is too long"
+    r"|too large for model with|longer than the model'?s? context|maximum allowed (?:number of )?"
+    r"input tokens|reduce the length of the (?:messages|prompt|input)|prompt too long"
+    r"|range of input length should be|input length .{0,40}exceed|too many input tokens"
+    r"|context size has been exceeded|exceeds the limit of \d+ tokens|token limit exceeded",
+    re.IGNORECASE | re.DOTALL,
+)
+_BAD_KEY = re.compile(
+    r"api key not valid|incorrect api key|invalid (?:api|x-api)[ -]key", re.IGNORECASE
+)
+
+# A key, should a provider echo one. Longest known shapes first.
+_SECRET = re.compile(
+    r"\b(?:sk|pk|rk|gsk|xai|csk|fw|pplx|nvapi|hf|r8)[-_][A-Za-z0-9_\-]{12,}"
+    r"|\bAIza[0-9A-Za-z_\-]{30,}|\bya29\.[0-9A-Za-z_\-.]{20,}|\beyJ[\w\-]{10,}\.[\w\-.]{20,}"
+    r"|(?i:\bbearer\s+)[A-Za-z0-9._~+/=\-]{8,}"
+)
+_REDACTED = "[redacted]"
+_MAX_TEXT = 2_000
+
+
+class Fault(NamedTuple):
+    """What an error body says, whatever its shape."""
+
+    message: str = ""
+    kind: str | None = None
+    code: str | None = None
+
+
+def redact(text: str) -> str:
+    """The text without anything that looks like a key."""
+    return _SECRET.sub(_REDACTED, text)
+
+
+def read_body(body: bytes) -> tuple[Json, str]:
+    """The body as JSON (None if it is not) and as text, keys redacted."""
+    text = redact(bytes(body).decode("utf-8", "replace"))
+    try:
+        return loads(text), text
+    except DecodeError:
+        return None, text
+
+
+def read_fault(value: Json) -> Fault:
+    """
+    The usual shapes: `{"error": {...}}`, `{"error": "text"}`, `{"message": ...}`,
+    `{"detail": ...}`, each perhaps inside an array of one.
+    """
+    if isinstance(value, list) and value:
+        value = value[0]
+    if not isinstance(value, dict):
+        return Fault(value if isinstance(value, str) else "")
+    inner = value.get("error")
+    if isinstance(inner, str):
+        return Fault(inner, _word(value.get("type")), _word(value.get("code")))
+    source = inner if isinstance(inner, dict) else value
+    message = source.get("message") or source.get("detail") or value.get("message")
+    kind = source.get("type") or source.get("status")
+    return Fault(_sentence(message), _word(kind), _word(source.get("code")))
+
+
+def make_error(
+    status: int | None,
+    headers: Mapping[str, str],
+    fault: Fault,
+    *,
+    raw: Json = None,
+    text: str = "",
+    found: type[ProviderError] | None = None,
+    retry_after: float | None = None,
+) -> ProviderError:
+    """The error for what was read; `found` is a dialect's own, surer, classification."""
+    lowered = {str(name).lower(): str(value) for name, value in headers.items()}
+    make = found or classify(status, fault)
+    message = fault.message or text.strip()[:_MAX_TEXT] or "no message"
+    retryable = should_retry(lowered)
+    if retryable is None and status == 409:
+        retryable = True  # a lock conflict: the vendors' own clients retry it
+    if retry_after is None:
+        retry_after = parse_retry_after(lowered)
+    return make(
+        f"HTTP {status}: {message}" if status else message,
+        status_code=status,
+        error_code=fault.code or fault.kind,
+        retry_after=retry_after,
+        raw=raw if raw is not None else (text[:_MAX_TEXT] or None),
+        retryable=retryable,
+        request_id=lowered.get("x-request-id") or lowered.get("request-id"),
+    )
+
+
+def classify(status: int | None, fault: Fault) -> type[ProviderError]:
+    """Code first, then type, then the wording of an overflow, then the status."""
+    for word in (fault.code, fault.kind):
+        found = _BY_CODE.get((word or "").lower())
+        if found is not None:
+            return found
+    if status != 429 and _OVERFLOW.search(fault.message):
+        return ContextLengthError
+    if status == 400 and _BAD_KEY.search(fault.message):
+        return AuthenticationError
+    if status is None or (status >= 500 and status not in _BY_STATUS):
+        return ServerError
+    return _BY_STATUS.get(status, InvalidRequestError if status >= 400 else ServerError)
+
+
+def status_of(error: Exception) -> int:
+    """The HTTP status with which a server says this error."""
+    if isinstance(error, ProviderError) and error.status_code:
+        return error.status_code
+    for kind, status in _STATUS_OF.items():
+        if isinstance(error, kind):
+            return status
+    return 500
+
+
+_STATUS_OF: dict[type[SDKError], int] = {
+    AuthenticationError: 401,
+    AccessDeniedError: 403,
+    NotFoundError: 404,
+    ContextLengthError: 400,
+    ContentFilterError: 400,
+    InvalidRequestError: 400,
+    QuotaExceededError: 402,
+    RateLimitError: 429,
+    RequestTimeoutError: 504,
+    AbortError: 499,
+    ConfigurationError: 400,
+    NetworkError: 502,
+    StreamError: 502,
+    DecodeError: 502,
+}
+
+
+def retry_headers(error: Exception) -> dict[str, str]:
+    """`retry-after`, if the error knows it."""
+    seconds = getattr(error, "retry_after", None)
+    return {} if seconds is None else {"retry-after": f"{seconds:g}"}
+
+
+def _word(value: Any) -> str | None:
+    if isinstance(value, str) and value:
+        return value
+    if isinstance(value, int) and not isinstance(value, bool):
+        return str(value)
+    return None
+
+
+def _sentence(value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    if isinstance(value, list):  # 422 {"detail": [{"loc": …, "msg": "…"}]}
+        said = [str(item.get("msg")) for item in value if isinstance(item, dict)]
+        return "; ".join(said) or str(value)[:_MAX_TEXT]
+    return "" if value is None else str(value)[:_MAX_TEXT]

@@ -1,0 +1,141 @@
+"""
+JSON objects one after another: bytes -> frames.
+
+Gemini streams this way when not asked for SSE: one array, its objects sent as they come.
+"""
+
+from __future__ import annotations
+
+import re
+
+from interlingua.spec.contracts import Frame
+from interlingua.spec.errors import StreamError
+
+MAX_EVENT_BYTES = 16 * 1024 * 1024
+
+_BOM = b"\xef\xbb\xbf"
+_find_outside_string = re.compile(rb'["{}\[\]]').search
+_find_inside_string = re.compile(rb'["\\]').search
+_skip_between = re.compile(rb"[ \t\r\n,]*").match
+
+
+class JSONArrayDecoder:
+    """
+    Cut bytes into frames, one for each top-level object, in an array or not.
+
+    Chunk boundaries never show. Objects are only counted out here; whoever reads the data
+    finds out whether it is JSON.
+    """
+
+    def __init__(self, max_event_bytes: int = MAX_EVENT_BYTES) -> None:
+        self._limit = max_event_bytes
+        self._buffer = bytearray()  # from the start of the object in hand
+        self._position = 0  # how far the buffer is scanned; past its end after a `\`
+        self._depth = 0
+        self._in_string = False
+        self._in_array = False
+        self._at_start = True
+        self._failure: StreamError | None = None
+
+    def feed(self, chunk: bytes) -> list[Frame]:
+        """The frames this chunk completes; `StreamError` for anything but objects."""
+        if self._failure is not None:
+            raise self._failure
+        self._buffer += chunk
+        if self._at_start and not self._drop_bom():
+            return []
+        frames: list[Frame] = []
+        try:
+            self._scan(frames)
+        except StreamError as failure:
+            self._failure = failure
+            self._buffer.clear()
+            if not frames:
+                raise
+        return frames  # what came before a failure first; the next call raises
+
+    def finish(self) -> list[Frame]:
+        """End of body: `StreamError` if it was cut inside an object or array."""
+        if self._failure is not None:
+            raise self._failure
+        if self._depth or self._in_array or self._buffer:
+            where = "inside an object" if self._depth else "before its array was closed"
+            self._failure = StreamError(f"the JSON stream ended {where}")
+            raise self._failure
+        return []
+
+    def _drop_bom(self) -> bool:
+        """Whether the start is known; it is not while it may still become a BOM."""
+        start = self._buffer[:3]
+        if start == _BOM:
+            del self._buffer[:3]
+        elif _BOM.startswith(start):
+            return False
+        self._at_start = False
+        return True
+
+    def _scan(self, frames: list[Frame]) -> None:
+        begin = 0
+        while self._depth or (begin := self._find_object(begin)) >= 0:
+            end = self._find_end()
+            if (len(self._buffer) if end < 0 else end) - begin > self._limit:
+                raise StreamError(
+                    f"a JSON object is larger than the limit of {self._limit} bytes",
+                    retryable=False,
+                )
+            if end < 0:
+                del self._buffer[:begin]
+                self._position -= begin
+                return
+            frames.append(Frame(data=self._buffer[begin:end].decode("utf-8", "replace")))
+            begin = end
+        self._buffer.clear()
+
+    def _find_object(self, position: int) -> int:
+        """Where the next object starts; -1 if the buffer ends before one does."""
+        buffer = self._buffer
+        while True:
+            position = _end_of_blank(buffer, position)
+            if position == len(buffer):
+                return -1
+            byte = buffer[position]
+            if byte == 0x7B:  # {
+                self._depth = 1
+                self._position = position + 1
+                return position
+            if (byte == 0x5B and not self._in_array) or (byte == 0x5D and self._in_array):
+                self._in_array = not self._in_array  # [ or ]
+                position += 1
+                continue
+            # the byte alone: how much follows it in this chunk must not show
+            raise StreamError(f"expected a JSON object in the stream, found {chr(byte)!r}")
+
+    def _find_end(self) -> int:
+        """The end of the object in hand; -1 if it is not all there."""
+        buffer = self._buffer
+        position = self._position
+        while True:
+            find = _find_inside_string if self._in_string else _find_outside_string
+            found = find(buffer, position)
+            if found is None:
+                self._position = max(position, len(buffer))
+                return -1
+            position = found.end()
+            self._take(buffer[position - 1])
+            if self._in_string and buffer[position - 1] == 0x5C:  # \ hides what follows
+                position += 1
+            if not self._depth:
+                return position
+
+    def _take(self, byte: int) -> None:
+        if byte == 0x22:  # "
+            self._in_string = not self._in_string
+        elif byte in b"{[":
+            self._depth += 1
+        elif byte in b"}]":
+            self._depth -= 1
+
+
+def _end_of_blank(buffer: bytearray, position: int) -> int:
+    found = _skip_between(buffer, position)
+    return found.end() if found else position

@@ -1,0 +1,195 @@
+"""Base64, data URLs, and what kind of media some bytes are."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Mapping
+from urllib.parse import unquote_to_bytes
+
+_URL_SAFE = bytes.maketrans(b"-_", b"+/")
+_BLANK = b" \t\r\n\f\v"
+
+_SIGNATURES: tuple[tuple[bytes, str], ...] = (
+    (b"\x89PNG\r\n\x1a\n", "image/png"),
+    (b"\xff\xd8\xff", "image/jpeg"),
+    (b"GIF87a", "image/gif"),
+    (b"GIF89a", "image/gif"),
+    (b"II*\0", "image/tiff"),
+    (b"MM\0*", "image/tiff"),
+    (b"%PDF-", "application/pdf"),
+    (b"ID3", "audio/mpeg"),
+    (b"fLaC", "audio/flac"),
+    (b"OggS", "audio/ogg"),
+    (b"PK\x03\x04", "application/zip"),
+    (b"PK\x05\x06", "application/zip"),  # an empty one
+)
+_BRANDS: Mapping[bytes, str] = {
+    b"avif": "image/avif",
+    b"avis": "image/avif",
+    b"heic": "image/heic",
+    b"heix": "image/heic",
+    b"heim": "image/heic",
+    b"heis": "image/heic",
+    b"hevc": "image/heic",
+    b"hevx": "image/heic",
+    b"mif1": "image/heif",
+    b"msf1": "image/heif",
+    b"M4A ": "audio/mp4",
+    b"M4B ": "audio/mp4",
+    b"M4P ": "audio/mp4",
+    b"qt  ": "video/quicktime",
+}
+_OFFICE = "application/vnd.openxmlformats-officedocument."
+_SUFFIXES: Mapping[str, str] = {
+    "png": "image/png",
+    "jpg": "image/jpeg",
+    "jpeg": "image/jpeg",
+    "gif": "image/gif",
+    "webp": "image/webp",
+    "bmp": "image/bmp",
+    "tif": "image/tiff",
+    "tiff": "image/tiff",
+    "heic": "image/heic",
+    "heif": "image/heif",
+    "avif": "image/avif",
+    "svg": "image/svg+xml",
+    "wav": "audio/wav",
+    "mp3": "audio/mpeg",
+    "flac": "audio/flac",
+    "ogg": "audio/ogg",
+    "opus": "audio/ogg",
+    "m4a": "audio/mp4",
+    "aac": "audio/aac",
+    "weba": "audio/webm",
+    "mp4": "video/mp4",
+    "mov": "video/quicktime",
+    "webm": "video/webm",
+    "mkv": "video/x-matroska",
+    "pdf": "application/pdf",
+    "txt": "text/plain",
+    "md": "text/markdown",
+    "csv": "text/csv",
+    "html": "text/html",
+    "htm": "text/html",
+    "xml": "text/xml",
+    "json": "application/json",
+    "zip": "application/zip",
+    "epub": "application/epub+zip",
+    "docx": f"{_OFFICE}wordprocessingml.document",
+    "xlsx": f"{_OFFICE}spreadsheetml.sheet",
+    "pptx": f"{_OFFICE}presentationml.presentation",
+}
+# Containers whose bytes do not tell what they hold; one of these suffixes does.
+_REFINED_BY: Mapping[str, frozenset[str]] = {
+    "application/zip": frozenset(("docx", "xlsx", "pptx", "epub")),
+    "video/mp4": frozenset(("m4a", "mov")),
+    "video/webm": frozenset(("weba",)),
+}
+
+
+def encode_base64(data: bytes) -> str:
+    """Standard base64, padded, on one line."""
+    return base64.b64encode(data).decode("ascii")
+
+
+def decode_base64(text: str) -> bytes | None:
+    """
+    The bytes a base64 text stands for; None if it is not base64.
+
+    Both alphabets are read, and padding may be missing and blanks or line ends present, as
+    clients send all of these.
+    """
+    try:
+        coded = text.encode("ascii").translate(_URL_SAFE, _BLANK)
+    except UnicodeEncodeError:
+        return None
+    bare = coded.rstrip(b"=")
+    padding = -len(bare) % 4
+    if padding == 3 or len(coded) - len(bare) > padding:
+        return None
+    try:
+        return binascii.a2b_base64(bare + b"=" * padding, strict_mode=True)
+    except binascii.Error:
+        return None
+
+
+def make_data_url(data: bytes, media_type: str | None) -> str:
+    """A base64 data URL."""
+    return f"data:{media_type or ''};base64,{encode_base64(data)}"
+
+
+def parse_data_url(url: str) -> tuple[bytes, str | None] | None:
+    """
+    Its bytes and media type, in lower case and without parameters.
+
+    None if it is not a data URL or is malformed; the media type is None if it names none.
+    """
+    head, comma, body = url.partition(",")
+    if not comma or head[:5].lower() != "data:":
+        return None
+    media_type, *parameters = (part.strip().lower() for part in head[5:].split(";"))
+    if media_type and "/" not in media_type:
+        return None
+    data = _decode_body(body, is_base64=bool(parameters) and parameters[-1] == "base64")
+    return None if data is None else (data, media_type or None)
+
+
+def sniff(data: bytes) -> str | None:
+    """The media type the first bytes show; None if they show none."""
+    for signature, media_type in _SIGNATURES:
+        if data.startswith(signature):
+            return media_type
+    if data[:4] == b"RIFF":
+        return {b"WEBP": "image/webp", b"WAVE": "audio/wav"}.get(data[8:12])
+    if data[4:8] == b"ftyp":
+        return _sniff_brands(data)
+    if data.startswith(b"\x1aE\xdf\xa3"):  # EBML; its header names the kind of document
+        return "video/webm" if b"webm" in data[:64] else "video/x-matroska"
+    if data[:2] == b"BM" and data[6:10] == b"\0\0\0\0":  # letters alone could be text
+        return "image/bmp"
+    return "audio/mpeg" if _is_mp3_frame(data) else None
+
+
+def media_type_for(data: bytes, name: str | None = None, default: str | None = None) -> str | None:
+    """The media type of a file: by its bytes, else by its name's suffix, else the default."""
+    stem, dot, suffix = (name or "").rpartition(".")
+    suffix = suffix.lower() if dot and stem else ""
+    sniffed = sniff(data)
+    if sniffed is None or suffix in _REFINED_BY.get(sniffed, ()):
+        return _SUFFIXES.get(suffix, default)
+    return sniffed
+
+
+def is_local_path(text: str) -> bool:
+    """Whether it is meant as a file of this machine, and not as a URL or data."""
+    return text.startswith(("/", "./", "../", "~")) and not text.startswith("//")
+
+
+def _decode_body(body: str, *, is_base64: bool) -> bytes | None:
+    if is_base64 and "%" not in body:
+        return decode_base64(body)
+    try:
+        data = unquote_to_bytes(body)
+    except UnicodeEncodeError:  # a lone surrogate
+        return None
+    return decode_base64(data.decode("latin-1")) if is_base64 else data
+
+
+def _sniff_brands(data: bytes) -> str:
+    # the major brand, four bytes of version, then the brands it is compatible with
+    size = min(int.from_bytes(data[:4], "big"), 256)
+    brands = [data[8:12], *(data[i : i + 4] for i in range(16, size - 3, 4))]
+    major = _BRANDS.get(brands[0], "video/mp4")
+    if major != "image/heif":
+        return major
+    # HEIF only says "some still image"; the others say how it is coded
+    coded = (_BRANDS.get(brand) for brand in brands)
+    return next((kind for kind in coded if kind in {"image/avif", "image/heic"}), major)
+
+
+def _is_mp3_frame(data: bytes) -> bool:
+    """Eleven sync bits, then layer III and no reserved version, bit rate or sample rate."""
+    if len(data) < 3 or data[0] != 0xFF or data[1] & 0xE6 != 0xE2:
+        return False
+    return data[1] & 0x18 != 0x08 and data[2] & 0xF0 != 0xF0 and data[2] & 0x0C != 0x0C

@@ -1,0 +1,53 @@
+"""Provider options: fields of one dialect, merged over the encoded body last."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from interlingua.spec.contracts import DIALECT_NAMES
+from interlingua.spec.request import Request
+from interlingua.spec.response import Warning
+
+
+def options_for(request: Request, dialect: str) -> dict[str, Any]:
+    """The options meant for this dialect, by its own name or by the provider's."""
+    merged: dict[str, Any] = {}
+    for name in (dialect, request.provider):
+        options = request.provider_options.get(name) if name else None
+        if isinstance(options, Mapping):
+            merged = merge(merged, options)
+    return merged
+
+
+def foreign_options(request: Request, dialect: str) -> list[Warning]:
+    """A warning for each other dialect whose options this request carries."""
+    return [
+        Warning(
+            code="options_dropped",
+            message=f"options of {name} cannot be said in {dialect}: "
+            + ", ".join(sorted(map(str, request.provider_options[name]))),
+            path=f"provider_options.{name}",
+        )
+        for name in DIALECT_NAMES
+        if name != dialect and request.provider_options.get(name)
+    ]
+
+
+def merge(body: Mapping[str, Any], options: Mapping[str, Any]) -> dict[str, Any]:
+    """
+    `options` over `body`: objects are merged, anything else replaces.
+
+    A null fills a gap but never hides a value: it stands for a field that was sent as
+    null, not for its removal.
+    """
+    merged = dict(body)
+    for key, value in options.items():
+        present = merged.get(key)
+        if value is None and key in merged:
+            continue
+        if isinstance(present, Mapping) and isinstance(value, Mapping):
+            merged[key] = merge(present, value)
+        else:
+            merged[key] = value
+    return merged

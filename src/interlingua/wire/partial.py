@@ -1,0 +1,209 @@
+"""What can be read of a JSON text that is not all there."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from interlingua.spec.content import Json
+from interlingua.spec.errors import DecodeError
+from interlingua.wire.jsontext import loads
+
+_skip_blank = re.compile(r"[ \t\r\n]*+").match
+# All of a string but its closing quote. Half of a surrogate pair at the end of the text is no
+# part of it: it would be another character than the pair.
+_match_string = re.compile(
+    r"""
+    " (?: [^"\\\x00-\x1f]++
+        | \\ ["\\/bfnrt]
+        | \\u (?![dD][89abAB]) [0-9a-fA-F]{4}
+        | \\u [dD][89abAB] [0-9a-fA-F]{2} (?! (?: \\ (?: u [0-9a-fA-F]{0,3} )? )? \Z )
+    )*+
+    """,
+    re.VERBOSE,
+).match
+_match_literal = re.compile(r"true|false|null").match
+# The group tells that the text ends here, so that the number may go on.
+_match_number = re.compile(
+    r"-?+(?:0|[1-9][0-9]*+)(?:\.[0-9]++)?+(?:[eE][+-]?+[0-9]++)?+(?:(?=[ \t\r\n,\]}])|(\Z))"
+).match
+
+_EXACT_BELOW = 2048  # characters; parsing this little again costs microseconds
+_GROWTH = 16  # parse longer text again when it grew by a sixteenth
+
+
+def parse_partial(text: str) -> Json:
+    """
+    The value of the longest readable prefix of a JSON text; never raises.
+
+    Open strings, arrays and objects are closed; a key without its value, a half number,
+    literal or escape is left out. None if nothing can be read. A number that is the whole
+    text is taken as it stands, though more digits may follow.
+    """
+    scanner = _Scanner()
+    scanner.scan(text)
+    return scanner.value(text)
+
+
+class PartialJSON:
+    """
+    `parse_partial` of a text that grows.
+
+        partial.feed(fragment)
+        show(partial.value)
+
+    Reading `value` after each fragment stays close to linear in the text: a long text is
+    read again only when it grew by a sixteenth, so `value` may lag behind by that much.
+    """
+
+    def __init__(self) -> None:
+        self._pieces: list[str] = []
+        self._length = 0
+        self._read_length = 0
+        self._value: Json = None
+        self._scanner = _Scanner()
+
+    def feed(self, fragment: str) -> None:
+        """Add the next piece of the text."""
+        self._pieces.append(fragment)
+        self._length += len(fragment)
+
+    @property
+    def value(self) -> Json:
+        """What can be read so far; exact for short text and after `finish`."""
+        growth = self._length - self._read_length
+        if growth and (self._length <= _EXACT_BELOW or growth * _GROWTH >= self._length):
+            self._read()
+        return self._value
+
+    def finish(self) -> Json:
+        """What can be read of all the text fed, exactly. More may be fed after it."""
+        if self._length > self._read_length:
+            self._read()
+        return self._value
+
+    def _read(self) -> None:
+        text = "".join(self._pieces)
+        self._pieces = [text]
+        self._read_length = self._length
+        self._scanner.scan(text)
+        self._value = self._scanner.value(text)
+
+
+class _Scanner:
+    """
+    Finds how much of a text can be read, and what closes it.
+
+    Scans on from where it stopped when given a longer text. Nothing opens or closes between
+    the readable part and the end of what is scanned, so the closers are those of both.
+    """
+
+    def __init__(self) -> None:
+        self._position = 0  # every token before it is whole
+        self._whole = 0  # the end of the last whole value or opened container
+        self._readable = 0  # `_whole`, or the end of a string or number that may go on
+        self._quote = ""
+        self._closers: list[str] = []
+        self._step: Callable[[_Scanner, str], bool] = _Scanner._scan_value
+
+    def scan(self, text: str) -> None:
+        """Go on as far as the text can be read."""
+        self._readable = self._whole
+        self._quote = ""
+        while self._skip(text) and self._step(self, text):
+            pass
+
+    def value(self, text: str) -> Json:
+        """What is readable of the text just scanned."""
+        if not self._readable:
+            return None
+        closing = self._quote + "".join(reversed(self._closers))
+        try:
+            return loads(text[: self._readable] + closing)
+        except DecodeError:  # too deep, or a number out of range
+            return None
+
+    def _skip(self, text: str) -> bool:
+        self._position = _end_of(_skip_blank, text, self._position)
+        return self._position < len(text)
+
+    def _scan_value(self, text: str) -> bool:
+        character = text[self._position]
+        if character == '"':
+            return self._scan_string_value(text)
+        if character == "{":
+            return self._open("}", _Scanner._scan_first_key)
+        if character == "[":
+            return self._open("]", _Scanner._scan_first_item)
+        if (literal := _match_literal(text, self._position)) is not None:
+            return self._end_value(literal.end())
+        return self._scan_number(text)
+
+    def _scan_string_value(self, text: str) -> bool:
+        end = _end_of(_match_string, text, self._position)
+        if text.startswith('"', end):
+            return self._end_value(end + 1)
+        self._quote = '"'
+        self._readable = end
+        return False
+
+    def _scan_number(self, text: str) -> bool:
+        number = _match_number(text, self._position)
+        if number is None:
+            return False
+        if number[1] is None:
+            return self._end_value(number.end())
+        if not self._closers:
+            self._readable = number.end()
+        return False
+
+    def _open(self, closer: str, step: Callable[[_Scanner, str], bool]) -> bool:
+        self._closers.append(closer)
+        self._end_value(self._position + 1)
+        self._step = step
+        return True
+
+    def _end_value(self, end: int) -> bool:
+        self._position = self._whole = self._readable = end
+        self._step = _Scanner._scan_after_value
+        return True
+
+    def _scan_first_item(self, text: str) -> bool:
+        return self._close(text) or self._scan_value(text)
+
+    def _scan_first_key(self, text: str) -> bool:
+        return self._close(text) or self._scan_key(text)
+
+    def _scan_key(self, text: str) -> bool:
+        end = _end_of(_match_string, text, self._position)
+        if end == self._position or not text.startswith('"', end):
+            return False
+        self._position = end + 1
+        self._step = _Scanner._scan_colon
+        return True
+
+    def _scan_colon(self, text: str) -> bool:
+        if text[self._position] != ":":
+            return False
+        self._position += 1
+        self._step = _Scanner._scan_value
+        return True
+
+    def _scan_after_value(self, text: str) -> bool:
+        if text[self._position] != "," or not self._closers:
+            return self._close(text)
+        self._position += 1
+        in_object = self._closers[-1] == "}"
+        self._step = _Scanner._scan_key if in_object else _Scanner._scan_value
+        return True
+
+    def _close(self, text: str) -> bool:
+        if not self._closers or text[self._position] != self._closers[-1]:
+            return False
+        self._closers.pop()
+        return self._end_value(self._position + 1)
+
+
+def _end_of(match: Callable[[str, int], re.Match[str] | None], text: str, start: int) -> int:
+    found = match(text, start)
+    return found.end() if found else start

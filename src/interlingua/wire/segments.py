@@ -1,0 +1,164 @@
+"""
+Segments: a part while it is being streamed.
+
+Decoders open one per part, feed it pieces, and end it; each step gives the event that
+says so. Text grows in a list and is joined once.
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+from interlingua.spec.content import Extra, Text, Thinking, ToolCall, ToolType
+from interlingua.spec.events import (
+    ReasoningDelta,
+    ReasoningEnd,
+    ReasoningStart,
+    TextDelta,
+    TextEnd,
+    TextStart,
+    ToolCallDelta,
+    ToolCallEnd,
+    ToolCallStart,
+)
+from interlingua.wire.jsontext import loads_object
+from interlingua.wire.partial import parse_partial
+
+
+class TextSegment:
+    """A text part on its way."""
+
+    __slots__ = ("extra", "id", "index", "pieces")
+
+    def __init__(self, index: int, extra: Extra | None = None) -> None:
+        self.id = f"text_{index}"
+        self.index = index
+        self.pieces: list[str] = []
+        self.extra: dict[str, Any] = dict(extra or {})
+
+    def start(self) -> TextStart:
+        return TextStart(id=self.id, index=self.index, extra=self.extra)
+
+    def delta(self, text: str) -> TextDelta:
+        self.pieces.append(text)
+        return TextDelta(id=self.id, index=self.index, delta=text)
+
+    def end(self) -> TextEnd:
+        part = Text(text="".join(self.pieces), extra=self.extra)
+        return TextEnd(id=self.id, index=self.index, part=part)
+
+    cut = end
+
+
+class ReasoningSegment:
+    """A thinking part on its way; its signature and data are set as they come."""
+
+    __slots__ = ("data", "extra", "id", "index", "pieces", "signature")
+
+    def __init__(self, index: int, extra: Extra | None = None) -> None:
+        self.id = f"reasoning_{index}"
+        self.index = index
+        self.pieces: list[str] = []
+        self.extra: dict[str, Any] = dict(extra or {})
+        self.signature: str | None = None
+        self.data: str | None = None
+
+    def start(self) -> ReasoningStart:
+        return ReasoningStart(id=self.id, index=self.index, extra=self.extra)
+
+    def delta(self, text: str) -> ReasoningDelta:
+        self.pieces.append(text)
+        return ReasoningDelta(id=self.id, index=self.index, delta=text)
+
+    def end(self) -> ReasoningEnd:
+        part = Thinking(
+            text="".join(self.pieces),
+            signature=self.signature,
+            data=self.data,
+            extra=self.extra,
+        )
+        return ReasoningEnd(id=self.id, index=self.index, part=part)
+
+    cut = end
+
+
+class ToolCallSegment:
+    """A tool call on its way; its arguments are parsed once, at the end."""
+
+    __slots__ = ("call_id", "extra", "id", "index", "name", "pieces", "tool_type")
+
+    def __init__(
+        self,
+        index: int,
+        *,
+        call_id: str,
+        name: str,
+        tool_type: ToolType = "function",
+        extra: Extra | None = None,
+    ) -> None:
+        self.id = f"tool_call_{index}"
+        self.index = index
+        self.call_id = call_id
+        self.name = name
+        self.tool_type = tool_type
+        self.pieces: list[str] = []
+        self.extra: dict[str, Any] = dict(extra or {})
+
+    def start(self) -> ToolCallStart:
+        return ToolCallStart(
+            id=self.id,
+            index=self.index,
+            tool_call_id=self.call_id,
+            name=self.name,
+            tool_type=self.tool_type,
+            extra=self.extra,
+        )
+
+    def delta(self, fragment: str) -> ToolCallDelta:
+        self.pieces.append(fragment)
+        return ToolCallDelta(id=self.id, index=self.index, delta=fragment)
+
+    def end(self) -> ToolCallEnd:
+        """Text that is no JSON object stays in `raw_arguments`, and the call is not valid."""
+        raw = "".join(self.pieces)
+        arguments = None if self.tool_type == "custom" else loads_object(raw)
+        return self._end(raw, arguments or {})
+
+    def cut(self) -> ToolCallEnd:
+        """The call as far as it came: what parses of its arguments, else `{}`."""
+        raw = "".join(self.pieces)
+        arguments = None if self.tool_type == "custom" else parse_partial(raw)
+        return self._end(raw, arguments if isinstance(arguments, dict) else {})
+
+    def _end(self, raw: str, arguments: dict[str, Any]) -> ToolCallEnd:
+        call = ToolCall(
+            id=self.call_id,
+            name=self.name,
+            arguments=arguments,
+            raw_arguments=raw,
+            type=self.tool_type,
+            extra=self.extra,
+        )
+        return ToolCallEnd(id=self.id, index=self.index, tool_call=call)
+
+
+Segment: TypeAlias = TextSegment | ReasoningSegment | ToolCallSegment
+
+
+def reopen(event: TextStart | ReasoningStart | ToolCallStart) -> Segment:
+    """The segment a start event opens, for whoever follows a stream of events."""
+    segment: Segment
+    if isinstance(event, TextStart):
+        segment = TextSegment(event.index, event.extra)
+    elif isinstance(event, ReasoningStart):
+        segment = ReasoningSegment(event.index, event.extra)
+    else:
+        segment = ToolCallSegment(
+            event.index,
+            call_id=event.tool_call_id,
+            name=event.name,
+            tool_type=event.tool_type,
+            extra=event.extra,
+        )
+    segment.id = event.id
+    return segment

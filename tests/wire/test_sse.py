@@ -1,0 +1,193 @@
+from __future__ import annotations
+
+import re
+from time import process_time
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from interlingua.spec.contracts import Frame
+from interlingua.spec.errors import StreamError
+from interlingua.wire.sse import SSEDecoder, encode_sse
+
+PIECES = [
+    b"data: ", b"data:", b"data", b"event: ", b"event: delta\n", b"event", b"id: 7\n", b"id:",
+    b"retry: 10\n", b"retry: 1x", b"retry: " + b"9" * 30, b": comment\n", b"other: field\n",
+    b":", b" ", b"  ", b"\n", b"\n\n", b"\r", b"\r\n", b"\r\n\r\n", b"\0", b"\xef\xbb\xbf",
+    b"\xef", b"\xbb\xbf", b"\xff", "é€😀\u2028".encode(), "€".encode()[:2], b'{"a":1}', b"[DONE]",
+    b'data: {"a":1}\n\n', b'event: delta\ndata: {"a":1}\n\n', b"data: x\nevent: late\n\n",
+]  # fmt: skip
+bodies = st.lists(st.sampled_from(PIECES) | st.binary(max_size=3), max_size=25).map(b"".join)
+cut_lists = st.lists(st.integers(0, 200), max_size=6)
+one_line = st.text(st.characters(exclude_characters="\r\n\0", codec="utf-8"), max_size=20)
+frames = st.builds(
+    Frame,
+    data=st.text(st.characters(exclude_characters="\r", codec="utf-8"), max_size=60),
+    event=st.none() | one_line.filter(bool),
+    id=st.none() | one_line,
+    retry=st.none() | st.integers(0, 10**17),
+)
+
+
+def reference(body: bytes) -> list[Frame]:
+    """The WHATWG algorithm, line by line over the whole text."""
+    text = body.decode("utf-8", "replace").removeprefix("\ufeff")
+    *lines, tail = re.split(r"\r\n|\r|\n", text)
+    found = []
+    fields = {}
+    for line in lines:
+        if line:
+            interpret(line, fields)
+        else:
+            dispatch(fields, found)
+            fields = {}
+    interpret(tail, fields)
+    if any(fields.get("data", ())) or not tail:  # our rule for a body that just ends
+        dispatch(fields, found)
+    return found
+
+
+def interpret(line, fields):
+    name, _, value = line.partition(":")
+    value = value[1:] if value.startswith(" ") else value
+    if name == "data":
+        fields.setdefault("data", []).append(value)
+    elif name == "event":
+        fields["event"] = value or None
+    elif name == "id" and "\0" not in value:
+        fields["id"] = value
+    elif name == "retry" and re.fullmatch("[0-9]{1,18}", value):
+        fields["retry"] = int(value)
+
+
+def dispatch(fields, found):
+    if "data" in fields:
+        found.append(Frame(**{**fields, "data": "\n".join(fields["data"])}))
+
+
+def cut(body: bytes, cuts: list[int]) -> list[bytes]:
+    edges = [0, *sorted(min(at, len(body)) for at in cuts), len(body)]
+    return [body[start:end] for start, end in zip(edges, edges[1:], strict=False)]
+
+
+def single_bytes(body: bytes) -> list[bytes]:
+    return [body[at : at + 1] for at in range(len(body))]
+
+
+def read(chunks: list[bytes], **options) -> tuple[list[Frame], bool]:
+    """The frames that come before the end or the failure, and whether it failed."""
+    decoder = SSEDecoder(**options)
+    found = []
+    try:
+        for chunk in chunks:
+            found += decoder.feed(chunk)
+        found += decoder.finish()
+    except StreamError:
+        return found, True
+    return found, False
+
+
+@given(bodies, cut_lists)
+@example(b"data: a\n\n\n\n\ndata: b\n\n", [9, 10])
+@example(b"data: a\r\n\r\ndata: b\r\n\r\n", [8, 10])
+@example(b"\xef\xbb\xbfdata: a\n\n", [1, 2])
+@example(b"event: \ndata: a\n\n", [])
+def test_every_cut_gives_what_the_standard_says(body, cuts):
+    """Any chunking of any bytes gives the frames of the WHATWG algorithm."""
+    expected = reference(body), False
+    assert read([body]) == expected
+    assert read(cut(body, cuts)) == expected
+    assert read(single_bytes(body)) == expected
+
+
+@given(bodies, cut_lists, st.integers(1, 40))
+@example(b"data: a\n\n\ndata: " + b"b" * 12 + b"\n\n", [], 18)
+def test_the_limit_does_not_show_chunking(body, cuts, limit):
+    """An event too large fails after the same frames, however the bytes are cut."""
+    expected = read(single_bytes(body), max_event_bytes=limit)
+    assert read([body], max_event_bytes=limit) == expected
+    assert read(cut(body, cuts), max_event_bytes=limit) == expected
+
+
+@given(st.lists(frames, max_size=5), cut_lists)
+def test_decoding_undoes_encoding(sent, cuts):
+    """Frames written and read again are the same frames."""
+    body = b"".join(encode_sse(frame) for frame in sent)
+    assert read(cut(body, cuts)) == (sent, False)
+
+
+def test_fields_of_an_event():
+    """Every field is read; several data lines are joined by line ends."""
+    body = b": hi\nid: 7\nretry: 10\nevent: delta\ndata: one\ndata:two\ndata\nother: x\n\n"
+    assert SSEDecoder().feed(body) == [Frame(data="one\ntwo\n", event="delta", id="7", retry=10)]
+
+
+def test_only_one_space_is_stripped():
+    """A second space after the colon belongs to the value."""
+    assert SSEDecoder().feed(b"data:  a\n\n") == [Frame(data=" a")]
+
+
+def test_events_without_data_are_not_frames():
+    """Pings and comments give nothing and leave nothing behind."""
+    assert SSEDecoder().feed(b"event: ping\n\n: keep-alive\n\ndata: a\n\n") == [Frame(data="a")]
+
+
+@pytest.mark.parametrize("tail", [b"data: [DONE]", b"data: [DONE]\n", b"data: [DONE]\r"])
+def test_finish_gives_the_event_no_blank_line_closed(tail):
+    """A body may end without its last blank line or even its last line end."""
+    decoder = SSEDecoder()
+    assert decoder.feed(tail) == []
+    assert decoder.finish() == [Frame(data="[DONE]")]
+    assert decoder.finish() == []
+
+
+@pytest.mark.parametrize("tail", [b"dat", b"data", b"data: ", b"event: message_stop\ndata:"])
+def test_finish_drops_a_line_cut_before_its_data(tail):
+    """A cut that left no data makes no frame: it must not look like an empty event."""
+    decoder = SSEDecoder()
+    decoder.feed(tail)
+    assert decoder.finish() == []
+
+
+def test_a_line_without_end_fails():
+    """A line that outgrows the limit fails before its end comes, and stays failed."""
+    decoder = SSEDecoder(max_event_bytes=10)
+    with pytest.raises(StreamError, match="larger than the limit of 10 bytes"):
+        decoder.feed(b"data: 12345")
+    with pytest.raises(StreamError):
+        decoder.feed(b"\n\n")
+    with pytest.raises(StreamError):
+        decoder.finish()
+
+
+def test_an_event_at_the_limit_passes():
+    """The limit counts the event's lines with their ends, not the blank line."""
+    assert SSEDecoder(max_event_bytes=11).feed(b"data: 1234\n\n") == [Frame(data="1234")]
+
+
+def test_a_long_line_byte_by_byte_takes_linear_time():
+    """300 kB in single bytes: a quadratic decoder needs minutes."""
+    decoder = SSEDecoder()
+    begin = process_time()
+    for _ in range(300_000):
+        decoder.feed(b"x")
+    assert process_time() - begin < 10
+
+
+def test_encoding_splits_lines():
+    """Each line of the data gets its own field; CR and CRLF are line ends too."""
+    frame = Frame(data="a\nb\r\nc", event="e")
+    assert encode_sse(frame) == b"event: e\ndata: a\ndata: b\ndata: c\n\n"
+
+
+@pytest.mark.parametrize("frame", [Frame(data="", event="a\nb"), Frame(data="", id="a\rb")])
+def test_encoding_refuses_a_line_break_in_a_name(frame):
+    """An event name or id cannot smuggle in fields."""
+    with pytest.raises(StreamError, match="line break"):
+        encode_sse(frame)
+
+
+def test_encoding_writes_a_lone_surrogate_as_its_escape():
+    """JSON text with a lone surrogate stays the same JSON."""
+    assert encode_sse(Frame(data='"\ud83d"')) == b'data: "\\ud83d"\n\n'
