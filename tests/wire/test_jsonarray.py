@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from itertools import pairwise
 from time import process_time
 
 import pytest
@@ -28,7 +29,7 @@ junk = st.lists(st.sampled_from(PIECES), max_size=15).map(b"".join)
 
 def cut(body: bytes, cuts: list[int]) -> list[bytes]:
     edges = [0, *sorted(min(at, len(body)) for at in cuts), len(body)]
-    return [body[start:end] for start, end in zip(edges, edges[1:], strict=False)]
+    return [body[start:end] for start, end in pairwise(edges)]
 
 
 def single_bytes(body: bytes) -> list[bytes]:

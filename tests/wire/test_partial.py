@@ -2,11 +2,13 @@ from __future__ import annotations
 
 import json
 from time import process_time
+from unittest.mock import patch
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from interlingua.wire import partial as partial_module
 from interlingua.wire.jsontext import dump_text
 from interlingua.wire.partial import PartialJSON, parse_partial
 
@@ -47,6 +49,10 @@ def are_prefixes(part: list, whole: list) -> bool:
         return True
     last = len(part) - 1
     return part[:last] == whole[:last] and last < len(whole) and is_prefix(part[last], whole[last])
+
+
+def no_match(_text, _position) -> None:
+    return None
 
 
 @st.composite
@@ -99,6 +105,15 @@ def test_feeding_equals_parsing_at_once(parts, data):
         expected = parse_partial(text[:end])
         assert partial.finish() == expected
         assert partial.value == expected
+
+
+@given(junk | written().map(lambda pair: pair[1]), st.integers(0, 200))
+@example('[{"a": [1, 2], "b": "x"}, [], {}, [3', 200)
+def test_passing_over_runs_changes_nothing(text, end):
+    """The short cut for runs of simple values reads what stepping through them reads."""
+    value = parse_partial(text[:end])
+    with patch.multiple(partial_module, _match_items=no_match, _match_members=no_match):
+        assert parse_partial(text[:end]) == value
 
 
 @pytest.mark.parametrize(

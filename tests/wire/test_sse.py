@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 from time import process_time
 
 import pytest
@@ -50,7 +51,7 @@ def reference(body: bytes) -> list[Frame]:
 
 def interpret(line, fields):
     name, _, value = line.partition(":")
-    value = value[1:] if value.startswith(" ") else value
+    value = value.removeprefix(" ")
     if name == "data":
         fields.setdefault("data", []).append(value)
     elif name == "event":
@@ -68,7 +69,7 @@ def dispatch(fields, found):
 
 def cut(body: bytes, cuts: list[int]) -> list[bytes]:
     edges = [0, *sorted(min(at, len(body)) for at in cuts), len(body)]
-    return [body[start:end] for start, end in zip(edges, edges[1:], strict=False)]
+    return [body[start:end] for start, end in pairwise(edges)]
 
 
 def single_bytes(body: bytes) -> list[bytes]:
@@ -93,6 +94,7 @@ def read(chunks: list[bytes], **options) -> tuple[list[Frame], bool]:
 @example(b"data: a\r\n\r\ndata: b\r\n\r\n", [8, 10])
 @example(b"\xef\xbb\xbfdata: a\n\n", [1, 2])
 @example(b"event: \ndata: a\n\n", [])
+@example(b"data: \ndata: ", [])
 def test_every_cut_gives_what_the_standard_says(body, cuts):
     """Any chunking of any bytes gives the frames of the WHATWG algorithm."""
     expected = reference(body), False

@@ -7,16 +7,19 @@ Gemini streams this way when not asked for SSE: one array, its objects sent as t
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 from interlingua.spec.contracts import Frame
 from interlingua.spec.errors import StreamError
 
 MAX_EVENT_BYTES = 16 * 1024 * 1024
 
+_BACKSLASH = 0x5C
 _BOM = b"\xef\xbb\xbf"
-_find_outside_string = re.compile(rb'["{}\[\]]').search
-_find_inside_string = re.compile(rb'["\\]').search
-_skip_between = re.compile(rb"[ \t\r\n,]*").match
+# Over whole strings at once, up to a bracket or the quote of a string that is not all there.
+_skip_outside_string = re.compile(rb'(?:[^"{}\[\]]++|"(?:[^"\\]++|\\.)*+")*+', re.DOTALL).match
+_skip_inside_string = re.compile(rb'(?:[^"\\]++|\\.)*+', re.DOTALL).match
+_skip_between = re.compile(rb"[ \t\r\n,]*+").match
 
 
 class JSONArrayDecoder:
@@ -30,7 +33,7 @@ class JSONArrayDecoder:
     def __init__(self, max_event_bytes: int = MAX_EVENT_BYTES) -> None:
         self._limit = max_event_bytes
         self._buffer = bytearray()  # from the start of the object in hand
-        self._position = 0  # how far the buffer is scanned; past its end after a `\`
+        self._position = 0  # how far the buffer is scanned
         self._depth = 0
         self._in_string = False
         self._in_array = False
@@ -95,7 +98,7 @@ class JSONArrayDecoder:
         """Where the next object starts; -1 if the buffer ends before one does."""
         buffer = self._buffer
         while True:
-            position = _end_of_blank(buffer, position)
+            position = _end_of(_skip_between, buffer, position)
             if position == len(buffer):
                 return -1
             byte = buffer[position]
@@ -114,28 +117,23 @@ class JSONArrayDecoder:
         """The end of the object in hand; -1 if it is not all there."""
         buffer = self._buffer
         position = self._position
-        while True:
-            find = _find_inside_string if self._in_string else _find_outside_string
-            found = find(buffer, position)
-            if found is None:
-                self._position = max(position, len(buffer))
+        while self._depth:
+            skip = _skip_inside_string if self._in_string else _skip_outside_string
+            position = _end_of(skip, buffer, position)
+            byte = buffer[position] if position < len(buffer) else _BACKSLASH
+            if byte == _BACKSLASH:  # the end, or an escape that waits for its other half
+                self._position = position
                 return -1
-            position = found.end()
-            self._take(buffer[position - 1])
-            if self._in_string and buffer[position - 1] == 0x5C:  # \ hides what follows
-                position += 1
-            if not self._depth:
-                return position
-
-    def _take(self, byte: int) -> None:
-        if byte == 0x22:  # "
-            self._in_string = not self._in_string
-        elif byte in b"{[":
-            self._depth += 1
-        elif byte in b"}]":
-            self._depth -= 1
+            position += 1
+            if byte == 0x22:  # "
+                self._in_string = not self._in_string
+            else:
+                self._depth += 1 if byte in b"{[" else -1
+        return position
 
 
-def _end_of_blank(buffer: bytearray, position: int) -> int:
-    found = _skip_between(buffer, position)
-    return found.end() if found else position
+def _end_of(
+    match: Callable[[bytearray, int], re.Match[bytes] | None], buffer: bytearray, start: int
+) -> int:
+    found = match(buffer, start)
+    return found.end() if found else start

@@ -76,7 +76,7 @@ class SSEDecoder:
         text = self._buffer.decode("utf-8", "replace")
         self._buffer.clear()
         frame = _decode_event(text.strip("\n"))
-        if frame is None or (not frame.data and not text.endswith("\n")):
+        if frame is None or not (frame.data.strip("\n") or text.endswith("\n")):
             return []
         return [frame]
 

@@ -1,0 +1,156 @@
+"""
+Law 4: a canonical value that is encoded and decoded again is the same, or a warning says
+what is not.
+
+Some differences are no loss, and are not looked at: argument text (its parse is compared),
+a result's `name` (the call has it), an image's `detail` and a format's label and strictness
+(hints), a JSON result as JSON text, the application's own metadata and ids.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from interlingua.conformance.meaning import differences
+from interlingua.spec.content import Image, Part, Refusal, Text, ToolCall, ToolResult
+from interlingua.spec.contracts import Dialect
+from interlingua.spec.request import BuiltinTool, Request, ResponseFormat, ToolSpec
+from interlingua.spec.response import Response
+from interlingua.wire.jsontext import dump_text
+
+_SETTINGS = (
+    "model",
+    "tool_choice",
+    "parallel_tool_calls",
+    "temperature",
+    "top_p",
+    "top_k",
+    "stop_sequences",
+    "seed",
+    "frequency_penalty",
+    "presence_penalty",
+    "n",
+    "reasoning_effort",
+    "thinking_budget",
+    "verbosity",
+    "user",
+    "metadata",
+)
+
+
+def request_survives(dialect: Dialect, request: Request) -> list[str]:
+    """What a request loses on the way there and back without a warning."""
+    call = dialect.encode_request(request, stream=False)
+    back = dialect.decode_request(call)
+    warned = tuple(warning.path for warning in call.warnings if warning.path)
+    broken = [
+        f"{name}: {getattr(request, name)!r} came back as {getattr(back, name)!r}"
+        for name in _SETTINGS
+        if not _covered(name, warned)
+        and _bare(getattr(request, name)) != _bare(getattr(back, name))
+    ]
+    if request.max_tokens is not None and request.max_tokens != back.max_tokens:
+        broken.append("max_tokens changed")
+    if not _covered("response_format", warned):
+        broken += differences(_format(request), _format(back), "response_format")
+    tools = [
+        _tool(tool)
+        for i, tool in enumerate(request.tools or ())
+        if not _covered(f"tools[{i}]", warned)
+    ]
+    returned = [_tool(tool) for tool in back.tools or ()]
+    if not _within(tools, returned):
+        broken.append(f"tools: {tools!r} came back as {returned!r}")
+    return broken + _parts_survive(request, back, warned)
+
+
+def response_survives(dialect: Dialect, response: Response) -> list[str]:
+    """What a response loses of its text, calls and totals."""
+    back = dialect.decode_response(dialect.encode_response(response))
+    broken: list[str] = []
+    if _said(back) != _said(response):
+        broken.append(f"text: {_said(response)!r} came back as {_said(back)!r}")
+    calls = [(call.id, call.name, call.arguments) for call in response.tool_calls]
+    again = [(call.id, call.name, call.arguments) for call in back.tool_calls]
+    if calls != again:
+        broken.append(f"calls: {calls!r} came back as {again!r}")
+    broken += [
+        f"usage.{name} changed"
+        for name in ("input_tokens", "output_tokens", "total_tokens")
+        if getattr(response.usage, name) != getattr(back.usage, name)
+    ]
+    return broken
+
+
+def _said(response: Response) -> str:
+    """Text and refusals: a dialect without refusals says them as text."""
+    parts = response.message.content
+    return "".join(part.text for part in parts if isinstance(part, (Text, Refusal)))
+
+
+def _parts_survive(request: Request, back: Request, warned: tuple[str, ...]) -> list[str]:
+    sent = [
+        _part(part)
+        for i, message in enumerate(request.messages)
+        for j, part in enumerate(message.content)
+        if not _covered(f"messages[{i}].content[{j}]", warned)
+    ]
+    returned = [_part(part) for message in back.messages for part in message.content]
+    if _within(sent, returned):
+        return []
+    missing = [part for part in sent if part not in returned]
+    return [f"parts: {missing or sent!r} not found, in order, in {returned!r}"]
+
+
+def _within(wanted: list[Any], found: list[Any]) -> bool:
+    """Is `wanted` a subsequence of `found`?"""
+    rest = iter(found)
+    return all(any(item == candidate for candidate in rest) for item in wanted)
+
+
+def _covered(path: str, warned: tuple[str, ...]) -> bool:
+    return any(
+        path == place
+        or path.startswith((f"{place}.", f"{place}["))
+        or place.startswith((f"{path}.", f"{path}["))
+        for place in warned
+    )
+
+
+def _bare(value: Any) -> Any:
+    return msgspec.structs.replace(value, extra={}) if hasattr(value, "extra") else value
+
+
+def _format(request: Request) -> Any:
+    form = request.response_format or ResponseFormat()
+    return {"type": form.type, "json_schema": form.json_schema}
+
+
+def _tool(tool: ToolSpec) -> Any:
+    if isinstance(tool, BuiltinTool):
+        return msgspec.to_builtins(tool)
+    schema = tool.parameters or {"type": "object", "properties": {}}
+    return (tool.name, tool.description, tool.type, schema if tool.type == "function" else None)
+
+
+def _part(part: Part) -> Any:
+    bare = msgspec.structs.replace(part, extra={})
+    if isinstance(bare, ToolCall) and bare.type == "function" and bare.is_valid:
+        bare = msgspec.structs.replace(bare, raw_arguments=None)
+    if isinstance(bare, Image):
+        bare = msgspec.structs.replace(bare, detail=None)
+    if isinstance(bare, ToolResult):
+        bare = msgspec.structs.replace(bare, name=None, content=_result(bare))
+    return bare
+
+
+def _result(result: ToolResult) -> Any:
+    parts = result.parts
+    if parts is None:
+        content = result.content
+        return content if isinstance(content, str) else dump_text(content)
+    if all(isinstance(part, Text) for part in parts):
+        return "".join(part.text for part in parts if isinstance(part, Text))
+    return tuple(_part(part) for part in parts)

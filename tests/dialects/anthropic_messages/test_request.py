@@ -1,0 +1,291 @@
+"""Request <-> body."""
+
+import pytest
+
+from interlingua.dialects.anthropic_messages import decode_request, encode_request
+from interlingua.spec.content import Image, Opaque, Text, Thinking, ToolCall, ToolResult
+from interlingua.spec.contracts import Profile, WireCall
+from interlingua.spec.errors import InvalidRequestError
+from interlingua.spec.messages import Message
+from interlingua.spec.request import Request, ResponseFormat
+
+NAME = "anthropic_messages"
+
+
+def decode(path="/v1/messages", headers=None, **body):
+    body = {"messages": [{"role": "user", "content": "Hi."}], **body}
+    return decode_request(WireCall(path=path, body=body, headers=headers or {}))
+
+
+def encode(**fields):
+    return encode_request(Request(**{"model": "m", "max_tokens": 9, "messages": "Hi.", **fields}))
+
+
+def test_smallest_request():
+    """One user message; the output limit, which the API requires, has a default."""
+    call = encode_request(Request(model="claude-haiku-5-5", messages="Hi."))
+
+    assert call.path == "/v1/messages"
+    assert call.headers == {"anthropic-version": "2026-10-21"}
+    assert call.body == {
+        "model": "claude-haiku-5-5",
+        "max_tokens": 16384,
+        "messages": [{"role": "user", "content": "Hi."}],
+    }
+    assert call.warnings == ()
+
+
+def test_profile_gives_the_output_limit():
+    """A model's own limit is the default where it is known."""
+    call = encode_request(Request(model="m", messages="x"), Profile(max_output_tokens=64_000))
+
+    assert call.body["max_tokens"] == 64_000
+
+
+def test_stream_flag():
+    """The body asks for a stream only when told to."""
+    assert encode_request(Request(model="m"), stream=True).body["stream"] is True
+    assert "stream" not in encode_request(Request(model="m")).body
+
+
+def test_leading_system_is_hoisted_and_later_ones_stay():
+    """Instructions at the head are the `system` field; mid-conversation ones keep their place."""
+    body = encode(
+        messages=[
+            Message.system("Be brief."),
+            Message.user("Hi."),
+            Message.system("Be long."),
+            Message.user("Again."),
+        ]
+    ).body
+
+    assert body["system"] == "Be brief."
+    assert [message["role"] for message in body["messages"]] == ["user", "system", "user"]
+
+
+def test_field_bug_30_first_inline_system_is_not_hoisted():
+    """A system message that came inside `messages` goes back there, even as the first."""
+    wire = [{"role": "system", "content": "Now."}, {"role": "user", "content": "Hi."}]
+    request = decode(messages=wire)
+
+    assert encode_request(request).body["messages"] == wire
+    assert "system" not in encode_request(request).body
+
+
+def test_developer_becomes_system_with_a_warning():
+    """There is no developer role here."""
+    call = encode(messages=[Message.developer("Be brief."), Message.user("Hi.")])
+
+    assert call.body["system"] == "Be brief."
+    assert [(w.code, w.path) for w in call.warnings] == [("developer_as_system", "messages[0]")]
+
+
+def test_tool_results_are_a_tool_message():
+    """A user message of results only is a tool message; with more in it, it stays the user's."""
+    result = {"type": "tool_result", "tool_use_id": "t", "content": "4 C"}
+    request = decode(
+        messages=[
+            {"role": "user", "content": [result]},
+            {"role": "user", "content": [result, {"type": "text", "text": "And?"}]},
+        ]
+    )
+
+    assert [message.role for message in request.messages] == ["tool", "user"]
+    assert request.messages[0].content == (ToolResult(tool_call_id="t", content="4 C"),)
+
+
+def test_field_bug_34_thinking_is_echoed_first_and_unchanged():
+    """Thinking and its signature go back byte for byte, before the call."""
+    blocks = [
+        {"type": "thinking", "thinking": "Hm…\n", "signature": "c2ln"},
+        {"type": "tool_use", "id": "t", "name": "f", "input": {}},
+    ]
+    request = decode(messages=[{"role": "assistant", "content": blocks}])
+
+    assert request.messages[0].content[0] == Thinking(
+        text="Hm…\n", signature="c2ln", extra={NAME: {}}
+    )
+    assert encode_request(request).body["messages"][0]["content"] == blocks
+
+
+def test_settings_both_ways():
+    """Each setting of this API has its canonical field; zero and empty are values."""
+    wire = {
+        "model": "m",
+        "max_tokens": 9,
+        "temperature": 0.0,
+        "top_p": 0,
+        "top_k": 0,
+        "stop_sequences": [],
+        "metadata": {"user_id": ""},
+        "thinking": {"type": "enabled", "budget_tokens": 1024, "display": "omitted"},
+        "output_config": {"effort": "high", "task_budget": {"type": "tokens", "total": 5}},
+        "service_tier": "auto",
+    }
+    request = decode(**wire)
+
+    assert (request.temperature, request.top_p, request.top_k) == (0.0, 0, 0)
+    assert (request.stop_sequences, request.user) == ((), "")
+    assert (request.thinking_budget, request.reasoning_effort) == (1024, "high")
+    assert request.provider_options[NAME] == {
+        "thinking": {"display": "omitted"},
+        "output_config": {"task_budget": {"type": "tokens", "total": 5}},
+        "service_tier": "auto",
+    }
+    body = encode_request(request).body
+    assert {name: body[name] for name in wire} == wire
+
+
+def test_effort_none_turns_thinking_off():
+    """`none` is not an effort here but a switch."""
+    assert encode(reasoning_effort="none").body["thinking"] == {"type": "disabled"}
+    assert decode(thinking={"type": "disabled"}).reasoning_effort == "none"
+
+
+def test_structured_output_in_its_new_and_old_place():
+    """`output_config.format`, and `output_format` before it."""
+    form = {"type": "json_schema", "schema": {"type": "object"}}
+
+    new, old = decode(output_config={"format": form}), decode(output_format=form)
+
+    assert new.response_format == ResponseFormat(type="json_schema", json_schema={"type": "object"})
+    assert encode_request(new).body["output_config"] == {"format": form}
+    assert old.response_format.json_schema == {"type": "object"}
+    assert encode_request(old).body["output_format"] == form
+
+
+def test_what_this_api_has_no_words_for():
+    """Each setting it lacks is a warning that names it."""
+    call = encode(
+        seed=1,
+        n=2,
+        frequency_penalty=0.0,
+        presence_penalty=0.0,
+        verbosity="low",
+        metadata={"a": "b"},
+        response_format=ResponseFormat(type="json"),
+    )
+
+    assert sorted(warning.path for warning in call.warnings) == [
+        "frequency_penalty",
+        "metadata",
+        "n",
+        "presence_penalty",
+        "response_format",
+        "seed",
+        "verbosity",
+    ]
+
+
+def test_options_are_merged_last():
+    """`provider_options` reach into nested objects and win."""
+    call = encode(
+        reasoning_effort="low",
+        provider_options={NAME: {"output_config": {"effort": "max", "x": 1}, "speed": "fast"}},
+    )
+
+    assert call.body["output_config"] == {"effort": "max", "x": 1}
+    assert call.body["speed"] == "fast"
+
+
+def test_options_by_provider_name():
+    """Options may be keyed by the provider that serves the call."""
+    call = encode(provider="anthropic", provider_options={"anthropic": {"speed": "fast"}})
+
+    assert call.body["speed"] == "fast"
+
+
+def test_options_of_another_dialect_are_warned_of():
+    """What another dialect carried cannot be said here."""
+    call = encode(provider_options={"openai_chat": {"logit_bias": {}}})
+
+    assert [(w.code, w.path) for w in call.warnings] == [
+        ("options_dropped", "provider_options.openai_chat")
+    ]
+
+
+def test_field_bug_59_betas_are_joined():
+    """Betas travel as one header, each once, and come back as options."""
+    call = encode(provider_options={NAME: {"betas": ["a", "b", "a"]}})
+    request = decode(headers={"Anthropic-Beta": "a, b", "anthropic-version": "2023-06-01"})
+
+    assert call.headers["anthropic-beta"] == "a,b"
+    assert request.provider_options[NAME] == {"betas": ["a", "b"], "version": "2023-06-01"}
+    assert encode_request(request).headers == {
+        "anthropic-version": "2023-06-01",
+        "anthropic-beta": "a,b",
+    }
+
+
+def test_token_counting_has_no_output_limit():
+    """A count request is the same body at another path, without `max_tokens`."""
+    request = decode(path="/v1/messages/count_tokens", model="m")
+    call = encode_request(request)
+
+    assert call.path == "/v1/messages/count_tokens"
+    assert "max_tokens" not in call.body
+
+
+def test_model_in_the_path():
+    """On Vertex the model is in the path, and not in the body."""
+    path = "/v1/projects/p/locations/l/publishers/anthropic/models/claude-x@1:rawPredict"
+    request = decode(path=path, anthropic_version="vertex-2023-10-16", max_tokens=5)
+    call = encode_request(request)
+
+    assert request.model == "claude-x@1"
+    assert call.path == path
+    assert "model" not in call.body
+
+
+@pytest.mark.parametrize(
+    ("body", "path"),
+    [
+        ([], "body"),
+        ({}, "messages"),
+        ({"messages": {}}, "messages"),
+        ({"messages": [5]}, "messages[0]"),
+        ({"messages": [{"role": "robot", "content": ""}]}, "messages[0].role"),
+        ({"messages": [{"role": "user", "content": 5}]}, "messages[0].content"),
+        (
+            {"messages": [{"role": "user", "content": [{"type": "text"}]}]},
+            "messages[0].content[0].text",
+        ),
+        ({"messages": [], "model": 5}, "model"),
+        ({"messages": [], "max_tokens": "many"}, "max_tokens"),
+        ({"messages": [], "temperature": True}, "temperature"),
+        ({"messages": [], "stop_sequences": ["a", 1]}, "stop_sequences"),
+        ({"messages": [], "system": 5}, "system"),
+        ({"messages": [], "metadata": {"user_id": 5}}, "metadata.user_id"),
+    ],
+)
+def test_wrong_types_name_their_path(body, path):
+    """What cannot be read is a 400 that says where."""
+    with pytest.raises(InvalidRequestError) as caught:
+        decode_request(WireCall(body=body))
+
+    assert str(caught.value).startswith(f"{path}:")
+    assert caught.value.status_code == 400
+
+
+def test_a_message_that_is_no_object_is_carried():
+    """A bare string among the messages is kept, for the provider to refuse."""
+    request = decode(messages=["Invalid content"])
+
+    assert request.messages[0].content == (Opaque(dialect=NAME, data="Invalid content"),)
+    assert encode_request(request).body["messages"] == ["Invalid content"]
+
+
+def test_input_is_not_changed():
+    """Encoding leaves the caller's own objects as they were."""
+    arguments = {"a": [1]}
+    call = ToolCall(id="t", name="f", arguments=arguments)
+    request = Request(
+        model="m",
+        messages=[Message.assistant([Text(text="x"), call]), Message.user(Image(url="u"))],
+    )
+
+    body = encode_request(request).body
+    body["messages"][0]["content"][0]["text"] = "changed"
+
+    assert request.messages[0].text == "x"
+    assert arguments == {"a": [1]}
