@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
-from typing import Any, ClassVar, Literal, TypeAlias
+from typing import Any, ClassVar, Literal, NoReturn, TypeAlias
 
 import msgspec
 
@@ -92,7 +93,7 @@ class ToolCall(_Part, frozen=True, kw_only=True, tag="tool_call"):
         if raw is None or self.type == "custom" or not raw.strip():
             return True
         try:
-            value = json.loads(raw)
+            value = json.loads(raw, parse_constant=_refuse, parse_float=_finite)
         except (ValueError, RecursionError):
             return False
         return value is None or isinstance(value, dict)
@@ -102,18 +103,22 @@ class ToolResult(_Part, frozen=True, kw_only=True, tag="tool_result"):
     """
     What came of a call.
 
-    `content` is text, a JSON value, or a tuple of parts. A list or tuple whose items all
-    are parts (or read as parts in JSON form) is taken for parts.
+    `content` is text, a JSON value, or a tuple of parts; the empty tuple is no content at
+    all, where `[]` is a JSON value. One part is a tuple of one. A list or tuple whose items
+    all are parts (or read as parts in JSON form) is taken for parts, and so are strings
+    beside a part.
     """
 
     kind: ClassVar[str] = "tool_result"
     tool_call_id: str
-    content: Any = ""
+    content: Any = ()
     is_error: bool = False
     name: str | None = None
 
     def __post_init__(self) -> None:
-        if isinstance(self.content, (list, tuple)):
+        if isinstance(self.content, PART_TYPES):
+            msgspec.structs.force_setattr(self, "content", (self.content,))
+        elif isinstance(self.content, (list, tuple)):
             parts = _as_parts(self.content)
             if parts is not None:
                 msgspec.structs.force_setattr(self, "content", parts)
@@ -177,11 +182,23 @@ _KINDS = frozenset(part.kind for part in PART_TYPES)
 def _as_parts(items: list[Any] | tuple[Any, ...]) -> tuple[Part, ...] | None:
     if not items:
         return () if isinstance(items, tuple) else None
-    if all(isinstance(item, PART_TYPES) for item in items):
-        return tuple(items)
+    if any(isinstance(item, PART_TYPES) for item in items):
+        parts = tuple(Text(text=item) if isinstance(item, str) else item for item in items)
+        return parts if all(isinstance(part, PART_TYPES) for part in parts) else None
     if not all(isinstance(item, dict) and item.get("kind") in _KINDS for item in items):
         return None
     try:
         return msgspec.convert(items, tuple[Part, ...])
     except (msgspec.ValidationError, RecursionError):
         return None
+
+
+def _refuse(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not a JSON value")
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    if math.isinf(value):
+        raise ValueError("a number out of range")
+    return value

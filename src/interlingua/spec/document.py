@@ -19,12 +19,32 @@ VERSION = 1
 
 _VERSION_KEY = "interlingua"
 
+
+class _ErrorDocument(msgspec.Struct, kw_only=True, omit_defaults=True, rename={"kind": "class"}):
+    kind: str
+    message: str
+    retryable: bool | None = None
+    request_id: str | None = None
+    provider: str | None = None
+    status_code: int | None = None
+    error_code: str | None = None
+    retry_after: float | None = None
+    raw: Any = None
+    path: str | None = None
+
+
+_ERROR_FIELDS = ("retryable", "request_id")
+_PROVIDER_FIELDS = (*_ERROR_FIELDS, "provider", "status_code", "error_code", "retry_after", "raw")
+
 T = TypeVar("T")
 
 
 def to_document(value: Message | Request | Response | StreamEvent) -> dict[str, Any]:
     """The value as plain JSON data, marked with the version."""
-    return {_VERSION_KEY: VERSION, **msgspec.to_builtins(value, enc_hook=_encode_error)}
+    try:
+        return {_VERSION_KEY: VERSION, **msgspec.to_builtins(value, enc_hook=_encode_error)}
+    except RecursionError as error:
+        raise DecodeError(f"a {type(value).__name__} nested too deeply for JSON") from error
 
 
 def from_document(document: Any, kind: type[T]) -> T:
@@ -71,26 +91,32 @@ def from_json(data: bytes | str, kind: type[T]) -> T:
 def _encode_error(value: Any) -> Any:
     if not isinstance(value, SDKError):
         raise DecodeError(f"a {type(value).__name__} has no JSON form")
-    names = ["retryable", "request_id"]
-    if isinstance(value, ProviderError):
-        names += ["provider", "status_code", "error_code", "retry_after", "raw"]
-    if isinstance(value, DecodeError):
-        names += ["path"]
-    fields = {name: getattr(value, name) for name in names}
-    kept = {name: field for name, field in fields.items() if field not in (None, "")}
-    return {"class": type(value).__name__, "message": value.message, **kept}
+    # an application's own class is told as the nearest one of ours
+    known = (kind.__name__ for kind in type(value).__mro__ if _error_kind(kind.__name__) is kind)
+    fields = {name: getattr(value, name) for name in _error_fields(type(value))}
+    return _ErrorDocument(kind=next(known), message=value.message, **fields)
 
 
 def _decode_error(_: type, value: Any) -> SDKError:
-    if not isinstance(value, dict) or not isinstance(value.get("message"), str):
-        raise DecodeError("an error document needs `class` and `message`", path="error")
-    fields = dict(value)
-    found = getattr(errors, str(fields.pop("class", "")), None)
-    make = found if isinstance(found, type) and issubclass(found, SDKError) else SDKError
-    try:
-        return make(fields.pop("message"), **fields)
-    except TypeError as problem:
-        raise DecodeError(f"an error document of wrong shape: {problem}") from problem
+    found = msgspec.convert(value, _ErrorDocument)
+    kind = _error_kind(found.kind)
+    if kind is None:  # of a newer library
+        kind = SDKError if found.provider is None else ProviderError
+    fields = {name: getattr(found, name) for name in _error_fields(kind)}
+    if fields.get("provider", "") is None:
+        del fields["provider"]
+    return kind(found.message, **fields)
+
+
+def _error_kind(name: str) -> type[SDKError] | None:
+    found = getattr(errors, name, None)
+    return found if isinstance(found, type) and issubclass(found, SDKError) else None
+
+
+def _error_fields(kind: type[SDKError]) -> tuple[str, ...]:
+    if issubclass(kind, ProviderError):
+        return _PROVIDER_FIELDS
+    return (*_ERROR_FIELDS, "path") if issubclass(kind, DecodeError) else _ERROR_FIELDS
 
 
 def _name(kind: Any) -> str:

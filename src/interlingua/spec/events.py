@@ -43,6 +43,10 @@ class StreamStart(_Event, frozen=True, kw_only=True, tag="stream_start"):
     extra: Extra = {}
     """Fields of the envelope that have no canonical place, by dialect name."""
 
+    def __post_init__(self) -> None:
+        if type(self.warnings) is not tuple:
+            msgspec.structs.force_setattr(self, "warnings", tuple(self.warnings))
+
 
 class TextStart(_Event, frozen=True, kw_only=True, tag="text_start"):
     """A text part begins."""

@@ -41,7 +41,7 @@ class Message(
 
     def __post_init__(self) -> None:
         content: Any = self.content  # a caller without a type checker may pass text
-        if type(content) is not tuple or any(type(part) is str for part in content):
+        if type(content) is not tuple or not all(type(part) in PART_TYPES for part in content):
             msgspec.structs.force_setattr(self, "content", to_parts(content))
         if self.role not in ROLES:
             raise ConfigurationError(

@@ -8,6 +8,7 @@ from typing import Any, Literal, TypeAlias
 import msgspec
 
 from interlingua.spec.content import Extra, Json, ToolType
+from interlingua.spec.errors import ConfigurationError
 from interlingua.spec.messages import Message
 
 ToolChoiceMode: TypeAlias = Literal["auto", "none", "required", "named"]
@@ -64,6 +65,10 @@ class ToolChoice(
     """Only these may be called, with mode `auto` or `required`."""
     extra: Extra = {}
 
+    def __post_init__(self) -> None:
+        if self.allowed is not None and type(self.allowed) is not tuple:
+            msgspec.structs.force_setattr(self, "allowed", _texts(self.allowed))
+
 
 class ResponseFormat(
     msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, repr_omit_defaults=True
@@ -114,15 +119,13 @@ class Request(
 
     def __post_init__(self) -> None:
         set_field = msgspec.structs.force_setattr
-        if type(self.messages) is not tuple:
-            set_field(self, "messages", _messages(self.messages))
+        messages: Any = self.messages  # a caller without a type checker may pass text
+        if type(messages) is not tuple or not all(type(item) is Message for item in messages):
+            set_field(self, "messages", _messages(messages))
         if self.tools is not None and type(self.tools) is not tuple:
             set_field(self, "tools", tuple(self.tools))
-        stops: Any = self.stop_sequences
-        if isinstance(stops, str):
-            set_field(self, "stop_sequences", (stops,))
-        elif stops is not None and type(stops) is not tuple:
-            set_field(self, "stop_sequences", tuple(stops))
+        if self.stop_sequences is not None and type(self.stop_sequences) is not tuple:
+            set_field(self, "stop_sequences", _texts(self.stop_sequences))
 
 
 def _messages(given: Any) -> tuple[Message, ...]:
@@ -130,4 +133,15 @@ def _messages(given: Any) -> tuple[Message, ...]:
         return (Message.user(given),)
     if isinstance(given, Message):
         return (given,)
-    return tuple(Message.user(item) if isinstance(item, str) else item for item in given)
+    messages = tuple(Message.user(item) if isinstance(item, str) else item for item in given)
+    for message in messages:
+        if not isinstance(message, Message):
+            raise ConfigurationError(
+                f"messages hold a {type(message).__name__}; use Message.user(...) and its like, "
+                "or plain text"
+            )
+    return messages
+
+
+def _texts(given: Any) -> tuple[str, ...]:
+    return (given,) if isinstance(given, str) else tuple(given)

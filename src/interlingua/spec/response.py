@@ -112,6 +112,10 @@ class Response(
     extra: Extra = {}
     """Fields of the body that have no canonical place, by dialect name."""
 
+    def __post_init__(self) -> None:
+        if type(self.warnings) is not tuple:
+            msgspec.structs.force_setattr(self, "warnings", tuple(self.warnings))
+
     @property
     def text(self) -> str:
         """The text parts, joined."""

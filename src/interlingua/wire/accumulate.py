@@ -24,7 +24,7 @@ from interlingua.spec.events import (
     ToolCallEnd,
 )
 from interlingua.spec.messages import Message
-from interlingua.spec.response import FinishReason, Response
+from interlingua.spec.response import FinishReason, Response, Usage
 from interlingua.wire.grammar import RULES, Action
 from interlingua.wire.jsontext import dump_text
 from interlingua.wire.options import merge
@@ -80,7 +80,9 @@ class StreamAccumulator:
 
     def partial(self) -> Response:
         """What has come so far, open parts included."""
-        finish = self._finish or Finish(finish_reason=FinishReason(reason="other"))
+        finish = self._finish or Finish(
+            finish_reason=FinishReason(reason="other"), usage=self._start.usage or Usage()
+        )
         return self._fold(finish)
 
     def end_segments(self) -> list[StreamEvent]:

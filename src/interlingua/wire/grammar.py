@@ -110,8 +110,9 @@ class Grammar:
             self._seen.add(event.id)
             self._open[event.id] = (rule.segment, event.index)
         elif isinstance(event, (TextEnd, ReasoningEnd, ToolCallEnd)):
-            if self._open.pop(event.id, None) != (rule.segment, event.index):
+            if self._open.get(event.id) != (rule.segment, event.index):
                 raise self._refuse(event, "no such open segment")
+            del self._open[event.id]
         elif isinstance(event, ProviderEvent):
             if event.part is not None:
                 self._advance(event, event.index)

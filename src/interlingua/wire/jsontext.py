@@ -33,12 +33,15 @@ def dumps(value: Json) -> bytes:
     """
     UTF-8 JSON text, compact, keys in their order.
 
-    A lone surrogate cannot be UTF-8; it is written as its escape.
+    A lone surrogate cannot be UTF-8; it is written as its escape. NaN and the infinities,
+    which JSON has not, are written as null.
     """
     try:
-        return _encode(value)
-    except UnicodeEncodeError:
-        return json.dumps(value, separators=(",", ":"), allow_nan=False).encode()
+        try:
+            return _encode(value)
+        except UnicodeEncodeError:
+            plain = _null_for_nan(msgspec.to_builtins(value, str_keys=True))
+            return json.dumps(plain, separators=(",", ":")).encode()
     except RecursionError as error:
         raise DecodeError("JSON is nested too deeply") from error
     except (TypeError, ValueError, OverflowError) as error:
@@ -75,6 +78,14 @@ def _slow_loads(text: str | bytes) -> Json:
         raise DecodeError("JSON is nested too deeply") from error
     except ValueError as error:  # covers JSON, UTF-8 and integer-size errors
         raise DecodeError(f"not JSON: {error}") from error
+
+
+def _null_for_nan(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _null_for_nan(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_null_for_nan(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _refuse(name: str) -> NoReturn:

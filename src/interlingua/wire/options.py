@@ -25,12 +25,11 @@ def foreign_options(request: Request, dialect: str) -> list[Warning]:
     return [
         Warning(
             code="options_dropped",
-            message=f"options of {name} cannot be said in {dialect}: "
-            + ", ".join(sorted(map(str, request.provider_options[name]))),
+            message=f"options of {name} cannot be said in {dialect}: {_names(options)}",
             path=f"provider_options.{name}",
         )
         for name in DIALECT_NAMES
-        if name != dialect and request.provider_options.get(name)
+        if name != dialect and (options := request.provider_options.get(name))
     ]
 
 
@@ -51,3 +50,7 @@ def merge(body: Mapping[str, Any], options: Mapping[str, Any]) -> dict[str, Any]
         else:
             merged[key] = value
     return merged
+
+
+def _names(options: Any) -> str:
+    return ", ".join(sorted(map(str, options))) if isinstance(options, Mapping) else repr(options)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
@@ -124,7 +125,7 @@ def request_errors() -> Iterator[None]:
 
 def count(value: Any) -> int | None:
     """A token count: never negative, None if it is no number."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
         return None
     return max(0, int(value))
 

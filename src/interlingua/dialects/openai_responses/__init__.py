@@ -1,0 +1,19 @@
+"""OpenAI Responses: `POST /v1/responses`."""
+
+from interlingua.dialects.openai_responses.errors import decode_error, encode_error
+from interlingua.dialects.openai_responses.request import decode_request, encode_request
+from interlingua.dialects.openai_responses.response import decode_response, encode_response
+from interlingua.dialects.openai_responses.stream import stream_decoder, stream_encoder
+from interlingua.dialects.openai_responses.wire import NAME
+
+__all__ = [
+    "NAME",
+    "decode_error",
+    "decode_request",
+    "decode_response",
+    "encode_error",
+    "encode_request",
+    "encode_response",
+    "stream_decoder",
+    "stream_encoder",
+]

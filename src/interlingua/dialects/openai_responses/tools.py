@@ -1,0 +1,135 @@
+"""Tools and the choice among them <-> body."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from interlingua.dialects.openai_responses.wire import NAME
+from interlingua.spec.content import Json
+from interlingua.spec.request import BuiltinTool, Request, ToolChoice, ToolDefinition, ToolSpec
+from interlingua.wire.carry import Losses
+from interlingua.wire.shape import Fields, extra_of, restore, wrong_type
+
+_NO_INPUT = {"type": "object", "properties": {}}
+_MODES = ("auto", "none", "required")
+_DEFINED = ("function", "custom")  # the types of tool that the caller runs
+
+
+def encode_tools(request: Request, body: dict[str, Any], losses: Losses) -> None:
+    """`tools`, `tool_choice` and `parallel_tool_calls`."""
+    if request.tools is not None:
+        tools = [_encode_tool(tool, losses, f"tools[{i}]") for i, tool in enumerate(request.tools)]
+        body["tools"] = [tool for tool in tools if tool is not None]
+    if request.tool_choice is not None:
+        custom = {
+            tool.name
+            for tool in request.tools or ()
+            if isinstance(tool, ToolDefinition) and tool.type == "custom"
+        }
+        body["tool_choice"] = _encode_choice(request.tool_choice, custom)
+    if request.parallel_tool_calls is not None:
+        body["parallel_tool_calls"] = request.parallel_tool_calls
+
+
+def decode_tools(fields: Fields) -> dict[str, Any]:
+    """The request's `tools`, `tool_choice` and `parallel_tool_calls`."""
+    tools = fields.array("tools")
+    return {
+        "tools": None
+        if tools is None
+        else tuple(_decode_tool(tool, f"{fields.at('tools')}[{i}]") for i, tool in enumerate(tools)),
+        "tool_choice": _decode_choice(fields),
+        "parallel_tool_calls": fields.flag("parallel_tool_calls"),
+    }
+
+
+def _encode_tool(tool: ToolSpec, losses: Losses, path: str) -> Json:
+    if isinstance(tool, BuiltinTool):
+        if tool.dialect == NAME:
+            return tool.data
+        losses.dropped(f"built-in tool of {tool.dialect}", NAME, path)
+        return None
+    wire: dict[str, Any] = {"type": tool.type, "name": tool.name}
+    if tool.description is not None:
+        wire["description"] = tool.description
+    if tool.parameters is not None and tool.type == "function":
+        wire["parameters"] = tool.parameters
+    if tool.strict is not None:
+        wire["strict"] = tool.strict
+    wire = restore(wire, tool, NAME)
+    if tool.type == "function":
+        wire.setdefault("parameters", _NO_INPUT)
+    return wire
+
+
+def _decode_tool(tool: Json, path: str) -> ToolSpec:
+    if not isinstance(tool, dict):
+        raise wrong_type(path, "an object", tool)
+    kind = tool.get("type")
+    if kind not in _DEFINED or "name" not in tool:
+        return BuiltinTool(dialect=NAME, data=tool)
+    fields = Fields(tool, path)
+    fields.take("type")
+    name = fields.need("name")
+    description = fields.text("description")
+    parameters = strict = None
+    if kind == "function":
+        parameters = fields.object("parameters")
+        strict = fields.flag("strict")
+        if parameters is None:
+            fields.left["parameters"] = None  # ours would be given an empty schema
+    return ToolDefinition(
+        name=name,
+        description=description,
+        parameters=parameters,
+        strict=strict,
+        type=kind,
+        extra={NAME: fields.left} if fields.left else {},
+    )
+
+
+def _encode_choice(choice: ToolChoice, custom: set[str]) -> Json:
+    if choice.mode == "named" and choice.tool_name is not None:
+        kind = extra_of(choice, NAME).get("type") or _kind_of(choice.tool_name, custom)
+        return {"type": kind, "name": choice.tool_name}
+    if choice.allowed is not None and choice.mode in ("auto", "required"):
+        tools = [{"type": _kind_of(name, custom), "name": name} for name in choice.allowed]
+        return {"type": "allowed_tools", "mode": choice.mode, "tools": tools}
+    return "required" if choice.mode == "named" else choice.mode
+
+
+def _kind_of(name: str, custom: set[str]) -> str:
+    return "custom" if name in custom else "function"
+
+
+def _decode_choice(fields: Fields) -> ToolChoice | None:
+    """A form with no canonical one stays where it is."""
+    wire = fields.left.get("tool_choice")
+    choice: ToolChoice | None = None
+    match wire:
+        case None:
+            return None
+        case str():
+            choice = ToolChoice(mode=wire) if wire in _MODES else None  # type: ignore[arg-type]
+        case {"type": "function", "name": str(name), **rest} if not rest:
+            choice = ToolChoice(mode="named", tool_name=name)
+        case {"type": "custom", "name": str(name), **rest} if not rest:
+            choice = ToolChoice(mode="named", tool_name=name, extra={NAME: {"type": "custom"}})
+        case {"type": "allowed_tools", "mode": "auto" | "required" as mode, "tools": list(tools)}:
+            names = [_allowed_name(tool) for tool in tools]
+            if len(wire) == 3 and all(name is not None for name in names):
+                choice = ToolChoice(mode=mode, allowed=tuple(map(str, names)))
+        case dict():
+            pass
+        case _:
+            raise wrong_type(fields.at("tool_choice"), "text or an object", wire)
+    if choice is not None:
+        fields.take("tool_choice")
+    return choice
+
+
+def _allowed_name(tool: Any) -> str | None:
+    match tool:
+        case {"type": "function", "name": str(name), **rest} if not rest:
+            return name
+    return None

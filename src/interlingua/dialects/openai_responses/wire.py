@@ -1,0 +1,112 @@
+"""
+The JSON as the vendor writes it.
+
+These types are for readers and the type checker; decoding trusts none of them.
+API reference: https://platform.openai.com/docs/api-reference/responses
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal, NotRequired, TypedDict
+
+NAME = "openai_responses"
+PATH = "/v1/responses"
+ITEM = "item"
+"""
+Our own key in `extra`.
+
+On the first part of an assistant message item: that item's own fields (id, status, phase).
+On a message: it stands for an item that is no message.
+"""
+PARAGRAPH = "\n\n"
+"""Joins the parts of a reasoning summary."""
+
+
+class ContentPart(TypedDict, total=False):
+    """Any part of a message item; which fields it has follows from `type`."""
+
+    type: str
+    text: str
+    refusal: str
+    annotations: list[dict[str, Any]]
+    logprobs: list[dict[str, Any]]
+    image_url: str | None
+    file_id: str | None
+    file_url: str
+    file_data: str
+    filename: str
+    detail: str
+    input_audio: dict[str, str]
+
+
+class Item(TypedDict, total=False):
+    """Any item of `input` or `output`; an input message may leave `type` out."""
+
+    type: str
+    id: str
+    status: Literal["in_progress", "completed", "incomplete"]
+    role: Literal["user", "assistant", "system", "developer"]
+    content: str | list[ContentPart] | None
+    phase: Literal["commentary", "final_answer"]
+    call_id: str
+    name: str
+    arguments: str
+    input: str
+    output: str | list[ContentPart]
+    summary: list[ContentPart]
+    encrypted_content: str | None
+
+
+class Tool(TypedDict, total=False):
+    """A function tool is flat: its name and schema are not nested."""
+
+    type: str
+    name: str
+    description: str | None
+    parameters: dict[str, Any] | None
+    strict: bool | None
+    format: dict[str, Any]
+
+
+class TextSettings(TypedDict, total=False):
+    format: dict[str, Any]
+    verbosity: Literal["low", "medium", "high"]
+
+
+class WireUsage(TypedDict):
+    """`input_tokens` and `output_tokens` include what the details count."""
+
+    input_tokens: int
+    input_tokens_details: NotRequired[dict[str, int]]
+    output_tokens: int
+    output_tokens_details: NotRequired[dict[str, int]]
+    total_tokens: int
+
+
+class WireRequest(TypedDict, total=False):
+    model: str
+    input: str | list[Item]
+    instructions: str | None
+    max_output_tokens: int
+    temperature: float
+    top_p: float
+    tools: list[Tool]
+    tool_choice: str | dict[str, Any]
+    parallel_tool_calls: bool
+    text: TextSettings
+    reasoning: dict[str, Any]
+    metadata: dict[str, str]
+    user: str
+    stream: bool
+
+
+class WireResponse(TypedDict, total=False):
+    id: str
+    object: Literal["response"]
+    created_at: float
+    status: str
+    error: dict[str, Any] | None
+    incomplete_details: dict[str, str] | None
+    model: str
+    output: list[Item]
+    usage: WireUsage | None

@@ -1,0 +1,28 @@
+"""Running the laws and counting."""
+
+import corpus
+from interlingua import dialects
+from interlingua.conformance.cases import Case, read_cases
+from interlingua.conformance.report import check
+from interlingua.spec.contracts import WireCall
+
+DIALECT = dialects.get("anthropic_messages")
+
+
+def test_all_is_well():
+    """Every law on every case, counted."""
+    cases = list(read_cases(corpus.FIXTURES / "anthropic_messages"))
+    report = check(DIALECT, cases)
+
+    assert (
+        str(report)
+        == f"anthropic_messages: {9 * len(cases)} checks on {len(cases)} cases, 0 broken"
+    )
+
+
+def test_an_exception_is_a_violation():
+    """What escapes from a dialect is told, with the case's name."""
+    report = check(DIALECT, [Case(name="odd", call=WireCall(body=5))])
+
+    assert {violation.case for violation in report.violations} == {"odd"}
+    assert "raised InvalidRequestError: body: expected an object" in str(report)

@@ -1,0 +1,96 @@
+"""The shape of the project: mirror, sizes, names, purity."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+from types import FunctionType
+
+import pytest
+
+import interlingua
+from interlingua import dialects
+
+ROOT = Path(__file__).resolve().parents[1]
+SOURCE = ROOT / "src" / "interlingua"
+FILES = sorted(SOURCE.rglob("*.py"))
+PURE = [path for path in FILES if path.relative_to(SOURCE).parts[0] in ("spec", "wire", "dialects")]
+
+
+def name(path):
+    return str(path.relative_to(SOURCE))
+
+
+@pytest.mark.parametrize("path", PURE, ids=name)
+def test_files_are_small(path):
+    """No file of the pure half is over 400 lines."""
+    assert len(path.read_text(encoding="utf-8").splitlines()) <= 400
+
+
+@pytest.mark.parametrize("path", FILES, ids=name)
+def test_functions_can_be_seen_whole(path):
+    """No function is over 60 lines."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            assert node.end_lineno - node.lineno < 60, node.name
+
+
+def test_dialects_have_the_same_files():
+    """The four folders hold the same files; only `openai_chat` has quirks besides."""
+    files = {
+        dialect: {path.name for path in (SOURCE / "dialects" / dialect).glob("*.py")}
+        for dialect in dialects.names()
+    }
+
+    assert files.pop("openai_chat") - {"quirks.py"} == files["anthropic_messages"]
+    assert len({frozenset(found) for found in files.values()}) == 1
+
+
+MIRRORED = [
+    path
+    for path in FILES
+    if path.name not in ("__init__.py", "wire.py") and path.parent.name != "normal"
+]
+
+
+@pytest.mark.parametrize("path", MIRRORED, ids=name)
+def test_every_file_has_its_test(path):
+    """The test tree mirrors the source tree."""
+    mirror = ROOT / "tests" / path.relative_to(SOURCE).parent / f"test_{path.name}"
+
+    assert mirror.exists()
+
+
+def test_public_names_are_listed():
+    """`__all__` is what is imported, each name once. (The linter keeps it sorted.)"""
+    names = interlingua.__all__
+
+    assert len(names) == len(set(names))
+    assert all(hasattr(interlingua, name) for name in names)
+    tree = ast.parse((SOURCE / "__init__.py").read_text(encoding="utf-8"))
+    imported = {a.name for n in tree.body if isinstance(n, ast.ImportFrom) for a in n.names}
+    assert set(names) == imported
+
+
+def test_public_classes_and_functions_have_a_sentence():
+    """What users see is documented."""
+    for public in interlingua.__all__:
+        value = getattr(interlingua, public)
+        if isinstance(value, (type, FunctionType)):
+            assert (value.__doc__ or "").strip(), public
+
+
+def test_import_is_light():
+    """Importing the package loads no event loop, no sockets and no TLS."""
+    heavy = "asyncio ssl socket aiohttp logging threading random"
+    code = f"import sys, interlingua; print([m for m in '{heavy}'.split() if m in sys.modules])"
+    loaded = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    ).stdout
+
+    assert loaded.strip() == "[]"
+
+
+def test_typed():
+    """The package tells type checkers that it is typed."""
+    assert (SOURCE / "py.typed").exists()
