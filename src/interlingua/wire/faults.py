@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -45,7 +46,8 @@ _BY_STATUS: dict[int, type[ProviderError]] = {
     504: ProviderTimeoutError,
 }
 
-# Codes and types that say more than the status they come with.
+# Codes and types that say more than the status they come with. The vague ones (`api_error`,
+# `server_error`, `invalid_request_error`) are not here: hosts send them with any status.
 _BY_CODE: dict[str, type[ProviderError]] = {
     "authentication": AuthenticationError,
     "authentication_error": AuthenticationError,
@@ -66,38 +68,57 @@ _BY_CODE: dict[str, type[ProviderError]] = {
     "content_filter": ContentFilterError,
     "content_policy_violation": ContentFilterError,
     "responsibleaipolicyviolation": ContentFilterError,
+    "invalid_prompt": ContentFilterError,
+    "bio_policy": ContentFilterError,
+    "misalignment_policy_violation": ContentFilterError,
     "rate_limit_error": RateLimitError,
     "rate_limit_exceeded": RateLimitError,
-    "api_error": ServerError,
     "overloaded_error": ServerError,
     "provider_overloaded": ServerError,
-    "server_error": ServerError,
-    "internal_server_error": ServerError,
     "timeout_error": ProviderTimeoutError,
+    "timeout": ProviderTimeoutError,
 }
 
-# What hosts say when the prompt does not fit; never looked for in a 429, whose wording
-# ("tokens per minute", "token limit") is alike.
+# In a stream there is no status to go by; anything else is then the server's fault.
+_WITHOUT_STATUS: dict[str, type[ProviderError]] = {
+    "invalid_request_error": InvalidRequestError,
+    "invalid_request": InvalidRequestError,
+    "invalid_argument": InvalidRequestError,
+    "request_too_large": InvalidRequestError,
+    "payload_too_large": InvalidRequestError,
+    "unauthenticated": AuthenticationError,
+    "resource_exhausted": RateLimitError,
+    "deadline_exceeded": ProviderTimeoutError,
+}
+
+# What hosts say when the prompt does not fit. Not looked for where the status says that it is
+# something else: a 429 has like wording ("tokens per minute", "token limit"), and a 403 may
+# be about the plan a large context window needs.
+_NEVER_OVERFLOW = frozenset((401, 402, 403, 404, 429))
 _OVERFLOW = re.compile(
     r"prompt is too long|exceeds? (?:the )?(?:available |model'?s? )?context"
     r"|maximum (?:context|prompt|input) length|context (?:length|window|size) (?:of|is|exceeded)"
-    r"|context[_ ]length[_ ]exceeded|context window|input token count .{0,60}exceeds"
+    r"|context[_ ]length[_ ]exceeded|context window|input token count .{0,60}(?:exceeds|supports)"
     r"|exceeds the maximum number of (?:input )?tokens|input is too long"
     r"|too large for model with|longer than the model'?s? context|maximum allowed (?:number of )?"
     r"input tokens|reduce the length of the (?:messages|prompt|input)|prompt too long"
     r"|range of input length should be|input length .{0,40}exceed|too many input tokens"
-    r"|context size has been exceeded|exceeds the limit of \d+ tokens|token limit exceeded",
+    r"|context size has been exceeded|exceeds the limit of \d+ tokens|token limit exceeded"
+    r"|exceeded model token limit|token count of \d+ exceeds|input tokens exceed|too many tokens"
+    r"|prompt exceeds max(?:imum)? length|than the (?:context|maximum model) length"
+    r"|inputs`? tokens \+ `?max_new_tokens|inputs`? must have less than \d+ tokens",
     re.IGNORECASE | re.DOTALL,
 )
 _BAD_KEY = re.compile(
     r"api key not valid|incorrect api key|invalid (?:api|x-api)[ -]key", re.IGNORECASE
 )
 
-# A key, should a provider echo one. Longest known shapes first.
+# A key, should a provider echo one: at the start of a word, or after a `\n` of JSON text.
 _SECRET = re.compile(
-    r"\b(?:sk|pk|rk|gsk|xai|csk|fw|pplx|nvapi|hf|r8)[-_][A-Za-z0-9_\-]{12,}"
-    r"|\bAIza[0-9A-Za-z_\-]{30,}|\bya29\.[0-9A-Za-z_\-.]{20,}|\beyJ[\w\-]{10,}\.[\w\-.]{20,}"
-    r"|(?i:\bbearer\s+)[A-Za-z0-9._~+/=\-]{8,}"
+    r"(?:(?<![A-Za-z0-9])|(?<=\\[nrt]))(?:"
+    r"(?:sk|pk|rk|gsk|xai|csk|fw|tgp|pplx|nvapi|hf|r8)[-_][A-Za-z0-9_\-]{12,}"
+    r"|AIza[0-9A-Za-z_\-]{30,}|ya29\.[0-9A-Za-z_\-.]{20,}|eyJ[\w\-]{10,}\.[\w\-.]{20,}"
+    r"|(?i:bearer\s+)[A-Za-z0-9._~+/=\-]{8,})"
 )
 _REDACTED = "[redacted]"
 _MAX_TEXT = 2_000
@@ -154,9 +175,12 @@ def make_error(
     retry_after: float | None = None,
 ) -> ProviderError:
     """The error for what was read; `found` is a dialect's own, surer, classification."""
+    text = redact(text[:_MAX_TEXT])
+    if not fault.message:
+        fault = fault._replace(message=text.strip())
     lowered = {str(name).lower(): str(value) for name, value in headers.items()}
     make = found or classify(status, fault)
-    message = fault.message or text.strip()[:_MAX_TEXT] or "no message"
+    message = redact(fault.message) or "no message"
     retryable = should_retry(lowered)
     if retryable is None and status == 409:
         retryable = True  # a lock conflict: the vendors' own clients retry it
@@ -167,30 +191,40 @@ def make_error(
         status_code=status,
         error_code=fault.code or fault.kind,
         retry_after=retry_after,
-        raw=raw if raw is not None else (text[:_MAX_TEXT] or None),
+        raw=_redact_raw(raw, text),
         retryable=retryable,
         request_id=lowered.get("x-request-id") or lowered.get("request-id"),
     )
 
 
 def classify(status: int | None, fault: Fault) -> type[ProviderError]:
-    """Code first, then type, then the wording of an overflow, then the status."""
-    for word in (fault.code, fault.kind):
-        found = _BY_CODE.get((word or "").lower())
-        if found is not None:
+    """
+    Code first, then type, then the wording of an overflow, then the status.
+
+    A fault told in a stream or in a 200 has no status but, on some hosts, as its code.
+    """
+    if status is None or status < 400:
+        status = _status_in(fault.code)
+    words = [word.lower() for word in (fault.code, fault.kind) if word]
+    for word in words:
+        found = _BY_CODE.get(word)
+        if found is not None and not (found is ContextLengthError and status == 429):
             return found
-    if status != 429 and _OVERFLOW.search(fault.message):
+    if status not in _NEVER_OVERFLOW and _OVERFLOW.search(fault.message):
         return ContextLengthError
-    if status == 400 and _BAD_KEY.search(fault.message):
+    if status == 413 and not any(fault):
+        return ContextLengthError  # a body that is too large is told with words
+    if status in {None, 400} and _BAD_KEY.search(fault.message):
         return AuthenticationError
-    if status is None or (status >= 500 and status not in _BY_STATUS):
-        return ServerError
-    return _BY_STATUS.get(status, InvalidRequestError if status >= 400 else ServerError)
+    if status is None:
+        known = (_WITHOUT_STATUS[word] for word in words if word in _WITHOUT_STATUS)
+        return next(known, ServerError)
+    return _BY_STATUS.get(status, InvalidRequestError if status < 500 else ServerError)
 
 
 def status_of(error: Exception) -> int:
     """The HTTP status with which a server says this error."""
-    if isinstance(error, ProviderError) and error.status_code:
+    if isinstance(error, ProviderError) and error.status_code and error.status_code >= 400:
         return error.status_code
     for kind, status in _STATUS_OF.items():
         if isinstance(error, kind):
@@ -219,7 +253,28 @@ _STATUS_OF: dict[type[SDKError], int] = {
 def retry_headers(error: Exception) -> dict[str, str]:
     """`retry-after`, if the error knows it."""
     seconds = getattr(error, "retry_after", None)
-    return {} if seconds is None else {"retry-after": f"{seconds:g}"}
+    if seconds is None or not math.isfinite(seconds) or seconds < 0:
+        return {}
+    return {"retry-after": f"{seconds:.3f}".rstrip("0").rstrip(".")}
+
+
+def _status_in(code: str | None) -> int | None:
+    return int(code) if code and re.fullmatch("[45][0-9][0-9]", code) else None
+
+
+def _redact_raw(raw: Json, text: str) -> Json:
+    try:
+        return (text or None) if raw is None else _redact_json(raw)
+    except RecursionError:
+        return text or None
+
+
+def _redact_json(value: Json) -> Json:
+    if isinstance(value, str):
+        return redact(value)
+    if isinstance(value, dict):
+        return {_redact_json(key): _redact_json(item) for key, item in value.items()}
+    return [_redact_json(item) for item in value] if isinstance(value, list) else value
 
 
 def _word(value: Any) -> str | None:
@@ -234,6 +289,6 @@ def _sentence(value: Any) -> str:
     if isinstance(value, str):
         return value
     if isinstance(value, list):  # 422 {"detail": [{"loc": …, "msg": "…"}]}
-        said = [str(item.get("msg")) for item in value if isinstance(item, dict)]
+        said = [str(item["msg"]) for item in value if isinstance(item, dict) and "msg" in item]
         return "; ".join(said) or str(value)[:_MAX_TEXT]
     return "" if value is None else str(value)[:_MAX_TEXT]

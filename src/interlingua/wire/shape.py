@@ -125,7 +125,9 @@ def request_errors() -> Iterator[None]:
 
 def count(value: Any) -> int | None:
     """A token count: never negative, None if it is no number."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return None
+    if isinstance(value, float) and not math.isfinite(value):
         return None
     return max(0, int(value))
 
@@ -135,14 +137,18 @@ def known_int(value: Any) -> int:
     return count(value) or 0
 
 
+_NOTHING: Mapping[str, Any] = {}
+
+
 def extra_of(holder: Any, dialect: str) -> Mapping[str, Any]:
     """What `dialect` left on a part, message, tool or response; empty if nothing."""
-    found = holder.extra.get(dialect)
-    return found if isinstance(found, Mapping) else {}
+    found = holder.extra.get(dialect) if holder.extra else None
+    return found if found and isinstance(found, (dict, Mapping)) else _NOTHING
 
 
 def restore(block: dict[str, Any], holder: Any, dialect: str) -> dict[str, Any]:
     """`block`, with the fields that `dialect` left on the holder put back beside its own."""
-    for key, value in extra_of(holder, dialect).items():
-        block.setdefault(key, value)
+    if holder.extra:
+        for key, value in extra_of(holder, dialect).items():
+            block.setdefault(key, value)
     return block

@@ -207,7 +207,7 @@ class ItemEncoder:
                 block = encode_part(part, text_kind, self._losses, where)
                 if block is None:
                     continue
-                mark = extra_of(part, NAME).get(ITEM)
+                mark = extra_of(part, NAME).get(ITEM) if role == "assistant" else None
                 if self._content is None or mark is not None:
                     fields = own if mark is None else mark
                     self._open("user" if role == "tool" else role, fields)
@@ -298,9 +298,8 @@ def encode_reasoning(part: Thinking, made: str | None = None) -> dict[str, Any]:
     if made is not None:
         item["id"] = made
     said = join_texts(kept.get("summary") or ()) or join_texts(kept.get("content") or ())
-    if said != part.text:
-        kept.pop("summary", None)
-        kept.pop("content", None)
+    if said and said != part.text:
+        kept = {key: value for key, value in kept.items() if key not in ("summary", "content")}
     if not kept.get("content"):
         kept.setdefault("summary", _summary(part.text))
     if part.data is not None and is_native(part):

@@ -1,0 +1,249 @@
+"""
+What the codec costs, beside a floor and beside the vendors' own clients.
+
+    .venv/bin/python benchmarks/codec.py [--quick] [dialect ...]
+
+Everything is CPU time of one process, best of several runs. The floor is the least any
+Python client could do: cut the same bytes at line ends and let `msgspec` make dicts of
+them. The vendors' clients get the same bytes from a transport in memory, and stop at
+their own parsed events or objects; ours goes on to canonical events and the folded
+response. Ratios count; absolute figures are this machine's.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import time
+from collections.abc import Callable
+
+import msgspec
+from peers import PEERS
+
+from interlingua import (
+    Message,
+    Request,
+    Response,
+    SSEDecoder,
+    StreamAccumulator,
+    Text,
+    ToolCall,
+    ToolDefinition,
+    Usage,
+    dialects,
+    encode_sse,
+)
+from interlingua.spec.events import (
+    Finish,
+    StreamEvent,
+    StreamStart,
+    TextDelta,
+    TextEnd,
+    TextStart,
+    ToolCallDelta,
+    ToolCallEnd,
+    ToolCallStart,
+)
+from interlingua.spec.response import FinishReason
+from interlingua.wire.jsontext import dumps, loads
+
+EVENTS = 2_000
+FRAGMENT = 50  # 2,000 of these are 100 kB
+CHUNK = 16_384
+decode_json = msgspec.json.Decoder().decode
+
+
+def best(work: Callable[[], object], runs: int) -> float:
+    """Seconds of CPU, the best of several runs."""
+    found = float("inf")
+    work()
+    gc.disable()
+    try:
+        for _ in range(runs):
+            start = time.process_time()
+            work()
+            found = min(found, time.process_time() - start)
+    finally:
+        gc.enable()
+    return found
+
+
+# The same streams in every dialect, made by its own encoder.
+
+
+def text_events(count: int = EVENTS, size: int = 12) -> list[StreamEvent]:
+    word = "wordy token "[:size].ljust(size, "x")
+    deltas = [TextDelta(id="t", index=0, delta=word) for _ in range(count)]
+    return [
+        StreamStart(id="r_1", model="model-1"),
+        TextStart(id="t", index=0),
+        *deltas,
+        TextEnd(id="t", index=0, part=Text(text=word * count)),
+        Finish(
+            finish_reason=FinishReason(reason="stop"),
+            usage=Usage(input_tokens=12, output_tokens=count),
+        ),
+    ]
+
+
+def argument_events() -> list[StreamEvent]:
+    """A call whose arguments are 100 kB of JSON in 2,000 fragments."""
+    inner = "x" * (EVENTS * FRAGMENT - len('{"body":""}'))
+    text = '{"body":"' + inner + '"}'
+    pieces = [text[i : i + FRAGMENT] for i in range(0, len(text), FRAGMENT)]
+    call = ToolCall(id="call_1", name="write", arguments={"body": inner}, raw_arguments=text)
+    return [
+        StreamStart(id="r_1", model="model-1"),
+        ToolCallStart(id="c", index=0, tool_call_id="call_1", name="write"),
+        *(ToolCallDelta(id="c", index=0, delta=piece) for piece in pieces),
+        ToolCallEnd(id="c", index=0, tool_call=call),
+        Finish(finish_reason=FinishReason(reason="tool_calls"), usage=Usage(output_tokens=9)),
+    ]
+
+
+def to_bytes(name: str, events: list[StreamEvent]) -> bytes:
+    encoder = dialects.get(name).stream_encoder(None)
+    frames = [frame for event in events for frame in encoder.feed(event)] + encoder.finish()
+    return b"".join(map(encode_sse, frames))
+
+
+def chunks_of(body: bytes) -> list[bytes]:
+    return [body[i : i + CHUNK] for i in range(0, len(body), CHUNK)]
+
+
+def floor(chunks: list[bytes]) -> int:
+    """Lines that hold JSON -> dicts, and no more."""
+    count, rest = 0, b""
+    for chunk in chunks:
+        lines = (rest + chunk).split(b"\n")
+        rest = lines.pop()
+        for line in lines:
+            if line.startswith(b"data: {"):
+                decode_json(line[6:])
+                count += 1
+    return count
+
+
+def ours(name: str, chunks: list[bytes]) -> Response:
+    frames, decoder = SSEDecoder(), dialects.get(name).stream_decoder()
+    accumulator = StreamAccumulator()
+    feed = accumulator.feed
+    for chunk in chunks:
+        for frame in frames.feed(chunk):
+            for event in decoder.feed(frame):
+                feed(event)
+    for frame in frames.finish():
+        for event in decoder.feed(frame):
+            feed(event)
+    for event in decoder.finish():
+        feed(event)
+    return accumulator.response()
+
+
+def streams(name: str, runs: int) -> None:
+    print(f"\n{name}: SSE + decode + accumulate, microseconds an event")
+    print(f"  {'stream':26}{'floor':>8}{'ours':>8}{'x floor':>9}{'vendor':>9}{'vendor/ours':>13}")
+    rows = {"2,000 text deltas": text_events()}
+    if name != "gemini_generate":  # its calls come whole
+        rows["2,000 fragments, 100 kB"] = argument_events()
+        rows["the same bytes as text"] = text_events(size=FRAGMENT)
+    cost: dict[str, float] = {}
+    for title, events in rows.items():
+        body = to_bytes(name, events)
+        chunks = chunks_of(body)
+        count = floor(chunks)
+        low, mine = (
+            best(lambda c=chunks: floor(c), runs),
+            best(lambda c=chunks: ours(name, c), runs),
+        )
+        peer = PEERS[name].stream(body)
+        theirs = best(peer, max(2, runs // 4))
+        cost[title] = mine
+        print(
+            f"  {title:26}{low / count * 1e6:8.2f}{mine / count * 1e6:8.2f}{mine / low:9.1f}"
+            f"{theirs / count * 1e6:9.1f}{theirs / mine:13.1f}"
+        )
+    if len(rows) > 1:
+        ratio = cost["2,000 fragments, 100 kB"] / cost["the same bytes as text"]
+        print(f"  100 kB of arguments cost {ratio:.2f} x the same bytes as text")
+
+
+def history(count: int) -> Request:
+    """A tool conversation of that many messages."""
+    messages = [Message.system("Be brief.")]
+    for i in range((count - 1) // 4 + 1):
+        call = ToolCall(id=f"call_{i}", name="f", arguments={"city": "Oslo", "day": i})
+        messages += [
+            Message.user(f"What about day {i}? " + "Tell me more. " * 5),
+            Message.assistant([Text(text="Let me look."), call]),
+            Message.tool_result(call.id, "4 C, rain, " * 5, name="f"),
+            Message.assistant("It rains. " * 8),
+        ]
+    tool = ToolDefinition(name="f", parameters={"type": "object", "properties": {}})
+    return Request(model="m", messages=messages[:count], tools=[tool], max_tokens=100)
+
+
+def histories(name: str, runs: int) -> None:
+    print(f"\n{name}: encode a history to bytes, and decode it, milliseconds")
+    print(f"  {'messages':>10}{'floor':>9}{'encode':>9}{'x floor':>9}{'decode':>9}{'vendor':>9}")
+    cost: dict[int, float] = {}
+    dialect = dialects.get(name)
+    for count in (10, 100, 1_000):
+        request = history(count)
+        call = dialect.encode_request(request)
+        again = max(1, 1_000 // count)
+
+        def repeat(work: Callable[[], object], times: int = again) -> Callable[[], None]:
+            def run() -> None:
+                for _ in range(times):
+                    work()
+
+            return run
+
+        low = best(repeat(lambda c=call: dumps(c.body)), runs) / again
+        mine = best(repeat(lambda r=request: dumps(dialect.encode_request(r).body)), runs) / again
+        back = best(repeat(lambda c=call: dialect.decode_request(c)), runs) / again
+        theirs = best(PEERS[name].send(call.body), max(2, runs // 4))
+        cost[count] = mine
+        print(
+            f"  {count:10}{low * 1e3:9.3f}{mine * 1e3:9.3f}{mine / low:9.1f}"
+            f"{back * 1e3:9.3f}{theirs * 1e3:9.2f}"
+        )
+    print(f"  1,000 messages cost {cost[1_000] / cost[100]:.1f} x 100 messages")
+
+
+def wholes(name: str, runs: int) -> None:
+    text = "It rains in Oslo today, and will tomorrow. " * 105
+    response = Response(
+        id="r_1",
+        model="model-1",
+        message=Message.assistant([Text(text=text)]),
+        finish_reason=FinishReason(reason="stop"),
+        usage=Usage(input_tokens=12, output_tokens=1_000),
+    )
+    dialect = dialects.get(name)
+    body = dumps(dialect.encode_response(response))
+    low = best(lambda: [decode_json(body) for _ in range(500)], runs) / 500
+    mine = best(lambda: [dialect.decode_response(loads(body)) for _ in range(500)], runs) / 500
+    theirs = best(PEERS[name].receive(body), max(2, runs // 4))
+    print(
+        f"\n{name}: decode a response of {len(body):,} bytes, microseconds\n"
+        f"  floor {low * 1e6:.1f}, ours {mine * 1e6:.1f} ({mine / low:.1f} x), "
+        f"vendor's client {theirs * 1e6:.0f} ({theirs / mine:.0f} x ours)"
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[1])
+    parser.add_argument("dialects", nargs="*", default=dialects.names())
+    parser.add_argument("--quick", action="store_true", help="fewer runs")
+    options = parser.parse_args()
+    runs = 3 if options.quick else 15
+    for name in options.dialects:
+        streams(name, runs)
+        histories(name, runs)
+        wholes(name, runs)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,19 @@
+"""Gemini `generateContent`: `POST /v1beta/models/{model}:generateContent`."""
+
+from interlingua.dialects.gemini_generate.errors import decode_error, encode_error
+from interlingua.dialects.gemini_generate.request import decode_request, encode_request
+from interlingua.dialects.gemini_generate.response import decode_response, encode_response
+from interlingua.dialects.gemini_generate.stream import stream_decoder, stream_encoder
+from interlingua.dialects.gemini_generate.wire import NAME
+
+__all__ = [
+    "NAME",
+    "decode_error",
+    "decode_request",
+    "decode_response",
+    "encode_error",
+    "encode_request",
+    "encode_response",
+    "stream_decoder",
+    "stream_encoder",
+]

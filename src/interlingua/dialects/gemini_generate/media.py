@@ -1,0 +1,129 @@
+"""Images, sounds and documents <-> `inlineData` and `fileData`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from interlingua.dialects.gemini_generate.wire import ABSENT, NAME
+from interlingua.spec.content import Audio, Document, Image, Json, Opaque, Part
+from interlingua.wire.carry import Losses
+from interlingua.wire.media import decode_base64, encode_base64, media_type_for, parse_data_url
+from interlingua.wire.shape import Fields, extra_of
+
+_PLAIN = "text/plain"
+_FALLBACK = {"image": "image/png", "audio": "audio/wav", "document": "application/pdf"}
+
+
+def decode_media(part: dict[str, Any], path: str = "") -> Part:
+    """Media by their type; what could not be written back exactly is kept as it is."""
+    fields = Fields(part, path)
+    if fields.left.get("thought") or ABSENT in part:  # a draft the model made for itself
+        return Opaque(dialect=NAME, data=part)
+    if part.get("inlineData") is not None:
+        found = _decode_inline(fields)
+    else:
+        found = _decode_file(fields)
+    return found or Opaque(dialect=NAME, data=part)
+
+
+def _decode_inline(fields: Fields) -> Part | None:
+    blob = fields.fields("inlineData")
+    if blob is None:
+        return None
+    media_type, coded = blob.text("mimeType"), blob.text("data")
+    data = None if coded is None else decode_base64(coded)
+    if not media_type or data is None:
+        return None
+    if encode_base64(data) != coded:  # the URL-safe alphabet, or no padding
+        blob.left["data"] = coded
+    if blob.left:
+        fields.left["inlineData"] = blob.left
+    source: dict[str, Any] = {"data": data}
+    if media_type == _PLAIN and (text := _decode_text(data)) is not None:
+        source = {"text": text}
+    return _make(media_type, source, fields.left)
+
+
+def _decode_file(fields: Fields) -> Part | None:
+    file = fields.fields("fileData")
+    if file is None:
+        return None
+    url, media_type = file.text("fileUri"), file.text("mimeType")
+    if not url or url[:5].lower() == "data:":
+        return None
+    if media_type == "":
+        file.left["mimeType"] = ""
+    if file.left or not media_type:  # kept even if empty: no type is to be guessed for it
+        fields.left["fileData"] = file.left
+    return _make(media_type or None, {"url": url}, fields.left)
+
+
+def _make(media_type: str | None, source: dict[str, Any], left: dict[str, Any]) -> Part:
+    kind = (media_type or "").partition("/")[0].lower()
+    make: Any = {"image": Image, "audio": Audio}.get(kind, Document)
+    part: Part = make(media_type=media_type, **source, extra={NAME: left} if left else {})
+    return part
+
+
+def _decode_text(data: bytes) -> str | None:
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        return None
+
+
+def encode_media(
+    part: Image | Audio | Document, losses: Losses, path: str
+) -> dict[str, Any] | None:
+    """The part that shows it; None, and a warning, if it has no source this API can reach."""
+    kept = dict(extra_of(part, NAME))
+    _tell_losses(part, losses, path)
+    data, media_type = part.data, part.media_type
+    if part.url is not None:
+        inline = parse_data_url(part.url)
+        if inline is None:
+            return _encode_file(part.url, part, kept)
+        data, media_type = inline[0], media_type or inline[1]
+    elif part.file_id is not None:
+        if "://" in part.file_id or part.file_id.startswith("files/"):
+            return _encode_file(part.file_id, part, kept)
+        losses.dropped("file of another provider", NAME, path)
+        return None
+    elif isinstance(part, Document) and part.text is not None:
+        data, media_type = part.text.encode("utf-8", "replace"), media_type or _PLAIN
+    if data is None:
+        losses.dropped(f"empty {part.kind}", NAME, path)
+        return None
+    media_type = media_type or media_type_for(data, getattr(part, "file_name", None))
+    blob = {"mimeType": media_type or _FALLBACK[part.kind], "data": encode_base64(data)}
+    inner = take_nested(kept, "inlineData")
+    coded = inner.pop("data", None)
+    if isinstance(coded, str) and decode_base64(coded) == data:
+        blob["data"] = coded
+    return {"inlineData": {**inner, **blob}, **kept}
+
+
+def _encode_file(
+    url: str, part: Image | Audio | Document, kept: dict[str, Any]
+) -> dict[str, Any]:
+    inner = take_nested(kept, "fileData") if "fileData" in kept else None
+    media_type = part.media_type
+    if media_type is None and inner is None:
+        media_type = media_type_for(b"", url.partition("?")[0].partition("#")[0])
+    file: dict[str, Any] = {**(inner or {}), "fileUri": url}
+    if media_type is not None:
+        file["mimeType"] = media_type
+    return {"fileData": file, **kept}
+
+
+def _tell_losses(part: Image | Audio | Document, losses: Losses, path: str) -> None:
+    if isinstance(part, Document) and part.file_name is not None:
+        losses.dropped("file name", NAME, path)
+    if isinstance(part, Image) and part.detail not in (None, "auto"):
+        losses.dropped("detail", NAME, path)
+
+
+def take_nested(kept: dict[str, Any], key: str) -> dict[str, Any]:
+    """What was kept of an inner object, taken out."""
+    found: Json = kept.pop(key, None)
+    return dict(found) if isinstance(found, dict) else {}
