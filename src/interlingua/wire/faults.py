@@ -175,7 +175,7 @@ def make_error(
     retry_after: float | None = None,
 ) -> ProviderError:
     """The error for what was read; `found` is a dialect's own, surer, classification."""
-    text = redact(text[:_MAX_TEXT])
+    text = redact(text)[:_MAX_TEXT]
     if not fault.message:
         fault = fault._replace(message=text.strip())
     lowered = {str(name).lower(): str(value) for name, value in headers.items()}

@@ -5,16 +5,14 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from interlingua.dialects.anthropic_messages.content import decode_content, encode_part
+from interlingua.dialects.anthropic_messages.messages import decode_messages, encode_messages
 from interlingua.dialects.anthropic_messages.tools import decode_tools, encode_tools
 from interlingua.dialects.anthropic_messages.wire import DEFAULT_MAX_TOKENS, NAME, PATH, VERSION
-from interlingua.spec.content import Json, Opaque, ToolResult
 from interlingua.spec.contracts import DEFAULT, Profile, WireCall
-from interlingua.spec.messages import Message, Role
 from interlingua.spec.request import Request, ResponseFormat
 from interlingua.wire.carry import Losses
 from interlingua.wire.options import foreign_options, merge, options_for
-from interlingua.wire.shape import Fields, extra_of, request_errors, restore, wrong_type
+from interlingua.wire.shape import Fields, extra_of, request_errors
 
 _BETA_HEADER = "anthropic-beta"
 _VERSION_HEADER = "anthropic-version"
@@ -43,7 +41,7 @@ def encode_request(
         body["max_tokens"] = request.max_tokens
     elif not path.endswith(_COUNT):
         body["max_tokens"] = profile.max_output_tokens or DEFAULT_MAX_TOKENS
-    _encode_messages(request, body, losses)
+    encode_messages(request, body, losses)
     encode_tools(request, body, losses)
     _encode_settings(request, body, losses)
     if stream:
@@ -69,7 +67,7 @@ def decode_request(call: WireCall) -> Request:
             model = found.group() if found else None
         settings = _decode_settings(fields)
         tools = decode_tools(fields)
-        messages = _decode_messages(fields)
+        messages = decode_messages(fields)
         options.update(fields.left)
         return Request(
             model=model or "",
@@ -94,104 +92,6 @@ def _decode_address(call: WireCall, model: str | None) -> dict[str, Any]:
     if headers.get(_VERSION_HEADER, VERSION) != VERSION:
         options["version"] = headers[_VERSION_HEADER]
     return options
-
-
-# Messages. A leading system message is the `system` field; a later one stays in place.
-
-
-def _encode_messages(request: Request, body: dict[str, Any], losses: Losses) -> None:
-    hoisted = 0
-    for message in request.messages:
-        if message.role not in ("system", "developer") or extra_of(message, NAME).get("inline"):
-            break
-        hoisted += 1
-    system = [
-        block
-        for i, message in enumerate(request.messages[:hoisted])
-        for block in _encode_parts(message, losses, f"messages[{i}]")
-    ]
-    if hoisted:
-        body["system"] = _shorten(system)
-    body["messages"] = [
-        _encode_message(message, losses, f"messages[{i}]")
-        for i, message in enumerate(request.messages[hoisted:], hoisted)
-    ]
-    for i, message in enumerate(request.messages):
-        if message.role == "developer":
-            losses.add("developer_as_system", f"{NAME} has no developer role", f"messages[{i}]")
-
-
-def _encode_message(message: Message, losses: Losses, path: str) -> Json:
-    if len(message.content) == 1 and isinstance(message.content[0], Opaque):
-        part = message.content[0]
-        if part.dialect == NAME and isinstance(part.data, str):
-            return part.data  # a message that was no object to begin with
-    role = _ROLES[message.role]
-    blocks = _encode_parts(message, losses, path)
-    wire = restore({"role": role, "content": _shorten(blocks)}, message, NAME)
-    wire.pop("inline", None)
-    if message.name is not None:
-        losses.dropped("name", NAME, f"{path}.name")
-    return wire
-
-
-_ROLES: dict[Role, str] = {
-    "user": "user",
-    "tool": "user",
-    "assistant": "assistant",
-    "system": "system",
-    "developer": "system",
-}
-
-
-def _encode_parts(message: Message, losses: Losses, path: str) -> list[dict[str, Any]]:
-    blocks = (
-        encode_part(part, losses, f"{path}.content[{i}]") for i, part in enumerate(message.content)
-    )
-    return [block for block in blocks if block is not None]
-
-
-def _shorten(blocks: list[dict[str, Any]]) -> Json:
-    """One plain text block may be written as a string."""
-    if len(blocks) == 1 and blocks[0].keys() == {"type", "text"} and blocks[0]["type"] == "text":
-        return blocks[0]["text"]
-    return blocks
-
-
-def _decode_messages(fields: Fields) -> tuple[Message, ...]:
-    messages: list[Message] = []
-    system = fields.take("system")
-    if system is not None:
-        messages.append(Message(role="system", content=decode_content(system, "system")))
-    items = fields.array("messages")
-    if items is None:
-        raise wrong_type("messages", "an array", None)
-    messages += [_decode_message(item, i) for i, item in enumerate(items)]
-    return tuple(messages)
-
-
-def _decode_message(item: Json, index: int) -> Message:
-    path = f"messages[{index}]"
-    if isinstance(item, str):  # no message at all, but nothing we should lose
-        return Message(role="user", content=(Opaque(dialect=NAME, data=item),))
-    fields = Fields(item, path)
-    role = fields.text("role")
-    if role not in ("user", "assistant", "system"):
-        raise wrong_type(f"{path}.role", "user, assistant or system", role)
-    content = decode_content(fields.take("content"), f"{path}.content")
-    extra: dict[str, Any] = dict(fields.left)
-    if role == "system":
-        extra["inline"] = True
-    elif role == "user" and content and all(isinstance(part, ToolResult) for part in content):
-        role = "tool"
-    return Message(
-        role=role,  # type: ignore[arg-type]
-        content=content,
-        extra={NAME: extra} if extra else {},
-    )
-
-
-# Settings.
 
 
 def _encode_settings(request: Request, body: dict[str, Any], losses: Losses) -> None:

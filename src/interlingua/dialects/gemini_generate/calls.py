@@ -66,14 +66,15 @@ def decode_result(part: dict[str, Any], links: Links, path: str = "") -> ToolRes
     response = inner.object(_RESPONSE)
     items = inner.array("parts")
     content, is_error = _read_response(response)
-    if items is not None:
+    if items:
         content = _decode_parts(response, content, items, inner.at("parts"))
-        is_error = is_error and isinstance(content[0], Text)
+    elif items is not None:
+        inner.left["parts"] = items
     call_id = links.answer(name, call_id)
     if name is not None and links.name_of(call_id) not in (None, name):
         inner.left["name"] = name  # it names another function than the call it answers
     result = ToolResult(tool_call_id=call_id, content=content, is_error=is_error, name=name)
-    if response is not None and items is None and _write_response(result) != response:
+    if response is not None and not items and _write_response(result) != response:
         inner.left[_RESPONSE] = response  # a list that reads as our own parts
     return ToolResult(
         tool_call_id=call_id,
@@ -98,17 +99,31 @@ def encode_result(
         wire["name"] = inner.pop("name")
     elif "name" not in absent:
         wire["name"] = name or result.tool_call_id
-    exact = inner.pop(_RESPONSE, None)
-    parts = result.parts
-    if exact is not None and _read_response(exact)[0] == _plain(result.content):
-        wire[_RESPONSE] = exact
-    elif parts is not None:
-        wire.update(_encode_parts(result, parts, losses, path))
-    elif _RESPONSE not in absent or result.content != "":
-        wire[_RESPONSE] = _write_response(result)
-    if _RESPONSE in absent and not wire.get(_RESPONSE):
-        wire.pop(_RESPONSE, None)
+    wire.update(_encode_response(result, inner, absent, losses, path))
     return {"functionResponse": {**inner, **wire}, **kept}
+
+
+def _encode_response(
+    result: ToolResult,
+    inner: dict[str, Any],
+    absent: Iterable[str],
+    losses: Losses,
+    path: str,
+) -> dict[str, Any]:
+    """`response` and `parts`; as they came where that says the same."""
+    was_there = _RESPONSE in inner
+    exact = inner.pop(_RESPONSE, None)
+    if was_there and _says(exact, result):
+        return {_RESPONSE: exact}
+    if result.parts is None:
+        wire = {_RESPONSE: _write_response(result)}
+    else:
+        wire = _encode_parts(result, result.parts, losses, path)
+    if _RESPONSE in absent and (result.content == "" or not wire[_RESPONSE]):
+        del wire[_RESPONSE]
+    elif was_there and exact is None and not wire[_RESPONSE]:
+        wire[_RESPONSE] = None
+    return wire
 
 
 # The `response` object. `{"output": x}` and `{"error": x}` are the documented wrappings; any
@@ -137,6 +152,12 @@ def _write_response(result: ToolResult) -> dict[str, Any]:
     if isinstance(content, dict) and _read_response(content)[0] is content:
         return content
     return {"output": content}
+
+
+def _says(response: Json, result: ToolResult) -> bool:
+    content, is_error = _read_response(response)
+    read = ToolResult(tool_call_id="", content=content)
+    return is_error is result.is_error and read.content == result.content
 
 
 def _is_wrapping(value: Any) -> bool:
@@ -186,7 +207,7 @@ def _encode_parts(
         else:
             losses.dropped(f"{part.kind} in a tool result", NAME, where)
     wire: dict[str, Any] = {_RESPONSE: _join_response(result, response, texts)}
-    if media or not texts:
+    if media:
         wire["parts"] = media
     return wire
 
@@ -236,6 +257,3 @@ def _sends_id(call: ToolCall) -> bool:
     _, inner, absent = _kept(call, "functionCall")
     return not ("id" in absent or "id" in inner)
 
-
-def _plain(content: Any) -> Any:
-    return list(content) if isinstance(content, tuple) else content

@@ -8,6 +8,7 @@ and what the last event says counts over that.
 
 from __future__ import annotations
 
+import math
 from typing import Any, ClassVar, TypeAlias
 
 from interlingua.dialects.openai_responses.errors import read_error
@@ -30,18 +31,20 @@ from interlingua.wire.frames import read_frame
 from interlingua.wire.segments import ReasoningSegment, Segment, TextSegment, ToolCallSegment
 
 Place: TypeAlias = int | str | None
+_STREAMED = ("content", "arguments", "input")
 
 
 class _Item:
     """An item on its way: of a message its text parts, of another its one segment."""
 
-    __slots__ = ("kind", "section", "segment", "start", "texts")
+    __slots__ = ("keys", "kind", "section", "segment", "start", "texts")
 
     def __init__(self, start: dict[str, Any]) -> None:
         self.start = start
         self.kind = start.get("type", "message") if is_turn(start) else None
         self.segment: ReasoningSegment | ToolCallSegment | None = None
         self.texts: dict[Any, TextSegment] = {}
+        self.keys: list[Any] = []
         self.section: Any = None  # which part of the reasoning the last delta was for
 
     def came(self) -> dict[str, Any]:
@@ -59,6 +62,12 @@ class _Item:
             key = "input" if self.kind == "custom_tool_call" else "arguments"
             return {**self.start, key: text}
         return self.start
+
+    def fill(self, item: dict[str, Any]) -> dict[str, Any]:
+        """The item as it is done, with what it leaves out though it was streamed."""
+        came = self.came()
+        told = {key: came[key] for key in _STREAMED if came.get(key) and not item.get(key)}
+        return {**item, **told} if told else item
 
 
 class Decoder:
@@ -121,6 +130,8 @@ class Decoder:
         events = self._begin(data.get("response"))
         response = data.get("response")
         whole = dict(response) if isinstance(response, dict) else {"status": "completed"}
+        if "status" in whole:
+            whole.setdefault("output", [])
         output = whole.get("output")
         if isinstance(output, list) and output:
             events += self._catch_up(output)
@@ -129,9 +140,9 @@ class Decoder:
         if self._done and not output:  # some servers leave out what they have streamed
             in_place = sorted(self._done, key=lambda done: _order(done[0]))
             whole["output"] = [item for _, item in in_place]
-        if self._start is not None:
-            whole.setdefault("id", self._start.id)
-            whole.setdefault("model", self._start.model)
+        for name in ("id", "model"):
+            if known := getattr(self._start, name):
+                whole.setdefault(name, known)
         made = iter(self._made)
         answer = decode_response(whole, new_id=lambda: next(made, None) or self._new_id())
         self._ended = True
@@ -216,6 +227,178 @@ class Decoder:
         if state is None:
             state = _Item(item)
             events += self._start_segment(state)
+        item = state.fill(item)
         self._done.append((place, item))
-        parts = read_item(item, state.segment_id if False else self._new_id)
-        return events
+        segment = state.segment
+        call_id = segment.call_id if isinstance(segment, ToolCallSegment) else ""
+        parts = read_item(item, lambda: call_id)
+        if segment is not None:
+            return [*events, *_end_segment(segment, parts[0])]
+        if state.kind is None:
+            return [*events, self._whole(parts[0], {"output_index": place})]
+        for key in state.keys:
+            self._texts.pop(key, None)
+        return [*events, *self._end_message(state.texts, parts)]
+
+    def _end_message(
+        self, texts: dict[Any, TextSegment], parts: list[Part]
+    ) -> list[StreamEvent]:
+        events: list[StreamEvent] = []
+        for index, part in enumerate(parts):
+            segment = texts.pop(index, None)
+            if isinstance(part, Text):
+                if segment is None:
+                    segment = TextSegment(self._next, part.extra)
+                    self._next += 1
+                    events.append(segment.start())
+                events += _rest(segment, part.text)
+                events.append(TextEnd(id=segment.id, index=segment.index, part=part))
+            else:
+                if segment is not None:
+                    events.append(segment.end())
+                events.append(self._whole(part))
+        return events + [segment.end() for segment in texts.values()]
+
+    def _whole(self, part: Part, data: Any = None) -> ProviderEvent:
+        """A part that comes all at once; `data` tells which item it is."""
+        self._next += 1
+        name = None if data is None else "response.output_item.done"
+        return ProviderEvent(dialect=NAME, name=name, data=data, part=part, index=self._next - 1)
+
+    # Deltas.
+
+    def _text_delta(self, data: dict[str, Any]) -> list[StreamEvent]:
+        """The first of a text part."""
+        events = self._begin()
+        delta = _delta(data)
+        place = _place(data)
+        state = self._open.get(place)
+        if state is None:
+            state = self._open[place] = _Item({"type": "message", "role": "assistant"})
+        if state.kind != "message":
+            return [*events, ProviderEvent(dialect=NAME, name=data.get("type"), data=data)]
+        index = data.get("content_index")
+        segment = state.texts.get(index if isinstance(index, int) else 0)
+        if segment is None:
+            own = {name: value for name, value in state.start.items() if name not in _MESSAGE}
+            segment = TextSegment(self._next, {} if state.texts else {NAME: {ITEM: own}})
+            self._next += 1
+            state.texts[index if isinstance(index, int) else 0] = segment
+            events.append(segment.start())
+        key = (data.get("output_index"), index)
+        self._texts[key] = segment
+        state.keys.append(key)
+        return [*events, segment.delta(delta)]
+
+    def _summary_delta(self, data: dict[str, Any]) -> list[StreamEvent]:
+        return self._reasoning_delta(data, ("summary", data.get("summary_index")))
+
+    def _thought_delta(self, data: dict[str, Any]) -> list[StreamEvent]:
+        return self._reasoning_delta(data, ("content", data.get("content_index")))
+
+    def _reasoning_delta(
+        self, data: dict[str, Any], section: tuple[str, Any]
+    ) -> list[StreamEvent]:
+        events = self._begin()
+        delta = _delta(data)
+        place = _place(data)
+        state = self._open.get(place)
+        if state is None:
+            state = self._open[place] = _Item({"type": "reasoning"})
+            events += self._start_segment(state)
+        if not isinstance(state.segment, ReasoningSegment):
+            return events
+        if state.section is not None and state.section != section:
+            if state.section[0] != section[0]:
+                return events  # summary and thoughts both: one of them is the part's text
+            events.append(state.segment.delta(PARAGRAPH))
+        state.section = section
+        return [*events, state.segment.delta(delta)]
+
+    def _call_delta(self, data: dict[str, Any]) -> list[StreamEvent]:
+        delta = _delta(data)
+        state = self._open.get(_place(data))
+        if state is None or not isinstance(state.segment, ToolCallSegment):
+            return self._begin()  # its item will have it whole
+        return [state.segment.delta(delta)]
+
+    def _call_done(self, data: dict[str, Any]) -> list[StreamEvent]:
+        state = self._open.get(_place(data))
+        whole = data.get("arguments", data.get("input"))
+        if state is None or not isinstance(state.segment, ToolCallSegment):
+            return self._begin()
+        return _rest(state.segment, whole) if isinstance(whole, str) else []
+
+    _HANDLERS: ClassVar[dict[str, Any]] = {
+        "response.created": _created,
+        "response.in_progress": _created,
+        "response.output_item.added": _added,
+        "response.output_item.done": _item_done,
+        "response.function_call_arguments.delta": _call_delta,
+        "response.function_call_arguments.done": _call_done,
+        "response.custom_tool_call_input.delta": _call_delta,
+        "response.custom_tool_call_input.done": _call_done,
+        "response.reasoning_summary_text.delta": _summary_delta,
+        "response.reasoning_text.delta": _thought_delta,
+        "response.reasoning_summary_part.added": _silent,
+        "response.reasoning_summary_part.done": _silent,
+        "response.reasoning_summary_text.done": _silent,
+        "response.reasoning_text.done": _silent,
+        "response.content_part.added": _silent,
+        "response.content_part.done": _silent,
+        "response.output_text.done": _silent,
+        "response.output_text.annotation.added": _silent,
+        "response.output_text_annotation.added": _silent,
+        "response.refusal.delta": _silent,
+        "response.refusal.done": _silent,
+        "keepalive": _silent,
+        "response.completed": _terminal,
+        "response.incomplete": _terminal,
+        "response.cancelled": _terminal,
+        "response.failed": _failed,
+        "error": _error,
+    }
+
+
+_FOUND_LATER = ("type", "arguments", "input", "summary", "content", "encrypted_content")
+_MESSAGE = ("type", "role", "content")
+
+
+def _end_segment(segment: ReasoningSegment | ToolCallSegment, part: Part) -> list[StreamEvent]:
+    if isinstance(segment, ToolCallSegment) and isinstance(part, ToolCall):
+        rest = _rest(segment, part.raw_arguments or "")
+        return [*rest, ToolCallEnd(id=segment.id, index=segment.index, tool_call=part)]
+    if isinstance(segment, ReasoningSegment) and isinstance(part, Thinking):
+        rest = _rest(segment, part.text)
+        return [*rest, ReasoningEnd(id=segment.id, index=segment.index, part=part)]
+    return [segment.end()]  # it did not become what it began as
+
+
+def _rest(segment: Segment, whole: str) -> list[StreamEvent]:
+    """What of the whole has not come as deltas; some servers send no deltas at all."""
+    sent = "".join(segment.pieces)
+    if len(whole) > len(sent) and whole.startswith(sent):
+        return [segment.delta(whole[len(sent) :])]
+    return []
+
+
+def _delta(data: dict[str, Any]) -> str:
+    delta = data.get("delta")
+    if not isinstance(delta, str):
+        raise StreamError(f"{data.get('type')} without its delta")
+    return delta
+
+
+def _place(data: dict[str, Any], item: dict[str, Any] | None = None) -> Place:
+    index = data.get("output_index")
+    if isinstance(index, int):
+        return index
+    return _text(data.get("item_id")) or _text((item or {}).get("id")) or None
+
+
+def _order(place: Place) -> float:
+    return place if isinstance(place, int) else math.inf
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else ""

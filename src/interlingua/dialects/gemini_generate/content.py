@@ -1,0 +1,158 @@
+"""Parts <-> the parts of a content."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, assert_never
+
+from interlingua.dialects.gemini_generate.calls import (
+    decode_call,
+    decode_result,
+    encode_call,
+    encode_result,
+)
+from interlingua.dialects.gemini_generate.links import Links
+from interlingua.dialects.gemini_generate.media import decode_media, encode_media
+from interlingua.dialects.gemini_generate.wire import ABSENT, NAME
+from interlingua.spec.content import (
+    Audio,
+    Document,
+    Image,
+    Json,
+    Opaque,
+    Part,
+    Refusal,
+    Text,
+    Thinking,
+    ToolCall,
+    ToolResult,
+)
+from interlingua.spec.errors import DecodeError
+from interlingua.wire.carry import Losses
+from interlingua.wire.shape import Fields, restore, wrong_type
+
+_DATA = frozenset(
+    (
+        "text",
+        "inlineData",
+        "fileData",
+        "functionCall",
+        "functionResponse",
+        "executableCode",
+        "codeExecutionResult",
+        "toolCall",
+        "toolResponse",
+    )
+)
+_SIGNATURE = "thoughtSignature"
+
+
+def decode_part(part: Json, links: Links, path: str = "") -> Part:
+    """One part, its names in camelCase; a kind we do not know is kept as it is."""
+    if not isinstance(part, dict):
+        raise wrong_type(path, "a part", part)
+    data = [key for key in part if key in _DATA and part[key] is not None]
+    decode = _DECODE.get(data[0]) if len(data) == 1 and ABSENT not in part else None
+    if decode is None:
+        return Opaque(dialect=NAME, data=part)
+    return decode(part, links, path)
+
+
+def read_part(part: Json, links: Links) -> Part:
+    """One part of an answer: what does not fit its own kind is kept as it is."""
+    try:
+        return decode_part(part, links)
+    except (DecodeError, RecursionError):
+        return Opaque(dialect=NAME, data=part)
+
+
+def _decode_text(part: dict[str, Any], _: Links, path: str) -> Part:
+    fields = Fields(part, path)
+    text = fields.need("text")
+    thought = fields.flag("thought")
+    if thought:
+        signature = fields.text(_SIGNATURE)
+        return Thinking(text=text, signature=signature, extra={NAME: fields.left})
+    if thought is not None:
+        fields.left["thought"] = thought
+    return Text(text=text, extra={NAME: fields.left} if fields.left else {})
+
+
+def _decode_media(part: dict[str, Any], _: Links, path: str) -> Part:
+    return decode_media(part, path)
+
+
+_DECODE: dict[str, Callable[[dict[str, Any], Links, str], Part]] = {
+    "text": _decode_text,
+    "inlineData": _decode_media,
+    "fileData": _decode_media,
+    "functionCall": decode_call,
+    "functionResponse": decode_result,
+}
+
+
+def encode_part(
+    part: Part, losses: Losses, path: str, calls: Mapping[str, ToolCall] | None = None
+) -> dict[str, Any] | None:
+    """
+    The part that says a part; None, and a warning, if there is none.
+
+    `calls` are those made before it, by id: a result is named after its call.
+    """
+    match part:
+        case Text():
+            return restore({"text": part.text}, part, NAME)
+        case Image() | Audio() | Document():
+            return encode_media(part, losses, path)
+        case ToolCall():
+            return encode_call(part)
+        case ToolResult():
+            return encode_result(part, calls or {}, losses, path)
+        case Thinking():
+            return _encode_thinking(part, losses, path)
+        case Refusal():
+            losses.add("refusal_as_text", f"{NAME} has no refusal part; it was sent as text", path)
+            return {"text": part.text}
+        case Opaque():
+            if part.dialect == NAME and isinstance(part.data, dict):
+                return part.data
+            losses.dropped(f"block of {part.dialect}", NAME, path)
+        case _:
+            assert_never(part)
+    return None
+
+
+def encode_answer_part(part: Part) -> dict[str, Any] | None:
+    """The same for an answer, where another model's thoughts may be shown, but not proven."""
+    if isinstance(part, Thinking):
+        return encode_thought(part)
+    return encode_part(part, Losses(), "")
+
+
+def encode_thought(part: Thinking) -> dict[str, Any] | None:
+    """A thought; its signature only if it is of this API."""
+    if part.redacted or (part.text == "" and not _is_native(part)):
+        return None
+    wire: dict[str, Any] = {"text": part.text, "thought": True}
+    if part.signature is not None and _is_native(part):
+        wire[_SIGNATURE] = part.signature
+    return restore(wire, part, NAME)
+
+
+def is_signed(part: Text | Thinking) -> bool:
+    """Whether it carries a signature: such a part is never joined with another."""
+    if isinstance(part, Thinking):
+        return part.signature is not None
+    kept = part.extra.get(NAME)
+    return isinstance(kept, Mapping) and kept.get(_SIGNATURE) is not None
+
+
+def _encode_thinking(part: Thinking, losses: Losses, path: str) -> dict[str, Any] | None:
+    wire = encode_thought(part) if _is_native(part) else None
+    if wire is None:
+        losses.dropped("thinking of another model", NAME, path)
+    return wire
+
+
+def _is_native(part: Thinking) -> bool:
+    return NAME in part.extra or not part.extra

@@ -1,0 +1,188 @@
+"""Tools and the choice among them <-> body."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from interlingua.dialects.gemini_generate.wire import NAME
+from interlingua.spec.content import Json
+from interlingua.spec.request import (
+    BuiltinTool,
+    Request,
+    ToolChoice,
+    ToolChoiceMode,
+    ToolDefinition,
+    ToolSpec,
+)
+from interlingua.wire.carry import Losses
+from interlingua.wire.shape import Fields, extra_of, wrong_type
+
+_FREE_TEXT = {
+    "type": "object",
+    "properties": {"input": {"type": "string"}},
+    "required": ["input"],
+}
+_DECLARATIONS = "functionDeclarations"
+_JSON_SCHEMA = "parametersJsonSchema"
+_OPENAPI = "parameters"
+# Marks in a definition's extra: `tool`, what stood beside the declarations of a wire tool that
+# begins here; `schema`, the field its parameters came in.
+_TOOL = "tool"
+_SCHEMA = "schema"
+
+_MODES: dict[str | int, ToolChoiceMode] = {
+    "AUTO": "auto",
+    "ANY": "required",
+    "NONE": "none",
+    1: "auto",  # the numbers are for clients that asked for enums as integers
+    2: "required",
+    3: "none",
+}
+_MODE_NAMES: dict[ToolChoiceMode, str] = {
+    "auto": "AUTO",
+    "required": "ANY",
+    "named": "ANY",
+    "none": "NONE",
+}
+_NAMES = "allowedFunctionNames"
+_VALIDATED = "VALIDATED"
+
+
+def encode_tools(request: Request, body: dict[str, Any], losses: Losses) -> None:
+    """`tools` and `toolConfig`."""
+    if request.tools is not None:
+        body["tools"] = _encode_list(request.tools, losses)
+    if request.tool_choice is not None:
+        body["toolConfig"] = {"functionCallingConfig": _encode_choice(request.tool_choice)}
+    if request.parallel_tool_calls is False:
+        losses.dropped("parallel_tool_calls", NAME, "parallel_tool_calls")
+
+
+def decode_tools(fields: Fields) -> dict[str, Any]:
+    """The request's `tools` and `tool_choice`."""
+    settings: dict[str, Any] = {}
+    tools = fields.array("tools")
+    if tools is not None:
+        found: list[ToolSpec] = []
+        for position, tool in enumerate(tools):
+            grouped = any(isinstance(item, ToolDefinition) for item in found)
+            path = f"{fields.at('tools')}[{position}]"
+            found += _decode_tool(tool, path, after_group=grouped)
+        settings["tools"] = tuple(found)
+    config = fields.fields("toolConfig")
+    if config is not None:
+        calling = config.object("functionCallingConfig")
+        choice = _decode_choice(Fields(calling, config.at("functionCallingConfig"))) if calling else None
+        if choice is None and calling is not None:
+            config.left["functionCallingConfig"] = calling
+        settings["tool_choice"] = choice
+        if config.left or choice is None:
+            fields.left["toolConfig"] = config.left
+    return settings
+
+
+def _encode_list(tools: tuple[ToolSpec, ...], losses: Losses) -> list[dict[str, Any]]:
+    wire: list[dict[str, Any]] = []
+    group: list[dict[str, Any]] | None = None
+    for position, tool in enumerate(tools):
+        path = f"tools[{position}]"
+        if isinstance(tool, BuiltinTool):
+            if tool.dialect == NAME and isinstance(tool.data, dict):
+                wire.append(tool.data)
+            else:
+                losses.dropped(f"built-in tool of {tool.dialect}", NAME, path)
+            continue
+        beside = extra_of(tool, NAME).get(_TOOL)
+        if group is None or isinstance(beside, dict):
+            group = []
+            wire.append({_DECLARATIONS: group, **(beside or {})})
+        group.append(_encode_declaration(tool, losses, path))
+    return wire
+
+
+def _encode_declaration(tool: ToolDefinition, losses: Losses, path: str) -> dict[str, Any]:
+    kept = dict(extra_of(tool, NAME))
+    kept.pop(_TOOL, None)
+    field = kept.pop(_SCHEMA, _JSON_SCHEMA)
+    wire: dict[str, Any] = {"name": tool.name}
+    if tool.description is not None:
+        wire["description"] = tool.description
+    if tool.type == "custom":
+        losses.add("custom_tool_as_function", f"{NAME} has no free-text tools", path)
+        wire[_JSON_SCHEMA] = _FREE_TEXT
+    elif tool.parameters is not None:
+        wire[_OPENAPI if field == _OPENAPI else _JSON_SCHEMA] = tool.parameters
+    return {**kept, **wire}
+
+
+def _decode_tool(tool: Json, path: str, *, after_group: bool) -> list[ToolSpec]:
+    if not isinstance(tool, dict):
+        raise wrong_type(path, "an object", tool)
+    fields = Fields(tool, path)
+    declarations = fields.array(_DECLARATIONS)
+    if not declarations:
+        return [BuiltinTool(dialect=NAME, data=tool)]
+    found: list[ToolSpec] = []
+    for position, declaration in enumerate(declarations):
+        beside = fields.left if position == 0 and (fields.left or after_group) else None
+        where = f"{path}.{_DECLARATIONS}[{position}]"
+        found.append(_decode_declaration(declaration, where, beside))
+    return found
+
+
+def _decode_declaration(
+    declaration: Json, path: str, beside: dict[str, Any] | None
+) -> ToolDefinition:
+    fields = Fields(declaration, path)
+    name, description = fields.need("name"), fields.text("description")
+    extra: dict[str, Any] = {}
+    parameters = fields.left.get(_JSON_SCHEMA)
+    if parameters is not None:
+        fields.take(_JSON_SCHEMA)
+    else:
+        parameters = fields.object(_OPENAPI)
+        if parameters is not None:
+            extra[_SCHEMA] = _OPENAPI
+    if beside is not None:
+        extra[_TOOL] = beside
+    extra = {**fields.left, **extra}
+    return ToolDefinition(
+        name=name,
+        description=description,
+        parameters=parameters,
+        extra={NAME: extra} if extra else {},
+    )
+
+
+def _encode_choice(choice: ToolChoice) -> dict[str, Any]:
+    wire: dict[str, Any] = {"mode": _MODE_NAMES[choice.mode]}
+    if choice.mode == "named":
+        wire[_NAMES] = [choice.tool_name]
+    elif choice.allowed is not None and choice.mode != "none":
+        wire[_NAMES] = list(choice.allowed)
+        if choice.mode == "auto":  # a list goes only with a mode that checks it
+            wire["mode"] = _VALIDATED
+    return {**wire, **extra_of(choice, NAME)}
+
+
+def _decode_choice(config: Fields) -> ToolChoice | None:
+    """None for a mode that has no canonical form; then the body keeps it."""
+    mode = config.take("mode")
+    found = _MODES.get(mode) if isinstance(mode, (str, int)) else None
+    names = None if found == "none" else config.texts(_NAMES)
+    if mode == _VALIDATED and names:
+        found = "auto"
+    if found is None:
+        return None
+    if found == "required" and names is not None and len(names) == 1:
+        choice = ToolChoice(mode="named", tool_name=names[0])
+    else:
+        choice = ToolChoice(mode=found, allowed=names)
+    if _encode_choice(choice)["mode"] != mode:
+        config.left["mode"] = mode
+    return ToolChoice(
+        mode=choice.mode,
+        tool_name=choice.tool_name,
+        allowed=choice.allowed,
+        extra={NAME: config.left} if config.left else {},
+    )

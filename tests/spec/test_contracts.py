@@ -1,0 +1,97 @@
+"""Contracts between the layers."""
+
+import inspect
+
+import pytest
+
+from interlingua.spec.contracts import (
+    DEFAULT,
+    DIALECT_NAMES,
+    Dialect,
+    Frame,
+    HttpRequest,
+    Profile,
+    WireCall,
+)
+
+
+@pytest.mark.parametrize(
+    "field",
+    [
+        "context_window", "max_output_tokens", "image_types", "audio_types", "document_types",
+        "tool_choice_modes", "reasoning_efforts", "thinking_modes", "stop_sequences", "quirks",
+    ],
+)  # fmt: skip
+def test_default_profile_knows_no_limit(field):
+    """The neutral profile limits nothing."""
+    assert getattr(DEFAULT, field) is None
+
+
+@pytest.mark.parametrize(
+    "field",
+    [
+        "tools", "parallel_tool_calls", "strict_tools", "streaming", "streaming_tool_calls",
+        "sampling",
+    ],
+)  # fmt: skip
+def test_default_profile_allows_everything(field):
+    """The neutral profile forbids nothing."""
+    assert getattr(DEFAULT, field) is True
+
+
+def test_default_profile_adds_nothing():
+    """The neutral profile marks no cache and takes structured output natively."""
+    assert DEFAULT == Profile()
+    assert DEFAULT.caching is False
+    assert DEFAULT.structured_output[0] == "native"
+    assert repr(DEFAULT) == "Profile()"
+
+
+def test_falsy_limits_are_limits():
+    """A limit of zero is not the same as no limit."""
+    assert Profile(stop_sequences=0) != DEFAULT
+    assert Profile(image_types=()).image_types == ()
+
+
+@pytest.mark.parametrize(
+    "value",
+    [DEFAULT, Frame(data=""), WireCall(), HttpRequest(url="https://example.com")],
+    ids=lambda value: type(value).__name__,
+)
+def test_frozen(value):
+    """No field of what passes between layers can be set."""
+    for field in type(value).__struct_fields__:
+        with pytest.raises(AttributeError):
+            setattr(value, field, None)
+
+
+def test_wire_call_defaults():
+    """An empty call has no body, headers or warnings, and does not stream."""
+    call = WireCall()
+
+    assert (call.path, call.body, call.headers) == ("", None, {})
+    assert (call.stream, call.warnings) == (False, ())
+
+
+def test_frame_defaults():
+    """A frame is its data; the rest of SSE is optional."""
+    frame = Frame(data="x")
+
+    assert (frame.event, frame.id, frame.retry) == (None, None, None)
+
+
+def test_the_four_dialects():
+    """The names the library ships are fixed."""
+    assert DIALECT_NAMES == (
+        "openai_responses", "openai_chat", "anthropic_messages", "gemini_generate",
+    )  # fmt: skip
+
+
+def test_the_grid():
+    """A dialect is eight functions: both directions of four things."""
+    functions = {name for name, _ in inspect.getmembers(Dialect, inspect.isfunction)}
+
+    assert {name for name in functions if not name.startswith("_")} == {
+        "encode_request", "decode_request", "encode_response", "decode_response",
+        "stream_encoder", "stream_decoder", "encode_error", "decode_error",
+    }  # fmt: skip

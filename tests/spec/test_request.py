@@ -1,0 +1,151 @@
+"""Requests."""
+
+import copy
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+
+from interlingua.conformance.strategies import conversations, requests
+from interlingua.spec.errors import ConfigurationError
+from interlingua.spec.messages import Message
+from interlingua.spec.request import (
+    BuiltinTool,
+    Request,
+    ResponseFormat,
+    ToolChoice,
+    ToolDefinition,
+)
+
+FALSY = {
+    "temperature": 0.0,
+    "top_p": 0.0,
+    "top_k": 0,
+    "max_tokens": 0,
+    "seed": 0,
+    "frequency_penalty": 0.0,
+    "presence_penalty": 0.0,
+    "n": 0,
+    "thinking_budget": 0,
+    "reasoning_effort": "",
+    "verbosity": "",
+    "user": "",
+    "provider": "",
+    "request_id": "",
+    "parallel_tool_calls": False,
+    "tools": (),
+    "stop_sequences": (),
+    "metadata": {},
+}
+
+
+@settings(deadline=None)
+@given(conversations())
+def test_messages_from_any_iterable(messages):
+    """Lists, tuples and generators of messages give the same request."""
+    expected = Request(messages=messages)
+
+    assert Request(messages=list(messages)) == expected
+    assert Request(messages=(message for message in messages)) == expected
+    assert type(expected.messages) is tuple
+
+
+@settings(deadline=None)
+@given(requests())
+def test_copies_are_equal(request):
+    """A request rebuilt from its own fields is equal to it."""
+    fields = {name: getattr(request, name) for name in Request.__struct_fields__}
+
+    assert Request(**fields) == request
+    assert copy.deepcopy(request) == request
+
+
+@pytest.mark.parametrize("messages", ["hi", ["hi"], ("hi",), iter(["hi"])], ids=type)
+def test_plain_text_is_a_user_message(messages):
+    """A string, alone or among messages, is what the user says."""
+    assert Request(messages=messages).messages == (Message.user("hi"),)
+
+
+def test_one_message_needs_no_list():
+    """A single message is a conversation of one."""
+    assert Request(messages=Message.system("hi")).messages == (Message.system("hi"),)
+
+
+@pytest.mark.parametrize("item", [{"role": "user", "content": "hi"}, None, 5])
+def test_what_is_no_message_is_refused(item):
+    """Something else among the messages is an error that names its type."""
+    for messages in ([item], (item,), (Message.user("hi"), item)):
+        with pytest.raises(ConfigurationError, match=type(item).__name__):
+            Request(messages=messages)
+
+
+@pytest.mark.parametrize(
+    ("stops", "expected"),
+    [("END", ("END",)), (["a", "b"], ("a", "b")), ((), ()), ([], ()), (None, None), ("", ("",))],
+)
+def test_stop_sequences(stops, expected):
+    """One string is one stop sequence, never a sequence of letters."""
+    assert Request(stop_sequences=stops).stop_sequences == expected
+
+
+@pytest.mark.parametrize(
+    ("allowed", "expected"), [("look", ("look",)), (["a", "b"], ("a", "b")), ([], ()), (None, None)]
+)
+def test_allowed_tools(allowed, expected):
+    """The allowed tools are a tuple, from any iterable or one name."""
+    assert ToolChoice(allowed=allowed).allowed == expected
+
+
+def test_tools_from_a_list():
+    """Tools given in a list are a tuple."""
+    tools = [ToolDefinition(name="look"), BuiltinTool(dialect="openai_responses", data={"a": 1})]
+
+    assert Request(tools=tools).tools == tuple(tools)
+
+
+@pytest.mark.parametrize(("field", "value"), FALSY.items())
+def test_falsy_values_are_values(field, value):
+    """Zero, empty and false differ from unsaid, also in JSON."""
+    request = Request(**{field: value})
+
+    assert getattr(request, field) == value
+    assert getattr(request, field) is not None
+    assert request != Request()
+    assert field in msgspec.to_builtins(request)
+
+
+def test_unsaid_is_none():
+    """All settings of an empty request are None."""
+    assert {name for name in FALSY if getattr(Request(), name) is not None} == set()
+
+
+def test_caller_owned_values_are_not_changed():
+    """Lists and mappings given to a request are as they were."""
+    messages, stops, options = ["hi"], ["END"], {"openai_chat": {"logprobs": True}}
+
+    Request(messages=messages, stop_sequences=stops, provider_options=options)
+
+    assert (messages, stops, options) == (["hi"], ["END"], {"openai_chat": {"logprobs": True}})
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        Request(),
+        ToolDefinition(name="look"),
+        BuiltinTool(dialect="x"),
+        ToolChoice(),
+        ResponseFormat(),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_frozen(value):
+    """No field of a request or of what it holds can be set."""
+    for field in type(value).__struct_fields__:
+        with pytest.raises(AttributeError):
+            setattr(value, field, None)
+
+
+def test_repr_says_only_what_was_said():
+    """The repr of a request leaves out what it does not say."""
+    assert repr(Request(model="m", temperature=0.0)) == "Request(model='m', temperature=0.0)"

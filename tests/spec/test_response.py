@@ -1,0 +1,152 @@
+"""Responses and usage."""
+
+from typing import get_args
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from interlingua.conformance.strategies import responses
+from interlingua.spec.content import Text, Thinking, ToolCall
+from interlingua.spec.messages import Message
+from interlingua.spec.response import (
+    REASONS,
+    FinishReason,
+    RateLimit,
+    Reason,
+    Response,
+    Usage,
+    Warning,
+)
+
+counts = st.integers(0, 10**9)
+usages = st.builds(
+    Usage,
+    input_tokens=counts,
+    output_tokens=counts,
+    reasoning_tokens=st.none() | counts,
+    cache_read_tokens=st.none() | counts,
+    cache_write_tokens=st.none() | counts,
+    estimated=st.booleans(),
+)
+
+
+@given(usages, usages, usages)
+def test_usage_is_associative(one, two, three):
+    """It does not matter which usages are added first."""
+    assert (one + two) + three == one + (two + three)
+
+
+@given(usages, usages)
+def test_usage_is_commutative(one, two):
+    """It does not matter in which order usages are added."""
+    assert one + two == two + one
+
+
+@given(usages)
+def test_no_usage_changes_nothing(usage):
+    """The empty usage is the identity, on both sides."""
+    assert usage + Usage() == usage
+    assert Usage() + usage == usage
+
+
+@given(usages, usages)
+def test_totals_add_up(one, two):
+    """The total is input and output, and the total of a sum is the sum of the totals."""
+    assert one.total_tokens == one.input_tokens + one.output_tokens
+    assert (one + two).total_tokens == one.total_tokens + two.total_tokens
+
+
+@given(st.lists(usages))
+def test_usages_can_be_summed(many):
+    """`sum` with an empty start adds up any number of usages."""
+    assert sum(many, Usage()).input_tokens == sum(usage.input_tokens for usage in many)
+
+
+@pytest.mark.parametrize("field", ["reasoning_tokens", "cache_read_tokens", "cache_write_tokens"])
+@pytest.mark.parametrize(
+    ("left", "right", "total"), [(None, None, None), (None, 0, 0), (3, None, 3), (3, 4, 7)]
+)
+def test_unknown_counts(field, left, right, total):
+    """Unknown and unknown is unknown; unknown and known is what is known."""
+    assert getattr(Usage(**{field: left}) + Usage(**{field: right}), field) == total
+
+
+def test_estimate_makes_an_estimate():
+    """A sum with an estimate in it is an estimate."""
+    assert (Usage() + Usage(estimated=True)).estimated
+    assert not (Usage() + Usage()).estimated
+
+
+def test_sum_has_no_raw_figures():
+    """The provider's figures belong to one call, not to a sum."""
+    assert (Usage(raw={"a": 1}) + Usage(raw={"a": 2})).raw is None
+
+
+def test_usage_adds_only_to_usage():
+    """Adding anything else is a `TypeError`."""
+    with pytest.raises(TypeError):
+        Usage() + 1
+
+
+@settings(deadline=None)
+@given(responses())
+def test_accessors_are_the_message_s(response):
+    """Text, calls and thinking of a response are those of its message."""
+    assert response.text == response.message.text
+    assert response.tool_calls == response.message.tool_calls
+    assert response.reasoning == response.message.reasoning
+
+
+def test_accessors():
+    """The words, calls and thoughts of an answer."""
+    call = ToolCall(id="1", name="look")
+    response = Response(
+        message=Message.assistant([Thinking(text="hm"), Text(text="so"), call]), cost=0.0
+    )
+
+    assert (response.text, response.tool_calls, response.reasoning) == ("so", (call,), "hm")
+    assert response.cost == 0.0
+
+
+def test_empty_response():
+    """A response of which nothing is known says so."""
+    response = Response()
+
+    assert (response.text, response.tool_calls, response.reasoning) == ("", (), None)
+    assert response.finish_reason == FinishReason(reason="other")
+    assert response.usage == Usage()
+    assert (response.cost, response.rate_limit, response.latency_ms) == (None, None, None)
+
+
+def test_warnings_from_a_list():
+    """Warnings given in a list are a tuple."""
+    warning = Warning(code="seed_dropped", message="no seed", path="seed")
+
+    assert Response(warnings=[warning]).warnings == (warning,)
+
+
+def test_reasons():
+    """The seven reasons, in the type and in the set."""
+    assert REASONS == set(get_args(Reason))
+    assert sorted(REASONS) == [
+        "cancelled", "content_filter", "error", "length", "other", "stop", "tool_calls",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        Response(),
+        Usage(),
+        FinishReason(reason="stop"),
+        RateLimit(),
+        Warning(code="a", message="b"),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_frozen(value):
+    """No field of a response or of what it holds can be set."""
+    for field in type(value).__struct_fields__:
+        with pytest.raises(AttributeError):
+            setattr(value, field, None)
