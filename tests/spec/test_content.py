@@ -94,6 +94,11 @@ def test_result_keeps_a_list_of_json(items):
     assert ToolResult(tool_call_id="1", content=items).content == items
 
 
+def test_tuple_of_json_is_a_list():
+    """A tuple that is not of parts is the JSON array it stands for."""
+    assert ToolResult(tool_call_id="1", content=(1, "a")).content == [1, "a"]
+
+
 def test_result_of_one_part():
     """One part is a tuple of one."""
     assert ToolResult(tool_call_id="1", content=Text(text="x")).parts == (Text(text="x"),)

@@ -41,7 +41,7 @@ def test_default_profile_allows_everything(field):
 
 def test_default_profile_adds_nothing():
     """The neutral profile marks no cache and takes structured output natively."""
-    assert DEFAULT == Profile()
+    assert Profile() == DEFAULT
     assert DEFAULT.caching is False
     assert DEFAULT.structured_output[0] == "native"
     assert repr(DEFAULT) == "Profile()"

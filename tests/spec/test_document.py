@@ -41,7 +41,13 @@ from interlingua.spec.events import (
 )
 from interlingua.spec.messages import Message
 from interlingua.spec.request import BuiltinTool, Request, ToolChoice, ToolDefinition
-from interlingua.spec.response import FinishReason, RateLimit, Response, Usage, Warning
+from interlingua.spec.response import (
+    FinishReason,
+    RateLimit,
+    Response,
+    Usage,
+    Warning,  # noqa: A004 -- the language's word
+)
 from interlingua.wire.accumulate import replay
 
 SLOW = settings(deadline=None)
@@ -304,6 +310,27 @@ def test_no_document(kind, data):
     """Cut, empty, deep and foreign texts are refused by name."""
     with pytest.raises(DecodeError, match="not a "):
         from_json(data, kind)
+
+
+def test_results_within_results_without_end():
+    """A document nested as deeply as can be is read or refused, never a crash."""
+    for depth in (10, 300, 3_000, 30_000):
+        opening = '{"kind":"tool_result","tool_call_id":"1","content":['
+        text = opening * depth + '{"kind":"text","text":"x"}' + "]}" * depth
+        try:
+            from_json(f'{{"role":"tool","content":[{text}]}}', Message)
+        except DecodeError as error:
+            assert "deep" in error.message or "recursion" in error.message
+
+
+def test_error_document_written_by_hand():
+    """A class and a message are enough."""
+    document = {"type": "error", "error": {"class": "ServerError", "message": "x"}}
+
+    error = from_document(document, StreamEvent).error
+
+    assert type(error) is errors.ServerError
+    assert vars(error) == vars(errors.ServerError("x"))
 
 
 def test_message_of_a_refusal():

@@ -25,7 +25,12 @@ from interlingua.spec.events import (
     ToolCallEnd,
     ToolCallStart,
 )
-from interlingua.spec.response import FinishReason, Response, Usage, Warning
+from interlingua.spec.response import (
+    FinishReason,
+    Response,
+    Usage,
+    Warning,  # noqa: A004 -- the language's word
+)
 
 EVENTS = [
     StreamStart(),

@@ -16,7 +16,7 @@ from interlingua.spec.response import (
     Reason,
     Response,
     Usage,
-    Warning,
+    Warning,  # noqa: A004 -- the language's word
 )
 
 counts = st.integers(0, 10**9)
@@ -128,7 +128,7 @@ def test_warnings_from_a_list():
 
 def test_reasons():
     """The seven reasons, in the type and in the set."""
-    assert REASONS == set(get_args(Reason))
+    assert set(get_args(Reason)) == REASONS
     assert sorted(REASONS) == [
         "cancelled", "content_filter", "error", "length", "other", "stop", "tool_calls",
     ]  # fmt: skip

@@ -176,7 +176,7 @@ PART_TYPES = (
     Refusal,
     Opaque,
 )
-_KINDS = frozenset(part.kind for part in PART_TYPES)
+_KINDS = tuple(part.kind for part in PART_TYPES)  # of hostile JSON, a kind may not be hashable
 
 
 def _as_parts(items: list[Any] | tuple[Any, ...]) -> tuple[Part, ...] | None:

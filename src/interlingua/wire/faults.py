@@ -224,7 +224,7 @@ def classify(status: int | None, fault: Fault) -> type[ProviderError]:
 
 def status_of(error: Exception) -> int:
     """The HTTP status with which a server says this error."""
-    if isinstance(error, ProviderError) and error.status_code and error.status_code >= 400:
+    if isinstance(error, ProviderError) and error.status_code:
         return error.status_code
     for kind, status in _STATUS_OF.items():
         if isinstance(error, kind):
