@@ -115,8 +115,9 @@ def _encode_response(
     exact = inner.pop(_RESPONSE, None)
     if was_there and _says(exact, result):
         return {_RESPONSE: exact}
+    wire: dict[str, Any] = {}
     if result.parts is None:
-        wire = {_RESPONSE: _write_response(result)}
+        wire[_RESPONSE] = _write_response(result)
     else:
         wire = _encode_parts(result, result.parts, losses, path)
     if _RESPONSE in absent and (result.content == "" or not wire[_RESPONSE]):
@@ -233,9 +234,7 @@ def _take_id(fields: Fields) -> str | None:
     return found or None
 
 
-def _keep(
-    fields: Fields, key: str, inner: dict[str, Any], absent: list[str]
-) -> dict[str, Any]:
+def _keep(fields: Fields, key: str, inner: dict[str, Any], absent: list[str]) -> dict[str, Any]:
     left = fields.left
     if inner:
         left[key] = inner
@@ -256,4 +255,3 @@ def _kept(
 def _sends_id(call: ToolCall) -> bool:
     _, inner, absent = _kept(call, "functionCall")
     return not ("id" in absent or "id" in inner)
-

@@ -122,11 +122,17 @@ def encode_part(
     return None
 
 
-def encode_answer_part(part: Part) -> dict[str, Any] | None:
-    """The same for an answer, where another model's thoughts may be shown, but not proven."""
-    if isinstance(part, Thinking):
-        return encode_thought(part)
-    return encode_part(part, Losses(), "")
+def encode_answer_part(part: Part) -> list[Json]:
+    """
+    The same for an answer: the one part that says it, or none.
+
+    Another model's thoughts may be shown there, but not proven; and what was no object when it
+    was read is none again.
+    """
+    if isinstance(part, Opaque) and part.dialect == NAME:
+        return [part.data]
+    wire = encode_thought(part) if isinstance(part, Thinking) else encode_part(part, Losses(), "")
+    return [] if wire is None else [wire]
 
 
 def encode_thought(part: Thinking) -> dict[str, Any] | None:
@@ -155,4 +161,4 @@ def _encode_thinking(part: Thinking, losses: Losses, path: str) -> dict[str, Any
 
 
 def _is_native(part: Thinking) -> bool:
-    return NAME in part.extra or not part.extra
+    return NAME in part.extra or (not part.extra and part.data is None)

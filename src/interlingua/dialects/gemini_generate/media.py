@@ -19,11 +19,8 @@ def decode_media(part: dict[str, Any], path: str = "") -> Part:
     fields = Fields(part, path)
     if fields.left.get("thought") or ABSENT in part:  # a draft the model made for itself
         return Opaque(dialect=NAME, data=part)
-    if part.get("inlineData") is not None:
-        found = _decode_inline(fields)
-    else:
-        found = _decode_file(fields)
-    return found or Opaque(dialect=NAME, data=part)
+    decode = _decode_file if part.get("inlineData") is None else _decode_inline
+    return decode(fields) or Opaque(dialect=NAME, data=part)
 
 
 def _decode_inline(fields: Fields) -> Part | None:
@@ -82,11 +79,11 @@ def encode_media(
     if part.url is not None:
         inline = parse_data_url(part.url)
         if inline is None:
-            return _encode_file(part.url, part, kept)
+            return _encode_file(part.url, part, losses, path)
         data, media_type = inline[0], media_type or inline[1]
     elif part.file_id is not None:
         if "://" in part.file_id or part.file_id.startswith("files/"):
-            return _encode_file(part.file_id, part, kept)
+            return _encode_file(part.file_id, part, losses, path)
         losses.dropped("file of another provider", NAME, path)
         return None
     elif isinstance(part, Document) and part.text is not None:
@@ -104,16 +101,27 @@ def encode_media(
 
 
 def _encode_file(
-    url: str, part: Image | Audio | Document, kept: dict[str, Any]
+    url: str, part: Image | Audio | Document, losses: Losses, path: str
 ) -> dict[str, Any]:
-    inner = take_nested(kept, "fileData") if "fileData" in kept else None
+    kept = dict(extra_of(part, NAME))
+    is_exact = "fileData" in kept
+    file: dict[str, Any] = {**take_nested(kept, "fileData"), "fileUri": url}
     media_type = part.media_type
-    if media_type is None and inner is None:
-        media_type = media_type_for(b"", url.partition("?")[0].partition("#")[0])
-    file: dict[str, Any] = {**(inner or {}), "fileUri": url}
+    if media_type is None and not is_exact:
+        media_type = _guess(url, part)
+        if media_type is not None:
+            why = f"{NAME} wants a media type for what a URL shows; {media_type} was sent"
+            losses.add("media_type_guessed", why, path)
     if media_type is not None:
         file["mimeType"] = media_type
     return {"fileData": file, **kept}
+
+
+def _guess(url: str, part: Image | Audio | Document) -> str | None:
+    found = media_type_for(b"", url.partition("?")[0].partition("#")[0])
+    if isinstance(part, Document) or (found or "").startswith(part.kind):
+        return found
+    return _FALLBACK[part.kind]
 
 
 def _tell_losses(part: Image | Audio | Document, losses: Losses, path: str) -> None:

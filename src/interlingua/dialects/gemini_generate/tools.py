@@ -44,6 +44,7 @@ _MODE_NAMES: dict[ToolChoiceMode, str] = {
     "named": "ANY",
     "none": "NONE",
 }
+_CALLING = "functionCallingConfig"
 _NAMES = "allowedFunctionNames"
 _VALIDATED = "VALIDATED"
 
@@ -53,8 +54,8 @@ def encode_tools(request: Request, body: dict[str, Any], losses: Losses) -> None
     if request.tools is not None:
         body["tools"] = _encode_list(request.tools, losses)
     if request.tool_choice is not None:
-        body["toolConfig"] = {"functionCallingConfig": _encode_choice(request.tool_choice)}
-    if request.parallel_tool_calls is False:
+        body["toolConfig"] = {_CALLING: _encode_choice(request.tool_choice)}
+    if request.parallel_tool_calls is not None:
         losses.dropped("parallel_tool_calls", NAME, "parallel_tool_calls")
 
 
@@ -64,17 +65,19 @@ def decode_tools(fields: Fields) -> dict[str, Any]:
     tools = fields.array("tools")
     if tools is not None:
         found: list[ToolSpec] = []
+        grouped = False
         for position, tool in enumerate(tools):
-            grouped = any(isinstance(item, ToolDefinition) for item in found)
-            path = f"{fields.at('tools')}[{position}]"
-            found += _decode_tool(tool, path, after_group=grouped)
+            specs = _decode_tool(tool, f"{fields.at('tools')}[{position}]", after_group=grouped)
+            grouped = grouped or isinstance(specs[0], ToolDefinition)
+            found += specs
         settings["tools"] = tuple(found)
     config = fields.fields("toolConfig")
     if config is not None:
-        calling = config.object("functionCallingConfig")
-        choice = _decode_choice(Fields(calling, config.at("functionCallingConfig"))) if calling else None
-        if choice is None and calling is not None:
-            config.left["functionCallingConfig"] = calling
+        calling = config.left.get(_CALLING)
+        inner = config.fields(_CALLING)
+        choice = None if inner is None else _decode_choice(inner)
+        if choice is None and inner is not None:
+            config.left[_CALLING] = calling
         settings["tool_choice"] = choice
         if config.left or choice is None:
             fields.left["toolConfig"] = config.left
@@ -157,7 +160,7 @@ def _decode_declaration(
 def _encode_choice(choice: ToolChoice) -> dict[str, Any]:
     wire: dict[str, Any] = {"mode": _MODE_NAMES[choice.mode]}
     if choice.mode == "named":
-        wire[_NAMES] = [choice.tool_name]
+        wire[_NAMES] = [] if choice.tool_name is None else [choice.tool_name]
     elif choice.allowed is not None and choice.mode != "none":
         wire[_NAMES] = list(choice.allowed)
         if choice.mode == "auto":  # a list goes only with a mode that checks it
@@ -168,7 +171,7 @@ def _encode_choice(choice: ToolChoice) -> dict[str, Any]:
 def _decode_choice(config: Fields) -> ToolChoice | None:
     """None for a mode that has no canonical form; then the body keeps it."""
     mode = config.take("mode")
-    found = _MODES.get(mode) if isinstance(mode, (str, int)) else None
+    found = _MODES.get(mode) if type(mode) in (str, int) else None
     names = None if found == "none" else config.texts(_NAMES)
     if mode == _VALIDATED and names:
         found = "auto"

@@ -19,6 +19,9 @@ PATH = "/v1beta/models/{model}:generateContent"
 ABSENT = "absent"
 """Our mark in `extra`: fields the wire left out that we would otherwise write."""
 
+NO_REASON = {"candidates": [{"finishReason": None}]}
+"""The frame with which we end a stream whose answer has no finish reason."""
+
 
 class Blob(TypedDict):
     mimeType: str

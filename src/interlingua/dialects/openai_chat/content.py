@@ -115,10 +115,12 @@ def _decode_image(fields: Fields) -> Part | None:
     match fields.take("image_url"):
         case str(url):
             return Image(**_source(url), extra=keep({SENT_AS: "text", **fields.left}))
-        case {"url": str(url), **rest}:
-            detail = rest.pop("detail") if isinstance(rest.get("detail"), str) else None
-            if rest:
-                fields.left["image_url"] = rest
+        case {"url": str(url)} as image:
+            inner = Fields(image, strict=False)
+            inner.take("url")
+            detail = inner.text("detail")
+            if inner.left:
+                fields.left["image_url"] = inner.left
             return Image(**_source(url), detail=detail, extra=keep(fields.left))
     return None
 
@@ -145,20 +147,25 @@ def _decode_audio(fields: Fields) -> Part | None:
 
 
 def _decode_file(fields: Fields) -> Part | None:
-    match fields.take("file"):
-        case {"file_id": str(file_id), **rest}:
-            source: dict[str, Any] = {"file_id": file_id}
-        case {"file_data": str(url), **rest} if url.startswith(("data:", "http:", "https:")):
-            source = _source(url)
-            if "url" in source:
-                fields.left[SENT_AS] = "file_data"
-            if "filename" not in rest:
-                fields.left[WITHOUT] = ["file.filename"]
-        case _:
+    file = fields.take("file")
+    if not isinstance(file, dict):
+        return None
+    inner = Fields(file, strict=False)
+    file_id, url = inner.text("file_id"), inner.text("file_data")
+    if (file_id is None) is (url is None):
+        return None
+    source: dict[str, Any] = {"file_id": file_id}
+    if url is not None:
+        if not url.startswith(("data:", "http:", "https:")):
             return None
-    name = rest.pop("filename") if isinstance(rest.get("filename"), str) else None
-    if rest:
-        fields.left["file"] = rest
+        source = _source(url)
+        if "url" in source:
+            fields.left[SENT_AS] = "file_data"
+        if "filename" not in file:
+            fields.left[WITHOUT] = ["file.filename"]
+    name = inner.text("filename")
+    if inner.left:
+        fields.left["file"] = inner.left
     return Document(**source, file_name=name, extra=keep(fields.left))
 
 
@@ -197,7 +204,7 @@ _DECODE: dict[str, Any] = {
 def _source(url: str) -> dict[str, Any]:
     """Bytes if the address holds them and can be rebuilt from them, else the address."""
     inline = parse_data_url(url)
-    if inline is None or make_data_url(*inline) != url:
+    if inline is None or inline[1] is None or make_data_url(*inline) != url:
         return {"url": url}
     return {"data": inline[0], "media_type": inline[1]}
 
@@ -262,8 +269,8 @@ def _encode_image(part: Image, losses: Losses, path: str) -> Json | None:
 
 def _encode_audio(part: Audio, losses: Losses, path: str, quirks: ChatQuirks) -> Json | None:
     if mark_of(part, SENT_AS) == "text":
-        sound = part.url if part.data is None else encode_base64(part.data)
-        return complete({"type": "input_audio", "input_audio": sound}, part)
+        text = part.url if part.data is None else encode_base64(part.data)
+        return complete({"type": "input_audio", "input_audio": text}, part)
     data, media_type = part.data, part.media_type
     inline = parse_data_url(part.url) if part.url is not None else None
     if inline is not None:
@@ -285,12 +292,10 @@ def _encode_document(part: Document, losses: Losses, path: str, quirks: ChatQuir
     if form == "video_url":
         return complete({"type": "video_url", "video_url": {"url": url}}, part)
     if form == "document_url" or (quirks.document_url and url is not None):
-        block = {"type": "document_url", "document_url": url}
-        if part.file_name is not None:
-            block["document_name"] = part.file_name
-        return complete(block, part)
+        name = {} if part.file_name is None else {"document_name": part.file_name}
+        return complete({"type": "document_url", "document_url": url, **name}, part)
+    named = {} if part.file_name is None else {"filename": part.file_name}
     if part.file_id is not None:
-        named = {} if part.file_name is None else {"filename": part.file_name}
         return complete({"type": "file", "file": {"file_id": part.file_id, **named}}, part)
     if part.text is not None:
         losses.add("document_as_text", f"{NAME} has no text documents; its text was sent", path)
@@ -298,8 +303,10 @@ def _encode_document(part: Document, losses: Losses, path: str, quirks: ChatQuir
     if url is None or not (url.startswith("data:") or form == "file_data"):
         losses.dropped("empty document" if url is None else "document by address", NAME, path)
         return None
-    file = {"file_data": url, "filename": part.file_name or "document.pdf"}
-    return complete({"type": "file", "file": file}, part)
+    block = complete({"type": "file", "file": {"file_data": url, **named}}, part)
+    if not mark_of(part, WITHOUT):
+        block["file"].setdefault("filename", "document.pdf")  # it must have one
+    return block
 
 
 def _url_of(part: Image | Document, default: str) -> str | None:
@@ -307,10 +314,8 @@ def _url_of(part: Image | Document, default: str) -> str | None:
         return part.url
     if part.data is None:
         return None
-    media_type = part.media_type
-    if media_type is None and not part.extra:
-        media_type = media_type_for(part.data, getattr(part, "file_name", None), default)
-    return make_data_url(part.data, media_type)
+    name = getattr(part, "file_name", None)
+    return make_data_url(part.data, part.media_type or media_type_for(part.data, name, default))
 
 
 def _audio_format(media_type: str) -> str:

@@ -29,7 +29,6 @@ from interlingua.wire.shape import Fields, extra_of, wrong_type
 
 INPUT_TEXT = "input_text"
 OUTPUT_TEXT = "output_text"
-ContentKind = Text | Refusal | Image | Document | Audio
 
 _TEXT_KINDS = (INPUT_TEXT, OUTPUT_TEXT, "text")
 _AUDIO_TYPES = {"mp3": "audio/mpeg", "wav": "audio/wav"}

@@ -88,7 +88,7 @@ def _classify(status: int | None, fault: Fault) -> type[ProviderError] | None:
 def encode_error(error: Exception) -> tuple[int, dict[str, str], Json]:
     """Status, headers and body that say this error."""
     status = status_of(error)
-    if isinstance(error, QuotaExceededError) and not error.status_code:
+    if isinstance(error, QuotaExceededError) and status != error.status_code:
         status = 429  # the code tells it from a rate limit
     return status, retry_headers(error), {"error": error_fields(error)}
 

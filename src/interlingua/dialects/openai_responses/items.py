@@ -39,7 +39,7 @@ from interlingua.spec.errors import DecodeError
 from interlingua.spec.messages import Role
 from interlingua.wire.carry import Losses
 from interlingua.wire.jsontext import dump_text, loads_object
-from interlingua.wire.shape import Fields, extra_of, restore, wrong_type
+from interlingua.wire.shape import Fields, extra_of, restore
 
 _CONTENT = (Text, Refusal, Image, Document, Audio)
 _PREFIXES = {
@@ -48,7 +48,7 @@ _PREFIXES = {
     "function_call": "fc",
     "custom_tool_call": "ctc",
 }
-_CALLS: dict[ToolType, str] = {"function": "function_call", "custom": "custom_tool_call"}
+CALLS: dict[ToolType, str] = {"function": "function_call", "custom": "custom_tool_call"}
 
 
 def item_id(response_id: str, kind: str, index: int) -> str:
@@ -187,18 +187,20 @@ class ItemEncoder:
         *,
         response_id: str | None = None,
         custom: frozenset[str] = frozenset(),
+        first: int = 0,
     ) -> None:
         self.items: list[Json] = []
+        self.messages: list[dict[str, Any]] = []  # those of the items that were made here
+        self._first = first  # how many items the answer has before these
         self._losses = losses
         self._response_id = response_id
         self._custom = custom  # the ids of calls of free-text tools
-        self._content: list[Json] | None = None
 
     def message(
         self, role: Role, parts: tuple[Part, ...], path: str, own: Mapping[str, Any] | None = None
     ) -> None:
         """One canonical message; `own` are the fields of its message item."""
-        self._content = None
+        content: list[Json] | None = None
         text_kind = OUTPUT_TEXT if role == "assistant" else INPUT_TEXT
         inner = role not in ("assistant", "tool")  # where an opaque part is content, no item
         for i, part in enumerate(parts):
@@ -208,13 +210,12 @@ class ItemEncoder:
                 if block is None:
                     continue
                 mark = extra_of(part, NAME).get(ITEM) if role == "assistant" else None
-                if self._content is None or mark is not None:
-                    fields = own if mark is None else mark
-                    self._open("user" if role == "tool" else role, fields)
-                    own = {}
-                self._add(part, block)
+                if content is None or mark is not None:
+                    content = self._open(role, own if mark is None else mark)
+                    own = None
+                content.append(self._complete(part, block))
             else:
-                self._content = None
+                content = None
                 item = self.item(part, where)
                 if item is not None:
                     self.items.append(item)
@@ -225,11 +226,11 @@ class ItemEncoder:
         """The item that says a part which is no content; None, and a warning, if there is none."""
         match part:
             case ToolCall():
-                return encode_call(part, self._made(_CALLS[part.type], part))
+                return encode_call(part, self._made(CALLS[part.type], part))
             case ToolResult():
                 return self._result(part, path)
             case Thinking():
-                shown = self._response_id is not None and bool(part.text)
+                shown = self._response_id is not None and not part.redacted
                 if is_native(part) or shown:
                     return encode_reasoning(part, self._made("reasoning", part))
                 self._losses.dropped("thinking of another model", NAME, path)
@@ -239,25 +240,27 @@ class ItemEncoder:
                 self._losses.dropped(f"block of {part.dialect}", NAME, path)
         return None
 
-    def _open(self, role: str, own: Any) -> None:
-        self._content = []
-        fields = own
+    def _open(self, role: Role, own: Any) -> list[Json]:
+        """The content of a new message item."""
+        content: list[Json] = []
         if own is None and self._response_id is not None:
-            fields = {"id": self._made("message"), "status": "completed"}
-        self.items.append(message_item(role, fields or {}, self._content))
+            own = {"id": self._made("message"), "status": "completed"}
+        item = message_item("user" if role == "tool" else role, own or {}, content)
+        self.messages.append(item)
+        self.items.append(item)
+        return content
 
-    def _add(self, part: Part, block: dict[str, Any]) -> None:
-        if self._content is None:
-            return
+    def _complete(self, part: Part, block: dict[str, Any]) -> Json:
+        """An answer's texts have annotations, though they be none."""
         if self._response_id is not None and NAME not in part.extra and "text" in block:
             block["annotations"] = []
-        self._content.append(block)
+        return block
 
     def _made(self, kind: str, part: Part | None = None) -> str | None:
         """An id for an item of an answer, unless it has had its own say."""
         if self._response_id is None or (part is not None and NAME in part.extra):
             return None
-        return item_id(self._response_id, kind, len(self.items))
+        return item_id(self._response_id, kind, self._first + len(self.items))
 
     def _result(self, result: ToolResult, path: str) -> Json:
         free = result.tool_call_id in self._custom
@@ -280,7 +283,12 @@ def encode_call(call: ToolCall, made: str | None = None) -> dict[str, Any]:
     raw = call.raw_arguments
     raw = dump_text(call.arguments) if raw is None else raw
     key = "input" if call.type == "custom" else "arguments"
-    item: dict[str, Any] = {"type": _CALLS[call.type], "call_id": call.id, "name": call.name, key: raw}
+    item: dict[str, Any] = {
+        "type": CALLS[call.type],
+        "call_id": call.id,
+        "name": call.name,
+        key: raw,
+    }
     if made is not None:
         item |= {"id": made, "status": "completed"}
     return restore(item, call, NAME)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from interlingua.dialects.openai_responses.content import INPUT_TEXT, decode_content
+from interlingua.dialects.openai_responses.content import INPUT_TEXT, OUTPUT_TEXT, decode_content
 from interlingua.dialects.openai_responses.items import (
     ItemEncoder,
     decode_result,
@@ -106,16 +106,16 @@ def _encode_messages(request: Request, body: dict[str, Any], losses: Losses) -> 
     if messages and _is_instructions(messages[0]):
         body["instructions"] = messages[0].text
         first = 1
-    calls = (
-        part for message in messages for part in message.content if isinstance(part, ToolCall)
-    )
+    calls = (part for message in messages for part in message.content if isinstance(part, ToolCall))
     custom = frozenset(call.id for call in calls if call.type == "custom")
     encoder = ItemEncoder(losses, custom=custom)
     for i, message in enumerate(messages[first:], first):
         _encode_message(message, encoder, f"messages[{i}]")
         if message.name is not None:
             losses.dropped("name", NAME, f"messages[{i}].name")
-    body["input"] = [_shorten(item) for item in encoder.items]
+    for item in encoder.messages:
+        _shorten(item)
+    body["input"] = encoder.items
 
 
 def _is_instructions(message: Message) -> bool:
@@ -135,15 +135,11 @@ def _encode_message(message: Message, encoder: ItemEncoder, path: str) -> None:
     encoder.message(message.role, message.content, path, own or None)
 
 
-def _shorten(item: Json) -> Json:
+def _shorten(item: dict[str, Any]) -> None:
     """The short form of a message, unless it has what only the long one may have."""
-    if not isinstance(item, dict) or item.get("type") != "message" or "id" in item:
-        return item
-    content = item.get("content")
-    if not isinstance(content, list) or "status" in item:
-        return item
-    kind = "output_text" if item.get("role") == "assistant" else INPUT_TEXT
-    return {**item, "content": shorten(content, kind)}
+    if "id" not in item and "status" not in item:
+        kind = OUTPUT_TEXT if item["role"] == "assistant" else INPUT_TEXT
+        item["content"] = shorten(item["content"], kind)
 
 
 def _decode_messages(fields: Fields) -> list[Message]:

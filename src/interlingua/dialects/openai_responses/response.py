@@ -98,7 +98,7 @@ def encode_response(response: Response) -> Json:
     body.update(_encode_status(response, native=native))
     body["output"] = encoder.items
     if not native or response.usage.raw is not None or response.usage != Usage():
-        body["usage"] = encode_usage(response.usage)
+        body["usage"] = encode_usage(response.usage, native=native)
     return close_envelope(body, response, native=native)
 
 
@@ -190,10 +190,11 @@ def decode_usage(wire: Any) -> Usage:
     )
 
 
-def encode_usage(usage: Usage) -> dict[str, Any]:
+def encode_usage(usage: Usage, *, native: bool) -> dict[str, Any]:
     """The provider's own figures if they say the same, else made from ours."""
-    if usage.raw is not None and decode_usage(usage.raw) == usage:
-        return usage.raw  # type: ignore[no-any-return]
+    raw = usage.raw
+    if isinstance(raw, dict) and (native or "total_tokens" in raw) and decode_usage(raw) == usage:
+        return raw
     return {
         "input_tokens": usage.input_tokens,
         "input_tokens_details": {

@@ -31,6 +31,7 @@ from interlingua.wire.frames import read_frame
 from interlingua.wire.segments import ReasoningSegment, Segment, TextSegment, ToolCallSegment
 
 Place: TypeAlias = int | str | None
+_SECTIONS = {"summary": ("summary", "summary_text"), "thoughts": ("content", "reasoning_text")}
 _STREAMED = ("content", "arguments", "input")
 
 
@@ -57,7 +58,8 @@ class _Item:
             ]
             return {**self.start, "content": content}
         if self.kind == "reasoning" and text:
-            return {**self.start, "summary": [{"type": "summary_text", "text": text}]}
+            key, kind = _SECTIONS[self.section[0]]
+            return {**self.start, key: [{"type": kind, "text": text}]}
         if isinstance(self.segment, ToolCallSegment):
             key = "input" if self.kind == "custom_tool_call" else "arguments"
             return {**self.start, key: text}
@@ -240,9 +242,7 @@ class Decoder:
             self._texts.pop(key, None)
         return [*events, *self._end_message(state.texts, parts)]
 
-    def _end_message(
-        self, texts: dict[Any, TextSegment], parts: list[Part]
-    ) -> list[StreamEvent]:
+    def _end_message(self, texts: dict[Any, TextSegment], parts: list[Part]) -> list[StreamEvent]:
         events: list[StreamEvent] = []
         for index, part in enumerate(parts):
             segment = texts.pop(index, None)
@@ -290,15 +290,9 @@ class Decoder:
         state.keys.append(key)
         return [*events, segment.delta(delta)]
 
-    def _summary_delta(self, data: dict[str, Any]) -> list[StreamEvent]:
-        return self._reasoning_delta(data, ("summary", data.get("summary_index")))
-
-    def _thought_delta(self, data: dict[str, Any]) -> list[StreamEvent]:
-        return self._reasoning_delta(data, ("content", data.get("content_index")))
-
-    def _reasoning_delta(
-        self, data: dict[str, Any], section: tuple[str, Any]
-    ) -> list[StreamEvent]:
+    def _reasoning_delta(self, data: dict[str, Any]) -> list[StreamEvent]:
+        kind = "summary" if "summary_index" in data else "thoughts"
+        section = (kind, data.get("summary_index", data.get("content_index")))
         events = self._begin()
         delta = _delta(data)
         place = _place(data)
@@ -338,8 +332,8 @@ class Decoder:
         "response.function_call_arguments.done": _call_done,
         "response.custom_tool_call_input.delta": _call_delta,
         "response.custom_tool_call_input.done": _call_done,
-        "response.reasoning_summary_text.delta": _summary_delta,
-        "response.reasoning_text.delta": _thought_delta,
+        "response.reasoning_summary_text.delta": _reasoning_delta,
+        "response.reasoning_text.delta": _reasoning_delta,
         "response.reasoning_summary_part.added": _silent,
         "response.reasoning_summary_part.done": _silent,
         "response.reasoning_summary_text.done": _silent,

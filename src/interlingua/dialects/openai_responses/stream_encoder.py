@@ -7,7 +7,10 @@ response, folded from the events.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import msgspec
 
 from interlingua.dialects.openai_responses.content import OUTPUT_TEXT, encode_part
 from interlingua.dialects.openai_responses.errors import error_fields
@@ -43,6 +46,7 @@ from interlingua.spec.events import (
     ToolCallEnd,
     ToolCallStart,
 )
+from interlingua.spec.response import FinishReason
 from interlingua.wire.accumulate import StreamAccumulator
 from interlingua.wire.carry import Losses
 from interlingua.wire.frames import json_frame
@@ -56,21 +60,339 @@ _CALL_EVENTS = {
     "function": ("response.function_call_arguments", "arguments"),
     "custom": ("response.custom_tool_call_input", "input"),
 }
+# Of reasoning: the event, and how it numbers the sections of the text.
+_SUMMARY = ("response.reasoning_summary_text", "summary_index")
+_THOUGHTS = ("response.reasoning_text", "content_index")
+_SECTIONS = {
+    _SUMMARY: ("response.reasoning_summary_part", "summary_text"),
+    _THOUGHTS: ("response.content_part", "reasoning_text"),
+}
+_EMPTY: dict[str, Any] = {}
 
 
-class _Place:
-    """Where an item's events go: its number and id, and what is known of it."""
+class _Message:
+    """A message item while its parts are written."""
 
-    __slots__ = ("at", "closing", "content", "kind", "made", "own", "pieces", "waiting")
+    __slots__ = ("at", "blocks", "closing", "own", "waiting")
 
-    def __init__(self, index: int, kind: str, made: str | None, item: str) -> None:
-        self.at = {"item_id": item, "output_index": index}
-        self.kind = kind
+    def __init__(self, at: dict[str, Any], own: Mapping[str, Any]) -> None:
+        self.at = at
+        self.own = own
+        self.blocks: list[Json] = []
+        self.waiting = 0  # parts that have started and not ended
+        self.closing = False  # the item is over as soon as they have
+
+
+class _Single:
+    """An item that is one part: reasoning or a call."""
+
+    __slots__ = ("at", "begun", "made", "section")
+
+    def __init__(self, at: dict[str, Any], made: str | None) -> None:
+        self.at = at
         self.made = made  # the id we gave it, if it had none
-        self.pieces = 0
-        # of a message item
-        self.own: dict[str, Any] | None = None
-        self.content: list[Json] = []
-        self.waiting = 0
-        self.closing = False
-'''
+        self.begun = False
+        self.section: tuple[str, str] = ("", "")
+
+
+class Encoder:
+    """Writes one stream."""
+
+    def __init__(self) -> None:
+        self._grammar = Grammar()
+        self._accumulator = StreamAccumulator()
+        self._sequence = 0
+        self._items = 0
+        self._id = ""
+        self._message: _Message | None = None
+        self._texts: dict[str, tuple[_Message, int]] = {}
+        self._singles: dict[str, _Single] = {}
+        self._added: dict[Any, int] = {}  # items of this API on their way: their number to ours
+        self._failed = False
+
+    def feed(self, event: StreamEvent) -> list[Frame]:
+        """The frames that say this event."""
+        self._grammar.feed(event)
+        self._accumulator.feed(event)
+        say = self._SAY.get(type(event))
+        return [] if say is None or self._failed else say(self, event)
+
+    def finish(self) -> list[Frame]:
+        """The frames that close the stream: `Finish` has written them."""
+        if not self._failed:
+            self._grammar.finish()
+        return []
+
+    def _frame(self, kind: str, at: dict[str, Any] = _EMPTY, **fields: Any) -> Frame:
+        data = {"type": kind, "sequence_number": self._sequence, **at, **fields}
+        self._sequence += 1
+        return json_frame(data, kind)
+
+    def _take(self) -> int:
+        self._items += 1
+        return self._items - 1
+
+    # The frame of the stream.
+
+    def _created(self, event: StreamStart) -> list[Frame]:
+        self._id = event.id
+        native = NAME in event.extra
+        body = open_envelope(event.id, event.model, native=native)
+        body |= {"status": "in_progress", "output": [], "usage": None}
+        body = close_envelope(body, event, native=native)
+        body.pop("body", None)  # one that is no answer is in the last frame only
+        return [
+            self._frame("response.created", response=body),
+            self._frame("response.in_progress", response=body),
+        ]
+
+    def _finish(self, _: Finish) -> list[Frame]:
+        frames = self._close_message()
+        body = encode_response(self._accumulator.response())
+        status = body.get("status")
+        kind = _TERMINAL.get(status) if isinstance(status, str) else None
+        return [*frames, self._frame(kind or "response.completed", response=body)]
+
+    def _error(self, event: ErrorEvent) -> list[Frame]:
+        self._failed = True
+        told = error_fields(event.error)
+        partial = msgspec.structs.replace(
+            event.response or self._accumulator.partial(),
+            finish_reason=FinishReason(reason="error", raw="failed"),
+        )
+        body = encode_response(partial)
+        body["error"] = {"code": told["code"] or "server_error", "message": told["message"]}
+        named = {name: told[name] for name in ("code", "message", "param")}
+        return [self._frame("error", **named), self._frame("response.failed", response=body)]
+
+    # Message items.
+
+    def _start_part(self, mark: Any, part: Json, segment_id: str | None = None) -> list[Frame]:
+        """A part of the message item at hand, or of a new one if the mark says so."""
+        frames: list[Frame] = []
+        if self._message is None or mark is not None:
+            frames = self._close_message()
+            index = self._take()
+            made = item_id(self._id, "message", index)
+            own = {"id": made, "status": "completed"} if mark is None else mark
+            at = {"item_id": own.get("id", made), "output_index": index}
+            self._message = _Message(at, own)
+            item = message_item("assistant", {**own, "status": "in_progress"}, [])
+            frames.append(self._frame(_ADDED, output_index=index, item=item))
+        message = self._message
+        index = len(message.blocks)
+        message.blocks.append(part)
+        message.waiting += 1
+        if segment_id is not None:
+            self._texts[segment_id] = (message, index)
+        added = "response.content_part.added"
+        return [*frames, self._frame(added, message.at, content_index=index, part=part)]
+
+    def _end_part(self, message: _Message, index: int, part: Part, block: Json) -> list[Frame]:
+        message.blocks[index] = block
+        mark = extra_of(part, NAME).get(ITEM)
+        if mark is not None:  # what the item came to
+            message.own = mark
+        message.waiting -= 1
+        done = "response.content_part.done"
+        frames = [self._frame(done, message.at, content_index=index, part=block)]
+        if message.closing and not message.waiting:
+            frames.append(self._message_done(message))
+        return frames
+
+    def _close_message(self) -> list[Frame]:
+        message, self._message = self._message, None
+        if message is None:
+            return []
+        if message.waiting:
+            message.closing = True
+            return []
+        return [self._message_done(message)]
+
+    def _message_done(self, message: _Message) -> Frame:
+        item = message_item("assistant", message.own, message.blocks)
+        return self._frame(_DONE, output_index=message.at["output_index"], item=item)
+
+    def _text_start(self, event: TextStart) -> list[Frame]:
+        return self._start_part(extra_of(event, NAME).get(ITEM), _empty_text(), event.id)
+
+    def _text_delta(self, event: TextDelta) -> list[Frame]:
+        message, index = self._texts[event.id]
+        kind = "response.output_text.delta"
+        return [self._frame(kind, message.at, content_index=index, delta=event.delta, logprobs=[])]
+
+    def _text_end(self, event: TextEnd) -> list[Frame]:
+        message, index = self._texts.pop(event.id)
+        return self._text_done(message, index, event.part)
+
+    def _text_done(self, message: _Message, index: int, part: Text) -> list[Frame]:
+        block = encode_part(part, OUTPUT_TEXT, Losses(), "") or {}
+        if NAME not in part.extra:
+            block["annotations"] = []
+        at = {**message.at, "content_index": index}
+        annotations = block.get("annotations")
+        frames = [
+            self._frame(
+                "response.output_text.annotation.added",
+                at,
+                annotation_index=number,
+                annotation=annotation,
+            )
+            for number, annotation in enumerate(
+                annotations if isinstance(annotations, list) else ()
+            )
+        ]
+        logprobs = block.get("logprobs") or []
+        done = "response.output_text.done"
+        frames.append(self._frame(done, at, text=part.text, logprobs=logprobs))
+        return frames + self._end_part(message, index, part, block)
+
+    def _whole_content(self, part: Text | Refusal) -> list[Frame]:
+        """A part of a message that came without deltas."""
+        mark = extra_of(part, NAME).get(ITEM)
+        empty = {"type": "refusal", "refusal": ""} if isinstance(part, Refusal) else _empty_text()
+        frames = self._start_part(mark, empty)
+        message = self._message
+        if message is None:
+            return frames
+        index = len(message.blocks) - 1
+        if isinstance(part, Text):
+            return frames + self._text_done(message, index, part)
+        at = {**message.at, "content_index": index}
+        frames.append(self._frame("response.refusal.delta", at, delta=part.text))
+        frames.append(self._frame("response.refusal.done", at, refusal=part.text))
+        block = encode_part(part, OUTPUT_TEXT, Losses(), "")
+        return frames + self._end_part(message, index, part, block)
+
+    # Reasoning and calls.
+
+    def _start_single(self, event: ReasoningStart | ToolCallStart, item: Json) -> list[Frame]:
+        frames = self._close_message()
+        index = self._take()
+        made = item_id(self._id, item["type"], index)
+        kept = {k: v for k, v in extra_of(event, NAME).items() if k not in _LATER}
+        whole = {"id": made, **item, **kept}
+        native = NAME in event.extra
+        at = {"item_id": whole["id"], "output_index": index}
+        self._singles[event.id] = _Single(at, None if native else made)
+        return [*frames, self._frame(_ADDED, output_index=index, item=whole)]
+
+    def _reasoning_start(self, event: ReasoningStart) -> list[Frame]:
+        frames = self._start_single(event, {"type": "reasoning", "summary": []})
+        thoughts = bool(extra_of(event, NAME).get("content"))
+        self._singles[event.id].section = _THOUGHTS if thoughts else _SUMMARY
+        return frames
+
+    def _reasoning_delta(self, event: ReasoningDelta) -> list[Frame]:
+        single = self._singles[event.id]
+        kind, number = single.section
+        if not event.delta:
+            return []
+        frames = [] if single.begun else [self._section(single, "added", "")]
+        single.begun = True
+        return [*frames, self._frame(f"{kind}.delta", single.at, **{number: 0}, delta=event.delta)]
+
+    def _section(self, single: _Single, action: str, text: str) -> Frame:
+        kind, part_type = _SECTIONS[single.section]
+        part = {"type": part_type, "text": text}
+        return self._frame(f"{kind}.{action}", single.at, **{single.section[1]: 0}, part=part)
+
+    def _reasoning_end(self, event: ReasoningEnd) -> list[Frame]:
+        single = self._singles.pop(event.id)
+        kind, number = single.section
+        text = event.part.text
+        frames: list[Frame] = []
+        if single.begun:
+            frames.append(self._frame(f"{kind}.done", single.at, **{number: 0}, text=text))
+            frames.append(self._section(single, "done", text))
+        made = None if NAME in event.part.extra else single.made
+        return [*frames, self._item_done(single, encode_reasoning(event.part, made))]
+
+    def _call_start(self, event: ToolCallStart) -> list[Frame]:
+        section = _CALL_EVENTS[event.tool_type]
+        item = {
+            "type": CALLS[event.tool_type],
+            "call_id": event.tool_call_id,
+            "name": event.name,
+            section[1]: "",
+            "status": "in_progress",
+        }
+        frames = self._start_single(event, item)
+        self._singles[event.id].section = section
+        return frames
+
+    def _call_delta(self, event: ToolCallDelta) -> list[Frame]:
+        single = self._singles[event.id]
+        return [self._frame(f"{single.section[0]}.delta", single.at, delta=event.delta)]
+
+    def _call_end(self, event: ToolCallEnd) -> list[Frame]:
+        single = self._singles.pop(event.id)
+        call = event.tool_call
+        kind, key = single.section
+        item = encode_call(call, None if NAME in call.extra else single.made)
+        done = self._frame(f"{kind}.done", single.at, **{key: item[key]})
+        return [done, self._item_done(single, item)]
+
+    def _item_done(self, single: _Single, item: Json) -> Frame:
+        return self._frame(_DONE, output_index=single.at["output_index"], item=item)
+
+    # Everything else.
+
+    def _provider_event(self, event: ProviderEvent) -> list[Frame]:
+        part = event.part
+        if isinstance(part, (Text, Refusal)):
+            return self._whole_content(part)
+        if part is not None:
+            return self._whole_item(part, event)
+        data = event.data
+        if event.dialect != NAME or event.name is None or not isinstance(data, dict):
+            return []
+        frames: list[Frame] = []
+        place = data.get("output_index")
+        place = place if isinstance(place, (int, str)) else None
+        if event.name == _ADDED:
+            frames = self._close_message()
+            self._added[place] = self._take()
+        if place in self._added:
+            data = {**data, "output_index": self._added[place]}
+        if "sequence_number" in data:
+            data = {**data, "sequence_number": self._sequence}
+            self._sequence += 1
+        return [*frames, json_frame(data, event.name)]
+
+    def _whole_item(self, part: Part, event: ProviderEvent) -> list[Frame]:
+        encoder = ItemEncoder(Losses(), response_id=self._id, first=self._items)
+        item = encoder.item(part, "")
+        if item is None:
+            return []
+        place = event.data.get("output_index") if isinstance(event.data, dict) else None
+        known = self._added.pop(place, None) if isinstance(place, (int, str)) else None
+        if known is not None:
+            return [self._frame(_DONE, output_index=known, item=item)]
+        frames = self._close_message()
+        index = self._take()
+        frames.append(self._frame(_ADDED, output_index=index, item=item))
+        return [*frames, self._frame(_DONE, output_index=index, item=item)]
+
+    _SAY: ClassVar[dict[type, Any]] = {
+        StreamStart: _created,
+        TextStart: _text_start,
+        TextDelta: _text_delta,
+        TextEnd: _text_end,
+        ReasoningStart: _reasoning_start,
+        ReasoningDelta: _reasoning_delta,
+        ReasoningEnd: _reasoning_end,
+        ToolCallStart: _call_start,
+        ToolCallDelta: _call_delta,
+        ToolCallEnd: _call_end,
+        ProviderEvent: _provider_event,
+        ErrorEvent: _error,
+        Finish: _finish,
+    }
+
+
+_LATER = ("summary", "content", "encrypted_content")
+
+
+def _empty_text() -> dict[str, Any]:
+    return {"type": OUTPUT_TEXT, "text": "", "annotations": [], "logprobs": []}

@@ -37,7 +37,9 @@ def decode_tools(fields: Fields) -> dict[str, Any]:
     return {
         "tools": None
         if tools is None
-        else tuple(_decode_tool(tool, f"{fields.at('tools')}[{i}]") for i, tool in enumerate(tools)),
+        else tuple(
+            _decode_tool(tool, f"{fields.at('tools')}[{i}]") for i, tool in enumerate(tools)
+        ),
         "tool_choice": _decode_choice(fields),
         "parallel_tool_calls": fields.flag("parallel_tool_calls"),
     }

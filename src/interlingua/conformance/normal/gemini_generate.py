@@ -1,0 +1,24 @@
+"""Gemini generateContent."""
+
+from __future__ import annotations
+
+from interlingua.dialects.gemini_generate.wire import REQUEST, RESPONSE, to_camel
+from interlingua.spec.content import Json
+
+
+def request(body: Json) -> Json:
+    """
+    Known names may be written in snake_case, and one object may stand for an array of one.
+
+    A string as `systemInstruction` stands for one text part. Nothing has a default that
+    clients write out.
+    """
+    normal = to_camel(body, REQUEST)
+    if isinstance(normal, dict) and isinstance(normal.get("systemInstruction"), str):
+        normal["systemInstruction"] = {"parts": [{"text": normal["systemInstruction"]}]}
+    return normal
+
+
+def response(body: Json) -> Json:
+    """Answers have no shorthand but their names."""
+    return to_camel(body, RESPONSE)

@@ -1,0 +1,142 @@
+"""
+Messages <-> `systemInstruction` and `contents`.
+
+The leading system messages are `systemInstruction`; there is no other place for one.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from interlingua.dialects.gemini_generate.content import decode_part, encode_part
+from interlingua.dialects.gemini_generate.links import Links, request_links
+from interlingua.dialects.gemini_generate.wire import ABSENT, NAME
+from interlingua.spec.content import Json, Opaque, Part, ToolCall, ToolResult
+from interlingua.spec.messages import Message, Role
+from interlingua.spec.request import Request
+from interlingua.wire.carry import Losses
+from interlingua.wire.shape import Fields, extra_of
+
+
+def encode_messages(request: Request, body: dict[str, Any], losses: Losses) -> None:
+    """`systemInstruction` and `contents`."""
+    hoisted = 0
+    while hoisted < len(request.messages) and request.messages[hoisted].role in _INSTRUCTING:
+        hoisted += 1
+    calls: dict[str, ToolCall] = {}
+    system: dict[str, Any] | None = None
+    contents: list[Json] = []
+    for position, message in enumerate(request.messages):
+        path = f"messages[{position}]"
+        leading = position < hoisted
+        content = _encode_message(message, calls, losses, path, leading=leading)
+        if not leading:
+            contents.append(content)
+            if message.role in _INSTRUCTING:
+                why = f"{NAME} has no {message.role} turns; it was sent as the user's"
+                losses.add("system_as_user", why, path)
+        elif system is None:
+            system = content
+        else:
+            system = {**system, "parts": [*system.get("parts", ()), *content.get("parts", ())]}
+        if message.role == "developer" and leading:
+            losses.add("developer_as_system", f"{NAME} has no developer role", path)
+    if system is not None:
+        body["systemInstruction"] = system
+    if contents:
+        body["contents"] = contents
+
+
+_INSTRUCTING = ("system", "developer")
+
+
+def _encode_message(
+    message: Message, calls: dict[str, ToolCall], losses: Losses, path: str, *, leading: bool
+) -> Any:
+    if len(message.content) == 1 and isinstance(message.content[0], Opaque):
+        only = message.content[0]
+        if only.dialect == NAME and isinstance(only.data, str):
+            return only.data  # a content that was no object to begin with
+    parts: list[dict[str, Any]] = []
+    for position, part in enumerate(message.content):
+        if isinstance(part, ToolCall):
+            calls[part.id] = part
+        wire = encode_part(part, losses, f"{path}.content[{position}]", calls)
+        parts += [] if wire is None else [wire]
+    if message.name is not None:
+        losses.dropped("name", NAME, f"{path}.name")
+    return _encode_content(message, parts, leading=leading)
+
+
+def _encode_content(
+    message: Message, parts: list[dict[str, Any]], *, leading: bool
+) -> dict[str, Any]:
+    kept = dict(extra_of(message, NAME))
+    absent = kept.pop(ABSENT, ())
+    told = {"role": kept.pop("role")} if "role" in kept else None
+    if leading:  # it needs no role, but most clients give one
+        wire: dict[str, Any] = told or {}
+    elif message.role in ("user", "tool"):
+        wire = told or ({} if "role" in absent else {"role": "user"})
+    else:
+        wire = {"role": "model" if message.role == "assistant" else "user"}
+    if parts or not ("parts" in absent or "parts" in kept):
+        wire["parts"] = parts
+    return {**kept, **wire}
+
+
+def decode_messages(fields: Fields) -> tuple[Message, ...]:
+    """The request's messages, one for each content."""
+    messages: list[Message] = []
+    links = request_links()
+    system = fields.left.get("systemInstruction")
+    if isinstance(system, str):
+        fields.take("systemInstruction")
+        messages.append(Message.system(system))
+    elif (content := fields.fields("systemInstruction")) is not None:
+        messages.append(_decode_system(content, links))
+    contents = fields.array("contents")
+    if contents:
+        messages += [_decode_content(item, i, links) for i, item in enumerate(contents)]
+    elif contents is not None:
+        fields.left["contents"] = contents
+    return tuple(messages)
+
+
+def _decode_system(fields: Fields, links: Links) -> Message:
+    parts, absent = _decode_parts(fields, links)
+    extra = {**fields.left, **({ABSENT: absent} if absent else {})}
+    return Message(role="system", content=parts, extra={NAME: extra} if extra else {})
+
+
+def _decode_content(item: Json, index: int, links: Links) -> Message:
+    path = f"contents[{index}]"
+    if isinstance(item, str):  # no content at all, but nothing we should lose
+        return Message(role="user", content=(Opaque(dialect=NAME, data=item),))
+    fields = Fields(item, path)
+    links.turn()
+    content, absent = _decode_parts(fields, links)
+    if "role" not in fields.left:
+        absent.append("role")
+    told = fields.text("role")
+    role: Role = "assistant" if told == "model" else "user"
+    if told == "function" or (role == "user" and content and _are_results(content)):
+        role = "tool"
+    extra: dict[str, Any] = dict(fields.left)
+    if told not in ("user", "model", None):
+        extra["role"] = told
+    if absent:
+        extra[ABSENT] = absent
+    return Message(role=role, content=content, extra={NAME: extra} if extra else {})
+
+
+def _decode_parts(fields: Fields, links: Links) -> tuple[tuple[Part, ...], list[str]]:
+    absent = [] if "parts" in fields.left else ["parts"]
+    parts = fields.array("parts") or ()
+    path = fields.at("parts")
+    found = (decode_part(part, links, f"{path}[{i}]") for i, part in enumerate(parts))
+    return tuple(found), absent
+
+
+def _are_results(content: tuple[Part, ...]) -> bool:
+    return all(isinstance(part, ToolResult) for part in content)

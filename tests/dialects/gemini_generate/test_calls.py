@@ -1,0 +1,202 @@
+"""ToolCall <-> `functionCall`, ToolResult <-> `functionResponse`."""
+
+import pytest
+
+from interlingua.dialects.gemini_generate.calls import (
+    decode_call,
+    decode_result,
+    encode_call,
+    encode_result,
+)
+from interlingua.dialects.gemini_generate.links import request_links
+from interlingua.spec.content import (
+    Audio,
+    Image,
+    Opaque,
+    Refusal,
+    Text,
+    Thinking,
+    ToolCall,
+    ToolResult,
+)
+from interlingua.wire.carry import Losses
+
+NAME = "gemini_generate"
+PNG = {"inlineData": {"mimeType": "image/png", "data": "iVBORw=="}}
+
+
+def result(response, **beside):
+    wire = {"functionResponse": {"id": "c", "name": "f", "response": response, **beside}}
+    return wire, decode_result(wire, request_links())
+
+
+def encode(part, *calls):
+    losses = Losses()
+    wire = encode_result(part, {call.id: call for call in calls}, losses, "here")
+    return wire["functionResponse"], [warning.code for warning in losses.warnings]
+
+
+@pytest.mark.parametrize(
+    "wire",
+    [
+        {"functionCall": {"name": "f"}},
+        {"functionCall": {"name": "f", "args": {}}},
+        {"functionCall": {"name": "f", "args": None, "id": None}},
+        {"functionCall": {"name": "f", "args": {}, "id": ""}},
+        {"functionCall": {"name": "f", "args": {"a": 1}, "id": "c", "willContinue": False}},
+        {"functionCall": {"name": "f", "args": {}}, "thought": False, "thoughtSignature": "U0lH"},
+    ],
+)
+def test_calls_come_back_exactly(wire):
+    """What the wire left out of a call, or sent empty, is so again."""
+    call = decode_call(wire, request_links())
+
+    assert call.id
+    assert encode_call(call) == wire
+
+
+def test_field_bug_7_call_without_id_is_named():
+    """A call without an id gets one of its own, which is not sent back."""
+    links = request_links()
+    wire = {"functionCall": {"name": "f", "args": {}}}
+
+    first, second = decode_call(wire, links), decode_call(wire, links)
+
+    assert first.id != second.id
+    assert "id" not in encode_call(first)["functionCall"]
+
+
+def test_field_bug_12_arguments_that_are_no_object_are_wrapped():
+    """Free text and broken JSON go in an object."""
+    custom = ToolCall(id="c", name="f", raw_arguments="x = 1", type="custom")
+    broken = ToolCall(id="c", name="f", raw_arguments='{"a": ')
+
+    assert encode_call(custom)["functionCall"]["args"] == {"input": "x = 1"}
+    assert encode_call(broken)["functionCall"]["args"] == {"input": '{"a": '}
+
+
+@pytest.mark.parametrize(
+    ("response", "content", "is_error"),
+    [
+        ({"output": "x"}, "x", False),
+        ({"output": 5}, 5, False),
+        ({"output": []}, [], False),
+        ({"output": None}, None, False),
+        ({"error": "boom"}, "boom", True),
+        ({"error": {"code": 1}}, {"code": 1}, True),
+        ({"result": "x"}, {"result": "x"}, False),
+        ({"output": {"a": 1}}, {"output": {"a": 1}}, False),
+        ({"output": {"output": "x"}}, {"output": "x"}, False),
+        ({"output": {"error": "x"}}, {"error": "x"}, False),
+        ({"output": "x", "more": 1}, {"output": "x", "more": 1}, False),
+        ({}, {}, False),
+    ],
+)
+def test_results(response, content, is_error):
+    """The documented wrappings are taken off; any other object is the result itself."""
+    wire, part = result(response)
+
+    assert (part.content, part.is_error) == (content, is_error)
+    assert encode_result(part, {}, Losses(), "") == wire
+
+
+@pytest.mark.parametrize(
+    "wire",
+    [
+        {"functionResponse": {"name": "f"}},
+        {"functionResponse": {"name": "f", "response": None}},
+        {"functionResponse": {"id": "c", "response": {"output": [{"kind": "text", "text": "a"}]}}},
+        {"functionResponse": {"name": "f", "response": {"output": "x"}, "parts": []}},
+        {"functionResponse": {"name": "f", "parts": [PNG]}},
+        {"functionResponse": {"name": "f", "response": {}, "parts": [PNG]}, "thought": False},
+        {"functionResponse": {"name": "f", "response": {"output": "x"}, "parts": [PNG]}},
+        {"functionResponse": {"name": "f", "response": {"error": "x"}, "parts": [PNG]}},
+        {"functionResponse": {"name": "f", "response": {"result": {"a": 1}}, "parts": [PNG]}},
+        {"functionResponse": {"name": "f", "response": {}, "parts": [{"newKind": 1}]}},
+        {"functionResponse": {"name": "f", "response": {}, "scheduling": "SILENT"}},
+    ],
+)
+def test_results_come_back_exactly(wire):
+    """Missing, empty and odd responses, and media beside them, are the same again."""
+    assert encode_result(decode_result(wire, request_links()), {}, Losses(), "") == wire
+
+
+def test_media_in_a_result_are_parts():
+    """The text of a multimodal result comes first, then its media."""
+    _, part = result({"output": "see"}, parts=[PNG])
+
+    assert part.content == (Text(text="see"), Image(data=b"\x89PNG", media_type="image/png"))
+
+
+def test_field_bug_20_name_is_the_calls():
+    """A result is named after the call it answers, and what is no object is wrapped."""
+    call = ToolCall(id="c", name="get_weather")
+    part = ToolResult(tool_call_id="c", content="4 C")
+
+    wire, warnings = encode(part, call)
+
+    assert wire == {"id": "c", "name": "get_weather", "response": {"output": "4 C"}}
+    assert warnings == []
+
+
+def test_field_bug_21_an_error_is_marked():
+    """A failed result goes under `error`."""
+    wire, _ = encode(ToolResult(tool_call_id="c", content={"code": 5}, is_error=True))
+
+    assert wire["response"] == {"error": {"code": 5}}
+
+
+def test_field_bug_25_an_image_in_a_result_arrives():
+    """Text of a result goes in `response`, media beside it."""
+    content = (Text(text="a"), Image(data=b"\x89PNG", media_type="image/png"), Refusal(text="b"))
+
+    wire, _ = encode(ToolResult(tool_call_id="c", content=content))
+
+    assert wire["response"] == {"output": "a\nb"}
+    assert wire["parts"] == [PNG]
+
+
+def test_parts_that_no_result_can_hold_warn():
+    """Thoughts and another dialect's blocks are left out of a result with a warning."""
+    content = (Thinking(text="x"), Opaque(dialect="openai_chat", data={}), Audio())
+
+    wire, warnings = encode(ToolResult(tool_call_id="c", content=content))
+
+    assert wire["response"] == {}
+    assert warnings == [
+        "thinking_in_a_tool_result_dropped",
+        "opaque_in_a_tool_result_dropped",
+        "empty_audio_dropped",
+    ]
+
+
+def test_the_id_of_a_result_is_sent_if_its_calls_was():
+    """A call that went without an id is answered without one."""
+    unnamed = decode_call({"functionCall": {"name": "f", "args": {}}}, request_links())
+    part = ToolResult(tool_call_id=unnamed.id, content="x")
+
+    wire, _ = encode(part, unnamed)
+
+    assert wire == {"name": "f", "response": {"output": "x"}}
+
+
+def test_a_result_that_names_another_function_keeps_its_name():
+    """What the client sent is sent, even where it contradicts itself."""
+    links = request_links()
+    call = decode_call({"functionCall": {"id": "c", "name": "f", "args": {}}}, links)
+    wire = {"functionResponse": {"id": "c", "name": "g", "response": {}}}
+
+    part = decode_result(wire, links)
+
+    assert encode_result(part, {"c": call}, Losses(), "") == wire
+
+
+def test_changed_content_wins_over_what_was_kept():
+    """An edited result says what it was edited to, not what it was."""
+    wire = {
+        "functionResponse": {"id": "c", "response": {"output": [{"kind": "text", "text": "a"}]}}
+    }
+    part = decode_result(wire, request_links())
+    edited = ToolResult(tool_call_id="c", content="new", extra=part.extra)
+
+    assert encode(edited)[0]["response"] == {"output": "new"}

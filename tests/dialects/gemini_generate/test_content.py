@@ -1,0 +1,172 @@
+"""Parts <-> the parts of a content."""
+
+import pytest
+
+from interlingua.dialects.gemini_generate.content import (
+    decode_part,
+    encode_answer_part,
+    encode_part,
+    read_part,
+)
+from interlingua.dialects.gemini_generate.links import request_links
+from interlingua.spec.content import (
+    Audio,
+    Document,
+    Image,
+    Opaque,
+    Refusal,
+    Text,
+    Thinking,
+    ToolCall,
+    ToolResult,
+)
+from interlingua.spec.errors import DecodeError
+from interlingua.wire.carry import Losses
+
+NAME = "gemini_generate"
+
+PAIRS = [
+    ({"text": " hi\n"}, Text(text=" hi\n")),
+    ({"text": "hi", "thought": False}, Text(text="hi", extra={NAME: {"thought": False}})),
+    (
+        {"text": "", "thoughtSignature": "U0lH"},
+        Text(text="", extra={NAME: {"thoughtSignature": "U0lH"}}),
+    ),
+    ({"text": "hm", "thought": True}, Thinking(text="hm", extra={NAME: {}})),
+    (
+        {"text": "hm", "thought": True, "thoughtSignature": "U0lH", "new": 1},
+        Thinking(text="hm", signature="U0lH", extra={NAME: {"new": 1}}),
+    ),
+    (
+        {"inlineData": {"mimeType": "image/png", "data": "iVBORw=="}},
+        Image(data=b"\x89PNG", media_type="image/png"),
+    ),
+    (
+        {"fileData": {"mimeType": "audio/mpeg", "fileUri": "gs://b/a.mp3"}},
+        Audio(url="gs://b/a.mp3", media_type="audio/mpeg"),
+    ),
+    (
+        {"functionCall": {"id": "c", "name": "f", "args": {"a": None}}},
+        ToolCall(id="c", name="f", arguments={"a": None}),
+    ),
+    (
+        {"functionResponse": {"id": "c", "name": "f", "response": {"output": "x"}}},
+        ToolResult(tool_call_id="c", name="f", content="x"),
+    ),
+    (
+        {"text": "hi", "inlineData": None},
+        Text(text="hi", extra={NAME: {"inlineData": None}}),
+    ),
+]
+
+OPAQUE = [
+    {},
+    {"thoughtSignature": "U0lH"},
+    {"videoMetadata": {"fps": 1}},
+    {"executableCode": {"code": "1", "language": "PYTHON"}, "thoughtSignature": "U0lH"},
+    {"codeExecutionResult": {"outcome": "OUTCOME_OK"}},
+    {"toolCall": {"id": "t", "toolType": "GOOGLE_SEARCH"}},
+    {"toolResponse": {"id": "t"}},
+    {"text": "a", "functionCall": {"name": "f"}},
+    {"inventedNextYear": {"x": 1}},
+]
+
+
+def decode(part):
+    return decode_part(part, request_links(), "contents[0].parts[0]")
+
+
+@pytest.mark.parametrize(("wire", "part"), PAIRS)
+def test_known_parts(wire, part):
+    """Each part we know has one form here and one on the wire."""
+    assert decode(wire) == part
+    assert encode_part(part, Losses(), "") == wire
+
+
+@pytest.mark.parametrize("wire", OPAQUE)
+def test_other_parts_are_carried(wire):
+    """A part with no data field we know, or with two, comes back as it was."""
+    part = decode(wire)
+
+    assert part == Opaque(dialect=NAME, data=wire)
+    assert encode_part(part, Losses(), "") == wire
+
+
+@pytest.mark.parametrize(
+    ("wire", "path"),
+    [
+        ("x", "contents[0].parts[0]"),
+        ({"text": 5}, "contents[0].parts[0].text"),
+        ({"text": "x", "thought": "yes"}, "contents[0].parts[0].thought"),
+        ({"functionCall": {"name": 5}}, "contents[0].parts[0].functionCall.name"),
+        ({"functionCall": {"name": "f", "args": []}}, "contents[0].parts[0].functionCall.args"),
+        (
+            {"functionResponse": {"name": "f", "response": "x"}},
+            "contents[0].parts[0].functionResponse.response",
+        ),
+    ],
+)
+def test_wrong_types_name_their_path(wire, path):
+    """What cannot be read says where it is; in an answer it is carried instead."""
+    with pytest.raises(DecodeError) as caught:
+        decode(wire)
+
+    assert caught.value.path == path
+    assert read_part(wire, request_links()) == Opaque(dialect=NAME, data=wire)
+
+
+def test_thinking_of_another_model_is_left_out():
+    """Another maker's thoughts are not sent as this model's own, and a warning says so."""
+    losses = Losses()
+    foreign = Thinking(text="hm", signature="s", extra={"anthropic_messages": {}})
+
+    assert encode_part(foreign, losses, "messages[0].content[0]") is None
+    assert [w.code for w in losses.warnings] == ["thinking_of_another_model_dropped"]
+    assert losses.warnings[0].path == "messages[0].content[0]"
+
+
+def test_thinking_of_another_model_is_shown_in_an_answer():
+    """A server shows the thoughts of whatever model it asked, without their signature."""
+    foreign = Thinking(text="hm", signature="s", extra={"anthropic_messages": {}})
+    redacted = Thinking(redacted=True, data="x", extra={"anthropic_messages": {}})
+
+    assert encode_answer_part(foreign) == [{"text": "hm", "thought": True}]
+    assert encode_answer_part(redacted) == []
+
+
+def test_thinking_made_by_hand_is_sent():
+    """A thought of no maker is taken for this API's."""
+    assert encode_part(Thinking(text="hm"), Losses(), "") == {"text": "hm", "thought": True}
+
+
+@pytest.mark.parametrize(
+    ("part", "wire", "code"),
+    [
+        (Refusal(text="no"), {"text": "no"}, "refusal_as_text"),
+        (Opaque(dialect="openai_chat", data={}), None, "block_of_openai_chat_dropped"),
+        (Thinking(data="secret"), None, "thinking_of_another_model_dropped"),
+        (Document(file_id="file-1"), None, "file_of_another_provider_dropped"),
+        (Image(), None, "empty_image_dropped"),
+    ],
+)
+def test_foreign_parts_warn(part, wire, code):
+    """What this API cannot say is said otherwise or left out, with a warning."""
+    losses = Losses()
+
+    assert encode_part(part, losses, "here") == wire
+    assert [(w.code, w.path) for w in losses.warnings] == [(code, "here")]
+
+
+def test_field_bug_36_signature_stays_on_its_part():
+    """A signature is kept with the part it came on, and goes back on that part, once."""
+    wires = [
+        {"text": "a"},
+        {"functionCall": {"name": "f", "args": {}}, "thoughtSignature": "U0lH"},
+        {"functionCall": {"name": "f", "args": {}}},
+        {"text": "b", "thoughtSignature": "U0lHMg=="},
+    ]
+    links = request_links()
+
+    parts = [decode_part(wire, links) for wire in wires]
+
+    assert [encode_part(part, Losses(), "") for part in parts] == wires

@@ -1,0 +1,174 @@
+"""Request <-> path and body."""
+
+import pytest
+from google.genai import types
+
+from interlingua.dialects import gemini_generate
+from interlingua.spec.content import Image, Text, ToolCall
+from interlingua.spec.contracts import WireCall
+from interlingua.spec.errors import InvalidRequestError
+from interlingua.spec.messages import Message
+from interlingua.spec.request import Request, ToolChoice, ToolDefinition
+
+NAME = "gemini_generate"
+VERTEX = "/v1beta1/projects/p/locations/global/publishers/google/models/"
+PLAIN = "/v1beta/models/"
+
+
+@pytest.mark.parametrize(
+    ("path", "model", "options"),
+    [
+        (f"{PLAIN}gemini-4-argon:generateContent", "gemini-4-argon", {}),
+        (f"{PLAIN}gemini-4-argon:streamGenerateContent?alt=sse", "gemini-4-argon", {}),
+        (f"{PLAIN}a%2Fb:generateContent", "a/b", {}),
+        ("", "", {}),
+        (
+            f"{VERTEX}m:generateContent",
+            "m",
+            {"path": f"{VERTEX}{{model}}:generateContent"},
+        ),
+        (f"{PLAIN}m:countTokens", "m", {"path": f"{PLAIN}{{model}}:countTokens"}),
+        ("/v1beta/cachedContents", "", {"path": "/v1beta/cachedContents"}),
+        (
+            f"{PLAIN}m:generateContent?key=secret&%24alt=json%3Benum-encoding%3Dint",
+            "m",
+            {"path": f"{PLAIN}{{model}}:generateContent?%24alt=json%3Benum-encoding%3Dint"},
+        ),
+    ],
+)
+def test_the_path_names_the_model(path, model, options):
+    """The model is read from the path; an unusual path is kept as a template, keys are not."""
+    request = gemini_generate.decode_request(WireCall(path=path, body={}))
+
+    assert request.model == model
+    assert request.provider_options == ({NAME: options} if options else {})
+
+
+@pytest.mark.parametrize("prefix", [PLAIN, VERTEX])
+@pytest.mark.parametrize("method", ["generateContent", "streamGenerateContent?alt=sse"])
+def test_the_method_follows_stream(prefix, method):
+    """Whether it streams is said each time, on whatever host."""
+    call = WireCall(path=f"{prefix}m:generateContent", body={})
+    request = gemini_generate.decode_request(call)
+
+    encoded = gemini_generate.encode_request(request, stream=method.startswith("stream"))
+
+    assert encoded.path == f"{prefix}m:{method}"
+    assert encoded.body == {}
+
+
+@pytest.mark.parametrize(
+    ("model", "path"),
+    [
+        ("gemini-4-argon", f"{PLAIN}gemini-4-argon:generateContent"),
+        ("models/gemini-4-argon", f"{PLAIN}gemini-4-argon:generateContent"),
+        ("a/b?c", f"{PLAIN}a%2Fb%3Fc:generateContent"),
+    ],
+)
+def test_the_model_is_quoted(model, path):
+    """A model's name cannot write more than its place in the path."""
+    assert gemini_generate.encode_request(Request(model=model)).path == path
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        (f"{PLAIN}m:batchEmbedContents", {"requests": [{"content": {"parts": [{"text": "a"}]}}]}),
+        (f"{PLAIN}m:predict", {"instances": [{"content": "a"}], "parameters": {}}),
+        (f"{PLAIN}m:countTokens", {"generateContentRequest": {"contents": []}}),
+        (
+            "/v1beta/cachedContents",
+            {"model": "models/m", "contents": [{"role": "user", "parts": []}], "ttl": "300s"},
+        ),
+    ],
+)
+def test_other_operations_are_carried(path, body):
+    """Embeddings, counts and caches come back as they were, to where they went."""
+    request = gemini_generate.decode_request(WireCall(path=path, body=body))
+
+    call = gemini_generate.encode_request(request)
+
+    assert (call.path, call.body) == (path, body)
+
+
+def test_unknown_fields_are_carried():
+    """What this version does not know is sent on, empty and null included."""
+    body = {
+        "contents": [{"role": "user", "parts": [{"text": "hi"}]}],
+        "safetySettings": None,
+        "cachedContent": "cachedContents/x",
+        "labels": {"a_b": "c"},
+        "new_next_year": [{}],
+    }
+
+    request = gemini_generate.decode_request(WireCall(body=body))
+
+    assert gemini_generate.encode_request(request).body == body
+
+
+def test_provider_options_win():
+    """Options for this dialect are merged over the body; those of others are warned of."""
+    request = Request(
+        model="m",
+        messages="hi",
+        temperature=1.0,
+        provider_options={
+            NAME: {"generationConfig": {"temperature": 0.5, "imageConfig": {}}},
+            "openai_chat": {"logit_bias": {}},
+        },
+    )
+
+    call = gemini_generate.encode_request(request)
+
+    assert call.body["generationConfig"] == {"temperature": 0.5, "imageConfig": {}}
+    assert [warning.code for warning in call.warnings] == ["options_dropped"]
+
+
+def test_the_vendors_types_take_what_we_encode():
+    """A full request validates against the vendor's own models."""
+    call = gemini_generate.encode_request(
+        Request(
+            model="gemini-4-argon",
+            messages=(
+                Message.system("Be brief."),
+                Message.user([Text(text="hi"), Image(data=b"\x89PNG", media_type="image/png")]),
+                Message.assistant([ToolCall(id="c", name="f", arguments={"a": 1})]),
+                Message.tool_result("c", (Text(text="x"), Image(data=b"\xff\xd8\xff"))),
+            ),
+            tools=(ToolDefinition(name="f", parameters={"type": "object", "properties": {}}),),
+            tool_choice=ToolChoice(mode="named", tool_name="f"),
+            temperature=0.0,
+            max_tokens=100,
+            stop_sequences=("END",),
+            reasoning_effort="low",
+        )
+    )
+
+    body = call.body
+    for content in [body["systemInstruction"], *body["contents"]]:
+        types.Content.model_validate(content)
+    types.Tool.model_validate(body["tools"][0])
+    types.ToolConfig.model_validate(body["toolConfig"])
+    types.GenerationConfig.model_validate(body["generationConfig"])
+    assert call.warnings == ()
+
+
+@pytest.mark.parametrize("body", [None, [], "x", 5])
+def test_a_body_that_is_no_object(body):
+    """It is refused with a 400."""
+    with pytest.raises(InvalidRequestError, match="body: expected an object"):
+        gemini_generate.decode_request(WireCall(body=body))
+
+
+def test_nothing_is_changed():
+    """Reading a request changes nothing of it; equal requests give equal bodies."""
+    body = {"contents": {"parts": {"inline_data": {"mime_type": "image/png", "data": "AAE"}}}}
+    call = WireCall(body=body)
+
+    first = gemini_generate.encode_request(gemini_generate.decode_request(call))
+    second = gemini_generate.encode_request(gemini_generate.decode_request(call))
+
+    assert body == {
+        "contents": {"parts": {"inline_data": {"mime_type": "image/png", "data": "AAE"}}}
+    }
+    assert first == second

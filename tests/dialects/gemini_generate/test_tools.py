@@ -1,0 +1,206 @@
+"""Tools and the choice among them <-> body."""
+
+import pytest
+from google.genai import types
+
+from interlingua.dialects import gemini_generate
+from interlingua.spec.contracts import WireCall
+from interlingua.spec.errors import InvalidRequestError
+from interlingua.spec.request import BuiltinTool, Request, ToolChoice, ToolDefinition
+
+NAME = "gemini_generate"
+SCHEMA = {"type": "object", "properties": {"first_name": {"type": "string"}}}
+
+
+def decode(**body):
+    return gemini_generate.decode_request(WireCall(body=body))
+
+
+def encode(**fields):
+    return gemini_generate.encode_request(Request(model="m", **fields))
+
+
+def test_declarations_are_flattened():
+    """Each declaration is a definition; the field its schema came in is remembered."""
+    request = decode(
+        tools=[
+            {
+                "functionDeclarations": [
+                    {"name": "f", "description": "F", "parametersJsonSchema": SCHEMA},
+                    {"name": "g", "parameters": SCHEMA, "behavior": "NON_BLOCKING"},
+                    {"name": "h"},
+                ]
+            }
+        ]
+    )
+
+    assert request.tools == (
+        ToolDefinition(name="f", description="F", parameters=SCHEMA),
+        ToolDefinition(
+            name="g",
+            parameters=SCHEMA,
+            extra={NAME: {"behavior": "NON_BLOCKING", "schema": "parameters"}},
+        ),
+        ToolDefinition(name="h"),
+    )
+
+
+@pytest.mark.parametrize(
+    "tools",
+    [
+        [],
+        [{}],
+        [{"functionDeclarations": []}],
+        [{"functionDeclarations": None, "codeExecution": {}}],
+        [{"googleSearch": {}}, {"functionDeclarations": [{"name": "f"}]}, {"urlContext": {}}],
+        [{"functionDeclarations": [{"name": "f"}, {"name": "g"}], "codeExecution": None}],
+        [{"functionDeclarations": [{"name": "f"}]}, {"functionDeclarations": [{"name": "g"}]}],
+        [
+            {"functionDeclarations": [{"name": "f"}]},
+            {"googleMaps": {}},
+            {"functionDeclarations": [{"name": "g"}, {"name": "h"}], "googleSearch": {}},
+        ],
+        [{"functionDeclarations": [{"name": "f", "parameters": SCHEMA, "response": {"a": 1}}]}],
+        [
+            {
+                "functionDeclarations": [
+                    {"name": "f", "parameters": SCHEMA, "parametersJsonSchema": SCHEMA}
+                ]
+            }
+        ],
+        [{"functionDeclarations": [{"name": "f", "parameters": None, "description": None}]}],
+    ],
+)
+def test_tools_come_back_exactly(tools):
+    """How declarations are grouped, and what stands beside them, is the same again."""
+    assert gemini_generate.encode_request(decode(tools=tools)).body == {"tools": tools}
+
+
+def test_field_bug_84_schemas_go_out_as_json_schema():
+    """A JSON Schema is sent whole, in the field that takes one; its keys are never renamed."""
+    schema = {"$defs": {"a_b": {"type": "string"}}, "anyOf": [{"$ref": "#/$defs/a_b"}]}
+    call = encode(tools=(ToolDefinition(name="f", parameters=schema), ToolDefinition(name="g")))
+
+    assert call.body["tools"] == [
+        {"functionDeclarations": [{"name": "f", "parametersJsonSchema": schema}, {"name": "g"}]}
+    ]
+    assert types.Tool.model_validate(call.body["tools"][0]).function_declarations[0].name == "f"
+
+
+def test_tools_of_others():
+    """Another provider's own tools are left out; a free-text tool takes one text."""
+    call = encode(
+        tools=(
+            BuiltinTool(dialect="openai_responses", data={"type": "web_search"}),
+            BuiltinTool(dialect=NAME, data={"googleSearch": {}}),
+            ToolDefinition(name="f", type="custom"),
+        )
+    )
+
+    free_text = {"type": "object", "properties": {"input": {"type": "string"}}}
+    assert call.body["tools"] == [
+        {"googleSearch": {}},
+        {
+            "functionDeclarations": [
+                {"name": "f", "parametersJsonSchema": {**free_text, "required": ["input"]}}
+            ]
+        },
+    ]
+    assert [(w.code, w.path) for w in call.warnings] == [
+        ("built-in_tool_of_openai_responses_dropped", "tools[0]"),
+        ("custom_tool_as_function", "tools[2]"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("config", "choice"),
+    [
+        ({"mode": "AUTO"}, ToolChoice()),
+        ({"mode": "NONE"}, ToolChoice(mode="none")),
+        ({"mode": "ANY"}, ToolChoice(mode="required")),
+        (
+            {"mode": "ANY", "allowedFunctionNames": ["f"]},
+            ToolChoice(mode="named", tool_name="f"),
+        ),
+        (
+            {"mode": "ANY", "allowedFunctionNames": ["f", "g"]},
+            ToolChoice(mode="required", allowed=("f", "g")),
+        ),
+        (
+            {"mode": "ANY", "allowedFunctionNames": []},
+            ToolChoice(mode="required", allowed=()),
+        ),
+        (
+            {"mode": "VALIDATED", "allowedFunctionNames": ["f"]},
+            ToolChoice(mode="auto", allowed=("f",)),
+        ),
+        ({"mode": 2}, ToolChoice(mode="required", extra={NAME: {"mode": 2}})),
+        (
+            {"mode": "AUTO", "allowedFunctionNames": ["f"]},
+            ToolChoice(mode="auto", allowed=("f",), extra={NAME: {"mode": "AUTO"}}),
+        ),
+        (
+            {"mode": "AUTO", "streamFunctionCallArguments": True},
+            ToolChoice(extra={NAME: {"streamFunctionCallArguments": True}}),
+        ),
+    ],
+)
+def test_choices(config, choice):
+    """Each choice has one form here and one on the wire; numbers stay numbers."""
+    body = {"toolConfig": {"functionCallingConfig": config}}
+    request = decode(**body)
+
+    assert request.tool_choice == choice
+    assert gemini_generate.encode_request(request).body == body
+    assert encode(tool_choice=choice).body == body
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        None,
+        {},
+        {"functionCallingConfig": {}},
+        {"functionCallingConfig": None},
+        {"functionCallingConfig": {"mode": "VALIDATED"}},
+        {"functionCallingConfig": {"mode": "NEXT_YEAR", "allowedFunctionNames": ["f"]}},
+        {"includeServerSideToolInvocations": True},
+        {"functionCallingConfig": {"mode": "ANY"}, "retrievalConfig": {"languageCode": "no"}},
+    ],
+)
+def test_other_configs_come_back_exactly(config):
+    """Modes and fields without a canonical form are carried."""
+    body = {"toolConfig": config}
+
+    assert gemini_generate.encode_request(decode(**body)).body == body
+
+
+def test_parallel_calls_have_no_switch():
+    """This API always may call in parallel; asking otherwise is warned of."""
+    call = encode(parallel_tool_calls=False)
+
+    assert [(w.code, w.path) for w in call.warnings] == [
+        ("parallel_tool_calls_dropped", "parallel_tool_calls")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("body", "path"),
+    [
+        ({"tools": "x"}, "tools:"),
+        ({"tools": [5]}, "tools[0]:"),
+        ({"tools": [{"functionDeclarations": 5}]}, "tools[0].functionDeclarations:"),
+        (
+            {"tools": [{"functionDeclarations": [{"name": 5}]}]},
+            "tools[0].functionDeclarations[0].name:",
+        ),
+        ({"toolConfig": []}, "toolConfig:"),
+        ({"toolConfig": {"functionCallingConfig": 5}}, "toolConfig.functionCallingConfig:"),
+    ],
+)
+def test_wrong_types_name_their_path(body, path):
+    """A tool that cannot be read is a 400 that says where."""
+    with pytest.raises(InvalidRequestError) as caught:
+        decode(**body)
+
+    assert caught.value.message.startswith(path)

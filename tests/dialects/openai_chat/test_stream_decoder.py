@@ -1,0 +1,351 @@
+"""Streams a client receives."""
+
+import json
+
+import pytest
+
+from interlingua.dialects.openai_chat import ChatQuirks, stream_decoder
+from interlingua.spec.content import Refusal, Text, Thinking, ToolCall
+from interlingua.spec.contracts import Frame, Profile
+from interlingua.spec.errors import InvalidRequestError, RateLimitError, StreamError
+from interlingua.spec.events import Finish, ProviderEvent, StreamStart, TextDelta
+from interlingua.spec.response import FinishReason
+from interlingua.wire.accumulate import StreamAccumulator
+from interlingua.wire.grammar import Grammar
+
+NAME = "openai_chat"
+DONE = "[DONE]"
+USAGE = {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15}
+
+
+def chunk(delta=None, finish=None, *, choice=None, **fields):
+    base = {"id": "c1", "object": "chat.completion.chunk", "created": 1, "model": "m"}
+    one = {"index": 0, "delta": delta or {}, "finish_reason": finish, **(choice or {})}
+    return {**base, "choices": [one], **fields}
+
+
+def bare(**fields):
+    return {**chunk(), "choices": [], **fields}
+
+
+def events_of(*chunks, quirks=None, done=True):
+    decoder = stream_decoder(profile=Profile(quirks=quirks))
+    frames = [Frame(data=item if isinstance(item, str) else json.dumps(item)) for item in chunks]
+    if done:
+        frames.append(Frame(data=DONE))
+    events = [event for frame in frames for event in decoder.feed(frame)]
+    return events + decoder.finish()
+
+
+def fold(events):
+    grammar, accumulator = Grammar(), StreamAccumulator()
+    for event in events:
+        grammar.feed(event)
+        accumulator.feed(event)
+    grammar.finish()
+    return accumulator.response()
+
+
+def response_of(*chunks, **options):
+    return fold(events_of(*chunks, **options))
+
+
+def test_text():
+    """Deltas of content are one text."""
+    events = events_of(
+        chunk({"role": "assistant", "content": ""}),
+        chunk({"content": "He"}),
+        chunk({"content": "llo"}),
+        chunk({}, "stop"),
+        bare(usage=USAGE),
+    )
+
+    assert [event.type for event in events] == [
+        "stream_start",
+        "text_start",
+        "text_delta",
+        "text_delta",
+        "text_end",
+        "finish",
+    ]
+    assert [event.delta for event in events if isinstance(event, TextDelta)] == ["He", "llo"]
+    response = fold(events)
+    assert (response.id, response.model, response.text) == ("c1", "m", "Hello")
+    assert response.finish_reason == FinishReason(reason="stop", raw="stop")
+    assert response.usage.total_tokens == 15
+    assert response.extra == {NAME: {"created": 1}}
+
+
+def test_thought_text_and_call():
+    """A thought ends where the text begins, and the text where a call begins."""
+    response = response_of(
+        chunk({"role": "assistant", "content": None, "reasoning_content": "h"}),
+        chunk({"reasoning_content": "m", "content": None}),
+        chunk({"content": "a"}),
+        chunk({"tool_calls": [{"index": 0, "id": "x", "function": {"name": "f"}}]}),
+        chunk({}, "tool_calls"),
+    )
+
+    assert response.message.content == (
+        Thinking(text="hm", extra={NAME: {"fields": ["reasoning_content"]}}),
+        Text(text="a"),
+        ToolCall(id="x", name="f", raw_arguments=""),
+    )
+
+
+def test_content_that_never_has_a_word():
+    """Empty content is empty text, as in a whole answer; null is none."""
+    assert response_of(chunk({"content": ""}), chunk({}, "stop")).message.content == (
+        Text(text=""),
+    )
+    assert response_of(chunk({"content": None}), chunk({}, "stop")).message.content == ()
+
+
+def test_refusal():
+    """A refusal arrives whole, as a part."""
+    events = events_of(chunk({"refusal": "n"}), chunk({"refusal": "o"}), chunk({}, "stop"))
+
+    assert [event.part for event in events if isinstance(event, ProviderEvent)] == [
+        Refusal(text="no")
+    ]
+
+
+# The end.
+
+
+def test_done_is_the_end():
+    """What follows is ignored."""
+    decoder = stream_decoder()
+    decoder.feed(Frame(data=json.dumps(chunk({"content": "a"}, "stop"))))
+
+    assert isinstance(decoder.feed(Frame(data=DONE))[-1], Finish)
+    assert decoder.feed(Frame(data=json.dumps(chunk({"content": "b"})))) == []
+    assert decoder.feed(Frame(data=DONE)) == []
+    assert decoder.finish() == []
+
+
+def test_field_bug_52_no_finish_reason():
+    """A body that just stops is an error."""
+    with pytest.raises(StreamError, match="DONE"):
+        events_of(chunk({"content": "a"}), done=False)
+
+
+def test_a_finish_reason_alone_is_no_end():
+    """The usage may have been cut off."""
+    with pytest.raises(StreamError):
+        events_of(chunk({"content": "a"}), chunk({}, "stop"), done=False)
+
+
+def test_usage_before_the_finish_reason_is_no_end():
+    """Some servers tell it all along."""
+    with pytest.raises(StreamError):
+        events_of(chunk({"content": "a"}, usage=USAGE), chunk({}, "stop"), done=False)
+
+
+@pytest.mark.parametrize(
+    "ending",
+    [[chunk({}, "stop", usage=USAGE)], [chunk({}, "stop"), bare(usage=USAGE)]],
+    ids=["together", "after"],
+)
+def test_finish_reason_with_usage_is_an_end(ending):
+    """Servers that never send `[DONE]` end so."""
+    assert response_of(chunk({"content": "a"}), *ending, done=False).text == "a"
+
+
+def test_other_choices_must_have_ended_too():
+    """Usage with the first choice's end is not the end of the others."""
+    other = chunk(choice={"index": 1, "delta": {"content": "b"}})
+    with pytest.raises(StreamError):
+        events_of(other, chunk({}, "stop", usage=USAGE), done=False)
+
+
+def test_servers_without_done():
+    """With the quirk, a finish reason is enough."""
+    quirks = ChatQuirks(done_sentinel=False)
+
+    assert response_of(chunk({"content": "a"}, "stop"), quirks=quirks, done=False).text == "a"
+    with pytest.raises(StreamError):
+        events_of(chunk({"content": "a"}), quirks=quirks, done=False)
+
+
+def test_done_without_a_reason():
+    """The server said that it ended, not why."""
+    response = response_of(chunk({"content": "a"}))
+
+    assert response.finish_reason == FinishReason(reason="other")
+
+
+def test_field_bug_86_repeated_finish_reason():
+    """It is one value."""
+    response = response_of(chunk({"content": "a"}), chunk({}, "stop"), chunk({}, "stop"))
+
+    assert response.finish_reason.raw == "stop"
+
+
+# Envelopes, usage, choices.
+
+
+def test_envelope():
+    """The first word goes to the start, later ones to the end; padding is nothing."""
+    events = events_of(
+        chunk({"content": "a"}, service_tier=None, x_groq={"id": "r"}, obfuscation="x"),
+        chunk({"content": "b"}, service_tier="default", obfuscation="yy", p="ab"),
+        chunk({}, "stop", x_groq={"usage": USAGE}),
+    )
+    start, finish = events[0], events[-1]
+
+    assert start == StreamStart(
+        id="c1",
+        model="m",
+        extra={NAME: {"created": 1, "service_tier": None, "x_groq": {"id": "r"}}},
+    )
+    assert finish.extra == {NAME: {"service_tier": "default", "x_groq": {"usage": USAGE}}}
+    assert fold(events).extra[NAME]["x_groq"] == {"id": "r", "usage": USAGE}
+    assert finish.usage.total_tokens == 15
+
+
+def test_field_bug_51_chunks_without_choices():
+    """A filter's report comes before the id is known; null and missing choices are nothing."""
+    early = {"choices": [], "id": "", "model": "", "object": "", "created": 0, "filter": [1]}
+    late = {**chunk(), "choices": None}
+    response = response_of(early, late, chunk({"content": "a"}), chunk({}, "stop"))
+
+    assert (response.id, response.model, response.text) == ("c1", "m", "a")
+    assert response.extra == {NAME: {"created": 1, "filter": [1]}}
+
+
+def test_field_bug_61_usage_of_its_own_chunk():
+    """A chunk with usage and no choices counts."""
+    assert response_of(chunk({}, "stop"), bare(usage=USAGE)).usage.input_tokens == 10
+
+
+def test_field_bug_85_repeated_usage():
+    """The last one counts; they are not added up."""
+    more = {**USAGE, "completion_tokens": 6}
+    response = response_of(chunk({"content": "a"}, usage=USAGE), chunk({}, "stop", usage=more))
+
+    assert response.usage.output_tokens == 6
+
+
+def test_field_bug_62_usage_in_the_choice():
+    """One server puts it there."""
+    response = response_of(chunk({}, "stop", choice={"usage": USAGE}))
+
+    assert response.usage.input_tokens == 10
+
+
+def test_logprobs_are_joined():
+    """Each chunk has those of its own tokens."""
+    response = response_of(
+        chunk({"content": "a"}, choice={"logprobs": {"content": [1], "refusal": None}}),
+        chunk({"content": "b"}, choice={"logprobs": {"content": [2], "refusal": None}}),
+        chunk({}, "stop", choice={"logprobs": None}),
+    )
+
+    assert response.extra[NAME]["choice"] == {"logprobs": {"content": [1, 2], "refusal": None}}
+
+
+def test_other_choices_are_passed_on():
+    """Their chunks are events as they came; the answer is the first choice."""
+    other = chunk(choice={"index": 1, "delta": {"content": "b"}})
+    events = events_of(chunk({"content": "a"}), other, chunk({}, "stop"))
+
+    assert ProviderEvent(dialect=NAME, name="choice", data=other) in events
+    assert fold(events).text == "a"
+
+
+def test_other_choices_that_are_whole_are_kept():
+    """All of a choice in one chunk is kept as in a whole answer."""
+    whole = {"index": 1, "delta": {"role": "assistant", "content": "b"}, "finish_reason": "stop"}
+    response = response_of({**chunk({"content": "a"}, "stop")}, bare(choices=[whole]))
+
+    assert response.extra[NAME]["choices"] == [
+        {"index": 1, "finish_reason": "stop", "message": {"role": "assistant", "content": "b"}}
+    ]
+
+
+def test_message_so_far_is_not_added():
+    """One server repeats all of the message in each chunk."""
+    response = response_of(
+        chunk({"content": "a"}, choice={"message": {"content": "a"}}),
+        chunk({"content": "b"}, "stop", choice={"message": {"content": "ab"}}),
+    )
+
+    assert response.text == "ab"
+
+
+def test_an_answer_that_came_whole():
+    """A server that cannot stream may send its message in one chunk."""
+    one = {"index": 0, "message": {"role": "assistant", "content": "a"}, "finish_reason": "stop"}
+
+    assert response_of(bare(choices=[one], usage=USAGE)).text == "a"
+
+
+# Errors and the unknown.
+
+
+def test_errors_are_raised():
+    """An error object in a stream is the provider's error."""
+    decoder = stream_decoder()
+    decoder.feed(Frame(data=json.dumps(chunk({"content": "a"}))))
+    with pytest.raises(RateLimitError):
+        decoder.feed(Frame(data=json.dumps(chunk(error={"code": 429, "message": "slow"}))))
+
+
+def test_error_events_are_raised():
+    """Some servers name the event instead."""
+    data = {"type": "invalid_request_error", "message": "bad"}
+    with pytest.raises(InvalidRequestError):
+        stream_decoder().feed(Frame(event="error", data=json.dumps(data)))
+
+
+def test_null_error_is_no_error():
+    """A field that says nothing."""
+    assert response_of(chunk({"content": "a"}, "stop", error=None)).text == "a"
+
+
+def test_unknown_events_are_passed_on():
+    """Named events that are no chunks wait for the start, and are kept."""
+    decoder = stream_decoder()
+    strange = Frame(event="progress", data='{"n": 1}')
+
+    assert decoder.feed(strange) == []
+    events = decoder.feed(Frame(data=json.dumps(chunk({"content": "a"}))))
+    passed = ProviderEvent(dialect=NAME, name="progress", data={"n": 1})
+    assert events[:2] == [events[0], passed]
+    assert decoder.feed(strange) == [passed]
+
+
+@pytest.mark.parametrize("data", ["{", "[]", "5", "NaN"])
+def test_frames_that_cannot_be_read(data):
+    """They break the stream with a typed error."""
+    with pytest.raises(StreamError):
+        stream_decoder().feed(Frame(data=data))
+
+
+def test_field_bug_45_think_tags():
+    """With the quirk, tags are taken out of the text, however they are cut."""
+    text = "<think>hm</think>a"
+    for size in range(1, len(text)):
+        chunks = [chunk({"content": text[i : i + size]}) for i in range(0, len(text), size)]
+        response = response_of(*chunks, chunk({}, "stop"), quirks=ChatQuirks(think_tags=True))
+        assert (response.reasoning, response.text) == ("hm", "a")
+
+
+def test_empty_thought_in_tags():
+    """It is remembered, so that it can go back."""
+    quirks = ChatQuirks(think_tags=True)
+    response = response_of(chunk({"content": "<think></think>a"}, "stop"), quirks=quirks)
+
+    assert response.message.content == (
+        Thinking(extra={NAME: {"tags": {"before": "", "closed": True}}}),
+        Text(text="a"),
+    )
+
+
+def test_finish_reason_of_calls():
+    """Calls say more than `stop`."""
+    call = {"index": 0, "id": "x", "function": {"name": "f", "arguments": "{}"}}
+    response = response_of(chunk({"tool_calls": [call]}), chunk({}, "stop"))
+
+    assert response.finish_reason == FinishReason(reason="tool_calls", raw="stop")
