@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from interlingua.dialects.anthropic_messages.content import decode_content, encode_part
-from interlingua.dialects.anthropic_messages.wire import NAME
+from interlingua.dialects.anthropic_messages.wire import NAME, extra_for
 from interlingua.spec.content import Json, Opaque, ToolResult
 from interlingua.spec.messages import Message, Role
 from interlingua.spec.request import Request
@@ -105,5 +105,5 @@ def _decode_message(item: Json, index: int) -> Message:
     return Message(
         role=role,  # type: ignore[arg-type]
         content=content,
-        extra={NAME: extra} if extra else {},
+        extra=extra_for(extra),
     )

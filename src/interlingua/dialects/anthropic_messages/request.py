@@ -7,7 +7,13 @@ from typing import Any
 
 from interlingua.dialects.anthropic_messages.messages import decode_messages, encode_messages
 from interlingua.dialects.anthropic_messages.tools import decode_tools, encode_tools
-from interlingua.dialects.anthropic_messages.wire import DEFAULT_MAX_TOKENS, NAME, PATH, VERSION
+from interlingua.dialects.anthropic_messages.wire import (
+    DEFAULT_MAX_TOKENS,
+    NAME,
+    PATH,
+    VERSION,
+    extra_for,
+)
 from interlingua.spec.contracts import DEFAULT, Profile, WireCall
 from interlingua.spec.request import Request, ResponseFormat
 from interlingua.wire.carry import Losses
@@ -172,15 +178,15 @@ def _decode_thinking(fields: Fields, settings: dict[str, Any]) -> None:
 
 
 def _decode_format(fields: Fields, key: str) -> ResponseFormat | None:
-    match fields.left.get(key):
-        case {"type": "json_schema", "schema": dict(schema), **rest}:
-            fields.take(key)
-            if key == "output_format":
-                rest["deprecated"] = True
-            return ResponseFormat(
-                type="json_schema", json_schema=schema, extra={NAME: rest} if rest else {}
-            )
-    return None
+    form = fields.left.get(key)
+    if not isinstance(form, dict) or form.get("type") != "json_schema":
+        return None
+    inner = Fields(fields.take(key), fields.at(key))
+    inner.take("type")
+    schema = inner.object("schema")
+    if key == "output_format":
+        inner.left["deprecated"] = True
+    return ResponseFormat(type="json_schema", json_schema=schema, extra=extra_for(inner.left))
 
 
 def _put_back(fields: Fields, key: str, left: dict[str, Any]) -> None:

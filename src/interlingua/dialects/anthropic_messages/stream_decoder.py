@@ -11,7 +11,7 @@ from interlingua.dialects.anthropic_messages.response import (
     decode_usage,
     take_constants,
 )
-from interlingua.dialects.anthropic_messages.wire import NAME
+from interlingua.dialects.anthropic_messages.wire import NAME, extra_for
 from interlingua.spec.content import Part
 from interlingua.spec.contracts import Frame
 from interlingua.spec.errors import StreamError
@@ -220,7 +220,7 @@ def _open(block: dict[str, Any], index: int) -> Segment | _Whole:
     match block:
         case {"type": "text"}:
             left.pop("text", None)
-            return TextSegment(index, {NAME: left} if left else {})
+            return TextSegment(index, extra_for(left))
         case {"type": "thinking"}:
             left.pop("thinking", None)
             signature = left.pop("signature", None)
@@ -230,7 +230,7 @@ def _open(block: dict[str, Any], index: int) -> Segment | _Whole:
         case {"type": "tool_use", "id": str(call_id), "name": str(name)}:
             for taken in ("id", "name", "input"):
                 left.pop(taken, None)
-            extra = {NAME: left} if left else {}
+            extra = extra_for(left)
             return ToolCallSegment(index, call_id=call_id, name=name, extra=extra)
     return _Whole(block)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from interlingua.dialects.anthropic_messages.wire import NAME
+from interlingua.dialects.anthropic_messages.wire import NAME, extra_for
 from interlingua.spec.content import Json
 from interlingua.spec.request import BuiltinTool, Request, ToolChoice, ToolDefinition, ToolSpec
 from interlingua.wire.carry import Losses
@@ -57,7 +57,7 @@ def decode_tools(fields: Fields) -> dict[str, Any]:
         settings["tool_choice"] = ToolChoice(
             mode=_MODES[mode],  # type: ignore[arg-type]
             tool_name=choice.text("name"),
-            extra={NAME: choice.left} if choice.left else {},
+            extra=extra_for(choice.left),
         )
     return settings
 
@@ -92,7 +92,7 @@ def _decode_tool(tool: Json, path: str) -> ToolSpec:
         description=fields.text("description"),
         parameters=fields.object("input_schema"),
         strict=fields.flag("strict"),
-        extra={NAME: fields.left} if fields.left else {},
+        extra=extra_for(fields.left),
     )
 
 

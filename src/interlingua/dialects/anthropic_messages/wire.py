@@ -9,10 +9,17 @@ from __future__ import annotations
 
 from typing import Any, Literal, NotRequired, TypedDict
 
+from interlingua.spec.content import Extra
+
 NAME = "anthropic_messages"
 PATH = "/v1/messages"
 VERSION = "2026-10-21"
 DEFAULT_MAX_TOKENS = 16_384  # the API has no default of its own; thinking counts in it
+
+
+def extra_for(left: dict[str, Any]) -> Extra:
+    """What is left of an object, as the `extra` of what was made of it."""
+    return {NAME: left} if left else {}
 
 
 class CacheControl(TypedDict):
