@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from typing import Any, TypeVar
+from types import UnionType
+from typing import Any, TypeVar, overload
 
 import msgspec
 
@@ -47,7 +48,11 @@ def to_document(value: Message | Request | Response | StreamEvent) -> dict[str, 
         raise DecodeError(f"a {type(value).__name__} nested too deeply for JSON") from error
 
 
-def from_document(document: Any, kind: type[T]) -> T:
+@overload
+def from_document(document: Any, kind: type[T]) -> T: ...
+@overload
+def from_document(document: Any, kind: UnionType) -> StreamEvent: ...
+def from_document(document: Any, kind: Any) -> Any:
     """The value a document holds; `kind` is `Message`, `Request`, `Response` or `StreamEvent`."""
     if isinstance(document, dict):
         version = document.get(_VERSION_KEY, VERSION)
@@ -74,7 +79,11 @@ def to_json(value: Message | Request | Response | StreamEvent) -> bytes:
         return json.dumps(document, separators=(",", ":")).encode()
 
 
-def from_json(data: bytes | str, kind: type[T]) -> T:
+@overload
+def from_json(data: bytes | str, kind: type[T]) -> T: ...
+@overload
+def from_json(data: bytes | str, kind: UnionType) -> StreamEvent: ...
+def from_json(data: bytes | str, kind: Any) -> Any:
     """The reverse of `to_json`."""
     try:
         document = msgspec.json.decode(data)
