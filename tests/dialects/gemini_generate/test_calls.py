@@ -3,12 +3,14 @@
 import pytest
 
 from interlingua.dialects.gemini_generate.calls import (
+    PartialArguments,
     decode_call,
     decode_result,
     encode_call,
     encode_result,
+    request_links,
+    response_links,
 )
-from interlingua.dialects.gemini_generate.links import request_links
 from interlingua.spec.content import (
     Audio,
     Image,
@@ -200,3 +202,130 @@ def test_changed_content_wins_over_what_was_kept():
     edited = ToolResult(tool_call_id="c", content="new", extra=part.extra)
 
     assert encode(edited)[0]["response"] == {"output": "new"}
+
+
+# Which result answers which call.
+
+
+def test_results_answer_in_order():
+    """Results without an id answer the calls of their name, first to first."""
+    links = request_links()
+    first, other, second = links.call("f", None), links.call("g", None), links.call("f", None)
+
+    assert [links.answer("f", None), links.answer("f", None)] == [first, second]
+    assert links.answer("g", None) == other
+
+
+def test_nearest_turn_is_answered_first():
+    """A later turn's calls are answered before those an earlier turn left open."""
+    links = request_links()
+    links.turn()
+    early = links.call("f", None)
+    links.turn()
+    late = links.call("f", None)
+
+    assert links.answer("f", None) == late
+    assert links.answer("f", None) == early
+
+
+def test_result_with_an_id_takes_its_call():
+    """A call that was answered by id is not answered again by name."""
+    links = request_links()
+    links.call("f", "a")
+    links.call("f", "b")
+
+    assert links.answer("f", "a") == "a"
+    assert links.answer("f", None) == "b"
+
+
+def test_result_of_no_call_gets_an_id_of_its_own():
+    """A result that answers nothing still has an id, unlike any other."""
+    links = request_links()
+    call = links.call("f", None)
+
+    assert links.answer("g", None) not in ("", call)
+
+
+def test_made_ids_are_stable_and_unlike_given_ones():
+    """The same conversation gives the same ids; one in use is passed over."""
+    one, two = request_links(), request_links()
+
+    assert one.call("f", None) == two.call("f", None)
+    taken = request_links()
+    taken.call("f", one.call("f", "call_unnamed_1"))
+    assert taken.call("f", None) != "call_unnamed_1"
+
+
+def test_response_ids_come_from_the_caller():
+    """An answer's unnamed calls are named from the caller's source."""
+    links = response_links(lambda: "01ABC")
+
+    assert links.call("f", None) == "call_01ABC"
+    assert response_links(None).call("f", None) == "call_1"
+
+
+def test_reused_ids_are_answered_each_time():
+    """Field bug 9: an id used in two turns waits for an answer twice."""
+    links = request_links()
+    for _ in range(2):
+        links.turn()
+        links.call("f", "same")
+        assert links.answer("f", None) == "same"
+
+
+# Arguments that come piece by piece.
+
+
+def put_together(*pieces):
+    arguments = PartialArguments()
+    for piece in pieces:
+        arguments.feed(piece)
+    return arguments.finish()
+
+
+def test_text_is_joined_by_path():
+    """Pieces of one place are one text, whatever comes between."""
+    assert put_together(
+        {"jsonPath": "$.city", "stringValue": "Os", "willContinue": True},
+        {"jsonPath": "$.days", "numberValue": 3},
+        {"jsonPath": "$.city", "stringValue": "lo"},
+        {"jsonPath": "$.exact", "boolValue": False},
+        {"jsonPath": "$.zone", "nullValue": "NULL_VALUE"},
+    ) == {"city": "Oslo", "days": 3, "exact": False, "zone": None}
+
+
+def test_paths_lead_into_objects_and_arrays():
+    """Members, indexes and quoted names are followed and made."""
+    assert put_together(
+        {"jsonPath": "$.a.b[0].c", "stringValue": "x"},
+        {"jsonPath": "$.a.b[1].c", "stringValue": "y"},
+        {"jsonPath": "$.a.b[0].d", "numberValue": 1.5},
+        {"jsonPath": "$['two words']", "stringValue": "z"},
+        {"jsonPath": '$["q"][0]', "stringValue": "w"},
+    ) == {"a": {"b": [{"c": "x", "d": 1.5}, {"c": "y"}]}, "two words": "z", "q": ["w"]}
+
+
+def test_a_far_index_fills_no_memory():
+    """An index past the end is the next one."""
+    assert put_together({"jsonPath": "$.a[999999999]", "stringValue": "x"}) == {"a": ["x"]}
+
+
+@pytest.mark.parametrize(
+    "piece",
+    [None, 5, {}, {"jsonPath": 5}, {"jsonPath": "$"}, {"jsonPath": "$.a"}, {"jsonPath": ""}],
+)
+def test_what_is_no_piece_says_nothing(piece):
+    """Odd pieces are passed over."""
+    assert put_together(piece) == {}
+
+
+def test_a_path_through_a_value_is_lost():
+    """A place under a text cannot be; the text stays."""
+    assert put_together(
+        {"jsonPath": "$.a", "stringValue": "x"}, {"jsonPath": "$.a.b.c", "stringValue": "y"}
+    ) == {"a": "x"}
+
+
+def test_a_value_of_another_type_is_kept():
+    """What stands where a number should is no text."""
+    assert put_together({"jsonPath": "$.a", "numberValue": [1]}) == {"a": [1]}

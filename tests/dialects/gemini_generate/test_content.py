@@ -2,13 +2,8 @@
 
 import pytest
 
-from interlingua.dialects.gemini_generate.content import (
-    decode_part,
-    encode_answer_part,
-    encode_part,
-    read_part,
-)
-from interlingua.dialects.gemini_generate.links import request_links
+from interlingua.dialects.gemini_generate.calls import request_links
+from interlingua.dialects.gemini_generate.content import decode_part, encode_part, read_part
 from interlingua.spec.content import (
     Audio,
     Document,
@@ -113,30 +108,6 @@ def test_wrong_types_name_their_path(wire, path):
 
     assert caught.value.path == path
     assert read_part(wire, request_links()) == Opaque(dialect=NAME, data=wire)
-
-
-def test_thinking_of_another_model_is_left_out():
-    """Another maker's thoughts are not sent as this model's own, and a warning says so."""
-    losses = Losses()
-    foreign = Thinking(text="hm", signature="s", extra={"anthropic_messages": {}})
-
-    assert encode_part(foreign, losses, "messages[0].content[0]") is None
-    assert [w.code for w in losses.warnings] == ["thinking_of_another_model_dropped"]
-    assert losses.warnings[0].path == "messages[0].content[0]"
-
-
-def test_thinking_of_another_model_is_shown_in_an_answer():
-    """A server shows the thoughts of whatever model it asked, without their signature."""
-    foreign = Thinking(text="hm", signature="s", extra={"anthropic_messages": {}})
-    redacted = Thinking(redacted=True, data="x", extra={"anthropic_messages": {}})
-
-    assert encode_answer_part(foreign) == [{"text": "hm", "thought": True}]
-    assert encode_answer_part(redacted) == []
-
-
-def test_thinking_made_by_hand_is_sent():
-    """A thought of no maker is taken for this API's."""
-    assert encode_part(Thinking(text="hm"), Losses(), "") == {"text": "hm", "thought": True}
 
 
 @pytest.mark.parametrize(

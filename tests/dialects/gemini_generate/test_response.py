@@ -4,6 +4,7 @@ import pytest
 from google.genai import types
 
 from interlingua.dialects import gemini_generate
+from interlingua.dialects.gemini_generate.response import Frames, fold
 from interlingua.spec.content import Image, Refusal, Text, Thinking, ToolCall
 from interlingua.spec.errors import DecodeError
 from interlingua.spec.messages import Message
@@ -261,3 +262,53 @@ def test_a_body_that_is_no_object():
     """It is an error, not an answer."""
     with pytest.raises(DecodeError):
         gemini_generate.decode_response([])
+
+
+def test_later_values_count_unless_null():
+    """A null says nothing about what is known."""
+    known = {"a": 1, "b": 2}
+
+    fold(known, {"a": 3, "b": None, "c": None})
+
+    assert known == {"a": 3, "b": 2, "c": None}
+
+
+def test_candidates_are_put_together():
+    """Text goes on from frame to frame; signed parts and other kinds stay their own."""
+    frames = Frames()
+    signed = {"text": "", "thoughtSignature": "U0lH"}
+    main = {"index": 0, "content": {"parts": [{"text": "main"}]}}
+
+    assert frames.feed({"candidates": [main]}) == [main]
+    for candidate in (
+        {"index": 1, "content": {"role": "model", "parts": [{"text": "a"}]}},
+        {"index": 2, "finishReason": "SAFETY"},
+        {"index": 1, "content": {"parts": [{"text": "b"}, {"text": "c"}]}},
+        {"index": 1, "content": {"parts": [signed]}, "finishReason": "STOP"},
+        "x",
+    ):
+        assert frames.feed({"candidates": [candidate]}) == []
+
+    assert frames.whole()["candidates"] == [
+        {"index": 0, "content": {"parts": []}},
+        "x",
+        {
+            "index": 1,
+            "content": {"role": "model", "parts": [{"text": "ab"}, {"text": "c"}, signed]},
+            "finishReason": "STOP",
+        },
+        {"index": 2, "finishReason": "SAFETY"},
+    ]
+
+
+def test_odd_frames_take_nothing_away():
+    """A content or figures that are none leave what has come before."""
+    frames = Frames()
+    frames.feed({"candidates": [{}, {"content": {"parts": [{"text": "a"}]}}], "usageMetadata": {}})
+    frames.feed({"candidates": [{"index": 1, "content": "x"}], "usageMetadata": {"a": 1}})
+    frames.feed({"candidates": 5, "usageMetadata": 5})
+
+    assert frames.whole() == {
+        "candidates": [{}, {"index": 1, "content": {"parts": [{"text": "a"}]}}],
+        "usageMetadata": {"a": 1},
+    }

@@ -215,6 +215,38 @@ def test_field_bug_66_the_last_usage_counts_and_fields_stay():
     assert usage.raw["trafficType"] == "X"
 
 
+def test_frames_that_repeat_the_last_lose_nothing():
+    """Figures go on with the text; a null, another name or a missing field does no harm."""
+
+    def frame(usage, text="a"):
+        return {**chunk({"text": text}), "usageMetadata": usage, "responseId": "r_1"}
+
+    response = fold(
+        frame({"prompt_token_count": 5, "candidatesTokenCount": 1}),
+        frame({"prompt_token_count": 6, "candidatesTokenCount": 2}),
+        frame({"prompt_token_count": 6, "candidatesTokenCount": None}),
+        frame({"prompt_token_count": 6, "candidatesTokenCount": 0}),
+        frame({"prompt_token_count": 7, "candidatesTokenCount": 3}),
+        frame({"prompt_token_count": 8}),
+        frame(5, ""),
+        frame(["prompt_token_count"]),
+        {"candidates": [{"finishReason": "STOP"}]},
+    )
+
+    assert response.text == "a" * 7
+    assert response.usage.raw == {"promptTokenCount": 8, "candidatesTokenCount": 3}
+    assert response.extra[NAME] == {"candidate": {"index": 0}}
+
+
+def test_text_of_another_candidate_is_not_the_answers():
+    """Frames that are alike but for their candidate are told apart."""
+    frames = [
+        chunk({"text": text}, index=i) for i, text in ((0, "a"), (1, "x"), (1, "y"), (0, "b"))
+    ]
+
+    assert fold(*frames, END).text == "ab"
+
+
 def test_fields_of_later_frames_are_kept():
     """Grounding and the like stay; the last of each counts, and null says nothing."""
     response = fold(

@@ -58,7 +58,7 @@ def test_text():
     assert response.message.content[0].extra[NAME] == {
         "annotations": [],
         "logprobs": [],
-        "item": {"id": "msg_1", "status": "completed"},
+        "~item": {"id": "msg_1", "status": "completed"},
     }
     assert body(MESSAGE) == encode_response(response)
 

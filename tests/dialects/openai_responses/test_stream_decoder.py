@@ -125,8 +125,8 @@ def test_text():
         map(type, events)
     )
     assert (events[0].id, events[0].model) == ("resp_1", "gpt")
-    assert events[1].extra[NAME] == {"item": {"id": "msg_1", "status": "in_progress"}}
-    assert events[4].part.extra[NAME]["item"] == {"id": "msg_1", "status": "completed"}
+    assert events[1].extra[NAME] == {"~item": {"id": "msg_1", "status": "in_progress"}}
+    assert events[4].part.extra[NAME]["~item"] == {"id": "msg_1", "status": "completed"}
     assert events[5].usage.input_tokens == 3
     assert fold(events).text == "Hi\n"
 
@@ -612,3 +612,13 @@ def test_item_that_becomes_another():
     )
 
     assert [part.kind for part in fold(events).message.content] == ["opaque", "refusal"]
+
+
+def test_an_unknown_item_that_is_only_done_is_no_call():
+    """An item of an unknown kind that was never announced arrives whole, as itself."""
+    item = {"type": "web_search_call", "id": "ws_1", "status": "completed"}
+
+    events = decode(done(0, item), end(item))
+
+    assert [ProviderEvent] == [type(event) for event in events[1:-1]]
+    assert events[1].part == Opaque(dialect=NAME, data=item)

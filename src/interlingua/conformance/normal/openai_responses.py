@@ -11,19 +11,19 @@ _RESULTS = ("function_call_output", "custom_tool_call_output")
 
 def request(body: Json) -> Json:
     """
-    `stream` is false by default; no input is the same as an empty one; `input` as a string
-    is one message of the user; a function without `parameters` may say so with null.
+    `stream` is false by default; no input is the same as an empty one; a function without
+    `parameters` may say so with null.
     """
     if not isinstance(body, dict):
         return body
     normal = dict(body)
     if not normal.get("stream", True):
         del normal["stream"]
-    given = normal.pop("input", None)
-    if isinstance(given, str):
-        given = [{"role": "user", "content": given}]
-    if given:
-        normal["input"] = [_item(item) for item in given] if isinstance(given, list) else given
+    given = normal.get("input")
+    if isinstance(given, list):
+        normal["input"] = [_item(item) for item in given]
+    if given in (None, []):
+        normal.pop("input", None)
     if isinstance(normal.get("tools"), list):
         normal["tools"] = [_tool(tool) for tool in normal["tools"]]
     return normal
@@ -35,30 +35,19 @@ def response(body: Json) -> Json:
 
 
 def _item(item: Any) -> Any:
-    """A message may leave its type out, and content and output may be one text as a string."""
+    """Content and output may be one text as a string."""
     if not isinstance(item, dict):
         return item
     if item.get("type", "message") == "message" and "content" in item:
         kind = "output_text" if item.get("role") == "assistant" else "input_text"
-        return {"type": "message", **item, "content": _parts(item["content"], kind)}
+        return {**item, "content": _parts(item["content"], kind)}
     if item.get("type") in _RESULTS and "output" in item:
         return {**item, "output": _parts(item["output"], "input_text")}
     return item
 
 
 def _parts(content: Any, kind: str) -> Any:
-    if isinstance(content, str):
-        return [{"type": kind, "text": content}]
-    if not isinstance(content, list):
-        return content
-    return [_part(part) for part in content]
-
-
-def _part(part: Any) -> Any:
-    """`detail` of an image is `auto` by default."""
-    if isinstance(part, dict) and part.get("type") == "input_image":
-        return {"detail": "auto", **part}
-    return part
+    return [{"type": kind, "text": content}] if isinstance(content, str) else content
 
 
 def _tool(tool: Any) -> Any:

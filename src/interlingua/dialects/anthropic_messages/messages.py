@@ -16,11 +16,14 @@ from interlingua.spec.request import Request
 from interlingua.wire.carry import Losses
 from interlingua.wire.shape import Fields, extra_of, restore, wrong_type
 
+INLINE = "~inline"
+"""Our own mark in `extra`: a system message that stood among the messages."""
+
 
 def encode_messages(request: Request, body: dict[str, Any], losses: Losses) -> None:
     hoisted = 0
     for message in request.messages:
-        if message.role not in ("system", "developer") or extra_of(message, NAME).get("inline"):
+        if message.role not in ("system", "developer") or extra_of(message, NAME).get(INLINE):
             break
         hoisted += 1
     system = [
@@ -47,7 +50,7 @@ def _encode_message(message: Message, losses: Losses, path: str) -> Json:
     role = _ROLES[message.role]
     blocks = _encode_parts(message, losses, path)
     wire = restore({"role": role, "content": _shorten(blocks)}, message, NAME)
-    wire.pop("inline", None)
+    wire.pop(INLINE, None)
     if message.name is not None:
         losses.dropped("name", NAME, f"{path}.name")
     return wire
@@ -99,7 +102,7 @@ def _decode_message(item: Json, index: int) -> Message:
     content = decode_content(fields.take("content"), f"{path}.content")
     extra: dict[str, Any] = dict(fields.left)
     if role == "system":
-        extra["inline"] = True
+        extra[INLINE] = True
     elif role == "user" and content and all(isinstance(part, ToolResult) for part in content):
         role = "tool"
     return Message(

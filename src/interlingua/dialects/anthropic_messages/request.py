@@ -24,6 +24,7 @@ _BETA_HEADER = "anthropic-beta"
 _VERSION_HEADER = "anthropic-version"
 _MODEL_IN_PATH = re.compile(r"(?<=/models/)[^/:]+(?=:)")
 _COUNT = "/count_tokens"
+_DEPRECATED = "~output_format"  # our own mark in `extra`: the older place of the format
 _EFFORT = {"minimal": "low"}  # the one word of ours that is not also theirs
 
 
@@ -131,7 +132,7 @@ def _encode_format(form: ResponseFormat, body: dict[str, Any], losses: Losses) -
     if form.type == "json_schema":
         wire = {"type": "json_schema", "schema": form.json_schema}
         kept = dict(extra_of(form, NAME))
-        if kept.pop("deprecated", False):
+        if kept.pop(_DEPRECATED, False):
             body["output_format"] = {**wire, **kept}
         else:
             body.setdefault("output_config", {})["format"] = {**wire, **kept}
@@ -185,7 +186,7 @@ def _decode_format(fields: Fields, key: str) -> ResponseFormat | None:
     inner.take("type")
     schema = inner.object("schema")
     if key == "output_format":
-        inner.left["deprecated"] = True
+        inner.left[_DEPRECATED] = True
     return ResponseFormat(type="json_schema", json_schema=schema, extra=extra_for(inner.left))
 
 

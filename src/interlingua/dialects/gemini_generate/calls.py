@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import re
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping
+from itertools import pairwise
 from typing import Any
 
-from interlingua.dialects.gemini_generate.links import Links
-from interlingua.dialects.gemini_generate.media import decode_media, encode_media, take_nested
-from interlingua.dialects.gemini_generate.wire import ABSENT, NAME
+import msgspec
+
+from interlingua.dialects.gemini_generate.media import decode_media, encode_media
+from interlingua.dialects.gemini_generate.wire import ABSENT, NAME, keep, take_nested, take_text
 from interlingua.spec.content import (
     Audio,
     Document,
+    Extra,
     Image,
     Json,
     Opaque,
@@ -20,9 +25,10 @@ from interlingua.spec.content import (
     ToolCall,
     ToolResult,
 )
-from interlingua.wire.carry import Losses
+from interlingua.spec.contracts import NewId
+from interlingua.wire.carry import Losses, counting_ids
 from interlingua.wire.jsontext import dump_text
-from interlingua.wire.shape import Fields, extra_of, wrong_type
+from interlingua.wire.shape import Fields, extra_of
 
 _RESPONSE = "response"
 
@@ -34,13 +40,9 @@ def decode_call(part: dict[str, Any], links: Links, path: str = "") -> ToolCall:
     name = call.need("name")
     absent = [key for key in ("args", "id") if key not in call.left]
     arguments = call.object("args") or {}
-    call_id = _take_id(call)
-    return ToolCall(
-        id=links.call(name, call_id),
-        name=name,
-        arguments=arguments,
-        extra=_keep(fields, "functionCall", call.left, absent),
-    )
+    call_id = links.call(name, take_text(call, "id"))
+    extra = _keep(fields, "functionCall", call.left, absent)
+    return ToolCall(id=call_id, name=name, arguments=arguments, extra=extra)
 
 
 def encode_call(call: ToolCall) -> dict[str, Any]:
@@ -62,7 +64,7 @@ def decode_result(part: dict[str, Any], links: Links, path: str = "") -> ToolRes
     fields = Fields(part, path)
     inner = fields.fields("functionResponse") or Fields({}, path)
     absent = [key for key in ("id", "name", _RESPONSE) if key not in inner.left]
-    name, call_id = inner.text("name"), _take_id(inner)
+    name, call_id = inner.text("name"), take_text(inner, "id")
     response = inner.object(_RESPONSE)
     items = inner.array("parts")
     content, is_error = _read_response(response)
@@ -76,13 +78,8 @@ def decode_result(part: dict[str, Any], links: Links, path: str = "") -> ToolRes
     result = ToolResult(tool_call_id=call_id, content=content, is_error=is_error, name=name)
     if response is not None and not items and _write_response(result) != response:
         inner.left[_RESPONSE] = response  # a list that reads as our own parts
-    return ToolResult(
-        tool_call_id=call_id,
-        content=content,
-        is_error=is_error,
-        name=name,
-        extra=_keep(fields, "functionResponse", inner.left, absent),
-    )
+    extra = _keep(fields, "functionResponse", inner.left, absent)
+    return msgspec.structs.replace(result, extra=extra) if extra else result
 
 
 def encode_result(
@@ -91,24 +88,19 @@ def encode_result(
     """`name` is that of the call it answers; its id is sent if the call's was."""
     kept, inner, absent = _kept(result, "functionResponse")
     call = calls.get(result.tool_call_id)
-    name = call.name if call else result.name
     wire: dict[str, Any] = {}
     if not ("id" in absent or "id" in inner) and (call is None or _sends_id(call)):
         wire["id"] = result.tool_call_id
     if "name" in inner:
         wire["name"] = inner.pop("name")
     elif "name" not in absent:
-        wire["name"] = name or result.tool_call_id
+        wire["name"] = (call.name if call else result.name) or result.tool_call_id
     wire.update(_encode_response(result, inner, absent, losses, path))
     return {"functionResponse": {**inner, **wire}, **kept}
 
 
 def _encode_response(
-    result: ToolResult,
-    inner: dict[str, Any],
-    absent: Iterable[str],
-    losses: Losses,
-    path: str,
+    result: ToolResult, inner: dict[str, Any], absent: Iterable[str], losses: Losses, path: str
 ) -> dict[str, Any]:
     """`response` and `parts`; as they came where that says the same."""
     was_there = _RESPONSE in inner
@@ -145,9 +137,7 @@ def _read_response(response: Json) -> tuple[Any, bool]:
 
 
 def _write_response(result: ToolResult) -> dict[str, Any]:
-    content = result.content
-    if isinstance(content, tuple):
-        content = ""
+    content = "" if result.parts is not None else result.content
     if result.is_error:
         return {"error": content}
     if isinstance(content, dict) and _read_response(content)[0] is content:
@@ -171,19 +161,13 @@ def _is_wrapping(value: Any) -> bool:
 def _decode_parts(
     response: dict[str, Any] | None, content: Any, items: list[Any], path: str
 ) -> tuple[Part, ...]:
-    parts: list[Part] = []
-    if response and isinstance(content, str):
-        parts.append(Text(text=content))
-    elif response:  # readable to others, and itself again for this API
-        parts.append(Text(text=dump_text(response), extra={NAME: {_RESPONSE: response}}))
-    for position, item in enumerate(items):
-        where = f"{path}[{position}]"
-        if not isinstance(item, dict):
-            raise wrong_type(where, "an object", item)
-        known = [key for key in ("inlineData", "fileData") if item.get(key) is not None]
-        whole = Opaque(dialect=NAME, data=item)
-        parts.append(decode_media(item, where) if len(known) == 1 else whole)
-    return tuple(parts)
+    media = [decode_media(item, f"{path}[{i}]") for i, item in enumerate(items)]
+    if not response:
+        return tuple(media)
+    if isinstance(content, str):
+        return (Text(text=content), *media)
+    # readable to others, and itself again for this API
+    return (Text(text=dump_text(response), extra={NAME: {_RESPONSE: response}}), *media)
 
 
 def _encode_parts(
@@ -216,31 +200,21 @@ def _encode_parts(
 def _join_response(
     result: ToolResult, response: dict[str, Any] | None, texts: list[str]
 ) -> dict[str, Any]:
-    if response is not None and not texts:
-        return response
-    if not texts and response is None and not result.is_error:
-        return {}
-    lines = [dump_text(response)] if response is not None else []
+    if not texts and (response is not None or not result.is_error):
+        return response or {}
+    lines = [] if response is None else [dump_text(response)]
     return {"error" if result.is_error else "output": "\n".join([*lines, *texts])}
 
 
 # What is kept.
 
 
-def _take_id(fields: Fields) -> str | None:
-    found = fields.text("id")
-    if found == "":
-        fields.left["id"] = ""
-    return found or None
-
-
-def _keep(fields: Fields, key: str, inner: dict[str, Any], absent: list[str]) -> dict[str, Any]:
-    left = fields.left
+def _keep(fields: Fields, key: str, inner: dict[str, Any], absent: list[str]) -> Extra:
     if inner:
-        left[key] = inner
+        fields.left[key] = inner
     if absent:
-        left[ABSENT] = absent
-    return {NAME: left} if left else {}
+        fields.left[ABSENT] = absent
+    return keep(fields.left)
 
 
 def _kept(
@@ -255,3 +229,145 @@ def _kept(
 def _sends_id(call: ToolCall) -> bool:
     _, inner, absent = _kept(call, "functionCall")
     return not ("id" in absent or "id" in inner)
+
+
+# Ids. Calls and results may both come without one.
+
+
+class Links:
+    """
+    Names calls that have no id, and finds the call that a result without one answers.
+
+    Feed it the calls and results of a conversation in their order; `turn()` starts each
+    content.
+    """
+
+    def __init__(self, make: Callable[[], str]) -> None:
+        self._make = make
+        self._turn = 0
+        self._names: dict[str, str] = {}
+        self._answered: set[str] = set()
+        # of each function, the turns that called it and the ids they called it by
+        self._waiting: dict[str, list[tuple[int, deque[str]]]] = {}
+
+    def turn(self) -> None:
+        """The next content begins."""
+        self._turn += 1
+
+    def call(self, name: str, given: str | None) -> str:
+        """The id of a call."""
+        call_id = given or self._new()
+        self._names[call_id] = name
+        self._answered.discard(call_id)  # an id may be used again in a later turn
+        turns = self._waiting.setdefault(name, [])
+        if not turns or turns[-1][0] != self._turn:
+            turns.append((self._turn, deque()))
+        turns[-1][1].append(call_id)
+        return call_id
+
+    def answer(self, name: str | None, given: str | None) -> str:
+        """The id of the call a result answers: the nearest turn's first that still waits."""
+        call_id = given or self._next_waiting(name) or self._new()
+        self._answered.add(call_id)
+        return call_id
+
+    def name_of(self, call_id: str) -> str | None:
+        """The function a call was for."""
+        return self._names.get(call_id)
+
+    def _next_waiting(self, name: str | None) -> str | None:
+        turns = self._waiting.get(name or "", [])
+        while turns:
+            calls = turns[-1][1]
+            while calls:
+                call_id = calls.popleft()
+                if call_id not in self._answered:
+                    return call_id
+            turns.pop()
+        return None
+
+    def _new(self) -> str:
+        while (made := self._make()) in self._names:
+            pass
+        return made
+
+
+def request_links() -> Links:
+    """Ids by place: the same request gives the same ids, and a longer one the same prefix."""
+    number = counting_ids()
+    return Links(lambda: f"call_unnamed_{number()}")
+
+
+def response_links(new_id: NewId | None) -> Links:
+    """Ids from the caller's source, which are unlike those of earlier answers."""
+    make = new_id or counting_ids()
+    return Links(lambda: f"call_{make()}")
+
+
+# Arguments that a stream brings piece by piece, each with the path of its place: RFC 9535 as
+# far as it names one, `$.a.b[0]`, `$['a b']`.
+
+_find_steps = re.compile(r"""\.?([^.\[\]]+)|\[(\d{1,9})\]|\[(?:'([^']*)'|"([^"]*)")\]""").finditer
+
+
+class PartialArguments:
+    """
+    Puts the pieces of a call's arguments together.
+
+    Text grows in a queue and is joined once: the work is linear in what comes.
+    """
+
+    def __init__(self) -> None:
+        self._values: dict[str, Any] = {}  # by path; of text, its pieces in a deque
+
+    def feed(self, piece: Any) -> None:
+        """One `partialArgs` item; what is no piece says nothing."""
+        path = piece.get("jsonPath") if isinstance(piece, dict) else None
+        if not isinstance(path, str):
+            return
+        text = piece.get("stringValue")
+        if isinstance(text, str):
+            known = self._values.get(path)
+            if isinstance(known, deque):
+                known.append(text)
+            else:
+                self._values[path] = deque((text,))
+        elif "numberValue" in piece or "boolValue" in piece:
+            self._values[path] = piece.get("numberValue", piece.get("boolValue"))
+        elif "nullValue" in piece:
+            self._values[path] = None
+
+    def finish(self) -> dict[str, Any]:
+        """The arguments, whole."""
+        arguments: dict[str, Any] = {}
+        for path, value in self._values.items():
+            steps = [
+                int(found[2]) if found[2] else found[found.lastindex or 0]
+                for found in _find_steps(path.removeprefix("$"))
+            ]
+            if steps:
+                _put(arguments, steps, "".join(value) if isinstance(value, deque) else value)
+        return arguments
+
+
+def _put(arguments: dict[str, Any], steps: list[str | int], value: Any) -> None:
+    holder: Any = arguments
+    for step, following in pairwise(steps):
+        holder = _enter(holder, step, [] if isinstance(following, int) else {})
+    _enter(holder, steps[-1], value, replace=True)
+
+
+def _enter(holder: Any, step: str | int, fresh: Any, *, replace: bool = False) -> Any:
+    """The value at a step, made if it is not there; an index too far is the next one."""
+    if isinstance(holder, list):
+        place = step if isinstance(step, int) and step < len(holder) else len(holder)
+        if place == len(holder):
+            holder.append(fresh)
+        elif replace:
+            holder[place] = fresh
+        return holder[place]
+    if not isinstance(holder, dict):
+        return fresh  # a value stands where a path goes through; the path's is lost
+    if replace:
+        holder[str(step)] = fresh
+    return holder.setdefault(str(step), fresh)

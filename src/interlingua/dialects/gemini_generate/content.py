@@ -6,14 +6,19 @@ from collections.abc import Callable, Mapping
 from typing import Any, assert_never
 
 from interlingua.dialects.gemini_generate.calls import (
+    Links,
     decode_call,
     decode_result,
     encode_call,
     encode_result,
 )
-from interlingua.dialects.gemini_generate.links import Links
 from interlingua.dialects.gemini_generate.media import decode_media, encode_media
-from interlingua.dialects.gemini_generate.wire import ABSENT, NAME
+from interlingua.dialects.gemini_generate.thinking import (
+    decode_thinking,
+    encode_thinking,
+    show_thinking,
+)
+from interlingua.dialects.gemini_generate.wire import ABSENT, DATA, NAME, keep
 from interlingua.spec.content import (
     Audio,
     Document,
@@ -31,31 +36,21 @@ from interlingua.spec.errors import DecodeError
 from interlingua.wire.carry import Losses
 from interlingua.wire.shape import Fields, restore, wrong_type
 
-_DATA = frozenset(
-    (
-        "text",
-        "inlineData",
-        "fileData",
-        "functionCall",
-        "functionResponse",
-        "executableCode",
-        "codeExecutionResult",
-        "toolCall",
-        "toolResponse",
-    )
-)
-_SIGNATURE = "thoughtSignature"
-
 
 def decode_part(part: Json, links: Links, path: str = "") -> Part:
     """One part, its names in camelCase; a kind we do not know is kept as it is."""
     if not isinstance(part, dict):
         raise wrong_type(path, "a part", part)
-    data = [key for key in part if key in _DATA and part[key] is not None]
+    data = [key for key in part if key in DATA and part[key] is not None]
     decode = _DECODE.get(data[0]) if len(data) == 1 and ABSENT not in part else None
     if decode is None:
         return Opaque(dialect=NAME, data=part)
     return decode(part, links, path)
+
+
+def decode_content(parts: list[Json], links: Links, path: str) -> tuple[Part, ...]:
+    """The parts of one content."""
+    return tuple(decode_part(part, links, f"{path}[{i}]") for i, part in enumerate(parts))
 
 
 def read_part(part: Json, links: Links) -> Part:
@@ -68,14 +63,12 @@ def read_part(part: Json, links: Links) -> Part:
 
 def _decode_text(part: dict[str, Any], _: Links, path: str) -> Part:
     fields = Fields(part, path)
+    if part.get("thought") is True:
+        return decode_thinking(fields)
     text = fields.need("text")
-    thought = fields.flag("thought")
-    if thought:
-        signature = fields.text(_SIGNATURE)
-        return Thinking(text=text, signature=signature, extra={NAME: fields.left})
-    if thought is not None:
-        fields.left["thought"] = thought
-    return Text(text=text, extra={NAME: fields.left} if fields.left else {})
+    if fields.flag("thought") is False:
+        fields.left["thought"] = False
+    return Text(text=text, extra=keep(fields.left))
 
 
 def _decode_media(part: dict[str, Any], _: Links, path: str) -> Part:
@@ -109,7 +102,7 @@ def encode_part(
         case ToolResult():
             return encode_result(part, calls or {}, losses, path)
         case Thinking():
-            return _encode_thinking(part, losses, path)
+            return encode_thinking(part, losses, path)
         case Refusal():
             losses.add("refusal_as_text", f"{NAME} has no refusal part; it was sent as text", path)
             return {"text": part.text}
@@ -131,34 +124,5 @@ def encode_answer_part(part: Part) -> list[Json]:
     """
     if isinstance(part, Opaque) and part.dialect == NAME:
         return [part.data]
-    wire = encode_thought(part) if isinstance(part, Thinking) else encode_part(part, Losses(), "")
+    wire = show_thinking(part) if isinstance(part, Thinking) else encode_part(part, Losses(), "")
     return [] if wire is None else [wire]
-
-
-def encode_thought(part: Thinking) -> dict[str, Any] | None:
-    """A thought; its signature only if it is of this API."""
-    if part.redacted or (part.text == "" and not _is_native(part)):
-        return None
-    wire: dict[str, Any] = {"text": part.text, "thought": True}
-    if part.signature is not None and _is_native(part):
-        wire[_SIGNATURE] = part.signature
-    return restore(wire, part, NAME)
-
-
-def is_signed(part: Text | Thinking) -> bool:
-    """Whether it carries a signature: such a part is never joined with another."""
-    if isinstance(part, Thinking):
-        return part.signature is not None
-    kept = part.extra.get(NAME)
-    return isinstance(kept, Mapping) and kept.get(_SIGNATURE) is not None
-
-
-def _encode_thinking(part: Thinking, losses: Losses, path: str) -> dict[str, Any] | None:
-    wire = encode_thought(part) if _is_native(part) else None
-    if wire is None:
-        losses.dropped("thinking of another model", NAME, path)
-    return wire
-
-
-def _is_native(part: Thinking) -> bool:
-    return NAME in part.extra or (not part.extra and part.data is None)

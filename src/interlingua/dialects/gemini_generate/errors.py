@@ -14,8 +14,14 @@ from interlingua.spec.errors import (
     ProviderError,
     QuotaExceededError,
 )
-from interlingua.wire.faults import Fault, make_error, read_body, read_fault, status_of
-from interlingua.wire.faults import retry_headers as headers_of
+from interlingua.wire.faults import (
+    Fault,
+    make_error,
+    read_body,
+    read_fault,
+    retry_headers,
+    status_of,
+)
 from interlingua.wire.limits import parse_duration
 
 # The words of google.rpc.Code and the HTTP statuses they come with.
@@ -73,7 +79,7 @@ def read_error(
 
 def encode_error(error: Exception) -> tuple[int, dict[str, str], Json]:
     """Status, headers and body that say this error."""
-    return status_of(error), headers_of(error), error_body(error)
+    return status_of(error), retry_headers(error), error_body(error)
 
 
 def error_body(error: Exception) -> dict[str, Any]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from interlingua.dialects.gemini_generate.wire import ABSENT, NAME
-from interlingua.spec.content import Audio, Document, Image, Json, Opaque, Part
+from interlingua.dialects.gemini_generate.wire import ABSENT, NAME, keep, take_nested, take_text
+from interlingua.spec.content import Audio, Document, Image, Opaque, Part
 from interlingua.wire.carry import Losses
 from interlingua.wire.media import decode_base64, encode_base64, media_type_for, parse_data_url
 from interlingua.wire.shape import Fields, extra_of
@@ -17,10 +17,12 @@ _FALLBACK = {"image": "image/png", "audio": "audio/wav", "document": "applicatio
 def decode_media(part: dict[str, Any], path: str = "") -> Part:
     """Media by their type; what could not be written back exactly is kept as it is."""
     fields = Fields(part, path)
-    if fields.left.get("thought") or ABSENT in part:  # a draft the model made for itself
-        return Opaque(dialect=NAME, data=part)
-    decode = _decode_file if part.get("inlineData") is None else _decode_inline
-    return decode(fields) or Opaque(dialect=NAME, data=part)
+    inline, file = part.get("inlineData"), part.get("fileData")
+    is_draft = bool(part.get("thought"))  # one the model made for itself
+    whole = Opaque(dialect=NAME, data=part)
+    if is_draft or ABSENT in part or None not in (inline, file):
+        return whole
+    return (_decode_file(fields) if inline is None else _decode_inline(fields)) or whole
 
 
 def _decode_inline(fields: Fields) -> Part | None:
@@ -45,20 +47,18 @@ def _decode_file(fields: Fields) -> Part | None:
     file = fields.fields("fileData")
     if file is None:
         return None
-    url, media_type = file.text("fileUri"), file.text("mimeType")
+    url, media_type = file.text("fileUri"), take_text(file, "mimeType")
     if not url or url[:5].lower() == "data:":
         return None
-    if media_type == "":
-        file.left["mimeType"] = ""
-    if file.left or not media_type:  # kept even if empty: no type is to be guessed for it
+    if file.left or media_type is None:  # kept even if empty: no type is to be guessed for it
         fields.left["fileData"] = file.left
-    return _make(media_type or None, {"url": url}, fields.left)
+    return _make(media_type, {"url": url}, fields.left)
 
 
 def _make(media_type: str | None, source: dict[str, Any], left: dict[str, Any]) -> Part:
     kind = (media_type or "").partition("/")[0].lower()
     make: Any = {"image": Image, "audio": Audio}.get(kind, Document)
-    part: Part = make(media_type=media_type, **source, extra={NAME: left} if left else {})
+    part: Part = make(media_type=media_type, **source, extra=keep(left))
     return part
 
 
@@ -129,9 +129,3 @@ def _tell_losses(part: Image | Audio | Document, losses: Losses, path: str) -> N
         losses.dropped("file name", NAME, path)
     if isinstance(part, Image) and part.detail not in (None, "auto"):
         losses.dropped("detail", NAME, path)
-
-
-def take_nested(kept: dict[str, Any], key: str) -> dict[str, Any]:
-    """What was kept of an inner object, taken out."""
-    found: Json = kept.pop(key, None)
-    return dict(found) if isinstance(found, dict) else {}

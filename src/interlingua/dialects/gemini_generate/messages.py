@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from interlingua.dialects.gemini_generate.content import decode_part, encode_part
-from interlingua.dialects.gemini_generate.links import Links, request_links
-from interlingua.dialects.gemini_generate.wire import ABSENT, NAME
+from interlingua.dialects.gemini_generate.calls import Links, request_links
+from interlingua.dialects.gemini_generate.content import decode_content, encode_part
+from interlingua.dialects.gemini_generate.wire import ABSENT, NAME, keep
 from interlingua.spec.content import Json, Opaque, Part, ToolCall, ToolResult
 from interlingua.spec.messages import Message, Role
 from interlingua.spec.request import Request
@@ -104,16 +104,16 @@ def decode_messages(fields: Fields) -> tuple[Message, ...]:
 
 
 def _decode_system(fields: Fields, links: Links) -> Message:
-    parts, absent = _decode_parts(fields, links)
-    extra = {**fields.left, **({ABSENT: absent} if absent else {})}
-    return Message(role="system", content=parts, extra={NAME: extra} if extra else {})
+    content, absent = _decode_parts(fields, links)
+    if absent:
+        fields.left[ABSENT] = absent
+    return Message(role="system", content=content, extra=keep(fields.left))
 
 
 def _decode_content(item: Json, index: int, links: Links) -> Message:
-    path = f"contents[{index}]"
     if isinstance(item, str):  # no content at all, but nothing we should lose
         return Message(role="user", content=(Opaque(dialect=NAME, data=item),))
-    fields = Fields(item, path)
+    fields = Fields(item, f"contents[{index}]")
     links.turn()
     content, absent = _decode_parts(fields, links)
     if "role" not in fields.left:
@@ -122,20 +122,17 @@ def _decode_content(item: Json, index: int, links: Links) -> Message:
     role: Role = "assistant" if told == "model" else "user"
     if told == "function" or (role == "user" and content and _are_results(content)):
         role = "tool"
-    extra: dict[str, Any] = dict(fields.left)
     if told not in ("user", "model", None):
-        extra["role"] = told
+        fields.left["role"] = told
     if absent:
-        extra[ABSENT] = absent
-    return Message(role=role, content=content, extra={NAME: extra} if extra else {})
+        fields.left[ABSENT] = absent
+    return Message(role=role, content=content, extra=keep(fields.left))
 
 
 def _decode_parts(fields: Fields, links: Links) -> tuple[tuple[Part, ...], list[str]]:
+    """The content, and the name of the field it came in if that is missing."""
     absent = [] if "parts" in fields.left else ["parts"]
-    parts = fields.array("parts") or ()
-    path = fields.at("parts")
-    found = (decode_part(part, links, f"{path}[{i}]") for i, part in enumerate(parts))
-    return tuple(found), absent
+    return decode_content(fields.array("parts") or [], links, fields.at("parts")), absent
 
 
 def _are_results(content: tuple[Part, ...]) -> bool:

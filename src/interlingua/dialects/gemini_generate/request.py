@@ -7,18 +7,38 @@ from typing import Any
 from urllib.parse import quote, unquote
 
 from interlingua.dialects.gemini_generate.messages import decode_messages, encode_messages
-from interlingua.dialects.gemini_generate.settings import decode_settings, encode_settings
 from interlingua.dialects.gemini_generate.tools import decode_tools, encode_tools
 from interlingua.dialects.gemini_generate.wire import NAME, PATH, REQUEST, to_camel
 from interlingua.spec.contracts import DEFAULT, Profile, WireCall
-from interlingua.spec.request import Request
+from interlingua.spec.request import Request, ResponseFormat
 from interlingua.wire.carry import Losses
 from interlingua.wire.options import foreign_options, merge, options_for
-from interlingua.wire.shape import Fields, request_errors
+from interlingua.wire.shape import Fields, extra_of, request_errors
 
 _find_address = re.compile(r"(.*/models/)([^/:]+)(:\w+)").fullmatch
 _generate = re.compile(r":(?:g|streamG)enerateContent$")
 _SECRETS = ("key=", "access_token=")
+_CONFIG = "generationConfig"
+_THINKING = "thinkingConfig"
+_NUMBERS = {
+    "temperature": "temperature",
+    "top_p": "topP",
+    "presence_penalty": "presencePenalty",
+    "frequency_penalty": "frequencyPenalty",
+}
+_WHOLE_NUMBERS = {
+    "top_k": "topK",
+    "n": "candidateCount",
+    "max_tokens": "maxOutputTokens",
+    "seed": "seed",
+}
+_JSON = "application/json"
+_PLAIN = "text/plain"
+_OPENAPI = "responseSchema"
+_JSON_SCHEMA = "responseJsonSchema"
+_HIGHEST = "HIGH"
+_ABOVE_HIGHEST = ("xhigh", "max")
+_UNSAYABLE = ("none", *_ABOVE_HIGHEST)
 
 
 def encode_request(
@@ -34,7 +54,7 @@ def encode_request(
     body: dict[str, Any] = {}
     encode_messages(request, body, losses)
     encode_tools(request, body, losses)
-    encode_settings(request, body, losses)
+    _encode_settings(request, body, losses)
     return WireCall(
         path=path,
         body=merge(body, options),
@@ -48,7 +68,7 @@ def decode_request(call: WireCall) -> Request:
     with request_errors():
         fields = Fields(to_camel(call.body, REQUEST))
         model, options = _decode_path(call.path)
-        settings = decode_settings(fields)
+        settings = _decode_settings(fields)
         tools = decode_tools(fields)
         messages = decode_messages(fields)
         options.update(fields.left)
@@ -87,3 +107,112 @@ def _decode_path(given: str) -> tuple[str, dict[str, Any]]:
     if query:
         template = f"{template}?{query}"
     return model, {} if template in ("", PATH) else {"path": template}
+
+
+# `generationConfig`. What is not read stays where it was.
+
+
+def _encode_settings(request: Request, body: dict[str, Any], losses: Losses) -> None:
+    config: dict[str, Any] = {}
+    for ours, theirs in (_NUMBERS | _WHOLE_NUMBERS).items():
+        value = getattr(request, ours)
+        if value is not None:
+            config[theirs] = value
+    if request.stop_sequences is not None:
+        config["stopSequences"] = list(request.stop_sequences)
+    if request.response_format is not None:
+        _encode_format(request.response_format, config)
+    thinking = _encode_thinking(request, losses)
+    if thinking:
+        config[_THINKING] = thinking
+    if config:
+        body[_CONFIG] = config
+    for name in ("verbosity", "user", "metadata"):
+        if getattr(request, name) is not None:
+            losses.dropped(name, NAME, name)
+
+
+def _decode_settings(fields: Fields) -> dict[str, Any]:
+    config = fields.fields(_CONFIG)
+    if config is None:
+        return {}
+    was_empty = not config.left
+    settings: dict[str, Any] = {ours: config.number(theirs) for ours, theirs in _NUMBERS.items()}
+    for ours, theirs in _WHOLE_NUMBERS.items():
+        settings[ours] = _decode_whole(config, theirs)
+    settings["stop_sequences"] = config.texts("stopSequences")
+    settings["response_format"] = _decode_format(config)
+    _decode_thinking(config, settings)
+    if config.left or was_empty:
+        fields.left[_CONFIG] = config.left
+    return settings
+
+
+def _decode_whole(config: Fields, key: str) -> int | None:
+    """Some clients write whole numbers as floats; a real fraction is kept as it is."""
+    value = config.number(key)
+    if isinstance(value, float) and not value.is_integer():
+        config.left[key] = value
+        return None
+    return None if value is None else int(value)
+
+
+def _encode_format(form: ResponseFormat, config: dict[str, Any]) -> None:
+    if form.type == "text":
+        config["responseMimeType"] = _PLAIN
+        return
+    config["responseMimeType"] = _JSON
+    if form.json_schema is not None:
+        field = extra_of(form, NAME).get("schema")
+        config[_OPENAPI if field == _OPENAPI else _JSON_SCHEMA] = form.json_schema
+
+
+def _decode_format(config: Fields) -> ResponseFormat | None:
+    media_type = config.text("responseMimeType")
+    if media_type == _JSON:
+        for field in (_JSON_SCHEMA, _OPENAPI):
+            if isinstance(config.left.get(field), dict):
+                extra = {NAME: {"schema": field}} if field == _OPENAPI else {}
+                return ResponseFormat(
+                    type="json_schema", json_schema=config.take(field), extra=extra
+                )
+        return ResponseFormat(type="json")
+    if media_type == _PLAIN:
+        return ResponseFormat(type="text")
+    if media_type is not None:
+        config.left["responseMimeType"] = media_type
+    return None
+
+
+# Thinking. A level and a budget together are refused by the API: the level wins.
+
+
+def _encode_thinking(request: Request, losses: Losses) -> dict[str, Any]:
+    effort, budget = request.reasoning_effort, request.thinking_budget
+    if effort is None or effort == "none":
+        if budget is None and effort == "none":
+            budget = 0
+        return {} if budget is None else {"thinkingBudget": budget}
+    if budget is not None:
+        losses.dropped("thinking_budget", f"{NAME} beside an effort", "thinking_budget")
+    if effort in _ABOVE_HIGHEST:
+        why = f"{NAME} has no effort {effort!r}; {_HIGHEST} was sent"
+        losses.add("effort_lowered", why, "reasoning_effort")
+        return {"thinkingLevel": _HIGHEST}
+    return {"thinkingLevel": effort.upper()}
+
+
+def _decode_thinking(config: Fields, settings: dict[str, Any]) -> None:
+    thinking = config.fields(_THINKING)
+    if thinking is None:
+        return
+    was_empty = not thinking.left
+    level = thinking.left.get("thinkingLevel")
+    if isinstance(level, str) and level.isalpha() and level.lower() not in _UNSAYABLE:
+        settings["reasoning_effort"] = level.lower()
+        if level.isupper():  # else the exact word stays
+            thinking.take("thinkingLevel")
+    else:
+        settings["thinking_budget"] = thinking.integer("thinkingBudget")
+    if thinking.left or was_empty:
+        config.left[_THINKING] = thinking.left

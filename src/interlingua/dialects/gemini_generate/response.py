@@ -5,9 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from interlingua.dialects.gemini_generate.calls import response_links
 from interlingua.dialects.gemini_generate.content import encode_answer_part, read_part
-from interlingua.dialects.gemini_generate.links import response_links
-from interlingua.dialects.gemini_generate.wire import ABSENT, NAME, RESPONSE, to_camel
+from interlingua.dialects.gemini_generate.wire import (
+    ABSENT,
+    FINISH,
+    NAME,
+    RESPONSE,
+    SIGNATURE,
+    take_text,
+    to_camel,
+)
 from interlingua.spec.content import Json, ToolCall
 from interlingua.spec.contracts import DEFAULT, NewId, Profile
 from interlingua.spec.messages import Message
@@ -59,7 +67,6 @@ _FINISH_REASONS: dict[Reason, str] = {
     "other": "OTHER",
 }
 _ANSWER = ("candidates", "promptFeedback", "modelVersion", "responseId")
-_FINISH = "finishReason"
 
 
 class Envelope(NamedTuple):
@@ -134,8 +141,8 @@ def read_envelope(whole: dict[str, Any]) -> Envelope:
     feedback = left.get("promptFeedback")
     block = feedback.get("blockReason") if isinstance(feedback, dict) else None
     return Envelope(
-        id=_take_name(fields, "responseId"),
-        model=_take_name(fields, "modelVersion"),
+        id=take_text(fields, "responseId") or "",
+        model=take_text(fields, "modelVersion") or "",
         parts=parts,
         finish=finish,
         block=_word(block),
@@ -146,10 +153,10 @@ def read_envelope(whole: dict[str, Any]) -> Envelope:
 
 def _read_candidate(candidate: dict[str, Any]) -> tuple[list[Any], str | None, dict[str, Any]]:
     fields = Fields(candidate, strict=False)
-    absent = [name for name in ("content", _FINISH) if name not in candidate]
-    finish = _word(fields.left.get(_FINISH))
+    absent = [name for name in ("content", FINISH) if name not in candidate]
+    finish = _word(fields.left.get(FINISH))
     if finish is not None:
-        del fields.left[_FINISH]
+        del fields.left[FINISH]
     parts: list[Any] = []
     content = fields.fields("content")
     if content is not None:
@@ -202,8 +209,8 @@ def _write_candidate(
         wire["content"] = write_content(content if isinstance(content, Mapping) else {}, parts)
     elif "content" in candidate:
         wire["content"] = content
-    if finish is not None and _FINISH not in absent:
-        wire[_FINISH] = finish
+    if finish is not None and FINISH not in absent:
+        wire[FINISH] = finish
     return {**wire, **kept}
 
 
@@ -279,8 +286,103 @@ def _word(value: Any) -> str | None:
     return value if isinstance(value, str) else None
 
 
-def _take_name(fields: Fields, key: str) -> str:
-    found = fields.text(key)
-    if found == "":
-        fields.left[key] = ""
-    return found or ""
+# A stream's frames are answers too, each with more of the parts.
+
+
+class Frames:
+    """Put together as one body, but for the parts of the answer."""
+
+    def __init__(self) -> None:
+        self._usage: dict[str, Any] = {}
+        self._top: dict[str, Any] = {}
+        self._main: int | None = None  # the index of the candidate that is the answer
+        self._candidates: dict[int, _Candidate] = {}
+        self._odd: list[Any] = []
+
+    def feed(self, frame: dict[str, Any]) -> list[dict[str, Any]]:
+        """Take one in; what it has of the answer."""
+        fold(self._top, frame)
+        self.feed_usage(frame.get("usageMetadata"))
+        candidates = frame.get("candidates")
+        told = enumerate(candidates if isinstance(candidates, list) else ())
+        return [candidate for place, candidate in told if self._is_main(candidate, place)]
+
+    def feed_usage(self, usage: Any) -> None:
+        """Figures are cumulative, but later ones may leave fields out."""
+        if isinstance(usage, dict):
+            fold(self._usage, usage)
+
+    def whole(self) -> dict[str, Any]:
+        """The body so far."""
+        body = dict(self._top)
+        if self._usage or isinstance(body.get("usageMetadata"), dict):
+            body["usageMetadata"] = self._usage
+        if self._main is not None:
+            main, *others = [candidate.whole() for candidate in self._candidates.values()]
+            body["candidates"] = [main, *self._odd, *others]
+        return body
+
+    def _is_main(self, candidate: Any, place: int) -> bool:
+        """Whether it is the answer; the others have no canonical form, and are kept."""
+        if not isinstance(candidate, dict):
+            self._odd.append(candidate)
+            return False
+        index = candidate.get("index")
+        if type(index) is not int:  # 0 is often left out
+            index = place
+        if self._main is None:
+            self._main = index
+        known = self._candidates.setdefault(index, _Candidate())
+        known.feed(candidate)
+        if index != self._main:
+            known.feed_parts(candidate)
+        return index == self._main
+
+
+class _Candidate:
+    def __init__(self) -> None:
+        self._fields: dict[str, Any] = {}
+        self._content: dict[str, Any] = {}
+        self._parts: list[tuple[dict[str, Any], list[str]]] = []  # each with its pieces of text
+
+    def feed(self, candidate: dict[str, Any]) -> None:
+        fold(self._fields, candidate)
+        if isinstance(candidate.get("content"), dict):
+            fold(self._content, candidate["content"])
+
+    def feed_parts(self, candidate: dict[str, Any]) -> None:
+        content = candidate.get("content")
+        parts = content.get("parts") if isinstance(content, dict) else None
+        for place, part in enumerate(parts if isinstance(parts, list) else ()):
+            text = part.get("text") if isinstance(part, dict) else None
+            if not isinstance(text, str) or SIGNATURE in part:
+                self._parts.append((part, []))
+                continue
+            left = {name: value for name, value in part.items() if name != "text"}
+            known, pieces = self._parts[-1] if self._parts else (None, [])
+            if place == 0 and pieces and known == left:
+                pieces.append(text)
+            else:
+                self._parts.append((left, [text]))
+
+    def whole(self) -> dict[str, Any]:
+        candidate = dict(self._fields)
+        if self._content or isinstance(candidate.get("content"), dict):
+            content = candidate["content"] = dict(self._content)
+            if self._parts or isinstance(content.get("parts"), list):
+                content["parts"] = [
+                    {"text": "".join(pieces), **part} if pieces else part
+                    for part, pieces in self._parts
+                ]
+        return candidate
+
+
+def fold(known: dict[str, Any], more: dict[str, Any]) -> None:
+    """The later value counts, unless it is null."""
+    if None in more.values():
+        more = {
+            name: value
+            for name, value in more.items()
+            if value is not None or known.get(name) is None
+        }
+    known.update(more)

@@ -2,32 +2,89 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
-from interlingua.dialects.gemini_generate.candidates import OtherCandidates, fold
-from interlingua.dialects.gemini_generate.content import is_signed, read_part
+from interlingua.dialects.gemini_generate.calls import PartialArguments, response_links
+from interlingua.dialects.gemini_generate.content import read_part
 from interlingua.dialects.gemini_generate.errors import read_error
-from interlingua.dialects.gemini_generate.links import response_links
-from interlingua.dialects.gemini_generate.partial import PartialArguments
 from interlingua.dialects.gemini_generate.response import (
+    Frames,
     decode_finish,
     decode_usage,
     is_answer,
     read_envelope,
 )
-from interlingua.dialects.gemini_generate.wire import ABSENT, NAME, NO_REASON, RESPONSE, to_camel
+from interlingua.dialects.gemini_generate.thinking import is_signed
+from interlingua.dialects.gemini_generate.wire import (
+    ABSENT,
+    FINISH,
+    NAME,
+    NO_REASON,
+    RESPONSE,
+    to_camel,
+)
 from interlingua.spec.content import Text, Thinking, ToolCall
 from interlingua.spec.contracts import Frame, NewId
-from interlingua.spec.errors import DecodeError, StreamError
-from interlingua.spec.events import Finish, ProviderEvent, StreamEvent, StreamStart
+from interlingua.spec.errors import StreamError
+from interlingua.spec.events import (
+    Finish,
+    ProviderEvent,
+    ReasoningDelta,
+    StreamEvent,
+    StreamStart,
+    TextDelta,
+)
 from interlingua.wire.carry import carry_body
 from interlingua.wire.frames import read_frame
 from interlingua.wire.jsontext import dump_text, loads
 from interlingua.wire.segments import ReasoningSegment, TextSegment, ToolCallSegment
 
-_FINISH = "finishReason"
-_USAGE_ONLY = {"usageMetadata"}
+_USAGE = "usageMetadata"
+_MORE = (TextDelta, ReasoningDelta)
+
+
+class _Last:
+    """
+    The frame before, of one text and no other part.
+
+    Most frames say what the one before said, but for the text and the figures: to read the
+    rest again would change nothing, and of the figures the last count.
+    """
+
+    __slots__ = ("_frame", "_part", "_segment", "_usage_names")
+
+    def __init__(
+        self,
+        frame: dict[str, Any],
+        part: dict[str, Any],
+        segment: TextSegment | ReasoningSegment,
+    ) -> None:
+        self._frame = frame
+        self._part = part
+        self._segment = segment
+        self._usage_names = [*self.usage] if isinstance(self.usage, dict) else None
+
+    @property
+    def usage(self) -> Any:
+        return self._frame.get(_USAGE)
+
+    def feed(self, frame: dict[str, Any]) -> TextDelta | ReasoningDelta | None:
+        """The event of a frame that only goes on with the text; None for any other."""
+        try:
+            text = frame["candidates"][0]["content"]["parts"][0]["text"]
+            usage = frame.get(_USAGE)
+            if usage:
+                if [*usage] != self._usage_names:
+                    return None
+                if not all(usage.values()) and None in usage.values():  # the first is cheap
+                    return None
+                self._frame[_USAGE] = usage
+            self._part["text"] = text
+            if not text or type(text) is not str or frame != self._frame:
+                return None
+        except (AttributeError, KeyError, IndexError, TypeError, RecursionError):
+            return None
+        return self._segment.delta(text)
 
 
 class Decoder:
@@ -42,7 +99,6 @@ class Decoder:
         self._links = response_links(new_id)
         self._next = 0
         self._open: TextSegment | ReasoningSegment | None = None
-        self._plain: TextSegment | None = None  # the same, if it is text and nothing else
         self._call: ToolCallSegment | None = None  # one whose arguments come in pieces
         self._arguments = PartialArguments()
         self._call_ended = False
@@ -51,30 +107,34 @@ class Decoder:
         self._ended = False  # a finish reason has come, and nothing that was said after it
         self._unknown: dict[str, Any] | None = None  # a first frame that is no answer
         self._names = ("", "")  # of the response and its model, as the first frame has them
-        self._top: dict[str, Any] = {}
-        self._usage: dict[str, Any] = {}
-        self._main: int | None = None  # the index of the candidate that is the answer
-        self._candidate: dict[str, Any] = {}
-        self._content: dict[str, Any] = {}
-        self._others = OtherCandidates()
+        self._frames = Frames()
+        self._last: _Last | None = None
 
     def feed(self, frame: Frame) -> list[StreamEvent]:
-        data = _read(frame)
+        try:
+            data = read_frame(frame)
+        except StreamError as error:
+            data = _unwrap(frame, error)
         if data is None:
             return []
-        has_null = "null" in frame.data
-        if self._plain is not None and not has_null:
-            more = self._more_text(self._plain, data)
+        last = self._last
+        if last is not None:
+            more = last.feed(data)
             if more is not None:
-                return more
-        return self._feed_frame(data, fold if has_null else dict.update)
+                return [more]
+            self._settle()
+        events = self._feed_frame(to_camel(data, RESPONSE) if "_" in frame.data else data)
+        if self._open is not None and events and isinstance(events[-1], _MORE):
+            self._last = _keep_last(data, self._open)
+        return events
 
     def finish(self) -> list[StreamEvent]:
         if self._unknown is not None:  # a whole body that is no answer
             whole = carry_body(NAME, self._unknown)
             start = StreamStart(extra=whole.extra)
             return [start, Finish(finish_reason=whole.finish_reason, response=whole)]
-        envelope = read_envelope(self._whole())
+        self._settle()
+        envelope = read_envelope(self._frames.whole())
         if not self._ended and envelope.block is None:
             raise StreamError("the stream ended before a finish reason came")
         events: list[StreamEvent] = [] if self._started else self._start({})
@@ -86,61 +146,35 @@ class Decoder:
         events.append(Finish(finish_reason=reason, usage=envelope.usage, extra={NAME: extra}))
         return events
 
-    def _more_text(self, segment: TextSegment, data: dict[str, Any]) -> list[StreamEvent] | None:
-        """The events of a frame that only adds to the text in hand, as most do; else None."""
-        try:
-            (candidate,) = data["candidates"]
-            content = candidate["content"]
-            (part,) = content["parts"]
-            text = part["text"]
-            usage = data["usageMetadata"]
-        except (KeyError, TypeError, ValueError):
-            return None
-        if len(part) > 1 or type(text) is not str or type(usage) is not dict or not usage:
-            return None
-        if candidate.get("index", 0) != self._main:
-            return None
-        self._usage.update(usage)
-        # what the first frame told need not be kept again; anything else is
-        names = data.get("responseId"), data.get("modelVersion")
-        if len(data) != 4 or names != self._names:
-            self._top.update(data)
-        if len(candidate) != 2 or "index" not in candidate:
-            self._candidate.update(candidate)
-        if len(content) != 2 or content.get("role") != "model":
-            self._content.update(content)
-        if _FINISH in candidate:
-            self._ended = True
-        elif text:
-            self._ended = False
-        return [segment.delta(text)] if text else []
+    def _settle(self) -> None:
+        """Take in the figures of the frames that only went on with the text."""
+        if self._last is not None:
+            self._frames.feed_usage(to_camel(self._last.usage, RESPONSE[_USAGE]))
+            self._last = None
 
-    def _feed_frame(self, data: dict[str, Any], put: Callable[..., None]) -> list[StreamEvent]:
+    def _feed_frame(self, data: dict[str, Any]) -> list[StreamEvent]:
         events: list[StreamEvent] = []
         if data == NO_REASON:
             self._ended = True
             return events
         if (not self._started or "candidates" not in data) and not self._feed_rare(data, events):
             return events
-        put(self._top, data)
-        usage = data.get("usageMetadata")
-        if isinstance(usage, dict):  # cumulative, but a later one may leave fields out
-            put(self._usage, usage)
-        candidates = data.get("candidates")
-        for place, candidate in enumerate(candidates if isinstance(candidates, list) else ()):
-            if not isinstance(candidate, dict):
-                self._others.feed_odd(candidate)
-            elif self._is_main(candidate, place):
-                put(self._candidate, candidate)
-                self._feed_content(candidate, put, events)
-                self._follow_end(candidate)
+        for candidate in self._frames.feed(data):
+            content = candidate.get("content")
+            parts = content.get("parts") if isinstance(content, dict) else None
+            if not isinstance(parts, list):
+                parts = []
+            reason = candidate.get(FINISH)
+            for place, part in enumerate(parts):
+                self._feed_part(part, events, is_first=place == 0, is_last=reason is not None)
+            self._follow_end(reason, [part for part in parts if _says(part)])
         return events
 
     def _feed_rare(self, data: dict[str, Any], events: list[StreamEvent]) -> bool:
         """The first frame, or one without candidates; whether there is more to read in it."""
         if data.get("error") and "candidates" not in data:
             raise read_error(None, {}, data)
-        if is_answer(data) or data.keys() == _USAGE_ONLY:
+        if is_answer(data) or data.keys() == {_USAGE}:
             if not self._started:
                 events += self._start(data)
             return True
@@ -156,7 +190,7 @@ class Decoder:
         self._started = True
         envelope = read_envelope(data)
         self._names = (envelope.id, envelope.model)
-        usage = data.get("usageMetadata")
+        usage = data.get(_USAGE)
         events: list[StreamEvent] = [
             StreamStart(
                 id=envelope.id,
@@ -170,63 +204,17 @@ class Decoder:
             self._unknown = None
         return events
 
-    def _whole(self) -> dict[str, Any]:
-        """All frames as one body, but for the parts of the answer."""
-        whole = dict(self._top)
-        if self._usage or isinstance(whole.get("usageMetadata"), dict):
-            whole["usageMetadata"] = self._usage
-        if self._main is not None:
-            candidate = dict(self._candidate)
-            if self._content or isinstance(candidate.get("content"), dict):
-                candidate["content"] = dict(self._content)
-                if isinstance(self._content.get("parts"), list):
-                    candidate["content"]["parts"] = []
-            whole["candidates"] = [candidate, *self._others.finish()]
-        return whole
-
-    # Candidates.
-
-    def _is_main(self, candidate: dict[str, Any], place: int) -> bool:
-        """Whether it is the answer; others are kept aside."""
-        index = candidate.get("index")
-        if type(index) is not int:  # 0 is often left out
-            index = place
-        if self._main is None:
-            self._main = index
-        if index == self._main:
-            return True
-        self._others.feed(index, candidate)
-        return False
-
-    def _follow_end(self, candidate: dict[str, Any]) -> None:
+    def _follow_end(self, reason: Any, said: list[Any]) -> None:
         """
         A finish reason ends the answer only if nothing follows.
 
         The code that the API runs comes with one, and its result and more text come after.
         """
-        content = candidate.get("content")
-        parts = content.get("parts") if isinstance(content, dict) else None
-        said = [part for part in parts if _says(part)] if isinstance(parts, list) else []
-        reason = candidate.get(_FINISH)
         if reason is not None:
             runs = bool(said) and isinstance(said[-1], dict) and "executableCode" in said[-1]
             self._ended = not (runs and reason in ("STOP", 1))
         elif said:
             self._ended = False
-
-    def _feed_content(
-        self, candidate: dict[str, Any], put: Callable[..., None], events: list[StreamEvent]
-    ) -> None:
-        content = candidate.get("content")
-        if not isinstance(content, dict):
-            return
-        put(self._content, content)
-        parts = content.get("parts")
-        if not isinstance(parts, list):
-            return
-        is_last = candidate.get(_FINISH) is not None
-        for place, part in enumerate(parts):
-            self._feed_part(part, events, is_first=place == 0, is_last=is_last)
 
     def _feed_part(
         self, part: Any, events: list[StreamEvent], *, is_first: bool, is_last: bool
@@ -264,8 +252,6 @@ class Decoder:
         if segment is None or signed or not goes_on:
             self._close(events)
             segment = self._open = kind(self._next, part.extra)
-            if isinstance(segment, TextSegment) and not part.extra:
-                self._plain = segment
             self._next += 1
             events.append(segment.start())
         if part.text:
@@ -327,7 +313,7 @@ class Decoder:
         """End what is open. A call cut by the length limit must not look like a whole one."""
         if self._open is not None:
             events.append(self._open.end())
-            self._open = self._plain = None
+            self._open = None
         call = self._call
         if call is not None:
             text = dump_text(self._arguments.finish())
@@ -363,17 +349,17 @@ def _about_frames(extra: dict[str, Any]) -> dict[str, Any]:
     return {"candidate": kept} if kept else {}
 
 
-def _read(frame: Frame) -> dict[str, Any] | None:
-    if frame.data.startswith("[{"):  # an error may come in an array of one
-        try:
-            found = loads(frame.data)
-        except DecodeError as error:
-            raise StreamError(f"a stream event cannot be read: {error.message}") from error
-        data = found[0] if len(found) == 1 else None
-        if not isinstance(data, dict):
-            raise StreamError("a stream event is not a JSON object")
-    else:
-        data = read_frame(frame)
-    if data is not None and "_" in frame.data:
-        data = to_camel(data, RESPONSE)
-    return data
+def _keep_last(data: dict[str, Any], segment: TextSegment | ReasoningSegment) -> _Last | None:
+    match data:
+        case {"candidates": [{"content": {"parts": [{"text": _} as part]}}]}:
+            return _Last(data, part, segment)
+    return None
+
+
+def _unwrap(frame: Frame, error: StreamError) -> dict[str, Any]:
+    """An error may come in an array of one."""
+    if error.__cause__ is None and frame.data.startswith("[{"):
+        found: list[dict[str, Any]] = loads(frame.data)
+        if len(found) == 1:
+            return found[0]
+    raise error

@@ -6,14 +6,15 @@ from collections.abc import Mapping
 from typing import Any
 
 from interlingua.dialects.gemini_generate.calls import encode_call
-from interlingua.dialects.gemini_generate.content import encode_answer_part, is_signed
+from interlingua.dialects.gemini_generate.content import encode_answer_part
 from interlingua.dialects.gemini_generate.errors import error_body
 from interlingua.dialects.gemini_generate.response import (
     encode_finish,
     write_content,
     write_envelope,
 )
-from interlingua.dialects.gemini_generate.wire import ABSENT, NAME, NO_REASON
+from interlingua.dialects.gemini_generate.thinking import is_signed
+from interlingua.dialects.gemini_generate.wire import ABSENT, NAME, NO_REASON, SIGNATURE
 from interlingua.spec.contracts import Frame
 from interlingua.spec.events import (
     ErrorEvent,
@@ -118,7 +119,7 @@ class Encoder:
         kept = dict(extra_of(event, NAME))
         if isinstance(event, ReasoningStart):
             kept["thought"] = True
-        held = isinstance(event, TextStart) and kept.get("thoughtSignature") is not None
+        held = isinstance(event, TextStart) and kept.get(SIGNATURE) is not None
         alike = not held and self._last == kept
         self._texts[event.id] = _Text(kept, is_held=held, follows_alike=alike)
         self._last = None
@@ -142,7 +143,7 @@ class Encoder:
         self._last = text.kept
         if is_signed(event.part):  # a text's is late; only a part of its own can say it
             for signed in encode_answer_part(event.part):
-                if "thoughtSignature" in signed:
+                if SIGNATURE in signed:
                     frames += self._whole([{**signed, "text": ""}])
         return frames
 

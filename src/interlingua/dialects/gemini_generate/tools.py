@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from interlingua.dialects.gemini_generate.wire import NAME
+import msgspec
+
+from interlingua.dialects.gemini_generate.wire import NAME, keep
 from interlingua.spec.content import Json
 from interlingua.spec.request import (
     BuiltinTool,
@@ -148,12 +150,11 @@ def _decode_declaration(
             extra[_SCHEMA] = _OPENAPI
     if beside is not None:
         extra[_TOOL] = beside
-    extra = {**fields.left, **extra}
     return ToolDefinition(
         name=name,
         description=description,
         parameters=parameters,
-        extra={NAME: extra} if extra else {},
+        extra=keep({**fields.left, **extra}),
     )
 
 
@@ -183,9 +184,4 @@ def _decode_choice(config: Fields) -> ToolChoice | None:
         choice = ToolChoice(mode=found, allowed=names)
     if _encode_choice(choice)["mode"] != mode:
         config.left["mode"] = mode
-    return ToolChoice(
-        mode=choice.mode,
-        tool_name=choice.tool_name,
-        allowed=choice.allowed,
-        extra={NAME: config.left} if config.left else {},
-    )
+    return msgspec.structs.replace(choice, extra=keep(config.left))

@@ -11,10 +11,13 @@ import re
 from collections.abc import Mapping
 from typing import Any, Literal, NotRequired, TypeAlias, TypedDict
 
-from interlingua.spec.content import Json
+from interlingua.spec.content import Extra, Json
+from interlingua.wire.shape import Fields
 
 NAME = "gemini_generate"
 PATH = "/v1beta/models/{model}:generateContent"
+FINISH = "finishReason"
+SIGNATURE = "thoughtSignature"
 
 ABSENT = "absent"
 """Our mark in `extra`: fields the wire left out that we would otherwise write."""
@@ -95,6 +98,7 @@ class WireUsage(TypedDict, total=False):
 class Candidate(TypedDict, total=False):
     content: WireContent
     finishReason: str | int
+    finishMessage: str
     index: int
 
 
@@ -108,76 +112,56 @@ class WireResponse(TypedDict, total=False):
     responseId: str
 
 
+DATA = frozenset(WirePart.__annotations__) - {"thought", SIGNATURE}
+"""Of these fields a part has one; the others stand beside it."""
+
+
 # Names. The API reads camelCase and snake_case alike, and one object where an array belongs.
 # These are the fields we know; whatever is not named here is free-form or unknown and stays
 # as it is, whatever its keys look like.
 
 Shape: TypeAlias = Mapping[str, Any]
 
-_MEDIA: Shape = {"mimeType": None, "data": None, "fileUri": None, "displayName": None}
+
+def _flat(*names: str) -> Shape:
+    return dict.fromkeys(names)
+
+
+_MEDIA = _flat("mimeType", "data", "fileUri", "displayName")
 _MEDIA_PART: Shape = {"inlineData": _MEDIA, "fileData": _MEDIA}
-_PARTIAL: Shape = dict.fromkeys(
-    ("jsonPath", "stringValue", "numberValue", "boolValue", "nullValue", "willContinue")
-)
 _PART: Shape = {
+    **_flat(*WirePart.__annotations__, "videoMetadata", "mediaResolution"),
     **_MEDIA_PART,
-    "text": None,
-    "thought": None,
-    "thoughtSignature": None,
     "functionCall": {
-        "name": None,
-        "args": None,
-        "id": None,
-        "partialArgs": _PARTIAL,
-        "willContinue": None,
+        **_flat(*FunctionCall.__annotations__),
+        "partialArgs": _flat(
+            "jsonPath", "stringValue", "numberValue", "boolValue", "nullValue", "willContinue"
+        ),
     },
-    "functionResponse": {"name": None, "response": None, "id": None, "parts": _MEDIA_PART},
-    "executableCode": None,
-    "codeExecutionResult": None,
-    "toolCall": None,
-    "toolResponse": None,
-    "videoMetadata": None,
-    "mediaResolution": None,
+    "functionResponse": {**_flat(*FunctionResponse.__annotations__), "parts": _MEDIA_PART},
 }
 _CONTENT: Shape = {"role": None, "parts": _PART}
 _GENERATION: Shape = {
-    **dict.fromkeys(
-        (
-            "temperature",
-            "topP",
-            "topK",
-            "candidateCount",
-            "maxOutputTokens",
-            "stopSequences",
-            "seed",
-            "presencePenalty",
-            "frequencyPenalty",
-            "responseMimeType",
-            "responseSchema",
-            "responseJsonSchema",
-        )
-    ),
-    "thinkingConfig": dict.fromkeys(("includeThoughts", "thinkingBudget", "thinkingLevel")),
+    **_flat("temperature", "topP", "topK", "candidateCount", "maxOutputTokens", "stopSequences"),
+    **_flat("seed", "presencePenalty", "frequencyPenalty"),
+    **_flat("responseMimeType", "responseSchema", "responseJsonSchema"),
+    "thinkingConfig": _flat("includeThoughts", "thinkingBudget", "thinkingLevel"),
 }
 REQUEST: Shape = {
+    **_flat(*WireRequest.__annotations__),
     "contents": _CONTENT,
     "systemInstruction": _CONTENT,
     "tools": {
-        "functionDeclarations": dict.fromkeys(
-            ("name", "description", "parameters", "parametersJsonSchema")
-        )
+        "functionDeclarations": _flat("name", "description", "parameters", "parametersJsonSchema")
     },
-    "toolConfig": {"functionCallingConfig": dict.fromkeys(("mode", "allowedFunctionNames"))},
+    "toolConfig": {"functionCallingConfig": _flat("mode", "allowedFunctionNames")},
     "generationConfig": _GENERATION,
-    "safetySettings": None,
-    "cachedContent": None,
 }
 RESPONSE: Shape = {
-    "candidates": {"content": _CONTENT, "finishReason": None, "finishMessage": None},
-    "promptFeedback": {"blockReason": None, "blockReasonMessage": None},
-    "usageMetadata": dict.fromkeys(WireUsage.__annotations__),
-    "modelVersion": None,
-    "responseId": None,
+    **_flat(*WireResponse.__annotations__),
+    "candidates": {**_flat(*Candidate.__annotations__), "content": _CONTENT},
+    "promptFeedback": _flat("blockReason", "blockReasonMessage"),
+    "usageMetadata": _flat(*WireUsage.__annotations__),
 }
 
 _ARRAYS = frozenset(("contents", "parts", "tools", "functionDeclarations"))
@@ -203,3 +187,25 @@ def to_camel(value: Json, shape: Shape) -> Json:
                 item = [item]  # noqa: PLW2901
         named[name] = item
     return named
+
+
+# What is kept beside the language.
+
+
+def keep(left: dict[str, Any]) -> Extra:
+    """The `extra` that holds what was not read."""
+    return {NAME: left} if left else {}
+
+
+def take_nested(kept: dict[str, Any], key: str) -> dict[str, Any]:
+    """What was kept of an inner object, taken out."""
+    found: Json = kept.pop(key, None)
+    return dict(found) if isinstance(found, dict) else {}
+
+
+def take_text(fields: Fields, key: str) -> str | None:
+    """A string; an empty one says nothing, and is kept."""
+    found = fields.text(key)
+    if found == "":
+        fields.left[key] = ""
+    return found or None

@@ -1,7 +1,6 @@
 """Chat Completions, of OpenAI and of the many servers that speak it: `POST /chat/completions`."""
 
 from interlingua.dialects.openai_chat.errors import decode_error, encode_error
-from interlingua.dialects.openai_chat.quirks import ChatQuirks
 from interlingua.dialects.openai_chat.request import decode_request, encode_request
 from interlingua.dialects.openai_chat.response import decode_response, encode_response
 from interlingua.dialects.openai_chat.stream import stream_decoder, stream_encoder
@@ -9,7 +8,6 @@ from interlingua.dialects.openai_chat.wire import NAME
 
 __all__ = [
     "NAME",
-    "ChatQuirks",
     "decode_error",
     "decode_request",
     "decode_response",

@@ -1,28 +1,52 @@
-"""Tool calls <-> `tool_calls` and the older `function_call`."""
+"""
+Tool calls <-> `tool_calls` and the older `function_call`; results <-> their messages.
+
+In a stream, calls are put together from fragments.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
-from interlingua.dialects.openai_chat.marks import (
+from interlingua.dialects.openai_chat.wire import (
+    ARGUMENTS,
+    LEGACY,
+    NAME,
     POSITION,
     RECEIVED,
     SENT,
     SENT_AS,
-    WITHOUT,
     complete,
-    keep,
-    mark_of,
+    extra_for,
+    given,
     note_absent,
+    take_usual,
+    text_of,
 )
-from interlingua.dialects.openai_chat.wire import NAME
-from interlingua.spec.content import Json, Opaque, Part, ToolCall, ToolType
+from interlingua.spec.content import Json, Opaque, Part, Text, ToolCall, ToolResult, ToolType
+from interlingua.spec.contracts import NewId
+from interlingua.spec.events import StreamEvent
 from interlingua.wire.jsontext import dump_text, loads_object
+from interlingua.wire.segments import ToolCallSegment
 from interlingua.wire.shape import Fields, extra_of, wrong_type
 
 MakeId: TypeAlias = Callable[[], str]
-LEGACY = "function_call"
+Place: TypeAlias = Callable[[], int]
+"""Gives the next index in the message."""
+DecodeContent: TypeAlias = Callable[[Fields], tuple[Part, ...]]
+
+LEGACY_RESULT = "function"
+"""The role of a message with the result of a `function_call`."""
+_KINDS = (None, "", *ARGUMENTS)
+_brackets = re.compile(r'\\.?|["{}\[\]]', re.DOTALL).findall
+_STEPS = {"{": 1, "[": 1, "}": -1, "]": -1}
+
+
+def call_ids(new_id: NewId) -> MakeId:
+    """Ids for calls that came without one."""
+    return lambda: f"call_{new_id()}"
 
 
 def decode_calls(fields: Fields, make_id: MakeId, mark: str) -> list[Part]:
@@ -34,90 +58,68 @@ def decode_calls(fields: Fields, make_id: MakeId, mark: str) -> list[Part]:
     parts: list[Part] = []
     items = fields.left.get("tool_calls")
     if isinstance(items, list) and items:
-        del fields.left["tool_calls"]
-        path = fields.at("tool_calls")
-        for i, item in enumerate(items):
-            parts.append(_decode_call(item, f"{path}[{i}]", make_id, mark, strict=fields.strict))
+        for i, item in enumerate(fields.take("tool_calls")):
+            path = f"{fields.at('tool_calls')}[{i}]"
+            parts.append(_decode_call(item, path, make_id, mark, strict=fields.strict))
     elif items and fields.strict:
         raise wrong_type(fields.at("tool_calls"), "an array", items)
-    legacy = fields.left.get(LEGACY)
-    if isinstance(legacy, dict) and legacy.get("name"):
-        del fields.left[LEGACY]
-        parts.append(_decode_legacy(legacy, fields.at(LEGACY), make_id, mark))
+    match fields.left.get(LEGACY):
+        case {"name": str(name)} as function if name:
+            del fields.left[LEGACY]
+            item = {"type": "function", "function": function, SENT_AS: LEGACY}
+            parts.append(_decode_call(item, "", make_id, mark, strict=False))
     return parts
 
 
 def _decode_call(item: Json, path: str, make_id: MakeId, mark: str, *, strict: bool) -> Part:
-    if not isinstance(item, dict):
-        if strict:
-            raise wrong_type(path, "an object", item)
-        return _opaque(item)
-    if item.get("type") not in (None, "", "function", "custom"):
-        return _opaque(item)
+    if strict and not isinstance(item, dict):
+        raise wrong_type(path, "an object", item)
+    if not isinstance(item, dict) or item.get("type") not in _KINDS:
+        return odd_call(item)
     kind: ToolType = "custom" if item.get("type") == "custom" else "function"
     fields = Fields(item, path, strict=strict)
     inner = fields.fields(kind)
     name = inner.text("name") if inner else None
     if inner is None or name is None:
-        return _opaque(item)
-    missing = note_absent(fields.left, "type")
-    if fields.left.get("type") == kind:
-        del fields.left["type"]
-    extra = fields.left
-    call_id = _take_id(extra, make_id, mark)
-    values = _take_arguments(inner, extra, missing, kind)
-    if "index" in extra:
-        extra[POSITION] = extra.pop("index")
-    if inner.left:
-        extra[kind] = inner.left
-    if missing:
-        extra[WITHOUT] = missing
-    return ToolCall(id=call_id, name=name, type=kind, extra=keep(extra), **values)
+        return odd_call(item)
+    left = fields.left
+    missing = take_usual(left, type=kind)
+    call_id = _take_id(left, "id", mark) or make_id()
+    if "index" in left:
+        left[POSITION] = left.pop("index")
+    found = _take_arguments(inner, left, kind)
+    if not found:
+        missing += note_absent(inner.left, ARGUMENTS[kind], inside=kind)
+    extra = extra_for(left, missing, **{kind: inner.left})
+    return ToolCall(id=call_id, name=name, type=kind, extra=extra, **found)
 
 
-def _decode_legacy(legacy: dict[str, Any], path: str, make_id: MakeId, mark: str) -> Part:
-    inner = Fields(legacy, path, strict=False)
-    name = inner.text("name")
-    if name is None:
-        return Opaque(dialect=NAME, data=legacy, extra={NAME: {SENT_AS: LEGACY}})
-    extra: dict[str, Any] = {SENT_AS: LEGACY, mark: {}}
-    missing: list[str] = []
-    values = _take_arguments(inner, extra, missing, "function")
-    if inner.left:
-        extra["function"] = inner.left
-    if missing:
-        extra[WITHOUT] = missing
-    return ToolCall(id=make_id(), name=name, extra={NAME: extra}, **values)
-
-
-def _take_id(extra: dict[str, Any], make_id: MakeId, mark: str) -> str:
-    found = extra.get("id")
-    if isinstance(found, str) and found:
-        del extra["id"]
-        return found
-    extra[mark] = {"id": extra.pop("id")} if "id" in extra else {}
-    return make_id()
-
-
-def _take_arguments(
-    inner: Fields, extra: dict[str, Any], missing: list[str], kind: str
-) -> dict[str, Any]:
-    field = "input" if kind == "custom" else "arguments"
-    given = inner.left.get(field)
-    if isinstance(given, str):
-        del inner.left[field]
-        parsed = None if kind == "custom" else loads_object(given)
-        return {"raw_arguments": given, "arguments": parsed or {}}
-    if isinstance(given, dict) and kind == "function":
-        del inner.left[field]
-        extra.setdefault(SENT_AS, "object")
-        return {"arguments": given}
-    missing += note_absent(inner.left, field, inside=kind)
-    return {}
-
-
-def _opaque(item: Json) -> Opaque:
+def odd_call(item: Json) -> Opaque:
+    """An item of `tool_calls` that cannot be read as a call."""
     return Opaque(dialect=NAME, data=item, extra={NAME: {SENT_AS: "tool_call"}})
+
+
+def _take_id(left: dict[str, Any], field: str, mark: str) -> str:
+    """The id; empty if it is missing, and then what stood there is kept under the mark."""
+    found = text_of(left.get(field))
+    if not found:
+        left[mark] = {field: left[field]} if field in left else {}
+    left.pop(field, None)
+    return found
+
+
+def _take_arguments(inner: Fields, left: dict[str, Any], kind: ToolType) -> dict[str, Any]:
+    field = ARGUMENTS[kind]
+    match inner.left.get(field):
+        case str(raw):
+            del inner.left[field]
+            parsed = None if kind == "custom" else loads_object(raw)
+            return {"raw_arguments": raw, "arguments": parsed or {}}
+        case dict(arguments) if kind == "function":
+            del inner.left[field]
+            left.setdefault(SENT_AS, "object")
+            return {"arguments": arguments}
+    return {}
 
 
 def encode_call(call: ToolCall, *, answer: bool) -> dict[str, Any]:
@@ -127,12 +129,10 @@ def encode_call(call: ToolCall, *, answer: bool) -> dict[str, Any]:
     An id that was made for a call without one is sent with its result to the server that
     left it out; only whoever sent the same message before gets it back without.
     """
-    kind = call.type
     kept = extra_of(call, NAME)
-    inner: dict[str, Any] = {"name": call.name}
-    _put_arguments(inner, call, kept.get(kind))
-    typed = {} if "type" in kept else {"type": kind}
-    wire = complete({"id": call.id, **typed, kind: inner}, call)
+    inner = {"name": call.name, **_encode_arguments(call)}
+    typed = {} if "type" in kept else {"type": call.type}
+    wire = complete({"id": call.id, **typed, call.type: inner}, call)
     if POSITION in kept:
         wire["index"] = kept[POSITION]
     made = kept.get(RECEIVED, kept.get(SENT)) if answer else kept.get(SENT)
@@ -142,56 +142,248 @@ def encode_call(call: ToolCall, *, answer: bool) -> dict[str, Any]:
     return wire
 
 
-def encode_legacy(call: ToolCall) -> dict[str, Any]:
+def encode_legacy(call: ToolCall) -> Json:
     """The `function_call` of a message."""
+    return encode_call(call, answer=False).get(call.type)
+
+
+def _encode_arguments(call: ToolCall) -> dict[str, Any]:
     kept = extra_of(call, NAME)
-    inner: dict[str, Any] = {"name": call.name}
-    _put_arguments(inner, call, kept.get("function"))
-    whole = complete({"function": inner}, call)["function"]
-    return whole if isinstance(whole, dict) else inner
-
-
-def _put_arguments(inner: dict[str, Any], call: ToolCall, kept: Any) -> None:
-    field = "input" if call.type == "custom" else "arguments"
+    field = ARGUMENTS[call.type]
     raw = call.raw_arguments
-    if raw is None and not call.arguments and isinstance(kept, dict) and field in kept:
-        return  # something else stood there, and is put back
-    if call.type == "custom":
-        inner[field] = raw if raw is not None else dump_text(call.arguments)
-    elif mark_of(call, SENT_AS) == "object" and (call.arguments or raw is None):
-        inner[field] = call.arguments
-    else:
-        inner[field] = dump_text(call.arguments) if raw is None else raw
+    inner = kept.get(call.type)
+    if raw is None and not call.arguments and isinstance(inner, dict) and field in inner:
+        return {}  # something else stood there, and is put back
+    is_object = kept.get(SENT_AS) == "object" and (call.arguments or raw is None)
+    if is_object and call.type == "function":
+        return {field: call.arguments}
+    return {field: dump_text(call.arguments) if raw is None else raw}
 
 
-def number_calls(message: Json) -> Json:
-    """A whole message as a delta: its calls have an index, which says nothing new."""
-    return _with_calls(
-        message,
-        lambda i, call: {
-            **({POSITION: call["index"]} if "index" in call else {}),
-            **call,
-            "index": i,
-        },
-    )
+def decode_result(
+    fields: Fields, decode_content: DecodeContent, next_id: MakeId, *, legacy: bool
+) -> ToolResult:
+    """The result a tool message holds; `next_id` tells the call if the message does not."""
+    left = fields.left
+    call_id = left.get("tool_call_id")
+    if call_id is not None and not isinstance(call_id, str):
+        raise wrong_type(fields.at("tool_call_id"), "a string", call_id)
+    call_id = _take_id(left, "tool_call_id", SENT) or next_id()
+    missing = note_absent(left, "content")
+    content: Any = decode_content(fields)
+    match content:
+        case (Text(text=text, extra=kept),) if not kept:
+            content = text
+        case () if not isinstance(left.get("content"), list):
+            content = ""
+    name = fields.text("name")
+    extra = extra_for(left, missing, sent_as=LEGACY_RESULT if legacy else None)
+    return ToolResult(tool_call_id=call_id, content=content, name=name, extra=extra)
 
 
-def unnumber_calls(message: Json) -> Json:
-    """The reverse of `number_calls`."""
-    return _with_calls(
-        message,
-        lambda _, call: {
-            **{name: call[name] for name in call if name not in ("index", POSITION)},
-            **({"index": call[POSITION]} if POSITION in call else {}),
-        },
-    )
+def encode_result(result: ToolResult, content: Json) -> dict[str, Any]:
+    """The message of a result whose content is encoded."""
+    kept = extra_of(result, NAME)
+    role = LEGACY_RESULT if kept.get(SENT_AS) == LEGACY_RESULT else "tool"
+    wire = {"role": role, "tool_call_id": result.tool_call_id, **given(name=result.name)}
+    if content or "content" not in kept:
+        wire["content"] = content
+    wire = complete(wire, result)
+    if isinstance(kept.get(SENT), dict):
+        del wire["tool_call_id"]
+        wire.update(kept[SENT])
+    return wire
 
 
-def _with_calls(message: Json, change: Callable[[int, dict[str, Any]], dict[str, Any]]) -> Json:
-    if not isinstance(message, dict) or not isinstance(message.get("tool_calls"), list):
-        return message
-    calls = [
-        change(i, call) if isinstance(call, dict) else call
-        for i, call in enumerate(message["tool_calls"])
-    ]
-    return {**message, "tool_calls": calls}
+def number_call(call: Json, index: int) -> Json:
+    """A call of a whole message as one of a delta: there its index is where it belongs."""
+    return {**_moved(call, "index", POSITION), "index": index} if isinstance(call, dict) else call
+
+
+def unnumber_call(call: Json) -> Json:
+    """The reverse of `number_call`."""
+    return _moved(call, POSITION, "index") if isinstance(call, dict) else call
+
+
+def _moved(call: dict[str, Any], old: str, new: str) -> dict[str, Any]:
+    rest = {name: call[name] for name in call if name not in (old, new)}
+    return {**rest, new: call[old]} if old in call else rest
+
+
+class CallAssembler:
+    """
+    Finds the call each fragment belongs to.
+
+    `index` tells, where there is one: but another id, or a new object after a complete one,
+    is another call even under the same index. Without an index the id tells, and without
+    either a fragment continues the last call.
+    """
+
+    def __init__(self, make_id: MakeId, place: Place) -> None:
+        self._make_id = make_id
+        self._place = place
+        self._slots: dict[Any, _Call] = {}
+        self._last: _Call | None = None
+        self.calls: list[_Call] = []
+
+    def feed(self, item: Json, *, is_first: bool) -> list[StreamEvent]:
+        """Take in one item of `tool_calls`, the first in its chunk or not."""
+        fragment = _Fragment(item)
+        call = self._find(fragment, is_first=is_first)
+        self._last = call = call or self._open(fragment)
+        return call.feed(fragment)
+
+    def feed_legacy(self, function: dict[str, Any]) -> list[StreamEvent]:
+        """Take in a fragment of the older `function_call`, of which there is one."""
+        fragment = _Fragment({"function": function, SENT_AS: LEGACY})
+        fragment.index = LEGACY
+        call = self._slots.get(LEGACY) or self._open(fragment)
+        return call.feed(fragment)
+
+    def finish(self) -> list[StreamEvent]:
+        """End every call."""
+        return [event for call in self.calls for event in call.finish()]
+
+    def _find(self, fragment: _Fragment, *, is_first: bool) -> _Call | None:
+        if fragment.index is None:
+            return self._find_unnumbered(fragment, is_first=is_first)
+        call = self._slots.get(fragment.index)
+        if call is None:
+            # an index that grows with the fragments of one call
+            return self._slots.get(fragment.id) if fragment.id and not fragment.name else None
+        if fragment.id:
+            return call if call.id in ("", fragment.id) else None
+        return None if call.is_followed_by(fragment) else call
+
+    def _find_unnumbered(self, fragment: _Fragment, *, is_first: bool) -> _Call | None:
+        if fragment.id:
+            return self._slots.get(fragment.id)
+        last = self._last
+        if last is None or not fragment.name:
+            return last
+        return None if not is_first or last.is_complete() else last
+
+    def _open(self, fragment: _Fragment) -> _Call:
+        call = _Call(fragment, self._make_id, self._place)
+        if self._last is not None and not fragment.name:
+            call.name = self._last.name  # a server that says it once for all
+        if fragment.index is not None:
+            self._slots[fragment.index] = call
+        if fragment.id:
+            self._slots[fragment.id] = call
+        self.calls.append(call)
+        return call
+
+
+def is_call(item: Json) -> bool:
+    """Whether an item of a delta's `tool_calls` can be a fragment of a call."""
+    if not isinstance(item, dict) or item.get("type") not in _KINDS:
+        return False
+    return item.get("index") is not None or any(isinstance(item.get(k), dict) for k in ARGUMENTS)
+
+
+class _Fragment:
+    """What one item of `tool_calls` says."""
+
+    __slots__ = ("arguments", "extra", "id", "index", "kind", "name")
+
+    def __init__(self, item: dict[str, Any]) -> None:
+        index, function, custom = item.get("index"), item.get("function"), item.get("custom")
+        self.index: int | str | None = index if isinstance(index, int) else None
+        self.id = text_of(item.get("id"))
+        is_custom = item.get("type") == "custom" or not isinstance(function, dict)
+        self.kind: ToolType = "custom" if is_custom and isinstance(custom, dict) else "function"
+        inner = custom if self.kind == "custom" else function
+        inner = dict(inner) if isinstance(inner, dict) else {}
+        self.name = text_of(inner.pop("name", None))
+        given_arguments = inner.pop(ARGUMENTS[self.kind], None)
+        taken = ("index", "id", "type", self.kind)
+        self.extra = {name: item[name] for name in item if name not in taken}
+        if inner:
+            self.extra[self.kind] = inner
+        if isinstance(given_arguments, dict):
+            self.extra[SENT_AS] = "object"
+            given_arguments = dump_text(given_arguments)
+        self.arguments = text_of(given_arguments)
+
+
+class _Call:
+    """A call on its way; it starts when its name, and its id or some arguments, are known."""
+
+    def __init__(self, fragment: _Fragment, make_id: MakeId, place: Place) -> None:
+        self.id = fragment.id
+        self.name = fragment.name
+        self._kind = fragment.kind
+        self._make_id = make_id
+        self._place = place
+        self._extra: dict[str, Any] = {}
+        self._waiting: list[str] = []
+        self._segment: ToolCallSegment | None = None
+        self._depth = _Depth()
+
+    def feed(self, fragment: _Fragment) -> list[StreamEvent]:
+        self.name = self.name or fragment.name
+        if fragment.extra:
+            self._extra = {**self._extra, **fragment.extra}
+        if self._segment is not None:
+            return [self._segment.delta(fragment.arguments)] if fragment.arguments else []
+        self.id = self.id or fragment.id
+        if fragment.arguments:
+            self._waiting.append(fragment.arguments)
+        if self.name and (self.id or self._waiting):
+            return self._start()[1]
+        return []
+
+    def finish(self) -> list[StreamEvent]:
+        segment, events = self._start() if self._segment is None else (self._segment, [])
+        segment.extra = dict(extra_for(self._extra))
+        return [*events, segment.end()]
+
+    def is_followed_by(self, fragment: _Fragment) -> bool:
+        """Whether a fragment without an id is the next call's, not this one's."""
+        begins = fragment.arguments.lstrip().startswith("{")
+        renamed = bool(fragment.name) and fragment.name != self.name
+        return (begins or renamed) and self.is_complete()
+
+    def is_complete(self) -> bool:
+        """Whether its arguments are a whole object."""
+        pieces = self._segment.pieces if self._segment is not None else self._waiting
+        if not pieces or not pieces[-1].rstrip().endswith("}"):
+            return False
+        return self._depth.is_closed(pieces)
+
+    def _start(self) -> tuple[ToolCallSegment, list[StreamEvent]]:
+        if not self.id:
+            self.id = self._make_id()
+            self._extra.setdefault(RECEIVED, {})
+        self._segment = segment = ToolCallSegment(
+            self._place(),
+            call_id=self.id,
+            name=self.name,
+            tool_type=self._kind,
+            extra=extra_for(self._extra),
+        )
+        return segment, [segment.start(), *(segment.delta(piece) for piece in self._waiting)]
+
+
+class _Depth:
+    """How deep in a JSON text we are; each piece is looked at once."""
+
+    def __init__(self) -> None:
+        self._seen = 0
+        self._depth = 0
+        self._in_string = False
+        self._escape = ""  # a backslash that waits for its other half
+
+    def is_closed(self, pieces: list[str]) -> bool:
+        text = self._escape + "".join(pieces[self._seen :])
+        self._seen = len(pieces)
+        self._escape = ""
+        for found in _brackets(text):
+            if found == '"':
+                self._in_string = not self._in_string
+            elif found == "\\":
+                self._escape = found
+            elif not self._in_string:
+                self._depth += _STEPS.get(found, 0)
+        return self._depth == 0 and not self._in_string

@@ -4,34 +4,46 @@ from __future__ import annotations
 
 from typing import Any
 
-from interlingua.dialects.openai_chat.assistant import (
-    complete_assistant,
-    decode_assistant,
-    decode_content,
-    encode_assistant,
-    encode_item,
-    join_content,
+from interlingua.dialects.openai_chat.calls import (
+    LEGACY_RESULT,
+    MakeId,
+    decode_calls,
+    decode_result,
+    encode_call,
+    encode_legacy,
+    encode_result,
 )
-from interlingua.dialects.openai_chat.content import MEDIA
-from interlingua.dialects.openai_chat.marks import (
+from interlingua.dialects.openai_chat.content import decode_content, encode_item, join_content
+from interlingua.dialects.openai_chat.media import MEDIA
+from interlingua.dialects.openai_chat.quirks import DEFAULT_QUIRKS, ChatQuirks
+from interlingua.dialects.openai_chat.thinking import decode_thinking, encode_thinking
+from interlingua.dialects.openai_chat.wire import (
     IN_PLACE,
+    LEGACY,
+    NAME,
     SENT,
     SENT_AS,
-    WITHOUT,
+    TAGS,
     complete,
-    keep,
+    extra_for,
+    given,
     mark_of,
     note_absent,
 )
-from interlingua.dialects.openai_chat.quirks import ChatQuirks
-from interlingua.dialects.openai_chat.wire import NAME
-from interlingua.spec.content import Json, Opaque, Part, Text, ToolResult
+from interlingua.spec.content import (
+    Json,
+    Opaque,
+    Part,
+    Refusal,
+    Thinking,
+    ToolCall,
+    ToolResult,
+)
+from interlingua.spec.errors import DecodeError
 from interlingua.spec.messages import ROLES, Message
 from interlingua.wire.carry import Losses
-from interlingua.wire.jsontext import dump_text
+from interlingua.wire.jsontext import dump_text, loads
 from interlingua.wire.shape import Fields, extra_of, wrong_type
-
-_LEGACY_RESULT = "function"
 
 
 class _Ids:
@@ -43,9 +55,8 @@ class _Ids:
 
     def for_call(self) -> str:
         self._count += 1
-        made = f"call_{self._count}"
-        self._unanswered.append(made)
-        return made
+        self._unanswered.append(f"call_{self._count}")
+        return self._unanswered[-1]
 
     def for_result(self) -> str:
         return self._unanswered.pop(0) if self._unanswered else ""
@@ -62,8 +73,10 @@ def _decode_message(item: Json, path: str, ids: _Ids) -> Message:
         return Message(role="user", content=(Opaque(dialect=NAME, data=item),))
     fields = Fields(item, path)
     role = fields.text("role")
-    if role in ("tool", _LEGACY_RESULT):
-        return _decode_result(fields, ids, legacy=role == _LEGACY_RESULT)
+    if role in ("tool", LEGACY_RESULT):
+        legacy = role == LEGACY_RESULT
+        result = decode_result(fields, decode_content, ids.for_result, legacy=legacy)
+        return Message(role="tool", content=(result,))
     if role not in ROLES:
         raise wrong_type(f"{path}.role", "system, developer, user, assistant or tool", role)
     name = fields.text("name")
@@ -71,34 +84,25 @@ def _decode_message(item: Json, path: str, ids: _Ids) -> Message:
     if role == "assistant":
         content = decode_assistant(fields, ids.for_call, SENT)
     else:
-        content = tuple(decode_content(fields, user=role == "user"))
-    if missing:
-        fields.left[WITHOUT] = missing
-    return Message(role=role, content=content, name=name, extra=keep(fields.left))  # type: ignore[arg-type]
+        content = decode_content(fields, user=role == "user")
+    extra = extra_for(fields.left, missing)
+    return Message(role=role, content=content, name=name, extra=extra)  # type: ignore[arg-type]
 
 
-def _decode_result(fields: Fields, ids: _Ids, *, legacy: bool) -> Message:
-    call_id = fields.text("tool_call_id")
-    extra = fields.left
-    if not call_id:
-        if call_id is not None:
-            extra["tool_call_id"] = call_id
-        extra[SENT] = {"tool_call_id": extra.pop("tool_call_id")} if "tool_call_id" in extra else {}
-        call_id = ids.for_result()
-    if legacy:
-        extra[SENT_AS] = _LEGACY_RESULT
-    missing = note_absent(extra, "content")
-    content: Any = tuple(decode_content(fields))
-    if missing:
-        extra[WITHOUT] = missing
-    match content:
-        case (Text(text=text, extra=kept),) if not kept:
-            content = text
-        case () if not isinstance(extra.get("content"), list):
-            content = ""
-    name = fields.text("name")
-    result = ToolResult(tool_call_id=call_id, content=content, name=name, extra=keep(extra))
-    return Message(role="tool", content=(result,))
+def decode_assistant(fields: Fields, make_id: MakeId, mark: str) -> tuple[Part, ...]:
+    """The parts: thought, content, refusal, calls. Null content is no part."""
+    parts: list[Part] = []
+    thought = decode_thinking(fields)
+    if thought is not None:
+        parts.append(thought)
+    parts += decode_content(fields)
+    if fields.left.get("content", 0) is None:
+        del fields.left["content"]
+    refusal = fields.left.get("refusal")
+    if isinstance(refusal, str) and refusal:
+        del fields.left["refusal"]
+        parts.append(Refusal(text=refusal))
+    return (*parts, *decode_calls(fields, make_id, mark))
 
 
 def encode_messages(
@@ -117,6 +121,66 @@ def encode_messages(
     return writer.wire
 
 
+def encode_assistant(
+    message: Message,
+    losses: Losses,
+    path: str,
+    *,
+    answer: bool = False,
+    quirks: ChatQuirks = DEFAULT_QUIRKS,
+) -> dict[str, Any]:
+    """
+    The message that says the parts; no content is null.
+
+    In an answer, a thought of any origin is shown; in a request it is sent only to who
+    made it.
+    """
+    # some server's own word for the role is put back
+    wire = {} if "role" in extra_of(message, NAME) else {"role": "assistant"}
+    items: list[Json] = []
+    for i, part in enumerate(message.content):
+        where = f"{path}.content[{i}]"
+        if isinstance(part, Thinking):
+            if NAME in part.extra or (answer and part.text):
+                items += encode_thinking(part, wire)
+            elif not answer:
+                losses.dropped("thinking of another model", NAME, where)
+        elif not _encode_field(part, wire, answer=answer):
+            items += encode_item(part, losses, where, quirks, media=answer)
+    tagged = any(mark_of(part, TAGS) for part in message.content)
+    content = join_content(items, flat=quirks.flat_content or tagged) if items else None
+    if len(items) == 1 and any(mark_of(part, SENT_AS) == "json" for part in message.content):
+        content = _parse(content)
+    return complete({**wire, "content": content, **given(name=message.name)}, message)
+
+
+def _encode_field(part: Part, wire: dict[str, Any], *, answer: bool) -> bool:
+    """Write a part that is a field of the message; False if it belongs to the content."""
+    form = mark_of(part, SENT_AS)
+    match part:
+        case ToolCall() if form == LEGACY:
+            wire[LEGACY] = encode_legacy(part)
+        case ToolCall():
+            wire.setdefault("tool_calls", []).append(encode_call(part, answer=answer))
+        case Opaque() if part.dialect == NAME and form == "tool_call":
+            wire.setdefault("tool_calls", []).append(part.data)
+        case Refusal() if form != "part":
+            wire["refusal"] = wire.get("refusal", "") + part.text
+        case ToolResult():
+            pass  # has a message of its own
+        case _:
+            return False
+    return True
+
+
+def _parse(content: Json) -> Json:
+    """Structured output that came parsed goes back so, unless it was changed since."""
+    try:
+        return loads(content) if isinstance(content, str) else content
+    except DecodeError:
+        return content
+
+
 class _Writer:
     def __init__(self, quirks: ChatQuirks, losses: Losses) -> None:
         self.wire: list[Json] = []
@@ -130,7 +194,8 @@ class _Writer:
             self._assistant(message, path)
         for i, part in enumerate(message.content):
             if isinstance(part, ToolResult):
-                self._result(part, message, f"{path}.content[{i}]")
+                content = self._result_content(part, f"{path}.content[{i}]")
+                self.wire.append(complete(encode_result(part, content), message))
         if message.role != "assistant":
             self._other(message, path)
 
@@ -142,74 +207,56 @@ class _Writer:
 
     def _assistant(self, message: Message, path: str) -> None:
         wire = encode_assistant(message, self._losses, path, quirks=self._quirks)
-        if message.content and wire.keys() <= {"role", "name"} and NAME not in message.extra:
-            if not all(isinstance(part, ToolResult) for part in message.content):
-                self._losses.dropped("message with nothing left in it", NAME, path)
-            return
-        self.wire.append(complete_assistant(wire, message))
+        is_empty = wire.keys() <= {"role", "name", "content"} and wire.get("content") is None
+        if not is_empty or not message.content or NAME in message.extra:
+            self.wire.append(wire)
+        elif not all(isinstance(part, ToolResult) for part in message.content):
+            self._losses.dropped("message with nothing left in it", NAME, path)
 
     def _other(self, message: Message, path: str) -> None:
-        parts = [
-            (part, f"{path}.content[{i}]")
-            for i, part in enumerate(message.content)
-            if not isinstance(part, ToolResult)
-        ]
-        if not parts and (message.content or message.role == "tool"):
-            return  # results only
+        is_results = all(isinstance(part, ToolResult) for part in message.content)
+        if is_results and (message.content or message.role == "tool"):
+            return
         self.flush()
         match message.content:
             case (Opaque(dialect=dialect, data=str(data)),) if dialect == NAME:
                 self.wire.append(data)  # a message that was no object to begin with
                 return
-        role: str = message.role
-        if role == "tool":
-            role = "user"
-            self._losses.add("tool_text_as_user", "a tool message holds only results here", path)
-        elif role == "developer" and not self._quirks.developer_role:
-            role = "system"
-            self._losses.add("developer_as_system", "the server has no developer role", path)
-        wire: dict[str, Any] = {"role": role}
-        items = [
-            item
-            for part, where in parts
-            for item in encode_item(
-                part, self._losses, where, self._quirks, media=message.role in ("user", "tool")
-            )
-        ]
-        kept = extra_of(message, NAME)
-        if items or "content" not in kept:
-            wire["content"] = join_content(items, flat=self._quirks.flat_content) if items else ""
-        if message.name is not None:
-            wire["name"] = message.name
+        items: list[Json] = []
+        media = message.role in ("user", "tool")
+        for i, part in enumerate(message.content):
+            if not isinstance(part, ToolResult):
+                where = f"{path}.content[{i}]"
+                items += encode_item(part, self._losses, where, self._quirks, media=media)
+        wire = {"role": self._role(message, path), **given(name=message.name)}
+        if items or "content" not in extra_of(message, NAME):
+            wire["content"] = join_content(items, flat=self._quirks.flat_content)
         self.wire.append(complete(wire, message))
 
-    def _result(self, result: ToolResult, message: Message, path: str) -> None:
-        kept = extra_of(result, NAME)
-        wire: dict[str, Any] = {"role": "tool", "tool_call_id": result.tool_call_id}
-        if kept.get(SENT_AS) == _LEGACY_RESULT:
-            wire["role"] = _LEGACY_RESULT
-        content = self._result_content(result, path)
-        if content or "content" not in kept:
-            wire["content"] = content
-        if result.name is not None:
-            wire["name"] = result.name
-        wire = complete(wire, result)
-        if isinstance(kept.get(SENT), dict):
-            del wire["tool_call_id"]
-            wire.update(kept[SENT])
-        self.wire.append(complete(wire, message))
+    def _role(self, message: Message, path: str) -> str:
+        if message.role == "tool":
+            self._losses.add("tool_text_as_user", "a tool message holds only results here", path)
+            return "user"
+        if message.role == "developer" and not self._quirks.developer_role:
+            self._losses.add("developer_as_system", "the server has no developer role", path)
+            return "system"
+        return message.role
 
     def _result_content(self, result: ToolResult, path: str) -> Json:
-        parts = result.parts
-        if parts is None:
-            text = result.content if isinstance(result.content, str) else dump_text(result.content)
-            items: list[Json] = [{"type": "text", "text": text}]
+        if result.parts is not None:
+            items = self._result_items(result, result.parts, path)
+        elif isinstance(result.content, str):
+            items = [_text(result.content)]
         else:
-            items = self._result_items(result, parts, path)
+            items = [_text(dump_text(result.content))]
         if result.is_error:
             self._losses.add("is_error_as_text", f"{NAME} has no error flag; it was written", path)
-            items[:1] = _say_error(items[0] if items else None)
-        return join_content(items, flat=self._quirks.flat_content) if items else ""
+            match items:
+                case [{"text": str(text)} as first, *_]:
+                    items[0] = {**first, "text": f"Error: {text}"}
+                case _:
+                    items.insert(0, _text("Error"))
+        return join_content(items, flat=self._quirks.flat_content)
 
     def _result_items(self, result: ToolResult, parts: tuple[Part, ...], path: str) -> list[Json]:
         items: list[Json] = []
@@ -221,21 +268,13 @@ class _Writer:
             found = encode_item(part, self._losses, where, self._quirks, media=True)
             (items if stays else moved).extend(found)
             if found and not stays:
-                self._losses.add(
-                    "tool_media_moved",
-                    f"{NAME} tool messages hold only text; the {part.kind} follows them",
-                    where,
-                )
+                why = f"{NAME} tool messages hold only text; the {part.kind} follows them"
+                self._losses.add("tool_media_moved", why, where)
         if moved:
-            label = f"Output of tool call {result.tool_call_id}:"
-            self._moved += [{"type": "text", "text": label}, *moved]
-            if not items:
-                items.append({"type": "text", "text": "The output is in the next user message."})
+            self._moved += [_text(f"Output of tool call {result.tool_call_id}:"), *moved]
+            items = items or [_text("The output is in the next user message.")]
         return items
 
 
-def _say_error(first: Json) -> list[Json]:
-    if isinstance(first, dict) and isinstance(first.get("text"), str):
-        return [{**first, "text": f"Error: {first['text']}"}]
-    error = {"type": "text", "text": "Error"}
-    return [error] if first is None else [error, first]
+def _text(text: str) -> dict[str, Any]:
+    return {"type": "text", "text": text}

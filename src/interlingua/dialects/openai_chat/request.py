@@ -6,11 +6,19 @@ import re
 from typing import Any
 from urllib.parse import quote, unquote
 
-from interlingua.dialects.openai_chat.marks import WITHOUT, complete, keep, mark_of, note_absent
 from interlingua.dialects.openai_chat.messages import decode_messages, encode_messages
 from interlingua.dialects.openai_chat.quirks import ChatQuirks, quirks_of
 from interlingua.dialects.openai_chat.tools import decode_tools, encode_tools
-from interlingua.dialects.openai_chat.wire import NAME, PATH
+from interlingua.dialects.openai_chat.wire import (
+    NAME,
+    PATH,
+    WITHOUT,
+    complete,
+    extra_for,
+    given,
+    mark_of,
+    note_absent,
+)
 from interlingua.spec.contracts import DEFAULT, Profile, WireCall
 from interlingua.spec.request import FormatType, Request, ResponseFormat
 from interlingua.wire.carry import Losses
@@ -40,7 +48,7 @@ def encode_request(
         body["model"] = request.model
     body["messages"] = encode_messages(request.messages, quirks, losses)
     encode_tools(request, body, quirks, losses)
-    _encode_named(request, body, quirks, names if isinstance(names, dict) else {}, losses)
+    _encode_named(request, body, quirks, names, losses)
     _encode_settings(request, body, quirks, losses)
     if stream:
         body["stream"] = True
@@ -82,61 +90,49 @@ def decode_request(call: WireCall) -> Request:
         )
 
 
-def _encode_named(
-    request: Request,
-    body: dict[str, Any],
-    quirks: ChatQuirks,
-    names: dict[str, str],
-    losses: Losses,
-) -> None:
-    """Settings whose field has different names at different servers."""
-    if request.max_tokens is not None:
-        body[names.get("max_tokens", quirks.max_tokens_field)] = request.max_tokens
-    if request.seed is not None:
-        body[names.get("seed", quirks.seed_field)] = request.seed
-    if request.top_k is not None:
-        if quirks.top_k or "top_k" in names:
-            body["top_k"] = request.top_k
-        else:
-            losses.dropped("top_k", NAME, "top_k")
-
-
 def _encode_settings(
     request: Request, body: dict[str, Any], quirks: ChatQuirks, losses: Losses
 ) -> None:
-    for name in (*_NUMBERS, "n", *_WORDS):
-        value = getattr(request, name)
-        if value is not None:
-            body[name] = value
+    body |= given(**{name: getattr(request, name) for name in (*_NUMBERS, "n", *_WORDS)})
     if request.stop_sequences is not None:
         body["stop"] = list(request.stop_sequences)
     if request.metadata is not None:
         body["metadata"] = dict(request.metadata)
     if request.response_format is not None:
         body["response_format"] = _encode_format(request.response_format)
-    effort, budget = request.reasoning_effort, request.thinking_budget
     if quirks.reasoning_object:
-        given = {"effort": effort, "max_tokens": budget}
-        reasoning = {name: value for name, value in given.items() if value is not None}
-        if reasoning:
-            body["reasoning"] = reasoning
+        reasoning = given(effort=request.reasoning_effort, max_tokens=request.thinking_budget)
+        body |= given(reasoning=reasoning or None)
         return
-    if effort is not None:
-        body["reasoning_effort"] = effort
-    if budget is not None:
+    body |= given(reasoning_effort=request.reasoning_effort)
+    if request.thinking_budget is not None:
         losses.dropped("thinking_budget", NAME, "thinking_budget")
+
+
+def _encode_named(
+    request: Request, body: dict[str, Any], quirks: ChatQuirks, names: Any, losses: Losses
+) -> None:
+    """Settings whose field has different names at different servers."""
+    usual = {
+        "max_tokens": quirks.max_tokens_field,
+        "seed": quirks.seed_field,
+        "top_k": "top_k" if quirks.top_k else "",
+    }
+    for ours, name in usual.items():
+        value = getattr(request, ours)
+        field = names.get(ours, name) if isinstance(names, dict) else name
+        if value is not None and field:
+            body[field] = value
+        elif value is not None:
+            losses.dropped(ours, NAME, ours)
 
 
 def _encode_format(form: ResponseFormat) -> dict[str, Any]:
     if form.type != "json_schema":
         return complete({"type": "json_object" if form.type == "json" else "text"}, form)
-    given = {
-        "name": form.name,
-        "description": form.description,
-        "schema": form.json_schema,
-        "strict": form.strict,
-    }
-    inner = {name: value for name, value in given.items() if value is not None}
+    inner = given(
+        name=form.name, description=form.description, schema=form.json_schema, strict=form.strict
+    )
     wire = complete({"type": "json_schema", "json_schema": inner}, form)
     if not mark_of(form, WITHOUT):
         wire["json_schema"].setdefault("name", "response")  # it must have one
@@ -150,29 +146,21 @@ def _decode_settings(fields: Fields, options: dict[str, Any]) -> dict[str, Any]:
     settings["metadata"] = fields.object("metadata")
     if isinstance(fields.left.get("reasoning_effort"), str):  # a number or flag at some servers
         settings["reasoning_effort"] = fields.take("reasoning_effort")
-    stop = fields.left.get("stop")
-    settings["stop_sequences"] = (
-        (fields.take("stop"),) if isinstance(stop, str) else fields.texts("stop")
-    )
+    if isinstance(fields.left.get("stop"), str):
+        settings["stop_sequences"] = (fields.take("stop"),)
+    else:
+        settings["stop_sequences"] = fields.texts("stop")
     settings["response_format"] = _decode_format(fields)
-    settings |= _decode_named(fields, options)
-    return settings
-
-
-def _decode_named(fields: Fields, options: dict[str, Any]) -> dict[str, Any]:
-    settings: dict[str, Any] = {}
     names: dict[str, str] = {}
     for ours, usual, other in (
         ("max_tokens", "max_completion_tokens", "max_tokens"),
         ("seed", "seed", "random_seed"),
         ("top_k", "", "top_k"),
     ):
-        value = fields.integer(usual)
-        if value is None:
-            value = fields.integer(other)
-            if value is not None:
-                names[ours] = other
-        settings[ours] = value
+        settings[ours] = fields.integer(usual)
+        if settings[ours] is None:
+            settings[ours] = fields.integer(other)
+            names |= {} if settings[ours] is None else {ours: other}
     if names:
         options[FIELD_NAMES] = names
     return settings
@@ -180,26 +168,23 @@ def _decode_named(fields: Fields, options: dict[str, Any]) -> dict[str, Any]:
 
 def _decode_format(fields: Fields) -> ResponseFormat | None:
     wire = fields.left.get("response_format")
-    given = fields.fields("response_format")
-    if given is None:
+    outer = fields.fields("response_format")
+    if outer is None:
         return None
-    kind = given.take("type")
+    kind = outer.take("type")
     if kind in ("text", "json_object"):
         form: FormatType = "json" if kind == "json_object" else "text"
-        return ResponseFormat(type=form, extra=keep(given.left))
-    inner = given.fields("json_schema") if kind == "json_schema" else None
+        return ResponseFormat(type=form, extra=extra_for(outer.left))
+    inner = outer.fields("json_schema") if kind == "json_schema" else None
     if inner is None:  # a form of some server's own
         fields.left["response_format"] = wire
         return None
     missing = note_absent(inner.left, "name", inside="json_schema")
-    found: dict[str, Any] = {
-        "name": inner.text("name"),
-        "description": inner.text("description"),
-        "strict": inner.flag("strict"),
-        "json_schema": inner.object("schema"),
-    }
-    if inner.left:
-        given.left["json_schema"] = inner.left
-    if missing:
-        given.left[WITHOUT] = missing
-    return ResponseFormat(type="json_schema", extra=keep(given.left), **found)
+    return ResponseFormat(
+        type="json_schema",
+        name=inner.text("name"),
+        description=inner.text("description"),
+        strict=inner.flag("strict"),
+        json_schema=inner.object("schema"),
+        extra=extra_for(outer.left, missing, json_schema=inner.left),
+    )

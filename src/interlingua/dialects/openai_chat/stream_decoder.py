@@ -2,28 +2,44 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
-from interlingua.dialects.openai_chat.calls import unnumber_calls
+from interlingua.dialects.openai_chat.calls import (
+    CallAssembler,
+    MakeId,
+    call_ids,
+    is_call,
+    odd_call,
+    unnumber_call,
+)
+from interlingua.dialects.openai_chat.content import parsed_text, read_part
 from interlingua.dialects.openai_chat.errors import read_error
 from interlingua.dialects.openai_chat.quirks import ChatQuirks
-from interlingua.dialects.openai_chat.response import (
+from interlingua.dialects.openai_chat.response import decode_finish, decode_usage, find_usage
+from interlingua.dialects.openai_chat.thinking import TagSplitter, Thought, find_text
+from interlingua.dialects.openai_chat.wire import (
     CHOICE,
-    CHOICES,
-    call_id,
-    decode_finish,
-    decode_usage,
-    find_usage,
+    DETAILS,
+    FIELDS,
+    LEGACY,
+    NAME,
+    REASONING_FIELDS,
+    TAGS,
+    extra_for,
+    text_of,
 )
-from interlingua.dialects.openai_chat.stream_parts import PartAssembler
-from interlingua.dialects.openai_chat.wire import NAME
-from interlingua.spec.content import Json
+from interlingua.spec.content import Json, Part, Refusal, Text, Thinking
 from interlingua.spec.contracts import Frame, NewId
 from interlingua.spec.errors import StreamError
 from interlingua.spec.events import Finish, ProviderEvent, StreamEvent, StreamStart
 from interlingua.wire.frames import DONE, read_frame
 from interlingua.wire.options import merge
+from interlingua.wire.segments import TextSegment
+from interlingua.wire.shape import extra_of
 
+_THINKING = frozenset((*REASONING_FIELDS, DETAILS))
+_KNOWN = frozenset(("role", "content", "refusal", "tool_calls", LEGACY, *_THINKING))
 _PADDING = ("obfuscation", "p")  # so that the length of a chunk tells nothing
 _FIXED = ("id", "model", "object", "usage", *_PADDING)
 
@@ -38,8 +54,8 @@ class Decoder:
     """
 
     def __init__(self, new_id: NewId, quirks: ChatQuirks) -> None:
-        self._parts = PartAssembler(lambda: call_id(new_id), think_tags=quirks.think_tags)
-        self._quirks = quirks
+        self._parts = PartAssembler(call_ids(new_id), think_tags=quirks.think_tags)
+        self._done_sentinel = quirks.done_sentinel
         # The last chunk without its choices, and its choice without its delta: a chunk that
         # is equal in both, as nearly all are, has nothing to say but its delta.
         self._last_envelope: dict[str, Any] | None = None
@@ -48,8 +64,7 @@ class Decoder:
         self._late: dict[str, Any] = {}
         self._choice: dict[str, Any] = {}
         self._others: list[Json] = []
-        self._other_indexes: set[int] = set()
-        self._open_indexes: set[int] = set()
+        self._others_open: dict[int, bool] = {}  # those that come in fragments
         self._held: list[StreamEvent] = []  # events before the start
         self._started = False
         self._ended = False
@@ -80,8 +95,8 @@ class Decoder:
     def finish(self) -> list[StreamEvent]:
         if self._ended:
             return []
-        is_told = self._has_last_usage or not self._quirks.done_sentinel
-        if self._has_finish and is_told and not self._open_indexes:
+        is_told = self._has_last_usage or not self._done_sentinel
+        if self._has_finish and is_told and not any(self._others_open.values()):
             return self._end()
         raise StreamError("the stream ended before [DONE]")
 
@@ -94,41 +109,36 @@ class Decoder:
             return self._begin() if self._started else []
         self._last_envelope = data
         self._last_choice = None
-        usage = find_usage(data if choices is None else {**data, "choices": choices})
-        if usage is not None:
-            self._usage = usage
+        usage = find_usage({**data, "choices": choices})
+        self._usage = self._usage if usage is None else usage
         self._learn(data)
-        if not isinstance(choices, list) or not choices:
-            self._has_last_usage = self._has_last_usage or (self._has_finish and bool(usage))
-            return []
-        events = self._begin()
-        others: list[Json] = []
-        for choice in choices:
-            if isinstance(choice, dict) and choice.get("index") in (None, 0):
-                events += self._feed_choice(choice)
-            elif not self._is_whole(choice):
-                others.append(choice)
-        if others:
-            chunk = {**data, "choices": others}
-            events.append(ProviderEvent(dialect=NAME, name="choice", data=chunk))
+        events: list[StreamEvent] = []
+        if isinstance(choices, list) and choices:
+            events += self._begin()
+            others: list[Json] = []
+            for choice in choices:
+                if isinstance(choice, dict) and choice.get("index") in (None, 0):
+                    events += self._feed_choice(choice)
+                elif not self._is_whole(choice):
+                    others.append(choice)
+            if others:
+                chunk = {**data, "choices": others}
+                events.append(ProviderEvent(dialect=NAME, name=CHOICE, data=chunk))
         self._has_last_usage = self._has_last_usage or (self._has_finish and bool(usage))
         return events
 
     def _learn(self, envelope: dict[str, Any]) -> None:
         """Fields of the envelope: the first word goes to the start, later ones to the end."""
         if not self._started:
-            told = {name: value for name, value in envelope.items() if name not in _PADDING}
-            told.pop("usage", None)
-            self._start = {**self._start, **told}
+            unsaid = ("usage", *_PADDING)
+            self._start |= {name: envelope[name] for name in envelope if name not in unsaid}
             return
         for name, value in envelope.items():
-            if name not in _FIXED and self._is_news(name, value):
+            known = self._late if name in self._late else self._start
+            # null says nothing
+            is_news = name not in known or (value is not None and known[name] != value)
+            if is_news and name not in _FIXED:
                 self._late[name] = value
-
-    def _is_news(self, name: str, value: Json) -> bool:
-        """Whether a field says something it has not said: null says nothing."""
-        known = self._late if name in self._late else self._start
-        return name not in known or (value is not None and known[name] != value)
 
     def _begin(self) -> list[StreamEvent]:
         """Say the start once: with the first choice, as what comes before is not all of it."""
@@ -136,17 +146,9 @@ class Decoder:
         if self._started:
             return held
         self._started = True
-        left = dict(self._start)
-        left.pop("object", None)
-        response_id, model = left.pop("id", None), left.pop("model", None)
-        return [
-            StreamStart(
-                id=response_id if isinstance(response_id, str) else "",
-                model=model if isinstance(model, str) else "",
-                extra={NAME: left},
-            ),
-            *held,
-        ]
+        left = {name: self._start[name] for name in self._start if name not in _FIXED}
+        response_id, model = text_of(self._start.get("id")), text_of(self._start.get("model"))
+        return [StreamStart(id=response_id, model=model, extra={NAME: left}), *held]
 
     def _feed_choice(self, choice: dict[str, Any]) -> list[StreamEvent]:
         delta = choice.pop("delta", None)
@@ -160,72 +162,245 @@ class Decoder:
             self._has_finish = True
         else:
             self._last_choice = choice
-        for name, value in choice.items():
-            if name not in ("index", "finish_reason", "usage"):
-                self._learn_choice(name, value)
-        if isinstance(choice.get("usage"), dict):
-            self._choice["usage"] = choice["usage"]
+        told = {name: choice[name] for name in choice if name not in ("index", "finish_reason")}
+        if not isinstance(told.get("usage"), dict):
+            told.pop("usage", None)
+        if isinstance(told.get("logprobs"), dict):  # each chunk has those of its own tokens
+            before = self._choice.get("logprobs")
+            told["logprobs"] = dict(before) if isinstance(before, dict) else {}
+            for name, value in choice["logprobs"].items():
+                grow(told["logprobs"], name, value)
+        self._choice = merge(self._choice, told)
         return self._parts.feed(delta)
-
-    def _learn_choice(self, name: str, value: Json) -> None:
-        before = self._choice.get(name)
-        if name == "logprobs" and isinstance(value, dict):
-            _add_logprobs(self._choice, value)
-            return
-        if isinstance(before, dict) and isinstance(value, dict):
-            value = merge(before, value)
-        elif value is None and name in self._choice:
-            return
-        self._choice[name] = value
 
     def _is_whole(self, choice: Json) -> bool:
         """Whether another choice is all in this chunk; if so it is kept as it is."""
         match choice:
-            case {"index": int(index), "delta": {"role": str()} as message, "finish_reason": str()}:
-                self._open_indexes.discard(index)
-                if index not in self._other_indexes:
-                    rest = {name: value for name, value in choice.items() if name != "delta"}
-                    self._others.append({**rest, "message": unnumber_calls(message)})
-                    return True
-            case {"index": int(index), "finish_reason": str()}:
-                self._open_indexes.discard(index)
+            case {
+                "index": int(index),
+                "delta": {"role": str()} as message,
+                "finish_reason": str(),
+            } if index not in self._others_open:
+                rest = {name: value for name, value in choice.items() if name != "delta"}
+                calls = message.get("tool_calls")
+                if isinstance(calls, list):
+                    message = {**message, "tool_calls": [unnumber_call(call) for call in calls]}
+                self._others.append({**rest, "message": message})
+                return True
             case {"index": int(index)}:
-                self._other_indexes.add(index)
-                self._open_indexes.add(index)
+                self._others_open[index] = not isinstance(choice.get("finish_reason"), str)
         return False
 
     def _end(self) -> list[StreamEvent]:
         self._ended = True
-        events = self._begin()
-        events += self._parts.finish()
+        events = [*self._begin(), *self._parts.finish()]
         body = self._start.get("body")  # of an answer that was none
         failed = isinstance(body, dict) and bool(body.get("error"))
-        extra = dict(self._late)
-        if self._choice:
-            extra[CHOICE] = self._choice
-        if self._others:
-            extra[CHOICES] = self._others
-        events.append(
-            Finish(
-                finish_reason=decode_finish(
-                    self._finish, has_calls=self._parts.has_calls, failed=failed
-                ),
-                usage=decode_usage(self._usage),
-                extra={NAME: extra},
-                message_extra={NAME: self._parts.extra} if self._parts.extra else {},
-            )
+        reason = decode_finish(self._finish, has_calls=self._parts.has_calls, failed=failed)
+        extra = extra_for(self._late, choice=self._choice, choices=self._others)
+        finish = Finish(
+            finish_reason=reason,
+            usage=decode_usage(self._usage),
+            extra=extra or {NAME: {}},
+            message_extra=extra_for(self._parts.extra),
         )
+        return [*events, finish]
+
+
+class PartAssembler:
+    """
+    Feed it deltas of one choice; it draws the boundaries of parts, which this wire does not.
+
+    Text ends where a thought or call begins, a thought where text or a call begins. Calls
+    stay open to the end, since their fragments may interleave.
+    """
+
+    def __init__(self, make_id: MakeId, *, think_tags: bool) -> None:
+        self.text: TextSegment | None = None
+        """The open text, to which a plain delta can go directly."""
+        self.extra: dict[str, Any] = {}
+        """Other fields of the message."""
+        self._thought: Thought | None = None
+        self._calls = CallAssembler(make_id, self._place)
+        self._tags = TagSplitter() if think_tags else None
+        self._had_tags = False
+        self._refusal: list[str] = []
+        self._next = 0
+        self._is_empty_text = False  # content came, but so far without a word
+        self._had: set[str] = set()  # fields with something in them
+
+    @property
+    def has_calls(self) -> bool:
+        """Whether a call has begun."""
+        return bool(self._calls.calls)
+
+    @property
+    def has_content(self) -> bool:
+        """Whether any part has begun."""
+        return self._next > 0
+
+    def feed(self, delta: dict[str, Any]) -> list[StreamEvent]:
+        events: list[StreamEvent] = []
+        if not _THINKING.isdisjoint(delta):
+            events += self._feed_thinking(delta)
+        if "content" in delta:
+            events += self._feed_content(delta["content"])
+        refusal = text_of(delta.get("refusal"))
+        if self._is_said("refusal", delta, bool(refusal)):
+            self._refusal.append(refusal)
+        calls, function = delta.get("tool_calls"), delta.get(LEGACY)
+        if self._is_said("tool_calls", delta, isinstance(calls, list) and bool(calls)):
+            events += self._feed_calls(delta["tool_calls"])
+        if self._is_said(LEGACY, delta, isinstance(function, dict) and any(function.values())):
+            events += [] if self.has_calls else self._before_calls()
+            events += self._calls.feed_legacy(delta[LEGACY])
+        for name, value in delta.items():
+            if name not in _KNOWN:
+                grow(self.extra, name, value)
+        if delta.get("role") not in (None, "", "assistant"):
+            self.extra["role"] = delta["role"]
+        return events
+
+    def finish(self) -> list[StreamEvent]:
+        """End every part."""
+        events = self._add_split(self._tags.finish()) if self._tags is not None else []
+        events += [*self._before_calls(), *self._calls.finish()]
+        for name in self._had:
+            self.extra.pop(name, None)
+        return events
+
+    def _place(self) -> int:
+        self._next += 1
+        return self._next - 1
+
+    def _is_said(self, name: str, delta: dict[str, Any], said: bool) -> bool:
+        """Whether a field has something in it; if not it is kept, should nothing ever come."""
+        if said:
+            self._had.add(name)
+        elif name in delta and self.extra.get(name) is None:
+            self.extra[name] = delta[name]
+        return said
+
+    def _whole(self, part: Part) -> list[StreamEvent]:
+        return [*self._close(), ProviderEvent(dialect=NAME, part=part, index=self._place())]
+
+    def _close(self) -> list[StreamEvent]:
+        """End the text or thought that is open."""
+        events: list[StreamEvent] = []
+        if self.text is not None:
+            events.append(self.text.end())
+        if self._thought is not None:
+            events.append(self._thought.end())
+        self.text = self._thought = None
+        return events
+
+    def _before_calls(self) -> list[StreamEvent]:
+        """What comes before calls in a whole message: all that is not a call."""
+        events = self._close()
+        if self._is_empty_text and "content" not in self._had:
+            segment = TextSegment(self._place())
+            events += [segment.start(), segment.end()]
+            self._had.add("content")
+        self._is_empty_text = False
+        if self._refusal:
+            events += self._whole(Refusal(text="".join(self._refusal)))
+            self._refusal = []
+        return events
+
+    def _feed_content(self, content: Json) -> list[StreamEvent]:
+        if content == "":
+            self._is_empty_text = self._is_empty_text or not self.has_calls
+            return []
+        if isinstance(content, str):
+            if self._tags is None or self._tags.is_past:
+                return self._add_text(content)
+            return self._add_split(self._tags.feed(content))
+        items = content if isinstance(content, list) else []
+        parts = [read_part(item) for item in items]
+        if isinstance(content, dict):
+            parts = [parsed_text(content)]
+        elif not parts and content is not None:
+            self._is_said("content", {"content": content}, False)
+        return [event for part in parts for event in self._feed_part(part)]
+
+    def _feed_part(self, part: Part) -> list[StreamEvent]:
+        kept = extra_of(part, NAME)
+        if isinstance(part, Text) and not kept:
+            return self._add_text(part.text) if part.text else []
+        if isinstance(part, Thinking) and not kept.get("thinking"):
+            about = {name: kept[name] for name in kept if name != "thinking"}
+            return self._add_thought(part.text, about)
+        self._had.add("content")
+        return self._whole(part)
+
+    def _add_text(self, text: str) -> list[StreamEvent]:
+        if self.text is not None:
+            return [self.text.delta(text)]
+        events = self._close()
+        self.text = TextSegment(self._place())
+        self._had.add("content")
+        return [*events, self.text.start(), self.text.delta(text)]
+
+    def _add_split(self, pieces: list[tuple[bool, str]]) -> list[StreamEvent]:
+        """Text that was looked through for tags; a thought may be empty."""
+        events: list[StreamEvent] = []
+        about = {TAGS: self._tags.tags} if self._tags is not None and self._tags.tags else {}
+        if about and (self._thought is not None or not self._had_tags):
+            self._had_tags = True
+            events += self._add_thought("", about)
+        for is_thought, text in pieces:
+            events += self._add_thought(text, about) if is_thought else self._add_text(text)
+        return events
+
+    def _feed_thinking(self, delta: dict[str, Any]) -> list[StreamEvent]:
+        text, names = find_text(delta)
+        for name in REASONING_FIELDS:
+            self._is_said(name, delta, name in names)
+        details = delta.get(DETAILS)
+        if not isinstance(details, list):
+            details = []
+        if self._is_said(DETAILS, delta, bool(details)) or names:
+            return self._add_thought(text, {FIELDS: names}, details)
+        return []
+
+    def _add_thought(
+        self, text: str, about: dict[str, Any], details: Iterable[Any] = ()
+    ) -> list[StreamEvent]:
+        events: list[StreamEvent] = []
+        if self._thought is None:
+            events += self._close()
+            self._thought = Thought(self._place(), about)
+            events.append(self._thought.segment.start())
+        text = self._thought.learn(text, about, details)
+        if text:
+            events.append(self._thought.segment.delta(text))
+        return events
+
+    def _feed_calls(self, items: list[Json]) -> list[StreamEvent]:
+        events = self._close() if self.has_calls else self._before_calls()
+        for i, item in enumerate(items):
+            if is_call(item):
+                events += self._calls.feed(item, is_first=i == 0)
+            else:
+                events += self._whole(odd_call(unnumber_call(item)))
         return events
 
 
-def _add_logprobs(choice: dict[str, Any], more: dict[str, Any]) -> None:
-    """Each chunk has those of its own tokens."""
-    joined = choice.get("logprobs")
-    if not isinstance(joined, dict):
-        joined = choice["logprobs"] = {}
-    for name, value in more.items():
-        present = joined.get(name)
-        if isinstance(present, list) and isinstance(value, list):
-            present.extend(value)
-        elif value is not None or name not in joined:
-            joined[name] = list(value) if isinstance(value, list) else value
+def grow(known: dict[str, Any], name: str, value: Json) -> None:
+    """One more word on a field: lists grow, objects merge, else the last counts, unless null."""
+    before = known.get(name)
+    if isinstance(before, list) and isinstance(value, list):
+        before.extend(value)
+    elif isinstance(before, dict) and isinstance(value, dict):
+        known[name] = _join_sound(before, value) if name == "audio" else merge(before, value)
+    elif value is not None or name not in known:
+        known[name] = list(value) if isinstance(value, list) else value
+
+
+def _join_sound(before: dict[str, Any], more: dict[str, Any]) -> dict[str, Any]:
+    """Audio comes in fragments of base64 and of its transcript."""
+    joined = {**before, **more}
+    for name in ("data", "transcript"):
+        if isinstance(before.get(name), str) and isinstance(more.get(name), str):
+            joined[name] = before[name] + more[name]
+    return joined

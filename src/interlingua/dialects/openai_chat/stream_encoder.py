@@ -4,14 +4,28 @@ from __future__ import annotations
 
 from typing import Any
 
-from interlingua.dialects.openai_chat.calls import LEGACY, number_calls
-from interlingua.dialects.openai_chat.content import encode_part
+from interlingua.dialects.openai_chat.calls import number_call
 from interlingua.dialects.openai_chat.errors import error_body
-from interlingua.dialects.openai_chat.marks import SENT_AS, TAGS, mark_of
-from interlingua.dialects.openai_chat.response import CHOICE, CHOICES, encode_finish, encode_usage
-from interlingua.dialects.openai_chat.thinking import DETAILS, tag_after, tag_before, text_fields
-from interlingua.dialects.openai_chat.wire import CHUNK, NAME
-from interlingua.spec.content import Json, Opaque, Part, Refusal, Text, Thinking, ToolCall
+from interlingua.dialects.openai_chat.messages import encode_assistant
+from interlingua.dialects.openai_chat.response import encode_finish, encode_usage
+from interlingua.dialects.openai_chat.thinking import (
+    around,
+    encode_thinking_part,
+    text_fields,
+    thought_chunks,
+)
+from interlingua.dialects.openai_chat.wire import (
+    ARGUMENTS,
+    CHOICE,
+    CHOICES,
+    CHUNK,
+    DETAILS,
+    LEGACY,
+    NAME,
+    SENT_AS,
+    TAGS,
+)
+from interlingua.spec.content import Json, Part, Thinking, ToolCall
 from interlingua.spec.contracts import Frame
 from interlingua.spec.events import (
     ErrorEvent,
@@ -29,6 +43,7 @@ from interlingua.spec.events import (
     ToolCallEnd,
     ToolCallStart,
 )
+from interlingua.spec.messages import Message
 from interlingua.spec.request import Request
 from interlingua.wire.carry import Losses
 from interlingua.wire.frames import DONE, json_frame
@@ -59,32 +74,37 @@ class Encoder:
         self._calls: dict[str, _Call] = {}
         self._numbers = 0
         self._thoughts: dict[str, _Thought] = {}
-        self._texts: dict[str, bool] = {}
+        self._is_plain: dict[str, bool] = {}  # texts without fields of their own
 
     def feed(self, event: StreamEvent) -> list[Frame]:
         self._grammar.feed(event)
         match event:
             case TextDelta():
-                is_plain = self._texts[event.id] and event.delta
-                return [self._delta({"content": event.delta})] if is_plain else []
+                is_said = event.delta and self._is_plain[event.id]
+                return self._delta({"content": event.delta} if is_said else None)
             case ToolCallDelta():
-                return [self._delta(self._calls[event.id].arguments(event.delta))]
+                return self._delta(self._calls[event.id].arguments(event.delta))
             case ReasoningDelta():
-                return self._deltas(self._thoughts[event.id].text(event.delta))
-            case TextStart() | TextEnd():
-                return self._text(event)
+                return self._delta(self._thoughts[event.id].text(event.delta))
+            case TextStart():
+                self._is_plain[event.id] = NAME not in event.extra
+            case TextEnd():
+                if not self._is_plain.pop(event.id):
+                    return self._whole(event.part)
+                return self._delta(None if event.part.text else {"content": ""})
             case ReasoningStart():
                 self._thoughts[event.id] = thought = _Thought(event)
-                return self._deltas(thought.start())
+                return self._delta(thought.start())
             case ReasoningEnd():
-                return self._deltas(self._thoughts.pop(event.id).end(event.part))
+                return self._delta(self._thoughts.pop(event.id).end(event.part))
             case ToolCallStart():
                 self._calls[event.id] = call = _Call(event, self._number())
-                return [self._delta(call.start())]
+                return self._delta(call.start())
             case ToolCallEnd():
-                return self._deltas(self._calls.pop(event.id).end(event.tool_call))
+                return self._delta(self._calls.pop(event.id).end(event.tool_call))
             case _:
                 return self._feed_rare(event)
+        return []
 
     def finish(self) -> list[Frame]:
         if not self._failed:
@@ -94,17 +114,19 @@ class Encoder:
     def _feed_rare(self, event: StreamEvent) -> list[Frame]:
         match event:
             case StreamStart():
-                return [self._start(event)]
-            case ProviderEvent():
-                return self._provider_event(event)
+                return self._start(event)
+            case ProviderEvent(part=part) if part is not None:
+                return self._whole(part)
+            case ProviderEvent(dialect=dialect, data=data) if dialect == NAME and data is not None:
+                return [json_frame(data, None if event.name == CHOICE else event.name)]
             case ErrorEvent():
                 self._failed = True
                 return [json_frame(error_body(event.error))]
-            case Finish():
-                return [] if self._failed else self._finish(event)
+            case Finish() if not self._failed:
+                return self._finish(event)
         return []
 
-    def _start(self, event: StreamStart) -> Frame:
+    def _start(self, event: StreamStart) -> list[Frame]:
         self._native = NAME in event.extra
         kept = dict(extra_of(event, NAME))
         self._envelope = {"id": event.id, "object": CHUNK, "model": event.model}
@@ -127,42 +149,24 @@ class Encoder:
     def _chunk(self, choices: list[Json], more: dict[str, Any] | None = None) -> Frame:
         return json_frame({**self._envelope, **(more or {}), "choices": choices})
 
-    def _delta(self, delta: dict[str, Any], more: dict[str, Any] | None = None) -> Frame:
-        return self._chunk([{"index": 0, "delta": delta, "finish_reason": None}], more)
-
-    def _deltas(self, delta: dict[str, Any] | None) -> list[Frame]:
-        return [] if delta is None else [self._delta(delta)]
-
-    def _text(self, event: TextStart | TextEnd) -> list[Frame]:
-        """Text with fields of its own is sent as a part, when it is whole."""
-        if isinstance(event, TextStart):
-            self._texts[event.id] = NAME not in event.extra
+    def _delta(
+        self, delta: dict[str, Any] | None, more: dict[str, Any] | None = None
+    ) -> list[Frame]:
+        """The frame of a delta, if it says something."""
+        if delta is None:
             return []
-        if not self._texts.pop(event.id):
-            return self._whole(event.part)
-        return [] if event.part.text else [self._delta({"content": ""})]
+        return [self._chunk([{"index": 0, "delta": delta, "finish_reason": None}], more)]
 
     def _whole(self, part: Part) -> list[Frame]:
-        match part:
-            case Refusal() if mark_of(part, SENT_AS) != "part":
-                return [self._delta({"refusal": part.text})]
-            case Opaque() if part.dialect == NAME and mark_of(part, SENT_AS) == "tool_call":
-                data = part.data
-                item = {"index": self._number(), **data} if isinstance(data, dict) else data
-                return [self._delta({"tool_calls": [item]})]
-            case Thinking() if mark_of(part, SENT_AS) != "part":
-                return []  # redacted: there is nothing to show
-            case Text() if mark_of(part, SENT_AS) == "json":
-                return [self._delta({"content": encode_part(part, Losses(), "")})]
-        item = encode_part(part, Losses(), "")
-        return [] if item is None else [self._delta({"content": [item]})]
-
-    def _provider_event(self, event: ProviderEvent) -> list[Frame]:
-        if event.part is not None:
-            return self._whole(event.part)
-        if event.dialect == NAME and event.data is not None:
-            return [json_frame(event.data, None if event.name == CHOICE else event.name)]
-        return []
+        """A part as a whole message has it."""
+        if isinstance(part, Thinking) and part.redacted:
+            return []
+        message = Message(role="assistant", content=(part,))
+        wire = encode_assistant(message, Losses(), "", answer=True)
+        delta = {name: wire[name] for name in wire if name != "role" and wire[name] is not None}
+        if "tool_calls" in delta:
+            delta["tool_calls"] = [number_call(call, self._number()) for call in wire["tool_calls"]]
+        return self._delta(delta or None)
 
     def _finish(self, event: Finish) -> list[Frame]:
         kept = dict(extra_of(event, NAME))
@@ -170,33 +174,31 @@ class Encoder:
         choice = merge(self._choice, late) if isinstance(late, dict) else self._choice
         frames = [self._other(other) for other in [*self._others, *(others or ())]]
         native = self._native or NAME in event.extra
+        told = event.message_extra.get(NAME)
         ending = {
             **choice,
             "index": 0,
-            "delta": dict(extra_of_message(event)),
+            "delta": told if isinstance(told, dict) else {},
             "finish_reason": encode_finish(event.finish_reason, native=native),
         }
         usage = encode_usage(event.usage, native=native)
-        if usage is None:
-            frames.append(self._chunk([ending], kept))
-        elif self._wants_usage:
-            frames += [self._chunk([ending]), self._chunk([], {**kept, "usage": usage})]
+        if usage is not None:
+            kept["usage"] = usage
+        if usage is not None and self._wants_usage:
+            frames += [self._chunk([ending]), self._chunk([], kept)]
         else:
-            frames.append(self._chunk([ending], {**kept, "usage": usage}))
+            frames.append(self._chunk([ending], kept))
         return [*frames, Frame(data=DONE)]
 
     def _other(self, choice: Json) -> Frame:
         """Another choice, all in one chunk."""
-        if isinstance(choice, dict):
-            rest = {name: choice[name] for name in choice if name != "message"}
-            choice = {**rest, "delta": number_calls(choice.get("message"))}
+        match choice:
+            case {"message": {"tool_calls": list(calls), **message}, **rest}:
+                numbered = [number_call(call, i) for i, call in enumerate(calls)]
+                choice = {**rest, "delta": {**message, "tool_calls": numbered}}
+            case {**rest}:
+                choice = {"delta": rest.pop("message", None), **rest}
         return self._chunk([choice])
-
-
-def extra_of_message(event: Finish) -> dict[str, Any]:
-    """Fields of the message known only at the end."""
-    kept = event.message_extra.get(NAME)
-    return kept if isinstance(kept, dict) else {}
 
 
 def _asks_usage(request: Request) -> bool:
@@ -212,7 +214,7 @@ class _Call:
         self._number = number
         self._kept = dict(extra_of(event, NAME))
         self._is_legacy = self._kept.get(SENT_AS) == LEGACY
-        self._field = "input" if event.tool_type == "custom" else "arguments"
+        self._field = ARGUMENTS[event.tool_type]
 
     def start(self) -> dict[str, Any]:
         event = self._event
@@ -242,35 +244,30 @@ class _Thought:
     """How a thought is written: in the fields, part or tags it came in."""
 
     def __init__(self, event: ReasoningStart) -> None:
-        kept = extra_of(event, NAME)
-        tags = kept.get(TAGS)
-        self._tags = tags if isinstance(tags, dict) else None
+        self._kept = kept = extra_of(event, NAME)
+        self._in_tags = isinstance(kept.get(TAGS), dict)
         self._is_part = kept.get(SENT_AS) == "part"
         self._is_odd = "thinking" in kept
-        self._fields = text_fields(kept)
 
     def start(self) -> dict[str, Any] | None:
-        return None if self._tags is None else {"content": tag_before(self._tags)}
+        return {"content": around(self._kept[TAGS])[0]} if self._in_tags else None
 
     def text(self, text: str) -> dict[str, Any] | None:
         if not text or self._is_odd:
             return None
-        if self._tags is not None:
+        if self._in_tags:
             return {"content": text}
         if self._is_part:
-            chunks = [{"type": "text", "text": text}]
-            return {"content": [{"type": "thinking", "thinking": chunks}]}
-        return dict.fromkeys(self._fields, text) or None
+            return {"content": [{"type": "thinking", "thinking": thought_chunks(text)}]}
+        return dict.fromkeys(text_fields(self._kept), text) or None
 
     def end(self, part: Thinking) -> dict[str, Any] | None:
         kept = extra_of(part, NAME)
-        if self._tags is not None:
-            close = tag_after(kept.get(TAGS) or {})
+        if self._in_tags:
+            close = around(kept.get(TAGS) or {})[1]
             return {"content": close} if close else None
         if self._is_part:
-            item = encode_part(part, Losses(), "")
-            if not self._is_odd:
-                item = {**(item or {}), "thinking": []}
-            return {"content": [item]}
+            item = encode_thinking_part(part)
+            return {"content": [item if self._is_odd else {**item, "thinking": []}]}
         details = kept.get(DETAILS)
         return {DETAILS: details} if isinstance(details, list) else None

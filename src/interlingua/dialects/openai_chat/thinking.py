@@ -1,15 +1,28 @@
-"""Thoughts <-> the fields, parts or tags in which servers show them."""
+"""Thinking <-> the fields, parts or tags in which servers show it."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+from functools import reduce
 from typing import Any
 
-from interlingua.dialects.openai_chat.marks import FIELDS, TAGS, mark_of
-from interlingua.dialects.openai_chat.wire import NAME, REASONING_FIELDS
-from interlingua.spec.content import Part, Text, Thinking
+from interlingua.dialects.openai_chat.wire import (
+    DETAILS,
+    FIELDS,
+    NAME,
+    REASONING_FIELDS,
+    SENT_AS,
+    TAGS,
+    complete,
+    mark_of,
+    text_of,
+)
+from interlingua.spec.content import Json, Part, Text, Thinking
+from interlingua.spec.events import ReasoningEnd
+from interlingua.wire.options import merge
+from interlingua.wire.segments import ReasoningSegment
 from interlingua.wire.shape import Fields, extra_of
 
-DETAILS = "reasoning_details"
 _OPEN, _CLOSE = "<think>", "</think>"
 
 
@@ -17,51 +30,88 @@ def decode_thinking(fields: Fields) -> Thinking | None:
     """
     The thought of a message, from whichever fields it came in.
 
-    Two fields with the same text are one thought; a second, different one stays where it
-    is. The details, which must go back unchanged, have the text only if no field has.
+    The details, which must go back unchanged, have the text only if no field has.
     """
-    text = ""
-    names: list[str] = []
-    for name in REASONING_FIELDS:
-        found = fields.left.get(name)
-        if isinstance(found, str) and found and text in ("", found):
-            text = found
-            names.append(name)
-            del fields.left[name]
+    text, names = find_text(fields.left)
+    for name in names:
+        del fields.left[name]
     extra: dict[str, Any] = {FIELDS: names}
     details = fields.left.get(DETAILS)
     if isinstance(details, list) and details:
-        extra[DETAILS] = fields.left.pop(DETAILS)
-        text = text or "".join(detail_text(detail) for detail in details)
+        extra[DETAILS] = fields.take(DETAILS)
+        text = text or _details_text(details)
     elif not names:
         return None
     return Thinking(text=text, extra={NAME: extra})
 
 
-def encode_thinking(part: Thinking, message: dict[str, Any]) -> None:
-    """Put a thought into the fields it came in, after what is there already."""
+def find_text(message: Mapping[str, Any]) -> tuple[str, list[str]]:
+    """
+    The text of a thought, and the fields it is in.
+
+    Two fields with the same text are one thought; a second, different one stays where it is.
+    """
+    text = ""
+    names: list[str] = []
+    for name in REASONING_FIELDS:
+        found = text_of(message.get(name))
+        if found and text in ("", found):
+            text = found
+            names.append(name)
+    return text, names
+
+
+def decode_thinking_part(fields: Fields) -> Part | None:
+    """A thought among the content; None if it holds more than text."""
+    chunks = fields.take("thinking")
+    texts: list[str] = []
+    for chunk in chunks if isinstance(chunks, list) else [chunks]:
+        match chunk:
+            case {"type": "text", "text": str(text)}:
+                texts.append(text)
+            case str(text) if chunk is chunks:
+                texts.append(text)
+            case _:
+                return None
+    text = "".join(texts)
+    odd = {} if chunks == thought_chunks(text) else {"thinking": chunks}
+    return Thinking(text=text, extra={NAME: {SENT_AS: "part", **fields.left, **odd}})
+
+
+def encode_thinking(part: Thinking, message: dict[str, Any]) -> list[Json]:
+    """Put a thought into the fields it came in, after what is there; or the content it is."""
     kept = extra_of(part, NAME)
+    tagged = in_tags(part)
+    if tagged is not None:
+        return [{"type": "text", "text": tagged}]
+    if kept.get(SENT_AS) == "part":
+        return [encode_thinking_part(part)]
     for name in text_fields(kept):
         message[name] = message.get(name, "") + part.text
-    details = kept.get(DETAILS)
-    if isinstance(details, list):
-        message[DETAILS] = [*message.get(DETAILS, ()), *details]
+    if isinstance(kept.get(DETAILS), list):
+        message[DETAILS] = [*message.get(DETAILS, ()), *kept[DETAILS]]
+    return []
 
 
-def text_fields(kept: Any) -> list[str]:
+def encode_thinking_part(part: Thinking) -> dict[str, Any]:
+    """A thought as a content part."""
+    chunks = extra_of(part, NAME).get("thinking", thought_chunks(part.text))
+    return complete({"type": "thinking", "thinking": chunks}, part)
+
+
+def thought_chunks(text: str) -> list[dict[str, Any]]:
+    """The usual form of a thought in a content part."""
+    return [{"type": "text", "text": text}]
+
+
+def text_fields(kept: Mapping[str, Any]) -> list[str]:
     """The fields a thought's text is written to."""
-    names = kept.get(FIELDS)
-    if not isinstance(names, list):
-        return [REASONING_FIELDS[0]]
-    return [name for name in names if name in REASONING_FIELDS]
+    return _names(kept) if isinstance(kept.get(FIELDS), list) else [REASONING_FIELDS[0]]
 
 
-def detail_text(detail: Any) -> str:
-    """What can be read of one item of `reasoning_details`."""
-    if not isinstance(detail, dict):
-        return ""
-    text = detail.get("text") or detail.get("summary")
-    return text if isinstance(text, str) else ""
+def _names(about: Mapping[str, Any]) -> list[str]:
+    names = about.get(FIELDS)
+    return [name for name in REASONING_FIELDS if name in names] if isinstance(names, list) else []
 
 
 def in_tags(part: Thinking) -> str | None:
@@ -69,17 +119,13 @@ def in_tags(part: Thinking) -> str | None:
     tags = mark_of(part, TAGS)
     if not isinstance(tags, dict):
         return None
-    return f"{tag_before(tags)}{part.text}{tag_after(tags)}"
+    before, after = around(tags)
+    return f"{before}{part.text}{after}"
 
 
-def tag_before(tags: dict[str, Any]) -> str:
-    """What stood before the thought."""
-    return f"{tags.get('before') or ''}{_OPEN}"
-
-
-def tag_after(tags: dict[str, Any]) -> str:
-    """What closed the thought."""
-    return _CLOSE if tags.get("closed", True) else ""
+def around(tags: dict[str, Any]) -> tuple[str, str]:
+    """What stood before a thought in tags, and after it."""
+    return f"{tags.get('before') or ''}{_OPEN}", _CLOSE if tags.get("closed", True) else ""
 
 
 def split_tags(text: str) -> list[Part]:
@@ -135,13 +181,69 @@ class TagSplitter:
 
     def _feed_thought(self, text: str) -> list[tuple[bool, str]]:
         thought, close, rest = text.partition(_CLOSE)
-        if close and self.tags is not None:
+        if close:
             self.is_past = True
-            self.tags = {**self.tags, "closed": True}
-            pieces = [(True, thought), (False, rest)]
+            self.tags = {**(self.tags or {}), "closed": True}
         else:
             held = next(n for n in range(len(_CLOSE) - 1, -1, -1) if text.endswith(_CLOSE[:n]))
             cut = len(text) - held
-            self._waiting = text[cut:]
-            pieces = [(True, text[:cut])]
-        return [piece for piece in pieces if piece[1]]
+            thought, self._waiting = text[:cut], text[cut:]
+        return [piece for piece in ((True, thought), (False, rest)) if piece[1]]
+
+
+class Thought:
+    """A thought on its way, and where it came from: its fields, its part or its tags."""
+
+    def __init__(self, index: int, about: Mapping[str, Any]) -> None:
+        self._about = dict(about)
+        self._details: list[list[Any]] = []  # the fragments of each
+        self.segment = ReasoningSegment(index, {NAME: about})
+
+    def learn(self, text: str, about: Mapping[str, Any], details: Iterable[Any]) -> str:
+        """Take in a fragment; the text it adds."""
+        names = [*_names(self._about), *_names(about)]
+        self._about.update(about)
+        if FIELDS in self._about:
+            self._about[FIELDS] = list(dict.fromkeys(names))
+        earlier = {_detail_key(found[0]): found for found in self._details}
+        for detail in details:
+            key = _detail_key(detail)
+            if key is not None and key in earlier:
+                earlier[key].append(detail)
+            else:
+                self._details.append([detail])
+        return text if names else text or _details_text(details)
+
+    def end(self) -> ReasoningEnd:
+        extra = dict(self._about)
+        if self._details:
+            extra[DETAILS] = [_join_detail(fragments) for fragments in self._details]
+        self.segment.extra = {NAME: extra}
+        return self.segment.end()
+
+
+def _details_text(details: Iterable[Any]) -> str:
+    """What can be read of `reasoning_details`."""
+    return "".join(
+        text_of(detail.get("text") or detail.get("summary"))
+        for detail in details
+        if isinstance(detail, dict)
+    )
+
+
+def _detail_key(detail: Any) -> tuple[str, int] | None:
+    """What a detail that comes in fragments is known by."""
+    match detail:
+        case {"type": "reasoning.text" | "reasoning.summary" as kind, "index": int(index)}:
+            return kind, index
+    return None
+
+
+def _join_detail(fragments: list[Any]) -> Any:
+    """A detail put together: its text or summary grows, for the rest the last word counts."""
+    if len(fragments) == 1:
+        return fragments[0]
+    field = fragments[0]["type"].rpartition(".")[2]
+    texts = [text_of(fragment.get(field)) for fragment in fragments]
+    whole = reduce(merge, fragments)
+    return {**whole, field: "".join(texts)} if any(texts) else whole

@@ -4,24 +4,36 @@ from __future__ import annotations
 
 from typing import Any
 
-from interlingua.dialects.openai_chat.calls import LEGACY
-from interlingua.dialects.openai_chat.marks import (
-    SENT_AS,
-    WITHOUT,
-    complete,
-    keep,
-    mark_of,
-    note_absent,
-)
 from interlingua.dialects.openai_chat.quirks import ChatQuirks
-from interlingua.dialects.openai_chat.wire import NAME
+from interlingua.dialects.openai_chat.wire import (
+    LEGACY,
+    NAME,
+    SENT_AS,
+    complete,
+    extra_for,
+    given,
+    mark_of,
+    take_usual,
+)
 from interlingua.spec.content import Json, ToolType
-from interlingua.spec.request import BuiltinTool, Request, ToolChoice, ToolDefinition, ToolSpec
+from interlingua.spec.request import (
+    BuiltinTool,
+    Request,
+    ToolChoice,
+    ToolChoiceMode,
+    ToolDefinition,
+    ToolSpec,
+)
 from interlingua.wire.carry import Losses
 from interlingua.wire.shape import Fields, wrong_type
 
 _LEGACY_TOOLS = "functions"
-_MODES = {"auto": "auto", "none": "none", "required": "required", "any": "required"}
+_MODES: dict[str, ToolChoiceMode] = {
+    "auto": "auto",
+    "none": "none",
+    "required": "required",
+    "any": "required",
+}
 
 
 def decode_tools(fields: Fields) -> dict[str, Any]:
@@ -46,98 +58,62 @@ def decode_tools(fields: Fields) -> dict[str, Any]:
 
 
 def _decode_tool(tool: Json, path: str) -> ToolSpec:
-    if not isinstance(tool, dict):
-        raise wrong_type(path, "an object", tool)
+    fields = Fields(tool, path)
     kind: ToolType = "custom" if tool.get("type") == "custom" else "function"
     if tool.get("type", kind) != kind or not isinstance(tool.get(kind), dict):
         return BuiltinTool(dialect=NAME, data=tool)
-    fields = Fields(tool, path)
+    missing = take_usual(fields.left, type=kind)
     inner = Fields(fields.take(kind), f"{path}.{kind}")
-    missing = note_absent(fields.left, "type")
-    fields.take("type")
-    extra = fields.left
     found = _decode_definition(inner, kind)
-    if inner.left:
-        extra[kind] = inner.left
-    if missing:
-        extra[WITHOUT] = missing
-    return ToolDefinition(type=kind, extra=keep(extra), **found)
+    return ToolDefinition(**found, extra=extra_for(fields.left, missing, **{kind: inner.left}))
 
 
 def _decode_legacy(tool: Json, path: str) -> ToolSpec:
     inner = Fields(tool, path)
     found = _decode_definition(inner, "function")
-    extra: dict[str, Any] = {SENT_AS: _LEGACY_TOOLS}
-    if inner.left:
-        extra["function"] = inner.left
-    return ToolDefinition(extra={NAME: extra}, **found)
+    return ToolDefinition(**found, extra=extra_for({SENT_AS: _LEGACY_TOOLS}, function=inner.left))
 
 
-def _decode_definition(inner: Fields, kind: str) -> dict[str, Any]:
-    found: dict[str, Any] = {"name": inner.need("name"), "description": inner.text("description")}
+def _decode_definition(inner: Fields, kind: ToolType) -> dict[str, Any]:
+    found: dict[str, Any] = {"type": kind, "name": inner.need("name"), "description": inner.text("description")}
     if kind == "function":
-        found["parameters"] = inner.object("parameters")
-        found["strict"] = inner.flag("strict")
+        found |= {"parameters": inner.object("parameters"), "strict": inner.flag("strict")}
     return found
 
 
 def _decode_choice(wire: Json, *, legacy: bool) -> ToolChoice | None:
     """None for a form we do not know, which is then carried as it is."""
-    extra: dict[str, Any] = {SENT_AS: LEGACY} if legacy else {}
-    if isinstance(wire, str):
-        mode = _MODES.get(wire)
-        if mode is None:
-            return None
-        if wire == "any":
-            extra[SENT_AS] = wire
-        return ToolChoice(mode=mode, extra=keep(extra))  # type: ignore[arg-type]
-    return _decode_named(wire, extra) or _decode_allowed(wire)
-
-
-def _decode_named(wire: Json, extra: dict[str, Any]) -> ToolChoice | None:
+    form = LEGACY if legacy else None
     match wire:
-        case {"name": str(name), **rest} if extra and not rest:
-            return ToolChoice(mode="named", tool_name=name, extra=keep(extra))
-        case {"function": {"name": str(name)}, **rest} if rest.get("type", "function") == (
-            "function"
-        ):
-            kind = "function"
-        case {"type": "custom", "custom": {"name": str(name)}}:
-            kind = "custom"
-        case _:
-            return None
-    fields = Fields(wire)
-    inner = Fields(fields.take(kind))
-    inner.take("name")
-    extra = fields.left
-    missing = note_absent(extra, "type")
-    extra.pop("type", None)
-    if inner.left:
-        extra[kind] = inner.left
-    if kind == "custom":
-        extra[SENT_AS] = kind
-    if missing:
-        extra[WITHOUT] = missing
-    return ToolChoice(mode="named", tool_name=name, extra=keep(extra))
-
-
-def _decode_allowed(wire: Json) -> ToolChoice | None:
-    match wire:
-        case {
-            "type": "allowed_tools",
-            "allowed_tools": {"mode": "auto" | "required" as mode, "tools": list(tools)},
-        }:
-            names = [_allowed_name(tool) for tool in tools]
-            choice = ToolChoice(mode=mode, allowed=tuple(name or "" for name in names))
+        case str() if wire in _MODES:
+            extra = extra_for({}, sent_as=wire if wire == "any" else form)
+            return ToolChoice(mode=_MODES[wire], extra=extra)
+        case {"name": str(name), **rest} if legacy and not rest:
+            return ToolChoice(mode="named", tool_name=name, extra=extra_for({}, sent_as=form))
+        case {"allowed_tools": {"mode": "auto" | "required" as mode, "tools": list(tools)}}:
+            choice = ToolChoice(mode=mode, allowed=tuple(_allowed_name(tool) for tool in tools))
             return choice if _encode_allowed(choice) == wire else None
+        case {"type": "custom", "custom": {"name": str(name)}}:
+            return _decode_named(wire, name, "custom")
+        case {"function": {"name": str(name)}} if wire.get("type", "function") == "function":
+            return _decode_named(wire, name, "function")
     return None
 
 
-def _allowed_name(tool: Json) -> str | None:
+def _decode_named(wire: dict[str, Any], name: str, kind: ToolType) -> ToolChoice:
+    left = dict(wire)
+    inner = {key: value for key, value in left.pop(kind).items() if key != "name"}
+    missing = take_usual(left, type=kind)
+    form = kind if kind == "custom" else None
+    extra = extra_for(left, missing, sent_as=form, **{kind: inner})
+    return ToolChoice(mode="named", tool_name=name, extra=extra)
+
+
+def _allowed_name(tool: Json) -> str:
     match tool:
         case {"function": {"name": str(name)}}:
             return name
-    return None
+    return ""
 
 
 def encode_tools(
@@ -159,8 +135,7 @@ def encode_tools(
         body["tools"] = tools
     if legacy:
         body[_LEGACY_TOOLS] = legacy
-    if request.parallel_tool_calls is not None:
-        body["parallel_tool_calls"] = request.parallel_tool_calls
+    body |= given(parallel_tool_calls=request.parallel_tool_calls)
     choice = request.tool_choice
     if choice is not None:
         key = LEGACY if mark_of(choice, SENT_AS) == LEGACY else "tool_choice"
@@ -168,13 +143,9 @@ def encode_tools(
 
 
 def _encode_tool(tool: ToolDefinition) -> dict[str, Any]:
-    inner: dict[str, Any] = {"name": tool.name}
-    if tool.description is not None:
-        inner["description"] = tool.description
-    if tool.type == "function" and tool.parameters is not None:
-        inner["parameters"] = tool.parameters
-    if tool.type == "function" and tool.strict is not None:
-        inner["strict"] = tool.strict
+    inner = given(name=tool.name, description=tool.description)
+    if tool.type == "function":
+        inner |= given(parameters=tool.parameters, strict=tool.strict)
     return complete({"type": tool.type, tool.type: inner}, tool)
 
 

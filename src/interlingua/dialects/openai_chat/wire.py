@@ -3,20 +3,116 @@ The JSON as the vendor writes it, and what compatible servers add.
 
 These types are for readers and the type checker; decoding trusts none of them.
 API reference: https://platform.openai.com/docs/api-reference/chat
+
+One value may be written in several ways; a mark, kept in `extra` beside the wire's own
+fields, says which one it was, so that encoding gives back what was decoded.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Literal, NotRequired, TypedDict
+
+from interlingua.spec.content import Extra
+from interlingua.wire.options import merge
+from interlingua.wire.shape import extra_of
 
 NAME = "openai_chat"
 PATH = "/chat/completions"  # the version is part of a server's base URL
 
 WHOLE = "chat.completion"
 CHUNK = "chat.completion.chunk"
-
+LEGACY = "function_call"
+"""The older form of one call, and of the choice of a tool."""
+ARGUMENTS = {"function": "arguments", "custom": "input"}
+"""The field for the arguments, by the type of a call."""
 REASONING_FIELDS = ("reasoning_content", "reasoning")
 """Where servers put the text of a thought; OpenAI itself shows none."""
+DETAILS = "reasoning_details"
+"""Where a router puts thoughts of any form."""
+CHOICE = "choice"
+"""Where the fields of the first choice are kept."""
+CHOICES = "choices"
+"""Where the other choices are kept, whole."""
+
+SENT_AS = "sent_as"
+"""The form, of several, in which it came."""
+WITHOUT = "without"
+"""Usual fields that were not there; `function.name` is one inside another."""
+FIELDS = "fields"
+"""The fields a thought's text came in."""
+TAGS = "tags"
+"""The thought came in tags: what stood before them, and whether they were closed."""
+IN_PLACE = "in_place"
+"""Media where OpenAI takes none, which the server took."""
+POSITION = "position"
+"""The `index` of a call in a whole answer; in a stream it is structure, not data."""
+RECEIVED = "received"
+"""The id field of a call in an answer, where it was missing and one had to be made."""
+SENT = "sent"
+"""The same of a request: put back when the request is encoded again."""
+
+_MARKS = frozenset((SENT_AS, WITHOUT, FIELDS, TAGS, IN_PLACE, POSITION, RECEIVED, SENT))
+
+
+def extra_for(left: dict[str, Any], missing: list[str] | None = None, **more: Any) -> Extra:
+    """What is left of an object, and more if it is not empty, as the `extra` of what it became."""
+    kept = {**left, **{name: value for name, value in more.items() if value}}
+    if missing:
+        kept[WITHOUT] = missing
+    return {NAME: kept} if kept else {}
+
+
+def mark_of(holder: Any, name: str) -> Any:
+    """A mark on a part, message or tool; None if it is not there."""
+    return extra_of(holder, NAME).get(name)
+
+
+def note_absent(left: dict[str, Any], *names: str, inside: str = "") -> list[str]:
+    """Those of the names that are not in `left`, and so were never there."""
+    prefix = f"{inside}." if inside else ""
+    return [prefix + name for name in names if name not in left]
+
+
+def take_usual(left: dict[str, Any], **usual: Any) -> list[str]:
+    """Take out what has its usual value; the names that were never there."""
+    missing = note_absent(left, *usual)
+    for name, value in usual.items():
+        if name in left and type(left[name]) is type(value) and left[name] == value:
+            del left[name]
+    return missing
+
+
+def complete(block: dict[str, Any], holder: Any) -> dict[str, Any]:
+    """`block` with what the holder remembers of the wire; the block's own values win."""
+    kept = extra_of(holder, NAME)
+    if not kept:
+        return block
+    fields = {name: kept[name] for name in kept if name not in _MARKS}
+    return drop_absent({**block, **merge(fields, block)}, kept)
+
+
+def drop_absent(block: dict[str, Any], kept: Mapping[str, Any]) -> dict[str, Any]:
+    """`block` without the usual fields that were not there when it came."""
+    block.pop(WITHOUT, None)
+    names = kept.get(WITHOUT)
+    for name in names if isinstance(names, list) else ():
+        outer, _, inner = str(name).partition(".")
+        if not inner:
+            block.pop(outer, None)
+        elif isinstance(block.get(outer), dict):
+            block[outer] = {key: value for key, value in block[outer].items() if key != inner}
+    return block
+
+
+def given(**fields: Any) -> dict[str, Any]:
+    """Those of the fields that have a value."""
+    return {name: value for name, value in fields.items() if value is not None}
+
+
+def text_of(value: Any) -> str:
+    """A text; anything else is none."""
+    return value if isinstance(value, str) else ""
 
 
 class ContentPart(TypedDict, total=False):

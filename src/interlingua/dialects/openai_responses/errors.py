@@ -31,13 +31,9 @@ from interlingua.wire.faults import (
 # Codes of this API that the shared table does not know. Most come in `response.failed`, where
 # no status helps.
 _CODES: dict[str, type[ProviderError]] = {
-    "invalid_prompt": ContentFilterError,
-    "bio_policy": ContentFilterError,
-    "misalignment_policy_violation": ContentFilterError,
     "image_content_policy_violation": ContentFilterError,
     "data_residency_mismatch": InvalidRequestError,
     "vector_store_timeout": ProviderTimeoutError,
-    "invalid_request_error": InvalidRequestError,
 }
 _IMAGE_CODES = ("image_", "invalid_image", "invalid_base64_image", "empty_image", "unsupported_im")
 
@@ -69,7 +65,7 @@ def read_error(
     """
     fault = read_fault(value)
     if fault.kind == "error":
-        fault = Fault(fault.message, None, fault.code)
+        fault = fault._replace(kind=None)
     if status is None and isinstance(value, dict):
         told = value.get("status")
         status = told if type(told) is int and 400 <= told < 600 else None
@@ -78,7 +74,7 @@ def read_error(
 
 def _classify(status: int | None, fault: Fault) -> type[ProviderError] | None:
     code = fault.code or (fault.kind if status is None else None) or ""
-    if code in _CODES and (status is None or code != "invalid_request_error"):
+    if code in _CODES:
         return _CODES[code]
     if code.startswith(_IMAGE_CODES) or code == "failed_to_download_image":
         return InvalidRequestError
@@ -90,18 +86,16 @@ def encode_error(error: Exception) -> tuple[int, dict[str, str], Json]:
     status = status_of(error)
     if isinstance(error, QuotaExceededError) and status != error.status_code:
         status = 429  # the code tells it from a rate limit
-    return status, retry_headers(error), {"error": error_fields(error)}
+    return status, retry_headers(error), error_body(error)
 
 
-def error_fields(error: Exception) -> dict[str, Any]:
-    """What the body's `error` holds, and a failed stream's error event beside its type."""
-    code = getattr(error, "error_code", None)
-    kind = "server_error" if status_of(error) >= 500 else "invalid_request_error"
+def error_body(error: Exception) -> dict[str, Any]:
+    """The body; what its `error` holds is also told by a stream's error event."""
+    kind, code = "invalid_request_error", getattr(error, "error_code", None)
+    if status_of(error) >= 500:
+        kind, code = "server_error", code or "server_error"
     for cls, name, word in _WORDS:
         if isinstance(error, cls):
             kind, code = name, word
             break
-    else:
-        if kind == "server_error":
-            code = code or "server_error"
-    return {"message": str(error), "type": kind, "param": None, "code": code}
+    return {"error": {"message": str(error), "type": kind, "param": None, "code": code}}

@@ -4,26 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from interlingua.dialects.openai_responses.content import INPUT_TEXT, OUTPUT_TEXT, decode_content
-from interlingua.dialects.openai_responses.items import (
-    ItemEncoder,
-    decode_result,
-    decode_turn,
-    is_turn,
-    shorten,
-)
+from interlingua.dialects.openai_responses.messages import decode_messages, encode_messages
 from interlingua.dialects.openai_responses.tools import decode_tools, encode_tools
-from interlingua.dialects.openai_responses.wire import ITEM, NAME, PATH
-from interlingua.spec.content import Json, Opaque, Part, Refusal, Text, ToolCall
+from interlingua.dialects.openai_responses.wire import NAME, PATH, extra_for
 from interlingua.spec.contracts import DEFAULT, Profile, WireCall
-from interlingua.spec.messages import Message, Role
 from interlingua.spec.request import Request, ResponseFormat
 from interlingua.wire.carry import Losses
 from interlingua.wire.options import foreign_options, merge, options_for
 from interlingua.wire.shape import Fields, extra_of, request_errors, wrong_type
 
 _ENDPOINT = "/responses"
-_INLINE = "inline"  # a system message that was an item, where ours would be `instructions`
 _SETTINGS = {  # ours: theirs
     "max_tokens": "max_output_tokens",
     "temperature": "temperature",
@@ -41,8 +31,6 @@ _UNSAYABLE = (
 )
 _FORMATS = {"text": "text", "json_object": "json", "json_schema": "json_schema"}
 _FORMAT_NAMES = {ours: theirs for theirs, ours in _FORMATS.items()}
-_RESULTS = ("function_call_output", "custom_tool_call_output")
-_SAID_BY_DEVELOPER = ("additional_tools", "configuration_update", "compaction_trigger")
 
 
 def encode_request(
@@ -56,7 +44,7 @@ def encode_request(
     options = options_for(request, NAME)
     path = str(options.pop("path", PATH))
     body: dict[str, Any] = {"model": request.model} if request.model else {}
-    _encode_messages(request, body, losses)
+    encode_messages(request, body, losses)
     if not body["input"] and "prompt" in options:
         del body["input"]  # the stored prompt is all the input there is
     encode_tools(request, body, losses)
@@ -79,11 +67,11 @@ def decode_request(call: WireCall) -> Request:
         model = fields.text("model")
         settings = _decode_settings(fields)
         tools = decode_tools(fields)
-        messages = _decode_messages(fields)
+        messages = decode_messages(fields)
         options = {**_decode_path(call.path), **fields.left}
         return Request(
             model=model or "",
-            messages=tuple(messages),
+            messages=messages,
             provider_options={NAME: options} if options else {},
             **settings,
             **tools,
@@ -95,137 +83,6 @@ def _decode_path(path: str) -> dict[str, Any]:
     address = path.partition("?")[0].rstrip("/")
     operation = address.rpartition(_ENDPOINT)[2] if _ENDPOINT in address else ""
     return {"path": PATH + operation} if operation else {}
-
-
-# Messages. A leading system message is `instructions`; a later one stays in place.
-
-
-def _encode_messages(request: Request, body: dict[str, Any], losses: Losses) -> None:
-    messages = request.messages
-    first = 0
-    if messages and _is_instructions(messages[0]):
-        body["instructions"] = messages[0].text
-        first = 1
-    calls = (part for message in messages for part in message.content if isinstance(part, ToolCall))
-    custom = frozenset(call.id for call in calls if call.type == "custom")
-    encoder = ItemEncoder(losses, custom=custom)
-    for i, message in enumerate(messages[first:], first):
-        _encode_message(message, encoder, f"messages[{i}]")
-        if message.name is not None:
-            losses.dropped("name", NAME, f"messages[{i}].name")
-    for item in encoder.messages:
-        _shorten(item)
-    body["input"] = encoder.items
-
-
-def _is_instructions(message: Message) -> bool:
-    """A string can say it: one text, without fields of this API's own."""
-    match message.content:
-        case (Text(extra=extra),):
-            return message.role == "system" and not (NAME in extra or NAME in message.extra)
-    return False
-
-
-def _encode_message(message: Message, encoder: ItemEncoder, path: str) -> None:
-    own = dict(extra_of(message, NAME))
-    if own.pop(ITEM, False):
-        encoder.items += [part.data for part in message.content if isinstance(part, Opaque)]
-        return
-    own.pop(_INLINE, None)
-    encoder.message(message.role, message.content, path, own or None)
-
-
-def _shorten(item: dict[str, Any]) -> None:
-    """The short form of a message, unless it has what only the long one may have."""
-    if "id" not in item and "status" not in item:
-        kind = OUTPUT_TEXT if item["role"] == "assistant" else INPUT_TEXT
-        item["content"] = shorten(item["content"], kind)
-
-
-def _decode_messages(fields: Fields) -> list[Message]:
-    messages: list[Message] = []
-    instructions = fields.left.get("instructions")
-    if isinstance(instructions, str):
-        fields.take("instructions")
-        messages.append(Message.system(instructions))
-    elif instructions is not None and not isinstance(instructions, list):
-        raise wrong_type("instructions", "text", instructions)
-    given = fields.take("input")
-    if isinstance(given, str):
-        return [*messages, Message.user(given)]
-    if given is not None and not isinstance(given, list):
-        raise wrong_type("input", "text or an array of items", given)
-    turn: list[Part] = []  # what the model made since the last message of others
-    for i, item in enumerate(given or ()):
-        message = _decode_item(item, f"input[{i}]", turn, leading=not messages)
-        if message is not None:
-            if turn:
-                messages.append(Message(role="assistant", content=tuple(turn)))
-                turn.clear()
-            messages.append(message)
-    if turn:
-        messages.append(Message(role="assistant", content=tuple(turn)))
-    return messages
-
-
-def _decode_item(item: Json, path: str, turn: list[Part], *, leading: bool) -> Message | None:
-    """The message an item is; None if it went on with the model's turn."""
-    if isinstance(item, str):  # no item at all, but nothing we should lose
-        return _opaque("user", item)
-    if not isinstance(item, dict):
-        raise wrong_type(path, "an item", item)
-    kind = item.get("type")
-    if is_turn(item):
-        marked = bool(turn) and isinstance(turn[-1], (Text, Refusal))
-        turn += decode_turn(item, path, marked=marked)
-        return None
-    if kind in _RESULTS:
-        return Message(role="tool", content=(decode_result(item, path),))
-    if kind in (None, "message"):
-        return _decode_message(item, path, leading=leading and not turn)
-    role = _role_of(kind, item)
-    if role != "assistant":
-        return _opaque(role, item)
-    turn.append(Opaque(dialect=NAME, data=item))
-    return None
-
-
-def _decode_message(item: dict[str, Any], path: str, *, leading: bool) -> Message:
-    fields = Fields(item, path)
-    role = fields.text("role")
-    if role is None:
-        raise wrong_type(fields.at("role"), "user, assistant, system or developer", role)
-    if role not in ("user", "system", "developer"):
-        return _opaque("user", item)
-    fields.take("type")
-    content = decode_content(fields.take("content"), fields.at("content"), INPUT_TEXT)
-    extra = fields.left
-    if role == "system" and leading:
-        extra[_INLINE] = True
-    return Message(
-        role=role,  # type: ignore[arg-type]
-        content=content,
-        extra={NAME: extra} if extra else {},
-    )
-
-
-def _opaque(role: Role, item: Json) -> Message:
-    extra = {} if role == "tool" else {NAME: {ITEM: True}}
-    return Message(role=role, content=(Opaque(dialect=NAME, data=item),), extra=extra)
-
-
-def _role_of(kind: Any, item: dict[str, Any]) -> Role:
-    """Who would say an item that has no canonical form."""
-    if not isinstance(kind, str):
-        return "user"
-    if kind in _SAID_BY_DEVELOPER:
-        return "developer"
-    if kind.endswith(("_output", "_response")) and item.get("execution") != "server":
-        return "tool"
-    return "assistant"
-
-
-# Settings.
 
 
 def _encode_settings(request: Request, body: dict[str, Any], losses: Losses) -> None:
@@ -301,12 +158,12 @@ def _decode_format(fields: Fields) -> ResponseFormat | None:
                 json_schema=inner.object("schema"),
                 strict=inner.flag("strict"),
                 description=inner.text("description"),
-                extra={NAME: inner.left} if inner.left else {},
+                extra=extra_for(inner.left),
             )
         case {"type": "text" | "json_object" as kind, **rest}:
             fields.take("format")
             return ResponseFormat(
                 type=_FORMATS[kind],  # type: ignore[arg-type]
-                extra={NAME: rest} if rest else {},
+                extra=extra_for(rest),
             )
     return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from interlingua.dialects.openai_responses.items import ItemEncoder, read_item
+from interlingua.dialects.openai_responses.messages import ItemEncoder, read_item
 from interlingua.dialects.openai_responses.wire import NAME
 from interlingua.spec.content import Json, Opaque, Part, Refusal, ToolCall
 from interlingua.spec.contracts import DEFAULT, NewId, Profile

@@ -1,4 +1,4 @@
-"""Stream frames <-> events."""
+"""Stream frames <-> events: the two ends."""
 
 from __future__ import annotations
 

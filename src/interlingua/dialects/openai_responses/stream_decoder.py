@@ -11,10 +11,19 @@ from __future__ import annotations
 import math
 from typing import Any, ClassVar, TypeAlias
 
+from interlingua.dialects.openai_responses.calls import open_call
 from interlingua.dialects.openai_responses.errors import read_error
-from interlingua.dialects.openai_responses.items import is_turn, read_item
+from interlingua.dialects.openai_responses.messages import is_turn, read_item
 from interlingua.dialects.openai_responses.response import decode_response
-from interlingua.dialects.openai_responses.wire import ITEM, NAME, PARAGRAPH
+from interlingua.dialects.openai_responses.wire import (
+    ARGUMENTS,
+    ITEM,
+    NAME,
+    OUTPUT_TEXT,
+    PARAGRAPH,
+    SECTIONS,
+    TOOL_TYPES,
+)
 from interlingua.spec.content import Part, Text, Thinking, ToolCall
 from interlingua.spec.contracts import Frame, NewId
 from interlingua.spec.errors import StreamError
@@ -31,8 +40,11 @@ from interlingua.wire.frames import read_frame
 from interlingua.wire.segments import ReasoningSegment, Segment, TextSegment, ToolCallSegment
 
 Place: TypeAlias = int | str | None
-_SECTIONS = {"summary": ("summary", "summary_text"), "thoughts": ("content", "reasoning_text")}
-_STREAMED = ("content", "arguments", "input")
+_ADDED = "response.output_item.added"
+_DONE = "response.output_item.done"
+_STREAMED = ("content", *ARGUMENTS.values())
+_FOUND_LATER = ("type", *_STREAMED, "summary", "encrypted_content")
+_MESSAGE = ("type", "role", "content")
 
 
 class _Item:
@@ -42,27 +54,26 @@ class _Item:
 
     def __init__(self, start: dict[str, Any]) -> None:
         self.start = start
-        self.kind = start.get("type", "message") if is_turn(start) else None
+        self.kind: str | None = start.get("type", "message") if is_turn(start) else None
         self.segment: ReasoningSegment | ToolCallSegment | None = None
         self.texts: dict[Any, TextSegment] = {}
-        self.keys: list[Any] = []
+        self.keys: list[Any] = []  # of the texts, where the decoder looks for them
         self.section: Any = None  # which part of the reasoning the last delta was for
 
     def came(self) -> dict[str, Any]:
         """The item as far as it came, for one that is never done."""
-        text = "".join(self.segment.pieces) if self.segment else ""
         if self.kind == "message":
             content = [
-                {"type": "output_text", "text": "".join(part.pieces), "annotations": []}
+                {"type": OUTPUT_TEXT, "text": "".join(part.pieces), "annotations": []}
                 for part in self.texts.values()
             ]
             return {**self.start, "content": content}
-        if self.kind == "reasoning" and text:
-            key, kind = _SECTIONS[self.section[0]]
-            return {**self.start, key: [{"type": kind, "text": text}]}
+        text = "".join(self.segment.pieces) if self.segment else ""
         if isinstance(self.segment, ToolCallSegment):
-            key = "input" if self.kind == "custom_tool_call" else "arguments"
-            return {**self.start, key: text}
+            return {**self.start, ARGUMENTS[self.segment.tool_type]: text}
+        if text:
+            key = self.section[0]
+            return {**self.start, key: [{"type": SECTIONS[key], "text": text}]}
         return self.start
 
     def fill(self, item: dict[str, Any]) -> dict[str, Any]:
@@ -77,7 +88,7 @@ class Decoder:
 
     def __init__(self, new_id: NewId) -> None:
         self._new_id = new_id
-        self._made: list[str] = []  # ids we gave to calls that had none, in their order
+        self._made: list[str] = []  # ids for calls that had none, in their order
         self._open: dict[Place, _Item] = {}
         self._texts: dict[Any, TextSegment] = {}  # by output and content index, as they come
         self._done: list[tuple[Place, dict[str, Any]]] = []
@@ -112,9 +123,11 @@ class Decoder:
 
     # The frame of the stream.
 
-    def _begin(self, response: Any = None) -> list[StreamEvent]:
+    def _begin(self, data: dict[str, Any] | None = None) -> list[StreamEvent]:
+        """The start, if it has not been told; any event may be the first."""
         if self._start is not None:
             return []
+        response = data.get("response") if data else None
         left = dict(response) if isinstance(response, dict) else {}
         for name in ("status", "output", "usage"):
             left.pop(name, None)
@@ -125,11 +138,8 @@ class Decoder:
         )
         return [self._start]
 
-    def _created(self, data: dict[str, Any]) -> list[StreamEvent]:
-        return self._begin(data.get("response"))
-
     def _terminal(self, data: dict[str, Any]) -> list[StreamEvent]:
-        events = self._begin(data.get("response"))
+        events = self._begin(data)
         response = data.get("response")
         whole = dict(response) if isinstance(response, dict) else {"status": "completed"}
         if "status" in whole:
@@ -140,8 +150,8 @@ class Decoder:
         for place in list(self._open):
             events += self._end(place, self._open[place].came())
         if self._done and not output:  # some servers leave out what they have streamed
-            in_place = sorted(self._done, key=lambda done: _order(done[0]))
-            whole["output"] = [item for _, item in in_place]
+            self._done.sort(key=lambda done: done[0] if isinstance(done[0], int) else math.inf)
+            whole["output"] = [item for _, item in self._done]
         for name in ("id", "model"):
             if known := getattr(self._start, name):
                 whole.setdefault(name, known)
@@ -183,43 +193,36 @@ class Decoder:
         events = self._begin()
         item = data.get("item")
         if not isinstance(item, dict):
-            raise StreamError("response.output_item.added without an item")
+            raise StreamError(f"{_ADDED} without an item")
         place = _place(data, item)
         if place in self._open:  # a server that numbers badly: the one before it is over
             events += self._end(place, self._open[place].came())
-        state = _Item(item)
-        self._open[place] = state
+        state = self._open[place] = _Item(item)
         if state.kind is None:
-            name = "response.output_item.added"
-            return [*events, ProviderEvent(dialect=NAME, name=name, data=data)]
+            return [*events, ProviderEvent(dialect=NAME, name=_ADDED, data=data)]
         return events + self._start_segment(state)
 
     def _start_segment(self, state: _Item) -> list[StreamEvent]:
         """Reasoning and calls start with their item, a message with its first text."""
+        if state.kind in (None, "message"):  # what has no canonical form comes whole, at its end
+            return []
         left = {name: value for name, value in state.start.items() if name not in _FOUND_LATER}
         if state.kind == "reasoning":
             state.segment = ReasoningSegment(self._next, {NAME: left})
-        elif state.kind != "message":
-            call_id = _text(left.pop("call_id", None)) or _text(left.get("id"))
-            if not call_id:
-                call_id = self._new_id()
-                self._made.append(call_id)
-            state.segment = ToolCallSegment(
-                self._next,
-                call_id=call_id,
-                name=_text(left.pop("name", None)),
-                tool_type="custom" if state.kind == "custom_tool_call" else "function",
-                extra={NAME: left},
-            )
-        if state.segment is None:
-            return []
+        else:
+            tool_type = TOOL_TYPES[state.kind]
+            state.segment = open_call(left, tool_type, self._next, self._make_id)
         self._next += 1
         return [state.segment.start()]
+
+    def _make_id(self) -> str:
+        self._made.append(self._new_id())
+        return self._made[-1]
 
     def _item_done(self, data: dict[str, Any]) -> list[StreamEvent]:
         item = data.get("item")
         if not isinstance(item, dict):
-            raise StreamError("response.output_item.done without an item")
+            raise StreamError(f"{_DONE} without an item")
         return self._begin() + self._end(_place(data, item), item)
 
     def _end(self, place: Place, item: dict[str, Any]) -> list[StreamEvent]:
@@ -262,28 +265,33 @@ class Decoder:
     def _whole(self, part: Part, data: Any = None) -> ProviderEvent:
         """A part that comes all at once; `data` tells which item it is."""
         self._next += 1
-        name = None if data is None else "response.output_item.done"
+        name = None if data is None else _DONE
         return ProviderEvent(dialect=NAME, name=name, data=data, part=part, index=self._next - 1)
 
     # Deltas.
 
+    def _find(self, data: dict[str, Any], **start: str) -> tuple[_Item, list[StreamEvent]]:
+        """The item a delta is for; one that was not announced starts with it."""
+        place = _place(data)
+        if place in self._open:
+            return self._open[place], self._begin()
+        state = self._open[place] = _Item(start)
+        return state, self._begin() + self._start_segment(state)
+
     def _text_delta(self, data: dict[str, Any]) -> list[StreamEvent]:
         """The first of a text part."""
-        events = self._begin()
         delta = _delta(data)
-        place = _place(data)
-        state = self._open.get(place)
-        if state is None:
-            state = self._open[place] = _Item({"type": "message", "role": "assistant"})
+        state, events = self._find(data, type="message", role="assistant")
         if state.kind != "message":
             return [*events, ProviderEvent(dialect=NAME, name=data.get("type"), data=data)]
         index = data.get("content_index")
-        segment = state.texts.get(index if isinstance(index, int) else 0)
+        number = index if isinstance(index, int) else 0
+        segment = state.texts.get(number)
         if segment is None:
             own = {name: value for name, value in state.start.items() if name not in _MESSAGE}
             segment = TextSegment(self._next, {} if state.texts else {NAME: {ITEM: own}})
             self._next += 1
-            state.texts[index if isinstance(index, int) else 0] = segment
+            state.texts[number] = segment
             events.append(segment.start())
         key = (data.get("output_index"), index)
         self._texts[key] = segment
@@ -291,15 +299,10 @@ class Decoder:
         return [*events, segment.delta(delta)]
 
     def _reasoning_delta(self, data: dict[str, Any]) -> list[StreamEvent]:
-        kind = "summary" if "summary_index" in data else "thoughts"
-        section = (kind, data.get("summary_index", data.get("content_index")))
-        events = self._begin()
+        key = "summary" if "summary_index" in data else "content"
+        section = (key, data.get(f"{key}_index"))
         delta = _delta(data)
-        place = _place(data)
-        state = self._open.get(place)
-        if state is None:
-            state = self._open[place] = _Item({"type": "reasoning"})
-            events += self._start_segment(state)
+        state, events = self._find(data, type="reasoning")
         if not isinstance(state.segment, ReasoningSegment):
             return events
         if state.section is not None and state.section != section:
@@ -311,23 +314,27 @@ class Decoder:
 
     def _call_delta(self, data: dict[str, Any]) -> list[StreamEvent]:
         delta = _delta(data)
-        state = self._open.get(_place(data))
-        if state is None or not isinstance(state.segment, ToolCallSegment):
-            return self._begin()  # its item will have it whole
-        return [state.segment.delta(delta)]
+        segment = self._call_at(data)
+        return self._begin() if segment is None else [segment.delta(delta)]
 
     def _call_done(self, data: dict[str, Any]) -> list[StreamEvent]:
-        state = self._open.get(_place(data))
+        segment = self._call_at(data)
         whole = data.get("arguments", data.get("input"))
-        if state is None or not isinstance(state.segment, ToolCallSegment):
+        if segment is None:
             return self._begin()
-        return _rest(state.segment, whole) if isinstance(whole, str) else []
+        return _rest(segment, whole) if isinstance(whole, str) else []
+
+    def _call_at(self, data: dict[str, Any]) -> ToolCallSegment | None:
+        """The call an event is about; None if it has not begun: its item will have it whole."""
+        state = self._open.get(_place(data))
+        segment = None if state is None else state.segment
+        return segment if isinstance(segment, ToolCallSegment) else None
 
     _HANDLERS: ClassVar[dict[str, Any]] = {
-        "response.created": _created,
-        "response.in_progress": _created,
-        "response.output_item.added": _added,
-        "response.output_item.done": _item_done,
+        "response.created": _begin,
+        "response.in_progress": _begin,
+        _ADDED: _added,
+        _DONE: _item_done,
         "response.function_call_arguments.delta": _call_delta,
         "response.function_call_arguments.done": _call_done,
         "response.custom_tool_call_input.delta": _call_delta,
@@ -352,10 +359,6 @@ class Decoder:
         "response.failed": _failed,
         "error": _error,
     }
-
-
-_FOUND_LATER = ("type", "arguments", "input", "summary", "content", "encrypted_content")
-_MESSAGE = ("type", "role", "content")
 
 
 def _end_segment(segment: ReasoningSegment | ToolCallSegment, part: Part) -> list[StreamEvent]:
@@ -388,10 +391,6 @@ def _place(data: dict[str, Any], item: dict[str, Any] | None = None) -> Place:
     if isinstance(index, int):
         return index
     return _text(data.get("item_id")) or _text((item or {}).get("id")) or None
-
-
-def _order(place: Place) -> float:
-    return place if isinstance(place, int) else math.inf
 
 
 def _text(value: Any) -> str:

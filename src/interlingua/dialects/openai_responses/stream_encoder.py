@@ -12,22 +12,17 @@ from typing import Any, ClassVar
 
 import msgspec
 
-from interlingua.dialects.openai_responses.content import OUTPUT_TEXT, encode_part
-from interlingua.dialects.openai_responses.errors import error_fields
-from interlingua.dialects.openai_responses.items import (
-    CALLS,
-    ItemEncoder,
-    encode_call,
-    encode_reasoning,
-    item_id,
-    message_item,
-)
+from interlingua.dialects.openai_responses.calls import encode_call
+from interlingua.dialects.openai_responses.content import encode_part
+from interlingua.dialects.openai_responses.errors import error_body
+from interlingua.dialects.openai_responses.messages import ItemEncoder, item_id, message_item
 from interlingua.dialects.openai_responses.response import (
     close_envelope,
     encode_response,
     open_envelope,
 )
-from interlingua.dialects.openai_responses.wire import ITEM, NAME
+from interlingua.dialects.openai_responses.thinking import encode_thinking
+from interlingua.dialects.openai_responses.wire import ARGUMENTS, CALLS, ITEM, NAME, OUTPUT_TEXT
 from interlingua.spec.content import Json, Part, Refusal, Text
 from interlingua.spec.contracts import Frame
 from interlingua.spec.events import (
@@ -56,10 +51,7 @@ from interlingua.wire.shape import extra_of
 _ADDED = "response.output_item.added"
 _DONE = "response.output_item.done"
 _TERMINAL = {"incomplete": "response.incomplete", "failed": "response.failed"}
-_CALL_EVENTS = {
-    "function": ("response.function_call_arguments", "arguments"),
-    "custom": ("response.custom_tool_call_input", "input"),
-}
+_LATER = ("summary", "content", "encrypted_content")
 # Of reasoning: the event, and how it numbers the sections of the text.
 _SUMMARY = ("response.reasoning_summary_text", "summary_index")
 _THOUGHTS = ("response.reasoning_text", "content_index")
@@ -88,11 +80,11 @@ class _Single:
 
     __slots__ = ("at", "begun", "made", "section")
 
-    def __init__(self, at: dict[str, Any], made: str | None) -> None:
+    def __init__(self, at: dict[str, Any], made: str | None, section: tuple[str, str]) -> None:
         self.at = at
         self.made = made  # the id we gave it, if it had none
+        self.section = section  # the name of its events, and the field that is theirs alone
         self.begun = False
-        self.section: tuple[str, str] = ("", "")
 
 
 class Encoder:
@@ -155,7 +147,7 @@ class Encoder:
 
     def _error(self, event: ErrorEvent) -> list[Frame]:
         self._failed = True
-        told = error_fields(event.error)
+        told = error_body(event.error)["error"]
         partial = msgspec.structs.replace(
             event.response or self._accumulator.partial(),
             finish_reason=FinishReason(reason="error", raw="failed"),
@@ -167,7 +159,7 @@ class Encoder:
 
     # Message items.
 
-    def _start_part(self, mark: Any, part: Json, segment_id: str | None = None) -> list[Frame]:
+    def _start_part(self, mark: Any, part: Json) -> tuple[list[Frame], _Message, int]:
         """A part of the message item at hand, or of a new one if the mark says so."""
         frames: list[Frame] = []
         if self._message is None or mark is not None:
@@ -183,10 +175,9 @@ class Encoder:
         index = len(message.blocks)
         message.blocks.append(part)
         message.waiting += 1
-        if segment_id is not None:
-            self._texts[segment_id] = (message, index)
         added = "response.content_part.added"
-        return [*frames, self._frame(added, message.at, content_index=index, part=part)]
+        frames.append(self._frame(added, message.at, content_index=index, part=part))
+        return frames, message, index
 
     def _end_part(self, message: _Message, index: int, part: Part, block: Json) -> list[Frame]:
         message.blocks[index] = block
@@ -214,7 +205,10 @@ class Encoder:
         return self._frame(_DONE, output_index=message.at["output_index"], item=item)
 
     def _text_start(self, event: TextStart) -> list[Frame]:
-        return self._start_part(extra_of(event, NAME).get(ITEM), _empty_text(), event.id)
+        mark = extra_of(event, NAME).get(ITEM)
+        frames, message, index = self._start_part(mark, _empty_text())
+        self._texts[event.id] = (message, index)
+        return frames
 
     def _text_delta(self, event: TextDelta) -> list[Frame]:
         message, index = self._texts[event.id]
@@ -231,16 +225,11 @@ class Encoder:
             block["annotations"] = []
         at = {**message.at, "content_index": index}
         annotations = block.get("annotations")
+        annotations = annotations if isinstance(annotations, list) else []
+        added = "response.output_text.annotation.added"
         frames = [
-            self._frame(
-                "response.output_text.annotation.added",
-                at,
-                annotation_index=number,
-                annotation=annotation,
-            )
-            for number, annotation in enumerate(
-                annotations if isinstance(annotations, list) else ()
-            )
+            self._frame(added, at, annotation_index=number, annotation=annotation)
+            for number, annotation in enumerate(annotations)
         ]
         logprobs = block.get("logprobs") or []
         done = "response.output_text.done"
@@ -251,11 +240,7 @@ class Encoder:
         """A part of a message that came without deltas."""
         mark = extra_of(part, NAME).get(ITEM)
         empty = {"type": "refusal", "refusal": ""} if isinstance(part, Refusal) else _empty_text()
-        frames = self._start_part(mark, empty)
-        message = self._message
-        if message is None:
-            return frames
-        index = len(message.blocks) - 1
+        frames, message, index = self._start_part(mark, empty)
         if isinstance(part, Text):
             return frames + self._text_done(message, index, part)
         at = {**message.at, "content_index": index}
@@ -266,22 +251,21 @@ class Encoder:
 
     # Reasoning and calls.
 
-    def _start_single(self, event: ReasoningStart | ToolCallStart, item: Json) -> list[Frame]:
+    def _start_single(
+        self, event: ReasoningStart | ToolCallStart, item: Json, section: tuple[str, str]
+    ) -> list[Frame]:
         frames = self._close_message()
         index = self._take()
         made = item_id(self._id, item["type"], index)
         kept = {k: v for k, v in extra_of(event, NAME).items() if k not in _LATER}
         whole = {"id": made, **item, **kept}
-        native = NAME in event.extra
         at = {"item_id": whole["id"], "output_index": index}
-        self._singles[event.id] = _Single(at, None if native else made)
+        self._singles[event.id] = _Single(at, None if NAME in event.extra else made, section)
         return [*frames, self._frame(_ADDED, output_index=index, item=whole)]
 
     def _reasoning_start(self, event: ReasoningStart) -> list[Frame]:
-        frames = self._start_single(event, {"type": "reasoning", "summary": []})
-        thoughts = bool(extra_of(event, NAME).get("content"))
-        self._singles[event.id].section = _THOUGHTS if thoughts else _SUMMARY
-        return frames
+        section = _THOUGHTS if extra_of(event, NAME).get("content") else _SUMMARY
+        return self._start_single(event, {"type": "reasoning", "summary": []}, section)
 
     def _reasoning_delta(self, event: ReasoningDelta) -> list[Frame]:
         single = self._singles[event.id]
@@ -306,20 +290,18 @@ class Encoder:
             frames.append(self._frame(f"{kind}.done", single.at, **{number: 0}, text=text))
             frames.append(self._section(single, "done", text))
         made = None if NAME in event.part.extra else single.made
-        return [*frames, self._item_done(single, encode_reasoning(event.part, made))]
+        return [*frames, self._item_done(single, encode_thinking(event.part, made))]
 
     def _call_start(self, event: ToolCallStart) -> list[Frame]:
-        section = _CALL_EVENTS[event.tool_type]
+        kind, key = CALLS[event.tool_type], ARGUMENTS[event.tool_type]
         item = {
-            "type": CALLS[event.tool_type],
+            "type": kind,
             "call_id": event.tool_call_id,
             "name": event.name,
-            section[1]: "",
+            key: "",
             "status": "in_progress",
         }
-        frames = self._start_single(event, item)
-        self._singles[event.id].section = section
-        return frames
+        return self._start_single(event, item, (f"response.{kind}_{key}", key))
 
     def _call_delta(self, event: ToolCallDelta) -> list[Frame]:
         single = self._singles[event.id]
@@ -389,9 +371,6 @@ class Encoder:
         ErrorEvent: _error,
         Finish: _finish,
     }
-
-
-_LATER = ("summary", "content", "encrypted_content")
 
 
 def _empty_text() -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from interlingua.dialects.openai_responses.wire import NAME
+from interlingua.dialects.openai_responses.wire import NAME, extra_for
 from interlingua.spec.content import Json
 from interlingua.spec.request import BuiltinTool, Request, ToolChoice, ToolDefinition, ToolSpec
 from interlingua.wire.carry import Losses
@@ -86,7 +86,7 @@ def _decode_tool(tool: Json, path: str) -> ToolSpec:
         parameters=parameters,
         strict=strict,
         type=kind,
-        extra={NAME: fields.left} if fields.left else {},
+        extra=extra_for(fields.left),
     )
 
 

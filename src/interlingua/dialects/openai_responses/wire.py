@@ -7,19 +7,43 @@ API reference: https://platform.openai.com/docs/api-reference/responses
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Literal, NotRequired, TypedDict
+
+from interlingua.spec.content import Extra, Json, ToolType
 
 NAME = "openai_responses"
 PATH = "/v1/responses"
-ITEM = "item"
+INPUT_TEXT = "input_text"
+OUTPUT_TEXT = "output_text"
+CALLS: dict[ToolType, str] = {"function": "function_call", "custom": "custom_tool_call"}
+RESULTS: dict[ToolType, str] = {tool: f"{call}_output" for tool, call in CALLS.items()}
+ARGUMENTS: dict[ToolType, str] = {"function": "arguments", "custom": "input"}
+"""The field of a call that holds its argument text."""
+TOOL_TYPES: dict[str, ToolType] = {call: tool for tool, call in CALLS.items()}
+ITEM = "~item"
 """
 Our own key in `extra`.
 
 On the first part of an assistant message item: that item's own fields (id, status, phase).
 On a message: it stands for an item that is no message.
 """
+SECTIONS = {"summary": "summary_text", "content": "reasoning_text"}
+"""The lists of texts a reasoning item has, and the type of their parts."""
 PARAGRAPH = "\n\n"
-"""Joins the parts of a reasoning summary."""
+"""Joins those texts."""
+
+
+def extra_for(left: Mapping[Any, Any]) -> Extra:
+    """What was not read of an object, for a part that has no mark otherwise."""
+    return {NAME: left} if left else {}
+
+
+def shorten(blocks: list[Any], text_kind: str) -> Json:
+    """One plain text part may be written as a string."""
+    if len(blocks) == 1 and blocks[0] == {"type": text_kind, "text": blocks[0].get("text")}:
+        return blocks[0]["text"]
+    return blocks
 
 
 class ContentPart(TypedDict, total=False):

@@ -1,22 +1,11 @@
-"""Parts <-> items."""
+"""Tool calls and results <-> their items."""
 
 import pytest
 
-from interlingua.dialects.openai_responses.items import (
-    ItemEncoder,
-    decode_result,
-    decode_turn,
-    read_item,
-)
-from interlingua.spec.content import (
-    Image,
-    Opaque,
-    Refusal,
-    Text,
-    Thinking,
-    ToolCall,
-    ToolResult,
-)
+from interlingua.dialects.openai_responses.calls import decode_result
+from interlingua.dialects.openai_responses.content import decode_content
+from interlingua.dialects.openai_responses.messages import ItemEncoder, decode_turn, read_item
+from interlingua.spec.content import Image, Opaque, Text, ToolCall, ToolResult
 from interlingua.spec.errors import DecodeError
 from interlingua.wire.carry import Losses
 
@@ -36,80 +25,6 @@ def answer(*parts):
 
 def read(item):
     return read_item(item, lambda: "made")
-
-
-REASONING = [
-    ({"id": "rs", "summary": []}, ""),
-    ({"id": "rs", "summary": [{"type": "summary_text", "text": "a"}]}, "a"),
-    (
-        {
-            "id": "rs",
-            "status": "completed",
-            "summary": [
-                {"type": "summary_text", "text": "a\n\nb"},
-                {"type": "summary_text", "text": "c"},
-            ],
-            "encrypted_content": "E",
-        },
-        "a\n\nb\n\nc",
-    ),
-    (
-        {
-            "id": "rs",
-            "summary": [],
-            "content": [{"type": "reasoning_text", "text": "raw"}],
-            "encrypted_content": None,
-        },
-        "raw",
-    ),
-    ({"content": [{"type": "reasoning_text", "text": "raw"}]}, "raw"),
-    ({"id": "rs", "summary": [{"type": "summary_text", "text": "a"}], "content": []}, "a"),
-    ({"id": "rs", "summary": [], "content": None, "format": "x"}, ""),
-]
-
-
-@pytest.mark.parametrize(("fields", "text"), REASONING)
-def test_reasoning(fields, text):
-    """A reasoning item is one thought, its lists rebuilt exactly."""
-    item = {"type": "reasoning", **fields}
-
-    (part,) = read(item)
-
-    assert text == part.text
-    assert fields.get("encrypted_content") == part.data
-    assert NAME in part.extra
-    assert [item] == say(part)[0] == answer(part)
-
-
-def test_changed_reasoning_is_said_anew():
-    """Lists that no longer say the text are not sent."""
-    part = Thinking(
-        text="new", data="E", extra={NAME: {"id": "rs", "summary": [{"type": "x", "text": "old"}]}}
-    )
-
-    assert say(part)[0] == [
-        {
-            "type": "reasoning",
-            "id": "rs",
-            "encrypted_content": "E",
-            "summary": [{"type": "summary_text", "text": "new"}],
-        }
-    ]
-
-
-def test_thinking_of_others():
-    """Another model's thought is not sent to this one, but is shown in an answer."""
-    part = Thinking(text="hm", signature="S", extra={"anthropic_messages": {}})
-
-    assert say(part) == ([], ["thinking_of_another_model_dropped"])
-    assert answer(part) == [
-        {
-            "type": "reasoning",
-            "id": "rs_7_0",
-            "summary": [{"type": "summary_text", "text": "hm"}],
-        }
-    ]
-    assert answer(Thinking(redacted=True, data="x")) == []
 
 
 def test_function_call():
@@ -193,72 +108,6 @@ def test_arguments_that_are_no_text(arguments):
     assert (arguments or {}) == part.arguments
 
 
-def test_message_items_are_told_apart():
-    """Two message items, one of them with two parts, come back as they were."""
-    items = [
-        {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": t}]}
-        for t in "ab"
-    ]
-    items[1]["content"].append({"type": "refusal", "refusal": "no"})
-    items[1] |= {"id": "msg_1", "status": "completed", "phase": "commentary"}
-
-    parts = [part for item in items for part in read(item)]
-
-    assert [part.text for part in parts] == ["a", "b", "no"]
-    assert items == say(*parts)[0]
-    assert items == answer(*parts)
-
-
-def test_unmarked_texts_share_an_item():
-    """Texts from elsewhere are one message, until something else stands between them."""
-    call = ToolCall(id="c", name="f")
-
-    items = answer(Text(text="a"), Text(text="b"), call, Refusal(text="no"))
-
-    assert [item["type"] for item in items] == ["message", "function_call", "message"]
-    assert [item["id"] for item in items] == ["msg_7_0", "fc_7_1", "msg_7_2"]
-    assert [{"type": "output_text", "text": t, "annotations": []} for t in "ab"] == items[0][
-        "content"
-    ]
-
-
-@pytest.mark.parametrize(
-    "item",
-    [
-        {"type": "message", "role": "assistant", "content": []},
-        {"type": "message", "role": "assistant", "content": None},
-        {"type": "message", "role": "assistant", "content": [{"type": "hologram"}]},
-        {
-            "type": "message",
-            "role": "assistant",
-            "content": [{"type": "output_text", "text": "x", "item": 1}],
-        },
-        {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "x"}]},
-        {"type": "web_search_call", "id": "ws", "action": None},
-        {"type": "function_call", "call_id": "c", "arguments": "{}"},
-        {"type": "reasoning", "summary": "text"},
-        {"type": ["list"]},
-        {},
-        "text",
-        None,
-    ],
-)
-def test_items_that_fit_nothing(item):
-    """They are carried as they are."""
-    parts = read(item)
-
-    assert [Opaque(dialect=NAME, data=item)] == parts
-    if item is not None:
-        assert [item] == say(*parts)[0]
-
-
-def test_opaque_of_others():
-    """Another dialect's block is left out with a warning."""
-    part = Opaque(dialect="anthropic_messages", data={})
-
-    assert say(part) == ([], ["block_of_anthropic_messages_dropped"])
-
-
 def result(**fields):
     return {"type": "function_call_output", "call_id": "c", **fields}
 
@@ -281,7 +130,7 @@ def result(**fields):
 )
 def test_results(item):
     """Text, or text with pictures and files, comes back as it was."""
-    part = decode_result(item, "")
+    part = decode_result(item, "", decode_content)
 
     assert part.tool_call_id == "c"
     assert ([item], []) == say(part, role="tool")
@@ -339,16 +188,6 @@ def test_result_of_a_custom_call():
     assert items[0]["type"] == "custom_tool_call_output"
 
 
-def test_results_beside_text():
-    """A user's message may hold results: each is an item, in its place."""
-    parts = (ToolResult(tool_call_id="c", content="x"), Text(text="go on"))
-
-    items, codes = say(*parts, role="user")
-
-    assert [item["type"] for item in items] == ["function_call_output", "message"]
-    assert codes == []
-
-
 @pytest.mark.parametrize(
     ("item", "path"),
     [
@@ -358,8 +197,6 @@ def test_results_beside_text():
             "input[0].arguments",
         ),
         ({"type": "custom_tool_call", "call_id": "c", "name": "f"}, "input[0].input"),
-        ({"type": "reasoning", "summary": "x"}, "input[0].summary"),
-        ({"role": "assistant", "content": 5}, "input[0].content"),
     ],
 )
 def test_wrong_types(item, path):

@@ -1,0 +1,347 @@
+"""
+Messages <-> `instructions` and `input`.
+
+The conversation is a flat list of items here: calls, results and reasoning stand beside
+the messages, not in them. What the model made between two messages of others is one
+canonical message; its message items are told apart by a mark on the first part of each.
+A leading system message is `instructions`; a later one stays in place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from interlingua.dialects.openai_responses.calls import (
+    decode_call,
+    decode_result,
+    encode_call,
+    encode_result,
+)
+from interlingua.dialects.openai_responses.content import decode_content, encode_part
+from interlingua.dialects.openai_responses.thinking import (
+    decode_thinking,
+    encode_thinking,
+    is_native,
+)
+from interlingua.dialects.openai_responses.wire import (
+    CALLS,
+    INPUT_TEXT,
+    ITEM,
+    NAME,
+    OUTPUT_TEXT,
+    RESULTS,
+    TOOL_TYPES,
+    extra_for,
+    shorten,
+)
+from interlingua.spec.content import (
+    Audio,
+    Document,
+    Image,
+    Json,
+    Opaque,
+    Part,
+    Refusal,
+    Text,
+    Thinking,
+    ToolCall,
+    ToolResult,
+    ToolType,
+)
+from interlingua.spec.contracts import NewId
+from interlingua.spec.errors import DecodeError
+from interlingua.spec.messages import Message, Role
+from interlingua.spec.request import Request
+from interlingua.wire.carry import Losses
+from interlingua.wire.shape import Fields, extra_of, wrong_type
+
+_SHORT = "~input"  # a user message that was all of `input`, as a string
+_INLINE = "~inline"  # a system message that was an item, where ours would be `instructions`
+_CONTENT = (Text, Refusal, Image, Document, Audio)
+_PREFIXES = {
+    "message": "msg",
+    "reasoning": "rs",
+    "function_call": "fc",
+    "custom_tool_call": "ctc",
+}
+_SAID_BY_DEVELOPER = ("additional_tools", "configuration_update", "compaction_trigger")
+
+
+def encode_messages(request: Request, body: dict[str, Any], losses: Losses) -> None:
+    """`instructions` and `input`."""
+    messages = request.messages
+    first = 0
+    if messages and _is_instructions(messages[0]):
+        body["instructions"] = messages[0].text
+        first = 1
+    calls = (part for message in messages for part in message.content if isinstance(part, ToolCall))
+    custom = frozenset(call.id for call in calls if call.type == "custom")
+    encoder = ItemEncoder(losses, custom=custom)
+    for i, message in enumerate(messages[first:], first):
+        _encode_message(message, encoder, f"messages[{i}]")
+        if message.name is not None:
+            losses.dropped("name", NAME, f"messages[{i}].name")
+    for item in encoder.messages:
+        if "id" not in item and "status" not in item:  # those only the long form may have
+            kind = OUTPUT_TEXT if item["role"] == "assistant" else INPUT_TEXT
+            item["content"] = shorten(item["content"], kind)
+    given = _shorten_input(messages[first:], encoder.items)
+    if given != []:
+        body["input"] = given
+
+
+def _shorten_input(messages: tuple[Message, ...], items: list[Json]) -> Json:
+    """A string if it was one, and nothing has been added to it."""
+    if len(messages) == 1 and extra_of(messages[0], NAME).get(_SHORT):
+        match messages[0].content:
+            case (Text(text=text),):
+                return text
+    return items
+
+
+def _is_instructions(message: Message) -> bool:
+    """A string can say it: one text, without fields of this API's own."""
+    match message.content:
+        case (Text(extra=extra),):
+            return message.role == "system" and not (NAME in extra or NAME in message.extra)
+    return False
+
+
+def _encode_message(message: Message, encoder: ItemEncoder, path: str) -> None:
+    own = dict(extra_of(message, NAME))
+    if own.pop(ITEM, False):
+        encoder.items += [part.data for part in message.content if isinstance(part, Opaque)]
+        return
+    for mark in (_INLINE, _SHORT):
+        own.pop(mark, None)
+    encoder.message(message.role, message.content, path, own or None)
+
+
+class ItemEncoder:
+    """
+    Writes parts as items, in their order.
+
+    With a `response_id` they are items of an answer, which have ids and a status even if
+    they came from elsewhere, and show another model's thinking.
+    """
+
+    def __init__(
+        self,
+        losses: Losses,
+        *,
+        response_id: str | None = None,
+        custom: frozenset[str] = frozenset(),
+        first: int = 0,
+    ) -> None:
+        self.items: list[Json] = []
+        self.messages: list[dict[str, Any]] = []  # those of the items that were made here
+        self._first = first  # how many items the answer has before these
+        self._losses = losses
+        self._response_id = response_id
+        self._custom = custom  # the ids of calls of free-text tools
+
+    def message(
+        self, role: Role, parts: tuple[Part, ...], path: str, own: Mapping[str, Any] | None = None
+    ) -> None:
+        """One canonical message; `own` are the fields of its message item."""
+        content: list[Json] | None = None
+        text_kind = OUTPUT_TEXT if role == "assistant" else INPUT_TEXT
+        inner = role not in ("assistant", "tool")  # where an opaque part is content, no item
+        for i, part in enumerate(parts):
+            where = f"{path}.content[{i}]"
+            if isinstance(part, _CONTENT) or (inner and isinstance(part, Opaque)):
+                block = encode_part(part, text_kind, self._losses, where)
+                if block is None:
+                    continue
+                mark = extra_of(part, NAME).get(ITEM) if role == "assistant" else None
+                if content is None or mark is not None:
+                    content = self._open(role, own if mark is None else mark)
+                    own = None
+                content.append(self._complete(part, block))
+            else:
+                content = None
+                item = self.item(part, where)
+                if item is not None:
+                    self.items.append(item)
+        if not parts and inner:
+            self._open(role, own)
+
+    def item(self, part: Part, path: str) -> Json:
+        """The item that says a part which is no content; None, and a warning, if there is none."""
+        match part:
+            case ToolCall():
+                return encode_call(part, self._made(CALLS[part.type], part))
+            case ToolResult():
+                tool_type: ToolType = "custom" if part.tool_call_id in self._custom else "function"
+                return encode_result(part, tool_type, self._losses, path, encode_part)
+            case Thinking():
+                shown = self._response_id is not None and not part.redacted
+                if is_native(part) or shown:
+                    return encode_thinking(part, self._made("reasoning", part))
+                self._losses.dropped("thinking of another model", NAME, path)
+            case Opaque():
+                if part.dialect == NAME:
+                    return part.data
+                self._losses.dropped(f"block of {part.dialect}", NAME, path)
+        return None
+
+    def _open(self, role: Role, own: Any) -> list[Json]:
+        """The content of a new message item."""
+        content: list[Json] = []
+        if own is None and self._response_id is not None:
+            own = {"id": self._made("message"), "status": "completed"}
+        item = message_item("user" if role == "tool" else role, own or {}, content)
+        self.messages.append(item)
+        self.items.append(item)
+        return content
+
+    def _complete(self, part: Part, block: dict[str, Any]) -> Json:
+        """An answer's texts have annotations, though they be none."""
+        if self._response_id is not None and NAME not in part.extra and "text" in block:
+            block["annotations"] = []
+        return block
+
+    def _made(self, kind: str, part: Part | None = None) -> str | None:
+        """An id for an item of an answer, unless it has had its own say."""
+        if self._response_id is None or (part is not None and NAME in part.extra):
+            return None
+        return item_id(self._response_id, kind, self._first + len(self.items))
+
+
+def item_id(response_id: str, kind: str, index: int) -> str:
+    """An id for an item of ours: the same wherever the item is written."""
+    return f"{_PREFIXES[kind]}_{response_id.removeprefix('resp_')}_{index}"
+
+
+def message_item(role: str, own: Mapping[str, Any], content: list[Json]) -> dict[str, Any]:
+    """A message item; the model's own, which has an id, must say its type."""
+    long = role == "assistant" and ("id" in own or "status" in own)
+    return {**({"type": "message"} if long else {}), **own, "role": role, "content": content}
+
+
+def decode_messages(fields: Fields) -> tuple[Message, ...]:
+    """The messages that `instructions` and `input` hold."""
+    messages: list[Message] = []
+    instructions = fields.left.get("instructions")
+    if isinstance(instructions, str):
+        fields.take("instructions")
+        messages.append(Message.system(instructions))
+    elif instructions is not None and not isinstance(instructions, list):
+        raise wrong_type("instructions", "text", instructions)
+    given = fields.take("input")
+    if isinstance(given, str):
+        short = Message(role="user", content=(Text(text=given),), extra={NAME: {_SHORT: True}})
+        return (*messages, short)
+    if given is not None and not isinstance(given, list):
+        raise wrong_type("input", "text or an array of items", given)
+    turn: list[Part] = []  # what the model made since the last message of others
+    for i, item in enumerate(given or ()):
+        message = _decode_item(item, f"input[{i}]", turn, leading=not messages)
+        if message is not None:
+            _end_turn(turn, messages)
+            messages.append(message)
+    _end_turn(turn, messages)
+    return tuple(messages)
+
+
+def _end_turn(turn: list[Part], messages: list[Message]) -> None:
+    if turn:
+        messages.append(Message(role="assistant", content=tuple(turn)))
+        turn.clear()
+
+
+def _decode_item(item: Json, path: str, turn: list[Part], *, leading: bool) -> Message | None:
+    """The message an item is; None if it went on with the model's turn."""
+    if isinstance(item, str):  # no item at all, but nothing we should lose
+        return _opaque("user", item)
+    if not isinstance(item, dict):
+        raise wrong_type(path, "an item", item)
+    kind = item.get("type")
+    if is_turn(item):
+        marked = bool(turn) and isinstance(turn[-1], (Text, Refusal))
+        turn += decode_turn(item, path, marked=marked)
+        return None
+    if kind in RESULTS.values():
+        return Message(role="tool", content=(decode_result(item, path, decode_content),))
+    if kind in (None, "message"):
+        return _decode_message(item, path, leading=leading and not turn)
+    role = _role_of(kind, item)
+    if role != "assistant":
+        return _opaque(role, item)
+    turn.append(Opaque(dialect=NAME, data=item))
+    return None
+
+
+def _decode_message(item: dict[str, Any], path: str, *, leading: bool) -> Message:
+    fields = Fields(item, path)
+    role = fields.text("role")
+    if role is None:
+        raise wrong_type(fields.at("role"), "user, assistant, system or developer", role)
+    if role not in ("user", "system", "developer"):
+        return _opaque("user", item)
+    content = decode_content(fields.take("content"), fields.at("content"), INPUT_TEXT)
+    if role == "system" and leading:
+        fields.left[_INLINE] = True
+    return Message(role=role, content=content, extra=extra_for(fields.left))  # type: ignore[arg-type]
+
+
+def _opaque(role: Role, item: Json) -> Message:
+    extra = {} if role == "tool" else {NAME: {ITEM: True}}
+    return Message(role=role, content=(Opaque(dialect=NAME, data=item),), extra=extra)
+
+
+def _role_of(kind: Any, item: dict[str, Any]) -> Role:
+    """Who would say an item that has no canonical form."""
+    if not isinstance(kind, str):
+        return "user"
+    if kind in _SAID_BY_DEVELOPER:
+        return "developer"
+    if kind.endswith(("_output", "_response")) and item.get("execution") != "server":
+        return "tool"
+    return "assistant"
+
+
+def is_turn(item: Mapping[str, Any]) -> bool:
+    """Whether it is an item of the model that has a canonical form."""
+    kind = item.get("type", "message")
+    if kind == "message":
+        return item.get("role") == "assistant"
+    return isinstance(kind, str) and kind in _PREFIXES
+
+
+def decode_turn(
+    item: dict[str, Any], path: str, *, marked: bool, new_id: NewId | None = None
+) -> list[Part]:
+    """The parts of an item of the model; `marked` if the mark is due though it be empty."""
+    fields = Fields(item, path)
+    kind = fields.take("type")
+    if kind == "reasoning":
+        return [decode_thinking(fields)]
+    if kind in TOOL_TYPES:
+        return [decode_call(fields, TOOL_TYPES[kind], new_id)]
+    fields.take("role")
+    content = fields.take("content")
+    parts = list(decode_content(content, fields.at("content"), OUTPUT_TEXT))
+    if not parts or any(
+        not isinstance(part, (Text, Refusal)) or ITEM in extra_of(part, NAME) for part in parts
+    ):
+        return [Opaque(dialect=NAME, data=item)]
+    if kind is not None and "id" not in fields.left and "status" not in fields.left:
+        fields.left["type"] = kind  # the short form may leave it out
+    if marked or fields.left:
+        extra = {NAME: {**extra_of(parts[0], NAME), ITEM: fields.left}}
+        parts[0] = msgspec.structs.replace(parts[0], extra=extra)
+    return parts
+
+
+def read_item(item: Json, new_id: NewId) -> list[Part]:
+    """An item of an answer: what does not fit its own kind is kept as it is."""
+    try:
+        if isinstance(item, dict) and is_turn(item):
+            return decode_turn(item, "", marked=True, new_id=new_id)
+    except DecodeError:
+        pass
+    return [Opaque(dialect=NAME, data=item)]
