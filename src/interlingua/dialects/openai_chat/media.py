@@ -130,10 +130,7 @@ def encode_media(
         case Audio():
             block = _encode_audio(part, quirks)
         case Document():
-            block = _encode_document(part, quirks)
-            if isinstance(block, dict) and block["type"] == "text":
-                code, why = "document_as_text", f"{NAME} has no text documents; its text was sent"
-                losses.add(code, why, path)
+            block = _encode_document(part, losses, path, quirks)
     if isinstance(block, str):
         losses.dropped(block, NAME, path)
         return None
@@ -168,7 +165,9 @@ def _encode_audio(part: Audio, quirks: ChatQuirks) -> dict[str, Any] | str:
     return complete({"type": "input_audio", "input_audio": sound}, part)
 
 
-def _encode_document(part: Document, quirks: ChatQuirks) -> dict[str, Any] | str:
+def _encode_document(
+    part: Document, losses: Losses, path: str, quirks: ChatQuirks
+) -> dict[str, Any] | str:
     form = mark_of(part, SENT_AS)
     url = _url_of(part, "application/pdf")
     if form == "video_url":
@@ -180,6 +179,7 @@ def _encode_document(part: Document, quirks: ChatQuirks) -> dict[str, Any] | str
     if part.file_id is not None:
         return complete({"type": "file", "file": file}, part)
     if part.text is not None:
+        losses.add("document_as_text", f"{NAME} has no text documents; its text was sent", path)
         return {"type": "text", "text": part.text}
     if url is None or not (url.startswith("data:") or form == "file_data"):
         return "empty document" if url is None else "document by address"

@@ -35,6 +35,7 @@ from interlingua.spec.content import (
     Opaque,
     Part,
     Refusal,
+    Text,
     Thinking,
     ToolCall,
     ToolResult,
@@ -149,7 +150,7 @@ def encode_assistant(
             items += encode_item(part, losses, where, quirks, media=answer)
     tagged = any(mark_of(part, TAGS) for part in message.content)
     content = join_content(items, flat=quirks.flat_content or tagged) if items else None
-    if len(items) == 1 and any(mark_of(part, SENT_AS) == "json" for part in message.content):
+    if len(items) == 1 and any(map(_is_parsed, message.content)):
         content = _parse(content)
     return complete({**wire, "content": content, **given(name=message.name)}, message)
 
@@ -171,6 +172,10 @@ def _encode_field(part: Part, wire: dict[str, Any], *, answer: bool) -> bool:
         case _:
             return False
     return True
+
+
+def _is_parsed(part: Part) -> bool:
+    return isinstance(part, Text) and mark_of(part, SENT_AS) == "json"
 
 
 def _parse(content: Json) -> Json:
@@ -222,13 +227,13 @@ class _Writer:
             case (Opaque(dialect=dialect, data=str(data)),) if dialect == NAME:
                 self.wire.append(data)  # a message that was no object to begin with
                 return
+        wire = {"role": self._role(message, path), **given(name=message.name)}
         items: list[Json] = []
         media = message.role in ("user", "tool")
         for i, part in enumerate(message.content):
             if not isinstance(part, ToolResult):
                 where = f"{path}.content[{i}]"
                 items += encode_item(part, self._losses, where, self._quirks, media=media)
-        wire = {"role": self._role(message, path), **given(name=message.name)}
         if items or "content" not in extra_of(message, NAME):
             wire["content"] = join_content(items, flat=self._quirks.flat_content)
         self.wire.append(complete(wire, message))

@@ -88,9 +88,7 @@ def encode_messages(request: Request, body: dict[str, Any], losses: Losses) -> N
         if "id" not in item and "status" not in item:  # those only the long form may have
             kind = OUTPUT_TEXT if item["role"] == "assistant" else INPUT_TEXT
             item["content"] = shorten(item["content"], kind)
-    given = _shorten_input(messages[first:], encoder.items)
-    if given != []:
-        body["input"] = given
+    body["input"] = _shorten_input(messages[first:], encoder.items)
 
 
 def _shorten_input(messages: tuple[Message, ...], items: list[Json]) -> Json:
