@@ -57,10 +57,24 @@ class Losses:
         """One more."""
         self.warnings.append(Warning(code=code, message=message, path=path))
 
-    def dropped(self, what: str, dialect: str, path: str | None = None) -> None:
-        """Something this dialect has no words for was left out."""
-        code = f"{what.replace(' ', '_')}_dropped"
-        self.add(code, f"{what} cannot be said in {dialect}; it was left out", path)
+    def dropped(
+        self, what: str, dialect: str, path: str | None = None, *, code: str | None = None
+    ) -> None:
+        """Something this dialect has no words for was left out; `code` if `what` varies."""
+        code = code or what.replace(" ", "_")
+        self.add(f"{code}_dropped", f"{what} cannot be said in {dialect}; it was left out", path)
+
+    def foreign_block(self, owner: str, dialect: str, path: str) -> None:
+        """A block of another dialect was left out."""
+        self.dropped(f"a block of {owner}", dialect, path, code="foreign_block")
+
+    def foreign_thinking(self, dialect: str, path: str) -> None:
+        """What another model thought was left out."""
+        self.dropped("thinking of another model", dialect, path, code="foreign_thinking")
+
+    def builtin_tool(self, owner: str, dialect: str, path: str) -> None:
+        """A tool that another provider runs was left out."""
+        self.dropped(f"a built-in tool of {owner}", dialect, path, code="builtin_tool")
 
 
 def whole_object(body: Json) -> dict[str, Any]:

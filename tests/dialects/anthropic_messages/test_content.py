@@ -140,10 +140,10 @@ def test_answers_are_read_leniently():
     ("part", "code", "block"),
     [
         (Audio(data=b"x"), "audio_dropped", None),
-        (Opaque(dialect="openai_chat", data={}), "block_of_openai_chat_dropped", None),
+        (Opaque(dialect="openai_chat", data={}), "foreign_block_dropped", None),
         (
             Thinking(text="t", extra={"openai_responses": {}}),
-            "thinking_of_another_model_dropped",
+            "foreign_thinking_dropped",
             None,
         ),
         (Refusal(text="no"), "refusal_as_text", {"type": "text", "text": "no"}),

@@ -53,9 +53,7 @@ def test_foreign_builtin_tools_are_left_out():
     call = encode(tools=[BuiltinTool(dialect="gemini_generate", data={"googleSearch": {}})])
 
     assert call.body["tools"] == []
-    assert [(w.code, w.path) for w in call.warnings] == [
-        ("built-in_tool_of_gemini_generate_dropped", "tools[0]")
-    ]
+    assert [(w.code, w.path) for w in call.warnings] == [("builtin_tool_dropped", "tools[0]")]
 
 
 def test_tool_without_input():

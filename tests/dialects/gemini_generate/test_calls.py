@@ -166,8 +166,8 @@ def test_parts_that_no_result_can_hold_warn():
 
     assert wire["response"] == {}
     assert warnings == [
-        "thinking_in_a_tool_result_dropped",
-        "opaque_in_a_tool_result_dropped",
+        "thinking_dropped",
+        "opaque_dropped",
         "empty_audio_dropped",
     ]
 

@@ -114,8 +114,8 @@ def test_wrong_types_name_their_path(wire, path):
     ("part", "wire", "code"),
     [
         (Refusal(text="no"), {"text": "no"}, "refusal_as_text"),
-        (Opaque(dialect="openai_chat", data={}), None, "block_of_openai_chat_dropped"),
-        (Thinking(data="secret"), None, "thinking_of_another_model_dropped"),
+        (Opaque(dialect="openai_chat", data={}), None, "foreign_block_dropped"),
+        (Thinking(data="secret"), None, "foreign_thinking_dropped"),
         (Document(file_id="file-1"), None, "file_of_another_provider_dropped"),
         (Image(), None, "empty_image_dropped"),
     ],

@@ -36,7 +36,7 @@ def test_thinking_of_another_model_is_left_out():
     foreign = Thinking(text="hm", signature="s", extra={"anthropic_messages": {}})
 
     assert encode_part(foreign, losses, "messages[0].content[0]") is None
-    assert [w.code for w in losses.warnings] == ["thinking_of_another_model_dropped"]
+    assert [w.code for w in losses.warnings] == ["foreign_thinking_dropped"]
     assert losses.warnings[0].path == "messages[0].content[0]"
 
 

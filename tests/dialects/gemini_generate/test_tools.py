@@ -107,7 +107,7 @@ def test_tools_of_others():
         },
     ]
     assert [(w.code, w.path) for w in call.warnings] == [
-        ("built-in_tool_of_openai_responses_dropped", "tools[0]"),
+        ("builtin_tool_dropped", "tools[0]"),
         ("custom_tool_as_function", "tools[2]"),
     ]
 

@@ -1,16 +1,20 @@
 """Tool calls."""
 
+import json
+
 import pytest
 
 from interlingua.dialects.openai_chat.calls import (
+    CallAssembler,
     decode_calls,
     encode_call,
     encode_legacy,
-    number_calls,
-    unnumber_calls,
+    number_call,
+    unnumber_call,
 )
 from interlingua.spec.content import Opaque, ToolCall
 from interlingua.spec.errors import DecodeError
+from interlingua.wire.accumulate import StreamAccumulator
 from interlingua.wire.carry import counting_ids
 from interlingua.wire.shape import Fields
 
@@ -140,8 +144,225 @@ def test_foreign_call():
 
 def test_numbers_of_calls_come_and_go():
     """A whole message said as a delta has numbered calls, and loses only what it was given."""
-    message = {"role": "assistant", "tool_calls": [{"id": "a"}, {"id": "b", "index": 7}]}
-    delta = number_calls(message)
+    calls = [{"id": "a"}, {"id": "b", "index": 7}, "odd"]
+    delta = [number_call(item, i) for i, item in enumerate(calls)]
 
-    assert [item["index"] for item in delta["tool_calls"]] == [0, 1]
-    assert unnumber_calls(delta) == message
+    assert [item["index"] for item in delta[:2]] == [0, 1]
+    assert [unnumber_call(item) for item in delta] == calls
+
+
+# Fragments.
+
+
+def assemble(*chunks, legacy=False):
+    """The calls that lists of `tool_calls` items add up to."""
+    made = iter(range(1, 99))
+    places = iter(range(99))
+    assembler = CallAssembler(lambda: f"made_{next(made)}", lambda: next(places))
+    events = []
+    for items in chunks:
+        for i, item in enumerate(items):
+            fed = assembler.feed_legacy(item) if legacy else assembler.feed(item, is_first=i == 0)
+            events += fed
+    events += assembler.finish()
+    accumulator = StreamAccumulator()
+    for event in events:
+        accumulator.feed(event)
+    return accumulator.partial().tool_calls
+
+
+def item(arguments=None, *, name=None, **fields):
+    function = {}
+    if name is not None:
+        function["name"] = name
+    if arguments is not None:
+        function["arguments"] = arguments
+    return {**fields, "function": function}
+
+
+def shown(calls):
+    return [(call.id, call.name, call.arguments) for call in calls]
+
+
+def test_fragments():
+    """Id and name first, then arguments by index."""
+    calls = assemble(
+        [item("", name="f", index=0, id="x", type="function")],
+        [item('{"a"', index=0)],
+        [item(": 1}", index=0)],
+    )
+
+    assert shown(calls) == [("x", "f", {"a": 1})]
+    assert calls[0].raw_arguments == '{"a": 1}'
+
+
+def test_interleaved():
+    """Fragments of several calls may alternate."""
+    calls = assemble(
+        [item("", name="f", index=0, id="x"), item("", name="g", index=1, id="y")],
+        [item('{"b":', index=1), item('{"a":', index=0)],
+        [item("2}", index=1), item("1}", index=0)],
+    )
+
+    assert shown(calls) == [("x", "f", {"a": 1}), ("y", "g", {"b": 2})]
+
+
+def test_field_bug_1_same_index_different_ids():
+    """Two ids are two calls, whatever the index."""
+    calls = assemble(
+        [item('{"a":', name="f", index=0, id="x")],
+        [item("1}", index=0)],
+        [item('{"b": 2}', name="f", index=0, id="y")],
+    )
+
+    assert shown(calls) == [("x", "f", {"a": 1}), ("y", "f", {"b": 2})]
+
+
+def test_field_bug_2_new_object_after_a_complete_one():
+    """Without ids, a new object after a complete one is a new call."""
+    calls = assemble(
+        [item('{"a": "}{"}', name="f", index=0)],
+        [item('{"b": 2', index=0)],
+        [item("}", index=0)],
+        [item("{}", name="g", index=0)],
+    )
+
+    assert shown(calls) == [
+        ("made_1", "f", {"a": "}{"}),
+        ("made_2", "f", {"b": 2}),
+        ("made_3", "g", {}),
+    ]
+
+
+def test_objects_inside_are_not_new_calls():
+    """A fragment that begins with a brace inside an open object belongs to it."""
+    calls = assemble(
+        [item('{"a": [{"x": "}"}', name="f", index=0, id="x")],
+        [item("", index=0), item(', {"y": 1}', index=0)],
+        [item("]", index=0), item("}", index=0)],
+    )
+
+    assert shown(calls) == [("x", "f", {"a": [{"x": "}"}, {"y": 1}]})]
+
+
+def test_text_with_braces_at_the_seams():
+    """Braces in a string, cut at the worst place, open nothing."""
+    calls = assemble(
+        [item('{"a": "\\"}', name="f", index=0)], [item('{ \\\\"', index=0)], [item("}", index=0)]
+    )
+
+    assert shown(calls) == [("made_1", "f", {"a": '"}{ \\'})]
+
+
+@pytest.mark.parametrize(
+    "chunks",
+    [
+        [[item("{}", name="f", id="x"), item("{}", name="g", id="y")]],
+        [[item("{", name="f", id="x")], [item("}", id="x")], [item("{}", name="g", id="y")]],
+        [[item("{", name="f", id="x")], [item("}")], [item("{}", name="g", id="y")]],
+        [
+            [item("{", name="f", id="x", index=0)],
+            [item("}", id="x", index=1)],
+            [item("{}", name="g", id="y", index=2)],
+        ],
+    ],
+    ids=["whole", "by id", "the last", "growing index"],
+)
+def test_field_bug_4_missing_or_odd_indexes(chunks):
+    """The id tells, and without one the last call goes on."""
+    assert shown(assemble(*chunks)) == [("x", "f", {}), ("y", "g", {})]
+
+
+def test_neither_index_nor_id():
+    """Whole calls in one chunk, or one after the other, are told by their names."""
+    together = assemble([item("{}", name="f"), item("{}", name="f")])
+    apart = assemble([item("{}", name="f")], [item("{}", name="g")])
+
+    assert [call.name for call in together] == ["f", "f"]
+    assert [call.name for call in apart] == ["f", "g"]
+
+
+def test_field_bug_5_complete_text_is_not_the_end():
+    """Arguments that parse may go on."""
+    calls = assemble([item("{}", name="f", index=0, id="x")], [item(" \n", index=0)])
+
+    assert calls[0].raw_arguments == "{} \n"
+
+
+def test_names():
+    """The first name counts: empty ones and repeats change nothing."""
+    calls = assemble(
+        [item("", index=0, id="x")],
+        [item("", name="f", index=0)],
+        [item("{", name="", index=0)],
+        [item("}", name="f", index=0, id="x")],
+    )
+
+    assert shown(calls) == [("x", "f", {})]
+
+
+def test_a_late_id_is_taken():
+    """If it comes before the arguments."""
+    assert assemble([item("", name="f", index=0)], [item("{}", index=0, id="x")])[0].id == "x"
+
+
+def test_field_bug_88_cut_arguments():
+    """Arguments cut by a length stop are kept, and the call is not valid."""
+    (call,) = assemble([item('{"a": ', name="f", index=0, id="x")])
+
+    assert (call.arguments, call.raw_arguments, call.is_valid) == ({}, '{"a": ', False)
+
+
+def test_other_fields():
+    """Fields of any fragment are kept on the call."""
+    (call,) = assemble(
+        [item("{", name="f", index=0, id="x", extra_content={"google": 1})],
+        [item("}", index=0, note="n")],
+    )
+
+    assert call.extra == {"openai_chat": {"extra_content": {"google": 1}, "note": "n"}}
+
+
+def test_arguments_as_an_object():
+    """They are read, and remembered as such."""
+    (call,) = assemble([item({"a": 1}, name="f", index=0, id="x")])
+
+    assert call.arguments == {"a": 1}
+    assert call.extra == {"openai_chat": {"sent_as": "object"}}
+
+
+def test_custom_calls():
+    """Free text in fragments."""
+    (call,) = assemble(
+        [{"index": 0, "id": "x", "type": "custom", "custom": {"name": "sql", "input": "SE"}}],
+        [{"index": 0, "custom": {"input": "LECT"}}],
+    )
+
+    assert (call.type, call.raw_arguments) == ("custom", "SELECT")
+
+
+def test_legacy_call():
+    """The older form of one call."""
+    (call,) = assemble(
+        [{"name": "f", "arguments": ""}, {"arguments": '{"a"'}, {"arguments": ": 1}"}], legacy=True
+    )
+
+    assert shown([call]) == [("made_1", "f", {"a": 1})]
+    assert call.extra["openai_chat"]["sent_as"] == "function_call"
+
+
+def test_long_arguments_are_linear():
+    """A hundred kilobytes of braces in twenty thousand fragments are looked at once."""
+    pieces = ['{"a": "', *["}"] * 10_000, *["{"] * 10_000, '"}']
+    chunks = [[item(piece, index=0)] for piece in pieces]
+    (call,) = assemble([item("", name="f", index=0, id="x")], *chunks)
+
+    assert json.loads(call.raw_arguments)["a"] == "}" * 10_000 + "{" * 10_000
+
+
+def test_field_bug_7_made_ids():
+    """A missing or empty id is made, and marked."""
+    (call,) = assemble([item("{}", name="f", index=0, id="")])
+
+    assert call.id == "made_1"
+    assert call.extra == {"openai_chat": {"received": {}}}

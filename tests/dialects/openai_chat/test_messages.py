@@ -2,11 +2,17 @@
 
 import pytest
 
-from interlingua.dialects.openai_chat.messages import decode_messages, encode_messages
+from interlingua.dialects.openai_chat.messages import (
+    decode_assistant,
+    decode_messages,
+    encode_assistant,
+    encode_messages,
+)
 from interlingua.dialects.openai_chat.quirks import ChatQuirks
 from interlingua.spec.content import (
     Image,
     Opaque,
+    Refusal,
     Text,
     Thinking,
     ToolCall,
@@ -14,7 +20,8 @@ from interlingua.spec.content import (
 )
 from interlingua.spec.errors import DecodeError
 from interlingua.spec.messages import Message
-from interlingua.wire.carry import Losses
+from interlingua.wire.carry import Losses, counting_ids
+from interlingua.wire.shape import Fields
 
 NAME = "openai_chat"
 IMAGE = {"type": "image_url", "image_url": {"url": "https://x/a.png"}}
@@ -209,7 +216,7 @@ def test_field_bug_21_error_results_say_so():
     wire, warnings = encode(Message.tool_result("a", "no such file", is_error=True))
 
     assert wire[0]["content"] == "Error: no such file"
-    assert warnings == [("is_error_as_text", "messages[0].content[0]")]
+    assert warnings == [("tool_error_as_text", "messages[0].content[0]")]
     assert encode(Message.tool_result("a", (), is_error=True))[0][0]["content"] == "Error"
 
 
@@ -220,7 +227,7 @@ def test_foreign_thinking_is_left_out():
 
     assert encode(Message.assistant((foreign, "a"))) == (
         [{"role": "assistant", "content": "a"}],
-        [("thinking_of_another_model_dropped", "messages[0].content[0]")],
+        [("foreign_thinking_dropped", "messages[0].content[0]")],
     )
     assert encode(Message.assistant((own, "a"))) == (
         [{"role": "assistant", "reasoning": "hm", "content": "a"}],
@@ -246,7 +253,7 @@ def test_field_bug_42_thinking_only_message_is_not_sent_empty():
 
     assert wire == [{"role": "user", "content": "u"}]
     assert [code for code, _ in warnings] == [
-        "thinking_of_another_model_dropped",
+        "foreign_thinking_dropped",
         "message_with_nothing_left_in_it_dropped",
     ]
 
@@ -270,9 +277,7 @@ def test_media_only_from_the_user():
     ):
         wire, warnings = encode(message)
         assert wire[0]["content"] == "a"
-        assert warnings == [
-            ("image_in_a_message_that_is_not_the_user's_dropped", "messages[0].content[1]")
-        ]
+        assert warnings == [("image_dropped", "messages[0].content[1]")]
 
 
 def test_developer_role():
@@ -326,5 +331,71 @@ def test_foreign_opaque_parts_are_left_out():
 
     assert encode(Message.user(("a", foreign))) == (
         [{"role": "user", "content": "a"}],
-        [("part_of_gemini_generate_dropped", "messages[0].content[1]")],
+        [("foreign_block_dropped", "messages[0].content[1]")],
     )
+
+
+# The assistant's message.
+
+
+def read(wire):
+    fields = Fields(wire, strict=False)
+    return decode_assistant(fields, counting_ids(), "received"), fields.left
+
+
+def write(*parts, extra=None):
+    message = Message(role="assistant", content=parts, extra=extra or {})
+    return encode_assistant(message, Losses(), "m", answer=True)
+
+
+def test_order_of_parts():
+    """Thought, content, refusal, calls, whatever the order of the fields."""
+    parts, left = read(
+        {
+            "tool_calls": [{"id": "c", "function": {"name": "f", "arguments": "{}"}}],
+            "refusal": "no",
+            "content": "a",
+            "reasoning": "hm",
+        }
+    )
+
+    assert [part.kind for part in parts] == ["thinking", "text", "refusal", "tool_call"]
+    assert left == {}
+
+
+def test_field_bug_92_content_as_a_list():
+    """An answer may be a list, with thoughts among its parts."""
+    wire = [
+        {"type": "thinking", "thinking": [{"type": "text", "text": "hm"}]},
+        {"type": "text", "text": "a"},
+    ]
+    parts, left = read({"content": wire})
+
+    assert [part.kind for part in parts] == ["thinking", "text"]
+    assert write(*parts, extra={NAME: left})["content"] == wire
+
+
+def test_thoughts_of_others_are_shown_in_answers():
+    """A server that relays another model's thought says it in the usual field."""
+    assert write(Thinking(text="hm", signature="S"), Text(text="a")) == {
+        "role": "assistant",
+        "reasoning_content": "hm",
+        "content": "a",
+    }
+    assert write(Thinking(redacted=True, data="x")) == {"role": "assistant", "content": None}
+
+
+def test_refusals_are_one_field():
+    """Several are joined."""
+    assert write(Refusal(text="a"), Refusal(text="b"))["refusal"] == "ab"
+
+
+def test_odd_calls_keep_their_place():
+    """A call we could not read stays among the others."""
+    odd = {"id": "x", "type": "mcp"}
+    wire = [odd, {"id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}}]
+    parts, _ = read({"content": None, "tool_calls": wire})
+
+    assert isinstance(parts[0], Opaque)
+    assert isinstance(parts[1], ToolCall)
+    assert write(*parts)["tool_calls"] == wire

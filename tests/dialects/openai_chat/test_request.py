@@ -2,7 +2,8 @@
 
 import pytest
 
-from interlingua.dialects.openai_chat import ChatQuirks, decode_request, encode_request
+from interlingua.dialects.openai_chat import decode_request, encode_request
+from interlingua.dialects.openai_chat.quirks import ChatQuirks
 from interlingua.spec.contracts import Profile, WireCall
 from interlingua.spec.errors import InvalidRequestError
 from interlingua.spec.messages import Message

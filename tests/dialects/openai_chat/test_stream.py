@@ -2,9 +2,12 @@
 
 import json
 
-from interlingua.dialects.openai_chat import ChatQuirks, stream_decoder, stream_encoder
+from interlingua.dialects.openai_chat import stream_decoder, stream_encoder
+from interlingua.dialects.openai_chat.quirks import ChatQuirks
+from interlingua.spec.content import Text, Thinking, ToolCall
 from interlingua.spec.contracts import Frame, Profile
 from interlingua.spec.request import Request
+from interlingua.spec.response import FinishReason
 from interlingua.wire.accumulate import StreamAccumulator
 
 
@@ -13,6 +16,7 @@ def chunk(delta, finish=None, **fields):
     return {"id": "c1", "created": 1, "model": "m", "choices": [choice], **fields}
 
 
+NAME = "openai_chat"
 CALL = {"index": 0, "id": "", "type": "function", "function": {"name": "f", "arguments": "{"}}
 STREAM = [
     chunk({"role": "assistant", "content": "", "reasoning": "hm", "refusal": None}, tier=None),
@@ -35,6 +39,11 @@ def fold(events):
     for event in events:
         accumulator.feed(event)
     return accumulator.response()
+
+
+def response_of(*chunks, **quirks):
+    frames = [Frame(data=json.dumps(item)) for item in chunks] + [Frame(data="[DONE]")]
+    return fold(decode(frames, profile=Profile(quirks=ChatQuirks(**quirks))))
 
 
 def test_decoded_encoded_decoded():
@@ -64,3 +73,47 @@ def test_tags_pass_through():
 
     assert fold(decode(passed)).text == text
     assert fold(decode(passed, **options)) == fold(decode(frames, **options))
+
+
+def test_field_bug_45_think_tags():
+    """With the quirk, tags are taken out of the text, however they are cut."""
+    text = "<think>hm</think>a"
+    for size in range(1, len(text)):
+        chunks = [chunk({"content": text[i : i + size]}) for i in range(0, len(text), size)]
+        response = response_of(*chunks, chunk({}, "stop"), think_tags=True)
+        assert (response.reasoning, response.text) == ("hm", "a")
+
+
+def test_empty_thought_in_tags():
+    """It is remembered, so that it can go back."""
+    response = response_of(chunk({"content": "<think></think>a"}, "stop"), think_tags=True)
+
+    assert response.message.content == (
+        Thinking(extra={NAME: {"tags": {"before": "", "closed": True}}}),
+        Text(text="a"),
+    )
+
+
+def test_thought_text_and_call():
+    """A thought ends where the text begins, and the text where a call begins."""
+    response = response_of(
+        chunk({"role": "assistant", "content": None, "reasoning_content": "h"}),
+        chunk({"reasoning_content": "m", "content": None}),
+        chunk({"content": "a"}),
+        chunk({"tool_calls": [{"index": 0, "id": "x", "function": {"name": "f"}}]}),
+        chunk({}, "tool_calls"),
+    )
+
+    assert response.message.content == (
+        Thinking(text="hm", extra={NAME: {"fields": ["reasoning_content"]}}),
+        Text(text="a"),
+        ToolCall(id="x", name="f", raw_arguments=""),
+    )
+
+
+def test_finish_reason_of_calls():
+    """Calls say more than `stop`."""
+    call = {"index": 0, "id": "x", "function": {"name": "f", "arguments": "{}"}}
+    response = response_of(chunk({"tool_calls": [call]}), chunk({}, "stop"))
+
+    assert response.finish_reason == FinishReason(reason="tool_calls", raw="stop")

@@ -4,13 +4,16 @@ import json
 
 import pytest
 
-from interlingua.dialects.openai_chat import ChatQuirks, stream_decoder
-from interlingua.spec.content import Refusal, Text, Thinking, ToolCall
+from interlingua.dialects.openai_chat import stream_decoder
+from interlingua.dialects.openai_chat.quirks import ChatQuirks
+from interlingua.dialects.openai_chat.stream_decoder import PartAssembler
+from interlingua.spec.content import Opaque, Refusal, Text
 from interlingua.spec.contracts import Frame, Profile
 from interlingua.spec.errors import InvalidRequestError, RateLimitError, StreamError
 from interlingua.spec.events import Finish, ProviderEvent, StreamStart, TextDelta
 from interlingua.spec.response import FinishReason
 from interlingua.wire.accumulate import StreamAccumulator
+from interlingua.wire.carry import counting_ids
 from interlingua.wire.grammar import Grammar
 
 NAME = "openai_chat"
@@ -74,23 +77,6 @@ def test_text():
     assert response.finish_reason == FinishReason(reason="stop", raw="stop")
     assert response.usage.total_tokens == 15
     assert response.extra == {NAME: {"created": 1}}
-
-
-def test_thought_text_and_call():
-    """A thought ends where the text begins, and the text where a call begins."""
-    response = response_of(
-        chunk({"role": "assistant", "content": None, "reasoning_content": "h"}),
-        chunk({"reasoning_content": "m", "content": None}),
-        chunk({"content": "a"}),
-        chunk({"tool_calls": [{"index": 0, "id": "x", "function": {"name": "f"}}]}),
-        chunk({}, "tool_calls"),
-    )
-
-    assert response.message.content == (
-        Thinking(text="hm", extra={NAME: {"fields": ["reasoning_content"]}}),
-        Text(text="a"),
-        ToolCall(id="x", name="f", raw_arguments=""),
-    )
 
 
 def test_content_that_never_has_a_word():
@@ -323,29 +309,80 @@ def test_frames_that_cannot_be_read(data):
         stream_decoder().feed(Frame(data=data))
 
 
-def test_field_bug_45_think_tags():
-    """With the quirk, tags are taken out of the text, however they are cut."""
-    text = "<think>hm</think>a"
-    for size in range(1, len(text)):
-        chunks = [chunk({"content": text[i : i + size]}) for i in range(0, len(text), size)]
-        response = response_of(*chunks, chunk({}, "stop"), quirks=ChatQuirks(think_tags=True))
-        assert (response.reasoning, response.text) == ("hm", "a")
+# Parts out of deltas.
 
 
-def test_empty_thought_in_tags():
-    """It is remembered, so that it can go back."""
-    quirks = ChatQuirks(think_tags=True)
-    response = response_of(chunk({"content": "<think></think>a"}, "stop"), quirks=quirks)
+def assemble(*deltas):
+    """The parts that deltas add up to, and the message's other fields."""
+    assembler = PartAssembler(counting_ids(), think_tags=False)
+    accumulator = StreamAccumulator()
+    for delta in deltas:
+        for event in assembler.feed(delta):
+            accumulator.feed(event)
+    for event in assembler.finish():
+        accumulator.feed(event)
+    return accumulator.partial().message.content, assembler.extra
 
-    assert response.message.content == (
-        Thinking(extra={NAME: {"tags": {"before": "", "closed": True}}}),
-        Text(text="a"),
+
+def test_unknown_content_parts():
+    """They arrive whole."""
+    strange = {"type": "reference", "ids": [1]}
+    parts, _ = assemble({"content": "a"}, {"content": [strange]}, {"content": "b"})
+
+    assert parts == (Text(text="a"), Opaque(dialect=NAME, data=strange), Text(text="b"))
+
+
+def test_empty_content_before_calls():
+    """It is empty text, in its place; after a call it says nothing."""
+    call = {"index": 0, "id": "x", "function": {"name": "f", "arguments": "{}"}}
+    before, _ = assemble({"content": ""}, {"tool_calls": [call]}, {"content": ""})
+    after, _ = assemble({"tool_calls": [call]}, {"content": ""})
+
+    assert [part.kind for part in before] == ["text", "tool_call"]
+    assert [part.kind for part in after] == ["tool_call"]
+
+
+def test_other_fields_of_the_message():
+    """Lists grow, objects merge, sound is joined, anything else is the last word."""
+    _, extra = assemble(
+        {
+            "role": "assistant",
+            "annotations": [1],
+            "channel": "a",
+            "refusal": None,
+            "meta": {"a": 1},
+        },
+        {"role": "", "annotations": [2], "channel": "b", "refusal": None, "meta": {"b": 2}},
+        {"audio": {"id": "s", "data": "aa", "transcript": "x"}},
+        {"audio": {"data": "bb", "transcript": "y"}, "channel": None},
+        {"content": "a", "tool_calls": None, "reasoning": ""},
     )
 
+    assert extra == {
+        "annotations": [1, 2],
+        "channel": "b",
+        "refusal": None,
+        "meta": {"a": 1, "b": 2},
+        "audio": {"id": "s", "data": "aabb", "transcript": "xy"},
+        "tool_calls": None,
+        "reasoning": "",
+    }
 
-def test_finish_reason_of_calls():
-    """Calls say more than `stop`."""
-    call = {"index": 0, "id": "x", "function": {"name": "f", "arguments": "{}"}}
-    response = response_of(chunk({"tool_calls": [call]}), chunk({}, "stop"))
 
-    assert response.finish_reason == FinishReason(reason="tool_calls", raw="stop")
+def test_empty_fields_that_are_filled_later():
+    """Null says nothing once there is something."""
+    _, extra = assemble({"refusal": None, "reasoning": None}, {"refusal": "no", "reasoning": "hm"})
+
+    assert extra == {}
+
+
+def test_roles_of_their_own():
+    """A role that is not the assistant's is kept."""
+    assert assemble({"role": "model", "content": "a"})[1] == {"role": "model"}
+
+
+def test_odd_calls_are_kept():
+    """What is no call is carried as it is."""
+    parts, _ = assemble({"tool_calls": [5, {"index": 0, "type": "mcp", "id": "x"}]})
+
+    assert [part.data for part in parts] == [5, {"type": "mcp", "id": "x"}]

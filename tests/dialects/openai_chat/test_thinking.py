@@ -2,6 +2,7 @@
 
 import pytest
 
+from interlingua.dialects.openai_chat.stream_decoder import PartAssembler
 from interlingua.dialects.openai_chat.thinking import (
     TagSplitter,
     decode_thinking,
@@ -10,6 +11,8 @@ from interlingua.dialects.openai_chat.thinking import (
     split_tags,
 )
 from interlingua.spec.content import Text, Thinking
+from interlingua.wire.accumulate import StreamAccumulator
+from interlingua.wire.carry import counting_ids
 from interlingua.wire.shape import Fields
 
 NAME = "openai_chat"
@@ -104,3 +107,105 @@ def test_field_bug_45_a_tag_cut_anywhere():
         pieces += splitter.finish()
         assert "".join(p for is_thought, p in pieces if is_thought) == "a < b"
         assert "".join(p for is_thought, p in pieces if not is_thought) == " c </think>"
+
+
+# Thoughts out of deltas.
+
+
+def assemble(*deltas):
+    """The parts that deltas add up to, and the message's other fields."""
+    assembler = PartAssembler(counting_ids(), think_tags=False)
+    accumulator = StreamAccumulator()
+    for delta in deltas:
+        for event in assembler.feed(delta):
+            accumulator.feed(event)
+    for event in assembler.finish():
+        accumulator.feed(event)
+    return accumulator.partial().message.content, assembler.extra
+
+
+def text_detail(**fields):
+    return {"type": "reasoning.text", "index": 0, **fields}
+
+
+def test_field_bug_91_details_are_merged():
+    """Text comes in fragments by index; a signature or encrypted data may come alone."""
+    encrypted = {"type": "reasoning.encrypted", "data": "E", "index": 0}
+    parts, extra = assemble(
+        {"reasoning": "h", "reasoning_details": [text_detail(text="h", format="x")]},
+        {"reasoning": "m", "reasoning_details": [text_detail(text="m", format="x")]},
+        {"reasoning_details": [text_detail(signature="S", format=None), encrypted]},
+        {"content": "a"},
+    )
+
+    assert parts == (
+        Thinking(
+            text="hm",
+            extra={
+                NAME: {
+                    "fields": ["reasoning"],
+                    "reasoning_details": [
+                        text_detail(text="hm", format="x", signature="S"),
+                        encrypted,
+                    ],
+                }
+            },
+        ),
+        Text(text="a"),
+    )
+    assert extra == {}
+
+
+def test_details_of_one_chunk_stay_apart():
+    """A whole list that comes at once is as it is."""
+    details = [text_detail(text="a"), text_detail(text="b"), "odd"]
+    parts, _ = assemble({"reasoning_details": details})
+
+    assert parts[0].text == "ab"
+    assert parts[0].extra[NAME]["reasoning_details"] == details
+
+
+def test_details_alone_have_the_text():
+    """If no field has it."""
+    parts, _ = assemble(
+        {"content": "", "reasoning_details": [text_detail(text="h")]},
+        {"content": "", "reasoning_details": [text_detail(text="m")]},
+        {"content": "a"},
+    )
+
+    assert [part.text for part in parts] == ["hm", "a"]
+
+
+def test_thought_after_text():
+    """A new thought is a new part, and so is the text after it."""
+    parts, _ = assemble({"content": "a"}, {"reasoning": "hm"}, {"content": "b"})
+
+    assert [part.kind for part in parts] == ["text", "thinking", "text"]
+
+
+def test_thought_and_text_in_one_delta():
+    """The thought comes first; neither is lost."""
+    parts, _ = assemble({"content": "a", "reasoning_content": "hm"})
+
+    assert [part.text for part in parts] == ["hm", "a"]
+
+
+def test_thoughts_as_content_parts():
+    """One server streams lists of parts."""
+
+    def thinking(*texts, **fields):
+        chunks = [{"type": "text", "text": text} for text in texts]
+        return {"content": [{"type": "thinking", "thinking": chunks, **fields}]}
+
+    parts, _ = assemble(
+        thinking("h"),
+        thinking("m"),
+        thinking(closed=True),
+        {"content": [{"type": "text", "text": "a"}]},
+        {"content": "b"},
+    )
+
+    assert parts == (
+        Thinking(text="hm", extra={NAME: {"sent_as": "part", "closed": True}}),
+        Text(text="ab"),
+    )

@@ -2,7 +2,8 @@
 
 import pytest
 
-from interlingua.dialects.openai_chat import ChatQuirks, decode_request, encode_request
+from interlingua.dialects.openai_chat import decode_request, encode_request
+from interlingua.dialects.openai_chat.quirks import ChatQuirks
 from interlingua.spec.contracts import Profile, WireCall
 from interlingua.spec.errors import InvalidRequestError
 from interlingua.spec.request import BuiltinTool, Request, ToolChoice, ToolDefinition
@@ -168,9 +169,7 @@ def test_foreign_builtin_tools_are_left_out():
     call = encode(tools=[BuiltinTool(dialect="gemini_generate", data={"googleSearch": {}})])
 
     assert "tools" not in call.body
-    assert [(w.code, w.path) for w in call.warnings] == [
-        ("built-in_tool_of_gemini_generate_dropped", "tools[0]")
-    ]
+    assert [(w.code, w.path) for w in call.warnings] == [("builtin_tool_dropped", "tools[0]")]
     assert encode(tools=[]).body["tools"] == []
 
 

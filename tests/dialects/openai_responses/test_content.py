@@ -65,8 +65,8 @@ def test_refusal():
 @pytest.mark.parametrize(
     ("part", "code"),
     [
-        (Opaque(dialect="gemini_generate", data={}), "block_of_gemini_generate_dropped"),
-        (Thinking(text="x"), "thinking_inside_a_message_dropped"),
+        (Opaque(dialect="gemini_generate", data={}), "foreign_block_dropped"),
+        (Thinking(text="x"), "thinking_dropped"),
     ],
 )
 def test_what_cannot_be_said(part, code):

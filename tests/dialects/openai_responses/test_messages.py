@@ -343,7 +343,7 @@ def test_opaque_of_others():
     """Another dialect's block is left out with a warning."""
     part = Opaque(dialect="anthropic_messages", data={})
 
-    assert items_of(part) == ([], ["block_of_anthropic_messages_dropped"])
+    assert items_of(part) == ([], ["foreign_block_dropped"])
 
 
 def test_results_beside_text():

@@ -88,7 +88,7 @@ def test_thinking_of_others():
     """Another model's thought is not sent to this one, but is shown in an answer."""
     part = Thinking(text="hm", signature="S", extra={"anthropic_messages": {}})
 
-    assert say(part) == ([], ["thinking_of_another_model_dropped"])
+    assert say(part) == ([], ["foreign_thinking_dropped"])
     assert answer(part) == [
         {
             "type": "reasoning",

@@ -85,7 +85,7 @@ def test_builtin_tool_of_others():
     body, codes = say(tools=[BuiltinTool(dialect="gemini_generate", data={"googleSearch": {}})])
 
     assert body["tools"] == []
-    assert codes == ["built-in_tool_of_gemini_generate_dropped"]
+    assert codes == ["builtin_tool_dropped"]
 
 
 ALLOWED = {

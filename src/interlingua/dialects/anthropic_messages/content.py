@@ -103,7 +103,7 @@ def encode_part(part: Part, losses: Losses, path: str) -> dict[str, Any] | None:
         case Opaque():
             if part.dialect == NAME and isinstance(part.data, dict):
                 return part.data
-            losses.dropped(f"block of {part.dialect}", NAME, path)
+            losses.foreign_block(part.dialect, NAME, path)
         case Audio():
             losses.dropped("audio", NAME, path)
         case _:

@@ -23,7 +23,7 @@ def decode_redacted(fields: Fields, _: dict[str, Any]) -> Part:
 def encode_thinking(part: Thinking, losses: Losses, path: str) -> dict[str, Any] | None:
     """Only what this API made goes back to it: it checks the signature."""
     if not is_native(part):
-        losses.dropped("thinking of another model", NAME, path)
+        losses.foreign_thinking(NAME, path)
         return None
     if part.redacted:
         return restore({"type": "redacted_thinking", "data": part.data}, part, NAME)

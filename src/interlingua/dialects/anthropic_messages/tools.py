@@ -66,7 +66,7 @@ def _encode_tool(tool: ToolSpec, losses: Losses, path: str) -> dict[str, Any] | 
     if isinstance(tool, BuiltinTool):
         if tool.dialect == NAME and isinstance(tool.data, dict):
             return tool.data
-        losses.dropped(f"built-in tool of {tool.dialect}", NAME, path)
+        losses.builtin_tool(tool.dialect, NAME, path)
         return None
     wire: dict[str, Any] = {"name": tool.name}
     if tool.description is not None:

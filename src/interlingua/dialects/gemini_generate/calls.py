@@ -190,7 +190,7 @@ def _encode_parts(
         elif isinstance(part, Opaque) and part.dialect == NAME and isinstance(part.data, dict):
             media.append(part.data)
         else:
-            losses.dropped(f"{part.kind} in a tool result", NAME, where)
+            losses.dropped(f"{part.kind} in a tool result", NAME, where, code=part.kind)
     wire: dict[str, Any] = {_RESPONSE: _join_response(result, response, texts)}
     if media:
         wire["parts"] = media

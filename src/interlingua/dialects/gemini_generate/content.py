@@ -109,7 +109,7 @@ def encode_part(
         case Opaque():
             if part.dialect == NAME and isinstance(part.data, dict):
                 return part.data
-            losses.dropped(f"block of {part.dialect}", NAME, path)
+            losses.foreign_block(part.dialect, NAME, path)
         case _:
             assert_never(part)
     return None

@@ -22,7 +22,7 @@ def encode_thinking(part: Thinking, losses: Losses, path: str) -> dict[str, Any]
     """A thought of this API's own model; None, and a warning, for another's."""
     wire = show_thinking(part) if _is_native(part) else None
     if wire is None:
-        losses.dropped("thinking of another model", NAME, path)
+        losses.foreign_thinking(NAME, path)
     return wire
 
 

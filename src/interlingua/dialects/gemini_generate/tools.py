@@ -95,7 +95,7 @@ def _encode_list(tools: tuple[ToolSpec, ...], losses: Losses) -> list[dict[str, 
             if tool.dialect == NAME and isinstance(tool.data, dict):
                 wire.append(tool.data)
             else:
-                losses.dropped(f"built-in tool of {tool.dialect}", NAME, path)
+                losses.builtin_tool(tool.dialect, NAME, path)
             continue
         beside = extra_of(tool, NAME).get(_TOOL)
         if group is None or isinstance(beside, dict):

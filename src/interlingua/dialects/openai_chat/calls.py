@@ -33,12 +33,10 @@ from interlingua.wire.segments import ToolCallSegment
 from interlingua.wire.shape import Fields, extra_of, wrong_type
 
 MakeId: TypeAlias = Callable[[], str]
-Place: TypeAlias = Callable[[], int]
-"""Gives the next index in the message."""
+Place: TypeAlias = Callable[[], int]  # the next index in the message
 DecodeContent: TypeAlias = Callable[[Fields], tuple[Part, ...]]
 
-LEGACY_RESULT = "function"
-"""The role of a message with the result of a `function_call`."""
+LEGACY_RESULT = "function"  # the role of a message with the result of a `function_call`
 _KINDS = (None, "", *ARGUMENTS)
 _brackets = re.compile(r'\\.?|["{}\[\]]', re.DOTALL).findall
 _STEPS = {"{": 1, "[": 1, "}": -1, "]": -1}
@@ -63,11 +61,10 @@ def decode_calls(fields: Fields, make_id: MakeId, mark: str) -> list[Part]:
             parts.append(_decode_call(item, path, make_id, mark, strict=fields.strict))
     elif items and fields.strict:
         raise wrong_type(fields.at("tool_calls"), "an array", items)
-    match fields.left.get(LEGACY):
-        case {"name": str(name)} as function if name:
-            del fields.left[LEGACY]
-            item = {"type": "function", "function": function, SENT_AS: LEGACY}
-            parts.append(_decode_call(item, "", make_id, mark, strict=False))
+    function = fields.left.get(LEGACY)
+    if isinstance(function, dict) and text_of(function.get("name")):
+        item = {"type": "function", "function": fields.take(LEGACY), SENT_AS: LEGACY}
+        parts.append(_decode_call(item, "", make_id, mark, strict=False))
     return parts
 
 
@@ -90,8 +87,9 @@ def _decode_call(item: Json, path: str, make_id: MakeId, mark: str, *, strict: b
     found = _take_arguments(inner, left, kind)
     if not found:
         missing += note_absent(inner.left, ARGUMENTS[kind], inside=kind)
-    extra = extra_for(left, missing, **{kind: inner.left})
-    return ToolCall(id=call_id, name=name, type=kind, extra=extra, **found)
+    if inner.left:
+        left[kind] = inner.left
+    return ToolCall(id=call_id, name=name, type=kind, extra=extra_for(left, missing), **found)
 
 
 def odd_call(item: Json) -> Opaque:
@@ -110,15 +108,15 @@ def _take_id(left: dict[str, Any], field: str, mark: str) -> str:
 
 def _take_arguments(inner: Fields, left: dict[str, Any], kind: ToolType) -> dict[str, Any]:
     field = ARGUMENTS[kind]
-    match inner.left.get(field):
-        case str(raw):
-            del inner.left[field]
-            parsed = None if kind == "custom" else loads_object(raw)
-            return {"raw_arguments": raw, "arguments": parsed or {}}
-        case dict(arguments) if kind == "function":
-            del inner.left[field]
-            left.setdefault(SENT_AS, "object")
-            return {"arguments": arguments}
+    found = inner.left.get(field)
+    if isinstance(found, str):
+        del inner.left[field]
+        parsed = None if kind == "custom" else loads_object(found)
+        return {"raw_arguments": found, "arguments": parsed or {}}
+    if isinstance(found, dict) and kind == "function":
+        del inner.left[field]
+        left.setdefault(SENT_AS, "object")
+        return {"arguments": found}
     return {}
 
 
@@ -319,7 +317,10 @@ class _Call:
         self._extra: dict[str, Any] = {}
         self._waiting: list[str] = []
         self._segment: ToolCallSegment | None = None
-        self._depth = _Depth()
+        self._seen = 0  # how many pieces of the arguments were looked at, and what was found
+        self._depth = 0
+        self._in_string = False
+        self._escape = ""  # a backslash that waits for its other half
 
     def feed(self, fragment: _Fragment) -> list[StreamEvent]:
         self.name = self.name or fragment.name
@@ -346,11 +347,20 @@ class _Call:
         return (begins or renamed) and self.is_complete()
 
     def is_complete(self) -> bool:
-        """Whether its arguments are a whole object."""
+        """Whether its arguments are a whole object; each piece is looked at once."""
         pieces = self._segment.pieces if self._segment is not None else self._waiting
         if not pieces or not pieces[-1].rstrip().endswith("}"):
             return False
-        return self._depth.is_closed(pieces)
+        text = self._escape + "".join(pieces[self._seen :])
+        self._seen, self._escape = len(pieces), ""
+        for found in _brackets(text):
+            if found == '"':
+                self._in_string = not self._in_string
+            elif found == "\\":
+                self._escape = found
+            elif not self._in_string:
+                self._depth += _STEPS.get(found, 0)
+        return self._depth == 0 and not self._in_string
 
     def _start(self) -> tuple[ToolCallSegment, list[StreamEvent]]:
         if not self.id:
@@ -364,26 +374,3 @@ class _Call:
             extra=extra_for(self._extra),
         )
         return segment, [segment.start(), *(segment.delta(piece) for piece in self._waiting)]
-
-
-class _Depth:
-    """How deep in a JSON text we are; each piece is looked at once."""
-
-    def __init__(self) -> None:
-        self._seen = 0
-        self._depth = 0
-        self._in_string = False
-        self._escape = ""  # a backslash that waits for its other half
-
-    def is_closed(self, pieces: list[str]) -> bool:
-        text = self._escape + "".join(pieces[self._seen :])
-        self._seen = len(pieces)
-        self._escape = ""
-        for found in _brackets(text):
-            if found == '"':
-                self._in_string = not self._in_string
-            elif found == "\\":
-                self._escape = found
-            elif not self._in_string:
-                self._depth += _STEPS.get(found, 0)
-        return self._depth == 0 and not self._in_string

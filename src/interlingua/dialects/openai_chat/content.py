@@ -40,7 +40,7 @@ from interlingua.spec.content import (
 )
 from interlingua.spec.errors import DecodeError
 from interlingua.wire.carry import Losses
-from interlingua.wire.jsontext import dump_text
+from interlingua.wire.jsontext import dump_text, loads_object
 from interlingua.wire.shape import Fields, extra_of, wrong_type
 
 
@@ -102,6 +102,13 @@ def parsed_text(content: dict[str, Any]) -> Text:
     return Text(text=dump_text(content), extra={NAME: {SENT_AS: "json"}})
 
 
+def parsed_again(part: Part) -> dict[str, Any] | None:
+    """The reverse of `parsed_text`; None for any other part, or one changed since."""
+    if not isinstance(part, Text) or mark_of(part, SENT_AS) != "json":
+        return None
+    return loads_object(part.text)
+
+
 def read_part(block: Json) -> Part:
     """One part of an answer: what does not fit its own kind is kept as it is."""
     try:
@@ -150,9 +157,9 @@ def encode_part(
         case Opaque():
             if part.dialect == NAME:
                 return part.data
-            losses.dropped(f"part of {part.dialect}", NAME, path)
+            losses.foreign_block(part.dialect, NAME, path)
         case ToolCall() | ToolResult():
-            losses.dropped(f"{part.kind} in this place", NAME, path)
+            losses.dropped(f"{part.kind} in this place", NAME, path, code=part.kind)
         case _:
             assert_never(part)
     return None
@@ -163,7 +170,9 @@ def encode_item(
 ) -> list[Json]:
     """The content part for a part, if there is one and it may stand here."""
     if isinstance(part, MEDIA) and not media and not mark_of(part, IN_PLACE):
-        losses.dropped(f"{part.kind} in a message that is not the user's", NAME, path)
+        losses.dropped(
+            f"{part.kind} in a message that is not the user's", NAME, path, code=part.kind
+        )
         return []
     item = encode_part(part, losses, path, quirks)
     is_own = isinstance(part, Opaque) and part.dialect == NAME  # it may be null

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -11,7 +12,6 @@ from interlingua.spec.errors import (
     AuthenticationError,
     ContentFilterError,
     ContextLengthError,
-    InvalidRequestError,
     NotFoundError,
     ProviderError,
     QuotaExceededError,
@@ -19,14 +19,7 @@ from interlingua.spec.errors import (
     RequestTimeoutError,
     SDKError,
 )
-from interlingua.wire.faults import (
-    Fault,
-    make_error,
-    read_body,
-    read_fault,
-    retry_headers,
-    status_of,
-)
+from interlingua.wire.faults import make_error, read_body, read_fault, retry_headers, status_of
 
 _REQUEST_ERROR = "invalid_request_error"
 _WORDS: tuple[tuple[type[SDKError], str, str | None], ...] = (
@@ -54,32 +47,15 @@ def read_error(
 ) -> ProviderError:
     """The error a body, or an error frame of a stream, tells."""
     fault = read_fault(value)
-    details = _details(value)
-    if isinstance(details.get("error_type"), str):  # what a router found behind its own answer
-        fault = Fault(fault.message, fault.kind, details["error_type"])
-    if status is None:
-        status = _status_in(fault.code)
-    found = None
-    if status is None and fault.kind == _REQUEST_ERROR:
-        found = InvalidRequestError
-    error = make_error(status, headers, fault, raw=value, text=text, found=found)
+    match value:
+        case {"error": {"metadata": {"error_type": str(code)}}}:
+            fault = fault._replace(code=code)  # what a router found behind its own answer
+    if status is None and fault.code and re.fullmatch("[45][0-9][0-9]", fault.code):
+        status = int(fault.code)
+    error = make_error(status, headers, fault, raw=value, text=text)
     if fault.code in _MODEL_FAULTS:
         error.retryable = True
     return error
-
-
-def _details(value: Json) -> dict[str, Any]:
-    match value:
-        case {"error": {"metadata": dict(details)}}:
-            return details
-    return {}
-
-
-def _status_in(code: str | None) -> int | None:
-    """Some servers give the status as the code."""
-    if code is not None and len(code) == 3 and code.isdecimal() and code[0] in "45":
-        return int(code)
-    return None
 
 
 def encode_error(error: Exception) -> tuple[int, dict[str, str], Json]:
@@ -89,11 +65,8 @@ def encode_error(error: Exception) -> tuple[int, dict[str, str], Json]:
 
 def error_body(error: Exception) -> dict[str, Any]:
     """The body, which is also the data of a stream's error frame."""
-    kind = "server_error" if status_of(error) >= 500 else _REQUEST_ERROR
-    code = None
-    for cls, its_kind, its_code in _WORDS:
-        if isinstance(error, cls):
-            kind, code = its_kind, its_code
-            break
+    usual = "server_error" if status_of(error) >= 500 else _REQUEST_ERROR
+    words = ((kind, code) for cls, kind, code in _WORDS if isinstance(error, cls))
+    kind, code = next(words, (usual, None))
     code = code or getattr(error, "error_code", None)
     return {"error": {"message": str(error), "type": kind, "param": None, "code": code}}

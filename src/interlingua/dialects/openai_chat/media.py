@@ -29,13 +29,7 @@ from interlingua.wire.shape import Fields
 
 _ADDRESS = ("http:", "https:")
 _AUDIO_TYPES = {"wav": "audio/wav", "mp3": "audio/mpeg"}
-_AUDIO_FORMATS = {
-    "audio/wav": "wav",
-    "audio/x-wav": "wav",
-    "audio/wave": "wav",
-    "audio/mpeg": "mp3",
-    "audio/mp3": "mp3",
-}
+_AUDIO_FORMATS = {"audio/x-wav": "wav", "audio/wave": "wav", "audio/mpeg": "mp3"}
 MEDIA = (Image, Audio, Document)
 
 

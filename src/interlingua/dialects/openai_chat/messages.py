@@ -13,7 +13,12 @@ from interlingua.dialects.openai_chat.calls import (
     encode_legacy,
     encode_result,
 )
-from interlingua.dialects.openai_chat.content import decode_content, encode_item, join_content
+from interlingua.dialects.openai_chat.content import (
+    decode_content,
+    encode_item,
+    join_content,
+    parsed_again,
+)
 from interlingua.dialects.openai_chat.media import MEDIA
 from interlingua.dialects.openai_chat.quirks import DEFAULT_QUIRKS, ChatQuirks
 from interlingua.dialects.openai_chat.thinking import decode_thinking, encode_thinking
@@ -35,15 +40,13 @@ from interlingua.spec.content import (
     Opaque,
     Part,
     Refusal,
-    Text,
     Thinking,
     ToolCall,
     ToolResult,
 )
-from interlingua.spec.errors import DecodeError
 from interlingua.spec.messages import ROLES, Message
 from interlingua.wire.carry import Losses
-from interlingua.wire.jsontext import dump_text, loads
+from interlingua.wire.jsontext import dump_text
 from interlingua.wire.shape import Fields, extra_of, wrong_type
 
 
@@ -145,13 +148,15 @@ def encode_assistant(
             if NAME in part.extra or (answer and part.text):
                 items += encode_thinking(part, wire)
             elif not answer:
-                losses.dropped("thinking of another model", NAME, where)
+                losses.foreign_thinking(NAME, where)
         elif not _encode_field(part, wire, answer=answer):
             items += encode_item(part, losses, where, quirks, media=answer)
-    tagged = any(mark_of(part, TAGS) for part in message.content)
+    marked = [part for part in message.content if part.extra]
+    tagged = any(mark_of(part, TAGS) for part in marked)
     content = join_content(items, flat=quirks.flat_content or tagged) if items else None
-    if len(items) == 1 and any(map(_is_parsed, message.content)):
-        content = _parse(content)
+    parsed = [found for part in marked if (found := parsed_again(part)) is not None]
+    if len(items) == 1 and parsed:
+        content = parsed[0]
     return complete({**wire, "content": content, **given(name=message.name)}, message)
 
 
@@ -172,18 +177,6 @@ def _encode_field(part: Part, wire: dict[str, Any], *, answer: bool) -> bool:
         case _:
             return False
     return True
-
-
-def _is_parsed(part: Part) -> bool:
-    return isinstance(part, Text) and mark_of(part, SENT_AS) == "json"
-
-
-def _parse(content: Json) -> Json:
-    """Structured output that came parsed goes back so, unless it was changed since."""
-    try:
-        return loads(content) if isinstance(content, str) else content
-    except DecodeError:
-        return content
 
 
 class _Writer:
@@ -255,7 +248,9 @@ class _Writer:
         else:
             items = [_text(dump_text(result.content))]
         if result.is_error:
-            self._losses.add("is_error_as_text", f"{NAME} has no error flag; it was written", path)
+            self._losses.add(
+                "tool_error_as_text", f"{NAME} has no error flag; the text says it", path
+            )
             match items:
                 case [{"text": str(text)} as first, *_]:
                     items[0] = {**first, "text": f"Error: {text}"}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import Any
 
 from interlingua.dialects.openai_chat.calls import (
@@ -154,7 +154,7 @@ class Decoder:
         delta = choice.pop("delta", None)
         message = choice.pop("message", None)  # all so far, at some servers
         if not isinstance(delta, dict):
-            delta = message if isinstance(message, dict) and not self._parts.has_content else {}
+            delta = message if isinstance(message, dict) and not self._parts.count else {}
         finish = choice.get("finish_reason")
         if isinstance(finish, str) and (finish or self._finish is None):
             self._finish = finish
@@ -220,12 +220,13 @@ class PartAssembler:
         """The open text, to which a plain delta can go directly."""
         self.extra: dict[str, Any] = {}
         """Other fields of the message."""
+        self.count = 0
+        """How many parts have begun."""
         self._thought: Thought | None = None
         self._calls = CallAssembler(make_id, self._place)
         self._tags = TagSplitter() if think_tags else None
-        self._had_tags = False
+        self._tagged: Thought | None = None  # the thought that came in tags
         self._refusal: list[str] = []
-        self._next = 0
         self._is_empty_text = False  # content came, but so far without a word
         self._had: set[str] = set()  # fields with something in them
 
@@ -234,24 +235,17 @@ class PartAssembler:
         """Whether a call has begun."""
         return bool(self._calls.calls)
 
-    @property
-    def has_content(self) -> bool:
-        """Whether any part has begun."""
-        return self._next > 0
-
     def feed(self, delta: dict[str, Any]) -> list[StreamEvent]:
         events: list[StreamEvent] = []
         if not _THINKING.isdisjoint(delta):
             events += self._feed_thinking(delta)
         if "content" in delta:
             events += self._feed_content(delta["content"])
-        refusal = text_of(delta.get("refusal"))
-        if self._is_said("refusal", delta, bool(refusal)):
-            self._refusal.append(refusal)
-        calls, function = delta.get("tool_calls"), delta.get(LEGACY)
-        if self._is_said("tool_calls", delta, isinstance(calls, list) and bool(calls)):
+        if "refusal" in delta and self._is_said("refusal", delta["refusal"], str):
+            self._refusal.append(delta["refusal"])
+        if "tool_calls" in delta and self._is_said("tool_calls", delta["tool_calls"], list):
             events += self._feed_calls(delta["tool_calls"])
-        if self._is_said(LEGACY, delta, isinstance(function, dict) and any(function.values())):
+        if LEGACY in delta and self._is_said(LEGACY, delta[LEGACY], dict):
             events += [] if self.has_calls else self._before_calls()
             events += self._calls.feed_legacy(delta[LEGACY])
         for name, value in delta.items():
@@ -270,16 +264,20 @@ class PartAssembler:
         return events
 
     def _place(self) -> int:
-        self._next += 1
-        return self._next - 1
+        self.count += 1
+        return self.count - 1
 
-    def _is_said(self, name: str, delta: dict[str, Any], said: bool) -> bool:
-        """Whether a field has something in it; if not it is kept, should nothing ever come."""
-        if said:
+    def _is_said(self, name: str, value: Json, wanted: type) -> bool:
+        if isinstance(value, wanted) and value:
             self._had.add(name)
-        elif name in delta and self.extra.get(name) is None:
-            self.extra[name] = delta[name]
-        return said
+            return True
+        self._note(name, value)
+        return False
+
+    def _note(self, name: str, value: Json) -> None:
+        """A field with nothing in it: kept, should nothing ever come."""
+        if self.extra.get(name) is None:
+            self.extra[name] = value
 
     def _whole(self, part: Part) -> list[StreamEvent]:
         return [*self._close(), ProviderEvent(dialect=NAME, part=part, index=self._place())]
@@ -310,25 +308,24 @@ class PartAssembler:
     def _feed_content(self, content: Json) -> list[StreamEvent]:
         if content == "":
             self._is_empty_text = self._is_empty_text or not self.has_calls
-            return []
-        if isinstance(content, str):
+        elif isinstance(content, str):
             if self._tags is None or self._tags.is_past:
                 return self._add_text(content)
             return self._add_split(self._tags.feed(content))
-        items = content if isinstance(content, list) else []
-        parts = [read_part(item) for item in items]
-        if isinstance(content, dict):
-            parts = [parsed_text(content)]
-        elif not parts and content is not None:
-            self._is_said("content", {"content": content}, False)
-        return [event for part in parts for event in self._feed_part(part)]
+        elif isinstance(content, dict):
+            return self._feed_part(parsed_text(content))
+        elif isinstance(content, list) and content:
+            return [event for item in content for event in self._feed_part(read_part(item))]
+        elif content is not None:
+            self._note("content", content)
+        return []
 
     def _feed_part(self, part: Part) -> list[StreamEvent]:
         kept = extra_of(part, NAME)
         if isinstance(part, Text) and not kept:
             return self._add_text(part.text) if part.text else []
         if isinstance(part, Thinking) and not kept.get("thinking"):
-            about = {name: kept[name] for name in kept if name != "thinking"}
+            about = {name: kept[name] for name in kept if name not in ("thinking", FIELDS)}
             return self._add_thought(part.text, about)
         self._had.add("content")
         return self._whole(part)
@@ -345,26 +342,26 @@ class PartAssembler:
         """Text that was looked through for tags; a thought may be empty."""
         events: list[StreamEvent] = []
         about = {TAGS: self._tags.tags} if self._tags is not None and self._tags.tags else {}
-        if about and (self._thought is not None or not self._had_tags):
-            self._had_tags = True
+        if about and (self._tagged is None or self._tagged is self._thought):
             events += self._add_thought("", about)
+            self._tagged = self._thought
         for is_thought, text in pieces:
             events += self._add_thought(text, about) if is_thought else self._add_text(text)
         return events
 
     def _feed_thinking(self, delta: dict[str, Any]) -> list[StreamEvent]:
         text, names = find_text(delta)
+        self._had.update(names)
         for name in REASONING_FIELDS:
-            self._is_said(name, delta, name in names)
-        details = delta.get(DETAILS)
-        if not isinstance(details, list):
-            details = []
-        if self._is_said(DETAILS, delta, bool(details)) or names:
-            return self._add_thought(text, {FIELDS: names}, details)
-        return []
+            if name in delta and name not in names:
+                self._note(name, delta[name])
+        details = ()
+        if DETAILS in delta and self._is_said(DETAILS, delta[DETAILS], list):
+            details = delta[DETAILS]
+        return self._add_thought(text, {FIELDS: names}, details) if names or details else []
 
     def _add_thought(
-        self, text: str, about: dict[str, Any], details: Iterable[Any] = ()
+        self, text: str, about: dict[str, Any], details: Sequence[Any] = ()
     ) -> list[StreamEvent]:
         events: list[StreamEvent] = []
         if self._thought is None:
@@ -392,15 +389,9 @@ def grow(known: dict[str, Any], name: str, value: Json) -> None:
     if isinstance(before, list) and isinstance(value, list):
         before.extend(value)
     elif isinstance(before, dict) and isinstance(value, dict):
-        known[name] = _join_sound(before, value) if name == "audio" else merge(before, value)
+        known[name] = merge(before, value)
+        for field in ("data", "transcript") if name == "audio" else ():  # they come in fragments
+            if field in before and field in value:
+                known[name][field] = text_of(before[field]) + text_of(value[field])
     elif value is not None or name not in known:
         known[name] = list(value) if isinstance(value, list) else value
-
-
-def _join_sound(before: dict[str, Any], more: dict[str, Any]) -> dict[str, Any]:
-    """Audio comes in fragments of base64 and of its transcript."""
-    joined = {**before, **more}
-    for name in ("data", "transcript"):
-        if isinstance(before.get(name), str) and isinstance(more.get(name), str):
-            joined[name] = before[name] + more[name]
-    return joined

@@ -71,39 +71,34 @@ class Encoder:
         self._choice: dict[str, Any] = {}
         self._others: list[Json] = []
         self._wants_usage = request is None or _asks_usage(request)
+        self._plain: set[str] = set()  # open texts without fields of their own
+        self._thoughts: dict[str, _Thought] = {}
         self._calls: dict[str, _Call] = {}
         self._numbers = 0
-        self._thoughts: dict[str, _Thought] = {}
-        self._is_plain: dict[str, bool] = {}  # texts without fields of their own
 
     def feed(self, event: StreamEvent) -> list[Frame]:
         self._grammar.feed(event)
         match event:
             case TextDelta():
-                is_said = event.delta and self._is_plain[event.id]
+                is_said = event.delta and event.id in self._plain
                 return self._delta({"content": event.delta} if is_said else None)
-            case ToolCallDelta():
-                return self._delta(self._calls[event.id].arguments(event.delta))
             case ReasoningDelta():
                 return self._delta(self._thoughts[event.id].text(event.delta))
-            case TextStart():
-                self._is_plain[event.id] = NAME not in event.extra
-            case TextEnd():
-                if not self._is_plain.pop(event.id):
-                    return self._whole(event.part)
-                return self._delta(None if event.part.text else {"content": ""})
-            case ReasoningStart():
-                self._thoughts[event.id] = thought = _Thought(event)
-                return self._delta(thought.start())
-            case ReasoningEnd():
-                return self._delta(self._thoughts.pop(event.id).end(event.part))
-            case ToolCallStart():
-                self._calls[event.id] = call = _Call(event, self._number())
-                return self._delta(call.start())
-            case ToolCallEnd():
-                return self._delta(self._calls.pop(event.id).end(event.tool_call))
-            case _:
-                return self._feed_rare(event)
+            case ToolCallDelta():
+                return self._delta(self._calls[event.id].arguments(event.delta))
+            case TextStart() | ReasoningStart() | ToolCallStart():
+                return self._delta(self._open(event))
+            case TextEnd() | ReasoningEnd() | ToolCallEnd():
+                return self._delta(self._close(event))
+            case StreamStart():
+                return self._start(event)
+            case ProviderEvent():
+                return self._provider_event(event)
+            case ErrorEvent():
+                self._failed = True
+                return [json_frame(error_body(event.error))]
+            case Finish() if not self._failed:
+                return self._finish(event)
         return []
 
     def finish(self) -> list[Frame]:
@@ -111,20 +106,26 @@ class Encoder:
             self._grammar.finish()
         return []
 
-    def _feed_rare(self, event: StreamEvent) -> list[Frame]:
-        match event:
-            case StreamStart():
-                return self._start(event)
-            case ProviderEvent(part=part) if part is not None:
-                return self._whole(part)
-            case ProviderEvent(dialect=dialect, data=data) if dialect == NAME and data is not None:
-                return [json_frame(data, None if event.name == CHOICE else event.name)]
-            case ErrorEvent():
-                self._failed = True
-                return [json_frame(error_body(event.error))]
-            case Finish() if not self._failed:
-                return self._finish(event)
-        return []
+    def _open(self, event: TextStart | ReasoningStart | ToolCallStart) -> dict[str, Any] | None:
+        if isinstance(event, ReasoningStart):
+            self._thoughts[event.id] = thought = _Thought(event)
+            return thought.start()
+        if isinstance(event, ToolCallStart):
+            self._calls[event.id] = call = _Call(event, self._number())
+            return call.start()
+        if NAME not in event.extra:  # others are sent as a part, when they are whole
+            self._plain.add(event.id)
+        return None
+
+    def _close(self, event: TextEnd | ReasoningEnd | ToolCallEnd) -> dict[str, Any] | None:
+        if isinstance(event, ReasoningEnd):
+            return self._thoughts.pop(event.id).end(event.part)
+        if isinstance(event, ToolCallEnd):
+            return self._calls.pop(event.id).end(event.tool_call)
+        if event.id in self._plain and event.part.text:
+            self._plain.remove(event.id)
+            return None
+        return _whole(event.part)
 
     def _start(self, event: StreamStart) -> list[Frame]:
         self._native = NAME in event.extra
@@ -157,16 +158,16 @@ class Encoder:
             return []
         return [self._chunk([{"index": 0, "delta": delta, "finish_reason": None}], more)]
 
-    def _whole(self, part: Part) -> list[Frame]:
-        """A part as a whole message has it."""
-        if isinstance(part, Thinking) and part.redacted:
-            return []
-        message = Message(role="assistant", content=(part,))
-        wire = encode_assistant(message, Losses(), "", answer=True)
-        delta = {name: wire[name] for name in wire if name != "role" and wire[name] is not None}
-        if "tool_calls" in delta:
-            delta["tool_calls"] = [number_call(call, self._number()) for call in wire["tool_calls"]]
-        return self._delta(delta or None)
+    def _provider_event(self, event: ProviderEvent) -> list[Frame]:
+        if event.part is not None:
+            delta = _whole(event.part)
+            match delta:
+                case {"tool_calls": [dict(call)]}:
+                    delta = {"tool_calls": [number_call(call, self._number())]}
+            return self._delta(delta)
+        if event.dialect == NAME and event.data is not None:
+            return [json_frame(event.data, None if event.name == CHOICE else event.name)]
+        return []
 
     def _finish(self, event: Finish) -> list[Frame]:
         kept = dict(extra_of(event, NAME))
@@ -204,6 +205,16 @@ class Encoder:
 def _asks_usage(request: Request) -> bool:
     asked = options_for(request, NAME).get("stream_options")
     return isinstance(asked, dict) and asked.get("include_usage") is True
+
+
+def _whole(part: Part) -> dict[str, Any] | None:
+    """A part as a whole message has it."""
+    if isinstance(part, Thinking) and part.redacted:
+        return None
+    message = Message(role="assistant", content=(part,))
+    wire = encode_assistant(message, Losses(), "", answer=True)
+    del wire["role"]
+    return {name: wire[name] for name in wire if wire[name] is not None} or None
 
 
 class _Call:
@@ -248,6 +259,7 @@ class _Thought:
         self._in_tags = isinstance(kept.get(TAGS), dict)
         self._is_part = kept.get(SENT_AS) == "part"
         self._is_odd = "thinking" in kept
+        self._fields = text_fields(kept)
 
     def start(self) -> dict[str, Any] | None:
         return {"content": around(self._kept[TAGS])[0]} if self._in_tags else None
@@ -259,7 +271,7 @@ class _Thought:
             return {"content": text}
         if self._is_part:
             return {"content": [{"type": "thinking", "thinking": thought_chunks(text)}]}
-        return dict.fromkeys(text_fields(self._kept), text) or None
+        return dict.fromkeys(self._fields, text) or None
 
     def end(self, part: Thinking) -> dict[str, Any] | None:
         kept = extra_of(part, NAME)

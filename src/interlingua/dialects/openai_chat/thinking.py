@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from functools import reduce
 from typing import Any
 
@@ -106,12 +106,10 @@ def thought_chunks(text: str) -> list[dict[str, Any]]:
 
 def text_fields(kept: Mapping[str, Any]) -> list[str]:
     """The fields a thought's text is written to."""
-    return _names(kept) if isinstance(kept.get(FIELDS), list) else [REASONING_FIELDS[0]]
-
-
-def _names(about: Mapping[str, Any]) -> list[str]:
-    names = about.get(FIELDS)
-    return [name for name in REASONING_FIELDS if name in names] if isinstance(names, list) else []
+    names = kept.get(FIELDS)
+    if not isinstance(names, list):
+        return [REASONING_FIELDS[0]]
+    return [name for name in names if name in REASONING_FIELDS]
 
 
 def in_tags(part: Thinking) -> str | None:
@@ -199,12 +197,15 @@ class Thought:
         self._details: list[list[Any]] = []  # the fragments of each
         self.segment = ReasoningSegment(index, {NAME: about})
 
-    def learn(self, text: str, about: Mapping[str, Any], details: Iterable[Any]) -> str:
+    def learn(self, text: str, about: Mapping[str, Any], details: Sequence[Any]) -> str:
         """Take in a fragment; the text it adds."""
-        names = [*_names(self._about), *_names(about)]
-        self._about.update(about)
-        if FIELDS in self._about:
-            self._about[FIELDS] = list(dict.fromkeys(names))
+        if about != self._about:
+            names = dict.fromkeys((*self._about.get(FIELDS, ()), *about.get(FIELDS, ())))
+            self._about.update(about)
+            if FIELDS in self._about:
+                self._about[FIELDS] = list(names)
+        if not details:
+            return text
         earlier = {_detail_key(found[0]): found for found in self._details}
         for detail in details:
             key = _detail_key(detail)
@@ -212,7 +213,7 @@ class Thought:
                 earlier[key].append(detail)
             else:
                 self._details.append([detail])
-        return text if names else text or _details_text(details)
+        return text if self._about.get(FIELDS) else _details_text(details)
 
     def end(self) -> ReasoningEnd:
         extra = dict(self._about)
@@ -222,7 +223,7 @@ class Thought:
         return self.segment.end()
 
 
-def _details_text(details: Iterable[Any]) -> str:
+def _details_text(details: Sequence[Any]) -> str:
     """What can be read of `reasoning_details`."""
     return "".join(
         text_of(detail.get("text") or detail.get("summary"))

@@ -75,7 +75,8 @@ def _decode_legacy(tool: Json, path: str) -> ToolSpec:
 
 
 def _decode_definition(inner: Fields, kind: ToolType) -> dict[str, Any]:
-    found: dict[str, Any] = {"type": kind, "name": inner.need("name"), "description": inner.text("description")}
+    found: dict[str, Any] = {"type": kind, "name": inner.need("name")}
+    found["description"] = inner.text("description")
     if kind == "function":
         found |= {"parameters": inner.object("parameters"), "strict": inner.flag("strict")}
     return found
@@ -130,7 +131,7 @@ def encode_tools(
         elif tool.dialect == NAME:
             tools.append(tool.data)
         else:
-            losses.dropped(f"built-in tool of {tool.dialect}", NAME, f"tools[{i}]")
+            losses.builtin_tool(tool.dialect, NAME, f"tools[{i}]")
     if tools or request.tools == ():
         body["tools"] = tools
     if legacy:

@@ -22,45 +22,31 @@ PATH = "/chat/completions"  # the version is part of a server's base URL
 
 WHOLE = "chat.completion"
 CHUNK = "chat.completion.chunk"
-LEGACY = "function_call"
-"""The older form of one call, and of the choice of a tool."""
-ARGUMENTS = {"function": "arguments", "custom": "input"}
-"""The field for the arguments, by the type of a call."""
-REASONING_FIELDS = ("reasoning_content", "reasoning")
-"""Where servers put the text of a thought; OpenAI itself shows none."""
-DETAILS = "reasoning_details"
-"""Where a router puts thoughts of any form."""
-CHOICE = "choice"
-"""Where the fields of the first choice are kept."""
-CHOICES = "choices"
-"""Where the other choices are kept, whole."""
+LEGACY = "function_call"  # the older form of one call, and of the choice of a tool
+ARGUMENTS = {"function": "arguments", "custom": "input"}  # the field, by the type of a call
+REASONING_FIELDS = ("reasoning_content", "reasoning")  # the text of a thought; OpenAI shows none
+DETAILS = "reasoning_details"  # where a router puts thoughts of any form
+CHOICE = "choice"  # where the fields of the first choice are kept
+CHOICES = "choices"  # where the other choices are kept, whole
 
-SENT_AS = "sent_as"
-"""The form, of several, in which it came."""
-WITHOUT = "without"
-"""Usual fields that were not there; `function.name` is one inside another."""
-FIELDS = "fields"
-"""The fields a thought's text came in."""
-TAGS = "tags"
-"""The thought came in tags: what stood before them, and whether they were closed."""
-IN_PLACE = "in_place"
-"""Media where OpenAI takes none, which the server took."""
-POSITION = "position"
-"""The `index` of a call in a whole answer; in a stream it is structure, not data."""
-RECEIVED = "received"
-"""The id field of a call in an answer, where it was missing and one had to be made."""
-SENT = "sent"
-"""The same of a request: put back when the request is encoded again."""
-
+# Marks.
+SENT_AS = "sent_as"  # the form, of several, in which it came
+WITHOUT = "without"  # usual fields that were not there; `function.name` is one inside another
+FIELDS = "fields"  # those a thought's text came in
+TAGS = "tags"  # those around a thought: what stood before them, and whether they were closed
+IN_PLACE = "in_place"  # media where OpenAI takes none, which the server took
+POSITION = "position"  # the `index` of a call in a whole answer; in a stream that is structure
+RECEIVED = "received"  # the id field of a call in an answer, where one had to be made
+SENT = "sent"  # the same of a request: put back when the request is encoded again
 _MARKS = frozenset((SENT_AS, WITHOUT, FIELDS, TAGS, IN_PLACE, POSITION, RECEIVED, SENT))
 
 
 def extra_for(left: dict[str, Any], missing: list[str] | None = None, **more: Any) -> Extra:
     """What is left of an object, and more if it is not empty, as the `extra` of what it became."""
-    kept = {**left, **{name: value for name, value in more.items() if value}}
+    told = {name: value for name, value in more.items() if value} if more else {}
     if missing:
-        kept[WITHOUT] = missing
-    return {NAME: kept} if kept else {}
+        told[WITHOUT] = missing
+    return {NAME: {**left, **told}} if left or told else {}
 
 
 def mark_of(holder: Any, name: str) -> Any:
@@ -76,9 +62,11 @@ def note_absent(left: dict[str, Any], *names: str, inside: str = "") -> list[str
 
 def take_usual(left: dict[str, Any], **usual: Any) -> list[str]:
     """Take out what has its usual value; the names that were never there."""
-    missing = note_absent(left, *usual)
+    missing: list[str] = []
     for name, value in usual.items():
-        if name in left and type(left[name]) is type(value) and left[name] == value:
+        if name not in left:
+            missing.append(name)
+        elif left[name] == value and type(left[name]) is type(value):
             del left[name]
     return missing
 

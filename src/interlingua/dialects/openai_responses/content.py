@@ -81,9 +81,9 @@ def encode_part(part: Part, text_kind: str, losses: Losses, path: str) -> dict[s
         case Opaque(dialect=dialect, data=data):
             if dialect == NAME and isinstance(data, dict):
                 return data
-            losses.dropped(f"block of {dialect}", NAME, path)
+            losses.foreign_block(dialect, NAME, path)
         case _:
-            losses.dropped(f"{part.kind} inside a message", NAME, path)
+            losses.dropped(f"{part.kind} inside a message", NAME, path, code=part.kind)
     if block is not None:
         for key, value in kept.items():
             if key not in _NOT_BESIDE or value is None:

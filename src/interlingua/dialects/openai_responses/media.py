@@ -100,11 +100,11 @@ def encode_media(
     if isinstance(part, Audio) and NAME not in part.extra:
         losses.dropped("audio", NAME, path)  # message content takes none here
     elif text_kind == OUTPUT_TEXT:
-        losses.dropped(f"{part.kind} of the model", NAME, path)
+        losses.dropped(f"{part.kind} of the model", NAME, path, code=part.kind)
     else:
         block = _encode(part)
         if block is None:
-            losses.dropped(f"{part.kind} of this kind", NAME, path)
+            losses.dropped(f"{part.kind} of this kind", NAME, path, code=part.kind)
     return block
 
 

@@ -179,11 +179,11 @@ class ItemEncoder:
                 shown = self._response_id is not None and not part.redacted
                 if is_native(part) or shown:
                     return encode_thinking(part, self._made("reasoning", part))
-                self._losses.dropped("thinking of another model", NAME, path)
+                self._losses.foreign_thinking(NAME, path)
             case Opaque():
                 if part.dialect == NAME:
                     return part.data
-                self._losses.dropped(f"block of {part.dialect}", NAME, path)
+                self._losses.foreign_block(part.dialect, NAME, path)
         return None
 
     def _open(self, role: Role, own: Any) -> list[Json]:

@@ -49,7 +49,7 @@ def _encode_tool(tool: ToolSpec, losses: Losses, path: str) -> Json:
     if isinstance(tool, BuiltinTool):
         if tool.dialect == NAME:
             return tool.data
-        losses.dropped(f"built-in tool of {tool.dialect}", NAME, path)
+        losses.builtin_tool(tool.dialect, NAME, path)
         return None
     wire: dict[str, Any] = {"type": tool.type, "name": tool.name}
     if tool.description is not None:

@@ -1,6 +1,6 @@
 """What `extra` remembers."""
 
-from interlingua.dialects.openai_chat.marks import complete, keep, mark_of, note_absent
+from interlingua.dialects.openai_chat.wire import complete, extra_for, mark_of, note_absent
 from interlingua.spec.content import Text
 
 NAME = "openai_chat"
@@ -41,6 +41,6 @@ def test_other_dialects_marks_are_not_ours():
 
 def test_helpers():
     """Nothing to keep is no extra; absent names are told with their place."""
-    assert keep({}) == {}
-    assert keep({"a": 1}) == {NAME: {"a": 1}}
+    assert extra_for({}) == {}
+    assert extra_for({"a": 1}) == {NAME: {"a": 1}}
     assert note_absent({"a": 1}, "a", "b", inside="o") == ["o.b"]
