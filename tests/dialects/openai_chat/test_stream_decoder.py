@@ -376,6 +376,16 @@ def test_empty_fields_that_are_filled_later():
     assert extra == {}
 
 
+def test_a_call_without_a_word_is_none():
+    """One server sends the older form empty beside every answer."""
+    empty = {"name": "", "arguments": ""}
+
+    assert assemble({"content": "a", "function_call": empty}) == (
+        (Text(text="a"),),
+        {"function_call": empty},
+    )
+
+
 def test_roles_of_their_own():
     """A role that is not the assistant's is kept."""
     assert assemble({"role": "model", "content": "a"})[1] == {"role": "model"}
