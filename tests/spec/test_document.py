@@ -46,7 +46,7 @@ from interlingua.spec.response import (
     RateLimit,
     Response,
     Usage,
-    Warning,  # noqa: A004 -- the language's word
+    Warning,
 )
 from interlingua.wire.accumulate import replay
 

@@ -29,7 +29,7 @@ from interlingua.spec.response import (
     FinishReason,
     Response,
     Usage,
-    Warning,  # noqa: A004 -- the language's word
+    Warning,
 )
 
 EVENTS = [

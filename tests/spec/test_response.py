@@ -16,7 +16,7 @@ from interlingua.spec.response import (
     Reason,
     Response,
     Usage,
-    Warning,  # noqa: A004 -- the language's word
+    Warning,
 )
 
 counts = st.integers(0, 10**9)

@@ -26,7 +26,7 @@ from interlingua.spec.response import (
     FinishReason,
     Response,
     Usage,
-    Warning,  # noqa: A004 -- the language's word
+    Warning,
 )
 from interlingua.wire.accumulate import StreamAccumulator, replay
 from interlingua.wire.grammar import Grammar

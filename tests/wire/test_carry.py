@@ -5,7 +5,7 @@ from hypothesis import given
 
 from interlingua.conformance.strategies import json_objects, json_values
 from interlingua.spec.errors import DecodeError
-from interlingua.spec.response import Response, Warning  # noqa: A004 -- the language's word
+from interlingua.spec.response import Response, Warning
 from interlingua.wire.carry import Losses, carried_body, carry_body, counting_ids, whole_object
 
 

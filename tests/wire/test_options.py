@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from interlingua.conformance.strategies import json_objects
 from interlingua.spec.request import Request
-from interlingua.spec.response import Warning  # noqa: A004 -- the language's word
+from interlingua.spec.response import Warning
 from interlingua.wire.options import foreign_options, merge, options_for
 
 leaves = st.none() | st.integers(0, 3)
