@@ -148,3 +148,8 @@ def test_wrong_types_stay_where_they_are():
 def test_images_in_answers_are_content():
     """A model may draw."""
     assert write(Image(url="u"))["content"] == [{"type": "image_url", "image_url": {"url": "u"}}]
+
+
+def test_refusals_are_one_field():
+    """Several are joined."""
+    assert write(Refusal(text="a"), Refusal(text="b"))["refusal"] == "ab"

@@ -12,7 +12,6 @@ from interlingua.dialects.openai_chat.quirks import ChatQuirks
 from interlingua.spec.content import (
     Image,
     Opaque,
-    Refusal,
     Text,
     Thinking,
     ToolCall,
@@ -383,11 +382,6 @@ def test_thoughts_of_others_are_shown_in_answers():
         "content": "a",
     }
     assert write(Thinking(redacted=True, data="x")) == {"role": "assistant", "content": None}
-
-
-def test_refusals_are_one_field():
-    """Several are joined."""
-    assert write(Refusal(text="a"), Refusal(text="b"))["refusal"] == "ab"
 
 
 def test_odd_calls_keep_their_place():

@@ -106,7 +106,7 @@ def parsed_again(part: Part) -> dict[str, Any] | None:
     """The reverse of `parsed_text`; None for any other part, or one changed since."""
     if not isinstance(part, Text) or mark_of(part, SENT_AS) != "json":
         return None
-    return loads_object(part.text)
+    return loads_object(part.text) if part.text else None
 
 
 def read_part(block: Json) -> Part:

@@ -268,7 +268,8 @@ class PartAssembler:
         return self.count - 1
 
     def _is_said(self, name: str, value: Json, wanted: type) -> bool:
-        if isinstance(value, wanted) and (any(value.values()) if wanted is dict else value):
+        is_empty = isinstance(value, dict) and not any(value.values())
+        if isinstance(value, wanted) and value and not is_empty:
             self._had.add(name)
             return True
         self._note(name, value)

@@ -54,8 +54,8 @@ def find_text(message: Mapping[str, Any]) -> tuple[str, list[str]]:
     text = ""
     names: list[str] = []
     for name in REASONING_FIELDS:
-        found = text_of(message.get(name))
-        if found and text in ("", found):
+        found = message.get(name)
+        if found and isinstance(found, str) and text in ("", found):
             text = found
             names.append(name)
     return text, names
