@@ -21,7 +21,7 @@ from interlingua.wire.shape import Fields
 NAME = "openai_chat"
 
 
-def decode(*calls, strict=True, mark="sent"):
+def decode(*calls, strict=True, mark="~sent"):
     return decode_calls(Fields({"tool_calls": list(calls)}, strict=strict), counting_ids(), mark)
 
 
@@ -97,7 +97,7 @@ def test_custom_call():
 def test_field_bug_7_missing_id():
     """A call without an id gets one, which goes with its result; the sender sees its own form."""
     wire = {"id": "", "type": "function", "function": {"name": "f", "arguments": "{}"}}
-    (received,) = decode(wire, strict=False, mark="received")
+    (received,) = decode(wire, strict=False, mark="~received")
 
     assert received.id == "1"
     assert encode_call(received, answer=False)["id"] == "1"
@@ -108,7 +108,8 @@ def test_unknown_calls_are_kept():
     """A kind of call that is not known, or has no name, is carried."""
     wire = {"id": "c", "type": "mcp", "mcp": {"name": "f"}}
 
-    assert decode(wire) == [Opaque(dialect=NAME, data=wire, extra={NAME: {"sent_as": "tool_call"}})]
+    kept = {NAME: {"~sent_as": "tool_call"}}
+    assert decode(wire) == [Opaque(dialect=NAME, data=wire, extra=kept)]
     assert isinstance(decode({"id": "c", "type": "function"})[0], Opaque)
 
 
@@ -124,7 +125,7 @@ def test_legacy_call_both_ways():
     """The older form of one call has no id; it is given one."""
     wire = {"name": "f", "arguments": '{"a": 1}'}
     fields = Fields({"function_call": wire})
-    (part,) = decode_calls(fields, counting_ids(), "sent")
+    (part,) = decode_calls(fields, counting_ids(), "~sent")
 
     assert (part.id, part.arguments) == ("1", {"a": 1})
     assert fields.left == {}
@@ -328,7 +329,7 @@ def test_arguments_as_an_object():
     (call,) = assemble([item({"a": 1}, name="f", index=0, id="x")])
 
     assert call.arguments == {"a": 1}
-    assert call.extra == {"openai_chat": {"sent_as": "object"}}
+    assert call.extra == {"openai_chat": {"~sent_as": "object"}}
 
 
 def test_custom_calls():
@@ -348,7 +349,7 @@ def test_legacy_call():
     )
 
     assert shown([call]) == [("made_1", "f", {"a": 1})]
-    assert call.extra["openai_chat"]["sent_as"] == "function_call"
+    assert call.extra["openai_chat"]["~sent_as"] == "function_call"
 
 
 def test_long_arguments_are_linear():
@@ -365,4 +366,4 @@ def test_field_bug_7_made_ids():
     (call,) = assemble([item("{}", name="f", index=0, id="")])
 
     assert call.id == "made_1"
-    assert call.extra == {"openai_chat": {"received": {}}}
+    assert call.extra == {"openai_chat": {"~received": {}}}

@@ -32,11 +32,11 @@ BOTH_WAYS = [
     ),
     (
         {"type": "refusal", "refusal": "no"},
-        Refusal(text="no", extra={NAME: {"sent_as": "part"}}),
+        Refusal(text="no", extra={NAME: {"~sent_as": "part"}}),
     ),
     (
         {"type": "thinking", "thinking": [{"type": "text", "text": "hm"}], "closed": True},
-        Thinking(text="hm", extra={NAME: {"sent_as": "part", "closed": True}}),
+        Thinking(text="hm", extra={NAME: {"~sent_as": "part", "closed": True}}),
     ),
 ]
 
@@ -116,7 +116,7 @@ def test_join_content():
 
 def read(wire):
     fields = Fields(wire, strict=False)
-    return decode_assistant(fields, counting_ids(), "received"), fields.left
+    return decode_assistant(fields, counting_ids(), "~received"), fields.left
 
 
 def write(*parts):

@@ -40,7 +40,7 @@ BOTH_WAYS = [
     ),
     (
         {"type": "image_url", "image_url": "https://x"},
-        Image(url="https://x", extra={NAME: {"sent_as": "text"}}),
+        Image(url="https://x", extra={NAME: {"~sent_as": "text"}}),
     ),
     (
         {"type": "input_audio", "input_audio": {"data": coded(WAV), "format": "wav"}},
@@ -52,11 +52,11 @@ BOTH_WAYS = [
     ),
     (
         {"type": "input_audio", "input_audio": {"data": coded(WAV), "format": "flac"}},
-        Audio(data=WAV, media_type="audio/flac", extra={NAME: {"in_place": True}}),
+        Audio(data=WAV, media_type="audio/flac", extra={NAME: {"~in_place": True}}),
     ),
     (
         {"type": "input_audio", "input_audio": coded(WAV)},
-        Audio(data=WAV, extra={NAME: {"sent_as": "text"}}),
+        Audio(data=WAV, extra={NAME: {"~sent_as": "text"}}),
     ),
     ({"type": "file", "file": {"file_id": "f1"}}, Document(file_id="f1")),
     (
@@ -74,24 +74,24 @@ BOTH_WAYS = [
         Document(
             data=PDF,
             media_type="application/pdf",
-            extra={NAME: {"without": ["file.filename"]}},
+            extra={NAME: {"~without": ["file.filename"]}},
         ),
     ),
     (
         {"type": "file", "file": {"file_data": "https://x/a.pdf", "filename": "a.pdf"}},
-        Document(url="https://x/a.pdf", file_name="a.pdf", extra={NAME: {"sent_as": "file_data"}}),
+        Document(url="https://x/a.pdf", file_name="a.pdf", extra={NAME: {"~sent_as": "file_data"}}),
     ),
     (
         {"type": "video_url", "video_url": {"url": "https://x/a.webm"}},
         Document(
             url="https://x/a.webm",
             media_type="video/webm",
-            extra={NAME: {"sent_as": "video_url"}},
+            extra={NAME: {"~sent_as": "video_url"}},
         ),
     ),
     (
         {"type": "document_url", "document_url": "https://x/a.pdf", "document_name": "a"},
-        Document(url="https://x/a.pdf", file_name="a", extra={NAME: {"sent_as": "document_url"}}),
+        Document(url="https://x/a.pdf", file_name="a", extra={NAME: {"~sent_as": "document_url"}}),
     ),
 ]
 

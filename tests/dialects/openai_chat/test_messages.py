@@ -222,7 +222,7 @@ def test_field_bug_21_error_results_say_so():
 def test_foreign_thinking_is_left_out():
     """Thoughts go back only to who made them."""
     foreign = Thinking(text="hm", signature="S", extra={"anthropic_messages": {}})
-    own = Thinking(text="hm", extra={NAME: {"fields": ["reasoning"]}})
+    own = Thinking(text="hm", extra={NAME: {"~fields": ["reasoning"]}})
 
     assert encode(Message.assistant((foreign, "a"))) == (
         [{"role": "assistant", "content": "a"}],
@@ -298,7 +298,7 @@ def test_text_in_a_tool_message():
 
 def test_tagged_thoughts_go_back_into_the_text():
     """As the server wrote them."""
-    thought = Thinking(text="hm", extra={NAME: {"tags": {"before": "", "closed": True}}})
+    thought = Thinking(text="hm", extra={NAME: {"~tags": {"before": "", "closed": True}}})
 
     assert encode(Message.assistant((thought, "a")))[0][0]["content"] == "<think>hm</think>a"
 
@@ -339,7 +339,7 @@ def test_foreign_opaque_parts_are_left_out():
 
 def read(wire):
     fields = Fields(wire, strict=False)
-    return decode_assistant(fields, counting_ids(), "received"), fields.left
+    return decode_assistant(fields, counting_ids(), "~received"), fields.left
 
 
 def write(*parts, extra=None):

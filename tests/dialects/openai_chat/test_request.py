@@ -154,7 +154,7 @@ FORMATS = [
         ResponseFormat(
             type="json_schema",
             json_schema=SCHEMA,
-            extra={NAME: {"json_schema": {"strict": None}, "without": ["json_schema.name"]}},
+            extra={NAME: {"json_schema": {"strict": None}, "~without": ["json_schema.name"]}},
         ),
     ),
 ]

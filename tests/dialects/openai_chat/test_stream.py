@@ -89,7 +89,7 @@ def test_empty_thought_in_tags():
     response = response_of(chunk({"content": "<think></think>a"}, "stop"), think_tags=True)
 
     assert response.message.content == (
-        Thinking(extra={NAME: {"tags": {"before": "", "closed": True}}}),
+        Thinking(extra={NAME: {"~tags": {"before": "", "closed": True}}}),
         Text(text="a"),
     )
 
@@ -105,7 +105,7 @@ def test_thought_text_and_call():
     )
 
     assert response.message.content == (
-        Thinking(text="hm", extra={NAME: {"fields": ["reasoning_content"]}}),
+        Thinking(text="hm", extra={NAME: {"~fields": ["reasoning_content"]}}),
         Text(text="a"),
         ToolCall(id="x", name="f", raw_arguments=""),
     )

@@ -170,7 +170,7 @@ def test_native_answers_come_back_whole():
         name="f",
         arguments={"a": 1},
         raw_arguments='{"a": 1}',
-        extra={NAME: {"extra_content": {"s": 1}, "position": 0, "without": ["type"]}},
+        extra={NAME: {"extra_content": {"s": 1}, "~position": 0, "~without": ["type"]}},
     )
     response = Response(
         id="r",
@@ -180,7 +180,7 @@ def test_native_answers_come_back_whole():
             content=(
                 Thinking(
                     text="hm",
-                    extra={NAME: {"fields": ["reasoning"], "reasoning_details": [{"a": 1}]}},
+                    extra={NAME: {"~fields": ["reasoning"], "reasoning_details": [{"a": 1}]}},
                 ),
                 Text(text="t", extra={NAME: {"annotations": []}}),
                 call,
@@ -214,9 +214,9 @@ def test_native_answers_come_back_whole():
 def test_thoughts_are_written_as_they_came():
     """In tags, in parts, or in the field they had."""
     for kept, expected in (
-        ({"fields": ["reasoning"]}, [{"reasoning": "hm"}]),
+        ({"~fields": ["reasoning"]}, [{"reasoning": "hm"}]),
         (
-            {"tags": {"before": "", "closed": True}},
+            {"~tags": {"before": "", "closed": True}},
             [{"content": "<think>"}, {"content": "hm"}, {"content": "</think>"}],
         ),
     ):

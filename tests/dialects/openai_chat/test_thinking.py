@@ -143,7 +143,7 @@ def test_field_bug_91_details_are_merged():
             text="hm",
             extra={
                 NAME: {
-                    "fields": ["reasoning"],
+                    "~fields": ["reasoning"],
                     "reasoning_details": [
                         text_detail(text="hm", format="x", signature="S"),
                         encrypted,
@@ -206,6 +206,6 @@ def test_thoughts_as_content_parts():
     )
 
     assert parts == (
-        Thinking(text="hm", extra={NAME: {"sent_as": "part", "closed": True}}),
+        Thinking(text="hm", extra={NAME: {"~sent_as": "part", "closed": True}}),
         Text(text="ab"),
     )

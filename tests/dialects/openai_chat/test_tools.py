@@ -31,7 +31,7 @@ TOOLS = [
     ({"type": "function", "function": {"name": "f"}}, ToolDefinition(name="f")),
     (
         {"function": {"name": "f"}},
-        ToolDefinition(name="f", extra={NAME: {"without": ["type"]}}),
+        ToolDefinition(name="f", extra={NAME: {"~without": ["type"]}}),
     ),
     (
         {
@@ -75,18 +75,18 @@ CHOICES = [
     ("auto", ToolChoice(mode="auto")),
     ("none", ToolChoice(mode="none")),
     ("required", ToolChoice(mode="required")),
-    ("any", ToolChoice(mode="required", extra={NAME: {"sent_as": "any"}})),
+    ("any", ToolChoice(mode="required", extra={NAME: {"~sent_as": "any"}})),
     (
         {"type": "function", "function": {"name": "f"}},
         ToolChoice(mode="named", tool_name="f"),
     ),
     (
         {"function": {"name": "f"}},
-        ToolChoice(mode="named", tool_name="f", extra={NAME: {"without": ["type"]}}),
+        ToolChoice(mode="named", tool_name="f", extra={NAME: {"~without": ["type"]}}),
     ),
     (
         {"type": "custom", "custom": {"name": "f"}},
-        ToolChoice(mode="named", tool_name="f", extra={NAME: {"sent_as": "custom"}}),
+        ToolChoice(mode="named", tool_name="f", extra={NAME: {"~sent_as": "custom"}}),
     ),
     (
         {

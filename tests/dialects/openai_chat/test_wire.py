@@ -19,24 +19,24 @@ def test_complete_puts_back_what_was_kept():
 
 def test_marks_are_not_fields():
     """What only we need is never written."""
-    part = Text(text="", extra={NAME: {"sent_as": "x", "in_place": True, "position": 1}})
+    part = Text(text="", extra={NAME: {"~sent_as": "x", "~in_place": True, "~position": 1}})
 
     assert complete({"type": "t"}, part) == {"type": "t"}
 
 
 def test_what_was_absent_stays_absent():
     """Also inside another field; nothing else is touched."""
-    part = Text(text="", extra={NAME: {"without": ["type", "a.x", "c.d", 5]}})
+    part = Text(text="", extra={NAME: {"~without": ["type", "a.x", "c.d", 5]}})
 
     assert complete({"type": "t", "a": {"x": 5, "y": 1}}, part) == {"a": {"y": 1}}
 
 
 def test_other_dialects_marks_are_not_ours():
     """Only this dialect's own memory counts."""
-    part = Text(text="", extra={"gemini_generate": {"sent_as": "x", "b": 2}})
+    part = Text(text="", extra={"gemini_generate": {"~sent_as": "x", "b": 2}})
 
     assert complete({"type": "t"}, part) == {"type": "t"}
-    assert mark_of(part, "sent_as") is None
+    assert mark_of(part, "~sent_as") is None
 
 
 def test_helpers():

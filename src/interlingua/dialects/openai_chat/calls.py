@@ -231,6 +231,20 @@ class CallAssembler:
         self._last = call = call or self._open(fragment)
         return call.feed(fragment)
 
+    def feed_plain(self, items: list[Json]) -> StreamEvent | None:
+        """The common case at once: one more fragment of a call that is on its way."""
+        item = items[0] if len(items) == 1 else None
+        if type(item) is not dict or len(item) != 2 or type(item.get("index")) is not int:
+            return None
+        call, function = self._slots.get(item["index"]), item.get("function")
+        if call is None or call.segment is None or type(function) is not dict:
+            return None
+        text = function.get("arguments")
+        if len(function) != 1 or type(text) is not str or not text or "{" in text:
+            return None  # an opening bracket may begin another call
+        self._last = call
+        return call.segment.delta(text)
+
     def feed_legacy(self, function: dict[str, Any]) -> list[StreamEvent]:
         """Take in a fragment of the older `function_call`, of which there is one."""
         fragment = _Fragment({"function": function, SENT_AS: LEGACY})
@@ -316,7 +330,7 @@ class _Call:
         self._place = place
         self._extra: dict[str, Any] = {}
         self._waiting: list[str] = []
-        self._segment: ToolCallSegment | None = None
+        self.segment: ToolCallSegment | None = None
         self._seen = 0  # how many pieces of the arguments were looked at, and what was found
         self._depth = 0
         self._in_string = False
@@ -326,8 +340,8 @@ class _Call:
         self.name = self.name or fragment.name
         if fragment.extra:
             self._extra = {**self._extra, **fragment.extra}
-        if self._segment is not None:
-            return [self._segment.delta(fragment.arguments)] if fragment.arguments else []
+        if self.segment is not None:
+            return [self.segment.delta(fragment.arguments)] if fragment.arguments else []
         self.id = self.id or fragment.id
         if fragment.arguments:
             self._waiting.append(fragment.arguments)
@@ -336,7 +350,7 @@ class _Call:
         return []
 
     def finish(self) -> list[StreamEvent]:
-        segment, events = self._start() if self._segment is None else (self._segment, [])
+        segment, events = self._start() if self.segment is None else (self.segment, [])
         segment.extra = dict(extra_for(self._extra))
         return [*events, segment.end()]
 
@@ -348,7 +362,7 @@ class _Call:
 
     def is_complete(self) -> bool:
         """Whether its arguments are a whole object; each piece is looked at once."""
-        pieces = self._segment.pieces if self._segment is not None else self._waiting
+        pieces = self.segment.pieces if self.segment is not None else self._waiting
         if not pieces or not pieces[-1].rstrip().endswith("}"):
             return False
         text = self._escape + "".join(pieces[self._seen :])
@@ -366,7 +380,7 @@ class _Call:
         if not self.id:
             self.id = self._make_id()
             self._extra.setdefault(RECEIVED, {})
-        self._segment = segment = ToolCallSegment(
+        self.segment = segment = ToolCallSegment(
             self._place(),
             call_id=self.id,
             name=self.name,

@@ -182,14 +182,15 @@ def encode_item(
 def join_content(items: list[Json], *, flat: bool = False) -> Json:
     """No part or one plain text may be written as a string; `flat` joins several."""
     if flat or len(items) <= 1:
-        texts = [_plain(item) for item in items]
-        if None not in texts:
-            return "".join(text or "" for text in texts)
+        texts = [text for item in items if (text := _plain(item)) is not None]
+        if len(texts) == len(items):
+            return "".join(texts)
     return items
 
 
 def _plain(item: Json) -> str | None:
-    match item:
-        case {"type": "text", "text": str(text), **rest} if not rest:
-            return text
+    # a pattern reads better and costs ten times as much
+    if type(item) is dict and len(item) == 2 and item.get("type") == "text":
+        text = item.get("text")
+        return text if isinstance(text, str) else None
     return None

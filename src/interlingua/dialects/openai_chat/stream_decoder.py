@@ -27,6 +27,7 @@ from interlingua.dialects.openai_chat.wire import (
     REASONING_FIELDS,
     TAGS,
     extra_for,
+    grow,
     text_of,
 )
 from interlingua.spec.content import Json, Part, Refusal, Text, Thinking
@@ -88,7 +89,7 @@ class Decoder:
                         content = delta.get("content")
                         if type(content) is str and content:
                             return [text.delta(content)]
-                    return self._parts.feed(delta)
+                    return self._parts.feed_plain(delta) or self._parts.feed(delta)
                 choice["delta"] = delta
         return self._feed_chunk(frame, data, choices)
 
@@ -234,6 +235,14 @@ class PartAssembler:
     def has_calls(self) -> bool:
         """Whether a call has begun."""
         return bool(self._calls.calls)
+
+    def feed_plain(self, delta: dict[str, Any]) -> list[StreamEvent]:
+        """A fragment of a call that is on its way; empty if it is anything else."""
+        items = delta.get("tool_calls") if len(delta) == 1 else None
+        if type(items) is not list or self.text is not None or self._thought is not None:
+            return []
+        event = self._calls.feed_plain(items)
+        return [] if event is None else [event]
 
     def feed(self, delta: dict[str, Any]) -> list[StreamEvent]:
         events: list[StreamEvent] = []
@@ -382,17 +391,3 @@ class PartAssembler:
             else:
                 events += self._whole(odd_call(unnumber_call(item)))
         return events
-
-
-def grow(known: dict[str, Any], name: str, value: Json) -> None:
-    """One more word on a field: lists grow, objects merge, else the last counts, unless null."""
-    before = known.get(name)
-    if isinstance(before, list) and isinstance(value, list):
-        before.extend(value)
-    elif isinstance(before, dict) and isinstance(value, dict):
-        known[name] = merge(before, value)
-        for field in ("data", "transcript") if name == "audio" else ():  # they come in fragments
-            if field in before and field in value:
-                known[name][field] = text_of(before[field]) + text_of(value[field])
-    elif value is not None or name not in known:
-        known[name] = list(value) if isinstance(value, list) else value

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal, NotRequired, TypedDict
 
-from interlingua.spec.content import Extra
+from interlingua.spec.content import Extra, Json
 from interlingua.wire.options import merge
 from interlingua.wire.shape import extra_of
 
@@ -29,21 +29,22 @@ DETAILS = "reasoning_details"  # where a router puts thoughts of any form
 CHOICE = "choice"  # where the fields of the first choice are kept
 CHOICES = "choices"  # where the other choices are kept, whole
 
-# Marks.
-SENT_AS = "sent_as"  # the form, of several, in which it came
-WITHOUT = "without"  # usual fields that were not there; `function.name` is one inside another
-FIELDS = "fields"  # those a thought's text came in
-TAGS = "tags"  # those around a thought: what stood before them, and whether they were closed
-IN_PLACE = "in_place"  # media where OpenAI takes none, which the server took
-POSITION = "position"  # the `index` of a call in a whole answer; in a stream that is structure
-RECEIVED = "received"  # the id field of a call in an answer, where one had to be made
-SENT = "sent"  # the same of a request: put back when the request is encoded again
+# Marks; the sign tells them from fields of the wire.
+SENT_AS = "~sent_as"  # the form, of several, in which it came
+WITHOUT = "~without"  # usual fields that were not there; `function.name` is one inside another
+FIELDS = "~fields"  # those a thought's text came in
+TAGS = "~tags"  # those around a thought: what stood before them, and whether they were closed
+IN_PLACE = "~in_place"  # media where OpenAI takes none, which the server took
+POSITION = "~position"  # the `index` of a call in a whole answer; in a stream that is structure
+RECEIVED = "~received"  # the id field of a call in an answer, where one had to be made
+SENT = "~sent"  # the same of a request: put back when the request is encoded again
 _MARKS = frozenset((SENT_AS, WITHOUT, FIELDS, TAGS, IN_PLACE, POSITION, RECEIVED, SENT))
+_KEYS = {mark.removeprefix("~"): mark for mark in _MARKS}
 
 
 def extra_for(left: dict[str, Any], missing: list[str] | None = None, **more: Any) -> Extra:
     """What is left of an object, and more if it is not empty, as the `extra` of what it became."""
-    told = {name: value for name, value in more.items() if value} if more else {}
+    told = {_KEYS.get(name, name): value for name, value in more.items() if value} if more else {}
     if missing:
         told[WITHOUT] = missing
     return {NAME: {**left, **told}} if left or told else {}
@@ -101,6 +102,20 @@ def given(**fields: Any) -> dict[str, Any]:
 def text_of(value: Any) -> str:
     """A text; anything else is none."""
     return value if isinstance(value, str) else ""
+
+
+def grow(known: dict[str, Any], name: str, value: Json) -> None:
+    """One more word on a field: lists grow, objects merge, else the last counts, unless null."""
+    before = known.get(name)
+    if isinstance(before, list) and isinstance(value, list):
+        before.extend(value)
+    elif isinstance(before, dict) and isinstance(value, dict):
+        known[name] = merge(before, value)
+        for field in ("data", "transcript") if name == "audio" else ():  # they come in fragments
+            if field in before and field in value:
+                known[name][field] = text_of(before[field]) + text_of(value[field])
+    elif value is not None or name not in known:
+        known[name] = list(value) if isinstance(value, list) else value
 
 
 class ContentPart(TypedDict, total=False):
