@@ -39,7 +39,7 @@ def test_declarations_are_flattened():
         ToolDefinition(
             name="g",
             parameters=SCHEMA,
-            extra={NAME: {"behavior": "NON_BLOCKING", "schema": "parameters"}},
+            extra={NAME: {"behavior": "NON_BLOCKING", "~schema": "parameters"}},
         ),
         ToolDefinition(name="h"),
     )

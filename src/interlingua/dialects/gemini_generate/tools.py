@@ -27,10 +27,10 @@ _FREE_TEXT = {
 _DECLARATIONS = "functionDeclarations"
 _JSON_SCHEMA = "parametersJsonSchema"
 _OPENAPI = "parameters"
-# Marks in a definition's extra: `tool`, what stood beside the declarations of a wire tool that
-# begins here; `schema`, the field its parameters came in.
-_TOOL = "tool"
-_SCHEMA = "schema"
+# Marks in a definition's extra: `~tool`, what stood beside the declarations of a wire tool that
+# begins here; `~schema`, the field its parameters came in.
+_TOOL = "~tool"
+_SCHEMA = "~schema"
 
 _MODES: dict[str | int, ToolChoiceMode] = {
     "AUTO": "auto",

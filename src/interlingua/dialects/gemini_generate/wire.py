@@ -19,7 +19,7 @@ PATH = "/v1beta/models/{model}:generateContent"
 FINISH = "finishReason"
 SIGNATURE = "thoughtSignature"
 
-ABSENT = "absent"
+ABSENT = "~absent"
 """Our mark in `extra`: fields the wire left out that we would otherwise write."""
 
 NO_REASON = {"candidates": [{"finishReason": None}]}
