@@ -16,7 +16,7 @@ import msgspec
 from interlingua.spec.content import Json
 from interlingua.spec.errors import ProviderError
 from interlingua.spec.events import StreamEvent
-from interlingua.spec.request import Request
+from interlingua.spec.request import Request, ToolChoiceMode
 from interlingua.spec.response import Response, Warning
 
 NewId: TypeAlias = Callable[[], str]
@@ -26,6 +26,20 @@ DIALECT_NAMES = ("openai_responses", "openai_chat", "anthropic_messages", "gemin
 """The wire formats this library ships."""
 
 StructuredOutput: TypeAlias = Literal["native", "tool", "prompt"]
+ThinkingMode: TypeAlias = Literal["adaptive", "enabled", "disabled", "between_tools"]
+Setting: TypeAlias = Literal[
+    "temperature",
+    "top_p",
+    "top_k",
+    "frequency_penalty",
+    "presence_penalty",
+    "seed",
+    "n",
+    "stop_sequences",
+    "verbosity",
+    "logprobs",
+]
+"""A setting that a model may refuse; all but `logprobs` are fields of a request."""
 
 
 class Frame(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -54,27 +68,120 @@ class Profile(
     What a model or server accepts and wants.
 
     Every default is neutral: it clamps nothing, adds nothing, forces nothing. None means
-    "no limit known".
+    "no limit known", an empty tuple "none at all".
     """
 
+    dialect: str = ""
+    """The dialect it is about, whose options in a request then count."""
+
     context_window: int | None = None
+    """The most tokens that input and output may have together."""
     max_output_tokens: int | None = None
+    """The most tokens one answer may have, thinking included."""
+
     image_types: tuple[str, ...] | None = None
+    """The media types of images it reads; `image/*` stands for all."""
     audio_types: tuple[str, ...] | None = None
+    """The media types of sound it reads."""
     document_types: tuple[str, ...] | None = None
+    """The media types of documents it reads, video among them."""
+    tool_result_types: tuple[str, ...] | None = None
+    """The media types a tool result may carry; what it cannot carry has to go elsewhere."""
+
     tools: bool = True
-    tool_choice_modes: tuple[str, ...] | None = None
+    """It calls tools."""
+    tools_while_thinking: bool = True
+    """It calls tools also while it thinks; if not, thinking gives way to tools."""
+    tool_choice_modes: tuple[ToolChoiceMode, ...] | None = None
+    """The ways of choosing among tools it accepts: `auto`, `none`, `required`, `named`."""
+    thinking_tool_choice: Mapping[str, tuple[ToolChoiceMode, ...]] = {}
+    """The same while it thinks in a mode of `thinking_modes`, where fewer are accepted then."""
+    tool_choice_without_tools: bool = True
+    """A choice among tools may be sent where there are none."""
     parallel_tool_calls: bool = True
+    """It can call several tools at once, and takes the switch that says whether it may."""
     strict_tools: bool = True
+    """It takes the mark that a tool's input must fit its schema."""
+    max_strict_tools: int | None = None
+    """The most tools that may carry that mark."""
+
     streaming: bool = True
+    """It can send its answer as it comes."""
     streaming_tool_calls: bool = True
+    """It can call tools in an answer that streams."""
+
     structured_output: tuple[StructuredOutput, ...] = ("native", "tool", "prompt")
+    """The ways to get JSON of a given schema from it, best first."""
+    structured_output_with_tools: bool = True
+    """The native way works also beside tools."""
+
     sampling: bool = True
-    reasoning_efforts: tuple[str, ...] | None = None
-    thinking_modes: tuple[str, ...] | None = None
-    caching: bool = False
+    """It takes `temperature`, `top_p` and `top_k`."""
+    sampling_versions: tuple[str, ...] | None = None
+    """The versions of its API that still take them."""
+    api_version: str | None = None
+    """The version of its API that is spoken, unless the request's options name another."""
+    max_temperature: float | None = None
+    """The highest temperature it takes."""
+    rejected_while_thinking: tuple[Setting, ...] = ()
+    """The settings it refuses or ignores while it thinks."""
+    penalties: bool = True
+    """It takes `frequency_penalty` and `presence_penalty`."""
+    seed: bool = True
+    """It takes a seed."""
+    n: bool = True
+    """It can give more than one answer."""
+    logprobs: bool = True
+    """It can report the probabilities of tokens."""
+    verbosity: bool = True
+    """It can be told how long to write."""
     stop_sequences: int | None = None
     """The most stop sequences it takes."""
+
+    thinking: bool = True
+    """It can think before it answers."""
+    thinks_by_default: bool = False
+    """It thinks unless it is told not to."""
+    thinking_modes: tuple[ThinkingMode, ...] | None = None
+    """
+    How it can be told to think: `adaptive` (by effort), `enabled` (up to a budget of tokens),
+    `disabled` (not at all), `between_tools` (only notes between calls).
+    """
+    reasoning_efforts: tuple[str, ...] | None = None
+    """The efforts it knows; the nearest is sent for another."""
+    effort_map: Mapping[str, str] = {}
+    """What is sent for an effort it does not know, where that is not the nearest."""
+    effort_budgets: Mapping[str, int] = {}
+    """Tokens of thinking that stand for an effort, where they are not the usual ones."""
+    min_thinking_budget: int | None = None
+    """The smallest budget it takes, besides none at all."""
+    max_thinking_budget: int | None = None
+    """The largest budget it takes."""
+    dynamic_budget: bool = False
+    """It takes a budget of 0 for none, and a negative one for as much as it sees fit."""
+    budget_below_max_tokens: bool = False
+    """The budget must be smaller than `max_tokens`, which counts both."""
+    thinking_bound_to_model: bool = False
+    """It refuses thinking that another model made, even one of its own maker."""
+    signed_calls: bool = False
+    """It refuses calls in the history that lack the signature of their thought."""
+
+    caching: bool = False
+    """It keeps prompts for reuse; an encoder asks for it where its dialect has to."""
+    cache_breakpoints: int | None = None
+    """The most cache marks one request may carry."""
+    min_cache_tokens: int | None = None
+    """The shortest prefix that is kept."""
+
+    system_prompt: bool = True
+    """It takes instructions apart from what the user says."""
+    system_mid_conversation: bool = True
+    """Instructions may also stand after the first turn."""
+    prefill: bool = True
+    """A conversation may end in words of the model, which it then continues."""
+    tool_call_id_pattern: str | None = None
+    """The regular expression that the whole id of a call must match."""
+
     quirks: Any = None
     """A dialect's own record of how this server differs, e.g. `ChatQuirks`."""
 
