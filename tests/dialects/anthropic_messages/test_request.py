@@ -221,3 +221,32 @@ def test_input_is_not_changed():
 
     assert request.messages[0].text == "x"
     assert arguments == {"a": [1]}
+
+
+def test_profile_chooses_how_to_think():
+    """A model that takes only adaptive thinking gets that mode with the effort."""
+    profile = Profile(
+        thinking=True, thinking_modes=("adaptive",), reasoning_efforts=("low", "high")
+    )
+    call = encode_request(Request(model="m", messages="x", reasoning_effort="medium"), profile)
+
+    assert call.body["thinking"] == {"type": "adaptive"}
+    assert call.body["output_config"] == {"effort": "high"}
+    assert [warning.path for warning in call.warnings] == ["reasoning_effort"]
+
+
+def test_minimal_effort_is_said_as_low():
+    """The one word of ours that this API lacks is changed, with a warning."""
+    call = encode(reasoning_effort="minimal")
+
+    assert call.body["output_config"] == {"effort": "low"}
+    assert [(w.code, w.path) for w in call.warnings] == [("effort_changed", "reasoning_effort")]
+
+
+def test_profile_forbids_sampling():
+    """What the model rejects is left out, with a warning each; zero is no exception."""
+    request = Request(model="m", messages="x", temperature=0.0, top_k=0)
+    call = encode_request(request, Profile(sampling=False))
+
+    assert "temperature" not in call.body
+    assert sorted(warning.path for warning in call.warnings) == ["temperature", "top_k"]

@@ -17,8 +17,10 @@ from interlingua.dialects.anthropic_messages.wire import (
 from interlingua.spec.contracts import DEFAULT, Profile, WireCall
 from interlingua.spec.request import Request, ResponseFormat
 from interlingua.wire.carry import Losses
+from interlingua.wire.clamp import clamp
 from interlingua.wire.options import foreign_options, merge, options_for
 from interlingua.wire.shape import Fields, extra_of, request_errors
+from interlingua.wire.thinking import thinking_mode
 
 _BETA_HEADER = "anthropic-beta"
 _VERSION_HEADER = "anthropic-version"
@@ -33,9 +35,10 @@ def encode_request(
 ) -> WireCall:
     """What a client sends."""
     losses = Losses()
+    request = clamp(request, profile, losses)
     options = options_for(request, NAME)
     path = str(options.pop("path", PATH))
-    headers = {_VERSION_HEADER: str(options.pop("version", VERSION))}
+    headers = {_VERSION_HEADER: str(options.pop("version", profile.api_version or VERSION))}
     betas = options.pop("betas", None)
     if betas:
         headers[_BETA_HEADER] = ",".join(dict.fromkeys(betas))
@@ -47,9 +50,11 @@ def encode_request(
     if request.max_tokens is not None:
         body["max_tokens"] = request.max_tokens
     elif not path.endswith(_COUNT):
-        body["max_tokens"] = profile.max_output_tokens or DEFAULT_MAX_TOKENS
+        room = DEFAULT_MAX_TOKENS + (request.thinking_budget or 0)  # thinking counts in it
+        body["max_tokens"] = profile.max_output_tokens or room
     encode_messages(request, body, losses)
     encode_tools(request, body, losses)
+    _encode_thinking(request, profile, body, losses)
     _encode_settings(request, body, losses)
     if stream:
         body["stream"] = True
@@ -110,7 +115,6 @@ def _encode_settings(request: Request, body: dict[str, Any], losses: Losses) -> 
         body["stop_sequences"] = list(request.stop_sequences)
     if request.user is not None:
         body["metadata"] = {"user_id": request.user}
-    _encode_thinking(request, body)
     if request.response_format is not None:
         _encode_format(request.response_format, body, losses)
     for name in ("seed", "frequency_penalty", "presence_penalty", "n", "verbosity", "metadata"):
@@ -118,14 +122,21 @@ def _encode_settings(request: Request, body: dict[str, Any], losses: Losses) -> 
             losses.dropped(name, NAME, name)
 
 
-def _encode_thinking(request: Request, body: dict[str, Any]) -> None:
+def _encode_thinking(
+    request: Request, profile: Profile, body: dict[str, Any], losses: Losses
+) -> None:
     effort = request.reasoning_effort
+    mode = thinking_mode(request, profile) or ("disabled" if effort == "none" else None)
     if request.thinking_budget is not None:
         body["thinking"] = {"type": "enabled", "budget_tokens": request.thinking_budget}
-    elif effort == "none":
-        body["thinking"] = {"type": "disabled"}
+    elif mode is not None:
+        body["thinking"] = {"type": mode}
+    if effort in _EFFORT:
+        why = f"{NAME} has no effort {effort!r}; {_EFFORT[effort]!r} was sent"
+        losses.add("effort_changed", why, "reasoning_effort")
+        effort = _EFFORT[effort]
     if effort is not None and effort != "none":
-        body["output_config"] = {"effort": _EFFORT.get(effort, effort)}
+        body["output_config"] = {"effort": effort}
 
 
 def _encode_format(form: ResponseFormat, body: dict[str, Any], losses: Losses) -> None:

@@ -12,6 +12,7 @@ from interlingua.dialects.gemini_generate.wire import NAME, PATH, REQUEST, to_ca
 from interlingua.spec.contracts import DEFAULT, Profile, WireCall
 from interlingua.spec.request import Request, ResponseFormat
 from interlingua.wire.carry import Losses
+from interlingua.wire.clamp import clamp
 from interlingua.wire.options import foreign_options, merge, options_for
 from interlingua.wire.shape import Fields, extra_of, request_errors
 
@@ -43,12 +44,13 @@ _UNSAYABLE = ("none", *_ABOVE_HIGHEST)
 
 def encode_request(
     request: Request,
-    profile: Profile = DEFAULT,  # noqa: ARG001 -- the neutral mapping needs nothing of it
+    profile: Profile = DEFAULT,
     *,
     stream: bool = False,
 ) -> WireCall:
     """What a client sends."""
     losses = Losses()
+    request = clamp(request, profile, losses)
     options = options_for(request, NAME)
     path = _encode_path(str(options.pop("path", PATH)), request.model, stream=stream)
     body: dict[str, Any] = {}

@@ -22,6 +22,7 @@ from interlingua.dialects.openai_chat.wire import (
 from interlingua.spec.contracts import DEFAULT, Profile, WireCall
 from interlingua.spec.request import FormatType, Request, ResponseFormat
 from interlingua.wire.carry import Losses
+from interlingua.wire.clamp import clamp
 from interlingua.wire.options import foreign_options, merge, options_for
 from interlingua.wire.shape import Fields, request_errors, wrong_type
 
@@ -37,6 +38,7 @@ def encode_request(
 ) -> WireCall:
     """What a client sends."""
     losses = Losses()
+    request = clamp(request, profile, losses)
     quirks = quirks_of(profile)
     options = options_for(request, NAME)
     path = str(options.pop("path", PATH))

@@ -10,6 +10,7 @@ from interlingua.dialects.openai_responses.wire import NAME, PATH, extra_for
 from interlingua.spec.contracts import DEFAULT, Profile, WireCall
 from interlingua.spec.request import Request, ResponseFormat
 from interlingua.wire.carry import Losses
+from interlingua.wire.clamp import clamp
 from interlingua.wire.options import foreign_options, merge, options_for
 from interlingua.wire.shape import Fields, extra_of, request_errors, wrong_type
 
@@ -35,12 +36,13 @@ _FORMAT_NAMES = {ours: theirs for theirs, ours in _FORMATS.items()}
 
 def encode_request(
     request: Request,
-    profile: Profile = DEFAULT,  # noqa: ARG001 -- the neutral mapping; profiles clamp elsewhere
+    profile: Profile = DEFAULT,
     *,
     stream: bool = False,
 ) -> WireCall:
     """What a client sends."""
     losses = Losses()
+    request = clamp(request, profile, losses)
     options = options_for(request, NAME)
     path = str(options.pop("path", PATH))
     body: dict[str, Any] = {"model": request.model} if request.model else {}
