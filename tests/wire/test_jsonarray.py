@@ -148,3 +148,13 @@ def test_a_long_object_byte_by_byte_takes_linear_time():
         decoder.feed(b"x")
     assert len(decoder.feed(b'"}')) == 1
     assert process_time() - begin < 10
+
+
+def test_field_bug_58_several_values_in_one_buffer():
+    """Objects that follow each other without an array are told apart, however they are cut."""
+    body = b'{"a": "}{"}{"b": 2}\n{"c": [{}]}'
+
+    for cut in range(len(body)):
+        decoder = JSONArrayDecoder()
+        frames = decoder.feed(body[:cut]) + decoder.feed(body[cut:]) + decoder.finish()
+        assert [frame.data for frame in frames] == ['{"a": "}{"}', '{"b": 2}', '{"c": [{}]}']

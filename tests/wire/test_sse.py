@@ -193,3 +193,13 @@ def test_encoding_refuses_a_line_break_in_a_name(frame):
 def test_encoding_writes_a_lone_surrogate_as_its_escape():
     """JSON text with a lone surrogate stays the same JSON."""
     assert encode_sse(Frame(data='"\ud83d"')) == b'data: "\\ud83d"\n\n'
+
+
+def test_field_bug_60_every_oddity_at_once():
+    """No event line, CRLF, a comment, a BOM, several data lines and a split character."""
+    body = '\ufeff: hello\r\ndata: {"a":\r\ndata: "é"}\r\n\r\n'.encode()
+
+    for cut in range(len(body)):
+        decoder = SSEDecoder()
+        frames = decoder.feed(body[:cut]) + decoder.feed(body[cut:]) + decoder.finish()
+        assert [(frame.event, frame.data) for frame in frames] == [(None, '{"a":\n"é"}')]
