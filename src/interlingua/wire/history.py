@@ -1,0 +1,260 @@
+"""
+Any history, as a target accepts it.
+
+Each rule is a small function that returns the very history it was given if there is nothing
+to do, and otherwise warns of each change by its own code and its place in the history as it
+came. They run in this order:
+
+| rule | codes |
+|---|---|
+| `drop_foreign_blocks` | `foreign_block_dropped` |
+| `drop_misplaced_calls` | `misplaced_call_dropped` |
+| `drop_aborted_calls` | `aborted_call_dropped`, `aborted_result_dropped` |
+| `drop_orphan_results` | `orphan_result_dropped` |
+| `answer_calls` | `missing_result_added`, `unanswered_call_dropped` |
+| `rename_duplicate_calls` | `call_id_made` |
+| `rename_calls` | `call_id_mapped` |
+| `rename_tools` | `tool_name_mapped` |
+| `wrap_arguments` | `arguments_wrapped` |
+| `drop_stale_thinking` | `stale_thinking_dropped`, `…_as_text`, `stale_signatures_dropped` |
+| `drop_foreign_thinking` | `foreign_thinking_dropped`, `…_as_text` |
+| `drop_unsigned_thinking` | `unsigned_thinking_dropped`, `…_as_text` |
+| `clean_surrogates` | `surrogates_replaced` |
+| `sign_calls` | `unsigned_call_marked`, `unsigned_call_as_text` |
+| `drop_blank_texts` | `blank_text_dropped`, `placeholder_added` |
+| `drop_empty_messages` | `empty_message_dropped`, `placeholder_added` |
+| `place_results` | `result_moved` |
+| `order_results` | `results_reordered` |
+| `drop_trailing_thinking` | `trailing_thinking_dropped` |
+| `drop_thinking_only` | `thinking_only_dropped` |
+| `gather_results` | `results_gathered` |
+| `move_media` | `result_media_moved` |
+| `fold_system` | `system_folded` |
+| `put_results_first` | `results_put_first` |
+| `accompany_documents` | `placeholder_added` |
+| `drop_blank_prompts` | `blank_text_dropped`, `empty_message_dropped` |
+| `merge_roles` | `messages_merged` |
+
+Any rule that leaves a part out may add `unpaired_thinking_dropped`. What has no match goes first;
+what stays is named and cleaned; what is left of it is put in its place; then what depends on
+neighbours can be seen: thoughts that nothing follows, results and roles that stand together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import msgspec
+
+from interlingua.spec.content import Document, Opaque, Thinking, ToolCall, ToolResult
+from interlingua.spec.errors import ConfigurationError
+from interlingua.spec.messages import Message
+from interlingua.spec.response import Warning
+from interlingua.wire.carry import Losses
+from interlingua.wire.history_calls import (
+    answer_calls,
+    drop_aborted_calls,
+    drop_misplaced_calls,
+    drop_orphan_results,
+    rename_calls,
+    rename_duplicate_calls,
+    rename_tools,
+    wrap_arguments,
+)
+from interlingua.wire.history_parts import (
+    accompany_documents,
+    clean_surrogates,
+    drop_blank_prompts,
+    drop_blank_texts,
+    drop_empty_messages,
+    drop_foreign_blocks,
+    fold_system,
+    merge_roles,
+)
+from interlingua.wire.history_results import (
+    gather_results,
+    move_media,
+    order_results,
+    place_results,
+    put_results_first,
+)
+from interlingua.wire.history_target import DEFAULT_POLICY, Policy, Target
+from interlingua.wire.history_thinking import (
+    drop_foreign_thinking,
+    drop_stale_thinking,
+    drop_thinking_only,
+    drop_trailing_thinking,
+    drop_unsigned_thinking,
+    sign_calls,
+)
+from interlingua.wire.history_trail import Messages, Rule, Trail
+
+TARGETS: dict[str, Target] = {
+    target.dialect: target
+    for target in (
+        Target(
+            dialect="openai_responses",
+            paired_calls=True,
+            call_id=r"[\s\S]{1,64}",
+            call_name=r"[A-Za-z0-9_-]{1,128}",
+            unique_call_ids="history",  # results find their call by id alone
+            ordered_results=True,
+            empty_messages=False,
+            lone_surrogates=False,
+            foreign_blocks=False,
+            thinking="native",
+            unmarked_thinking=("encrypted",),
+            trailing_thinking=False,  # «provided without its required following item»
+            paired_thinking=True,
+            bound=("id", "status"),  # «provided without its required 'reasoning' item»
+        ),
+        Target(
+            dialect="openai_chat",
+            paired_calls=True,
+            call_id=r"[\s\S]{1,64}",  # 40 at OpenAI itself
+            call_name=r"[A-Za-z0-9_.:/-]{1,128}",
+            unique_call_ids="turn",
+            valid_arguments=True,  # it is text, but many servers parse it for their templates
+            results="next",
+            ordered_results=True,
+            result_media=False,
+            empty_messages=False,
+            lone_surrogates=False,
+            foreign_blocks=False,
+            thinking="native",
+            unmarked_thinking=(),
+            thinking_only=False,
+        ),
+        Target(
+            dialect="anthropic_messages",
+            paired_calls=True,
+            call_id=r"[A-Za-z0-9_-]{1,64}",
+            call_name=r"[A-Za-z0-9_-]{1,128}",
+            unique_call_ids="turn",
+            valid_arguments=True,
+            results="next",
+            joins_roles=True,
+            ordered_results=True,
+            results_first=True,
+            gather_results=True,
+            results_as_user=True,
+            empty_text=False,
+            empty_messages=False,
+            lone_surrogates=False,
+            foreign_blocks=False,
+            thinking="native",
+            unmarked_thinking=("signed", "redacted"),
+            signed_thinking=True,
+            trailing_thinking=False,  # «the final block in an assistant message cannot be thinking»
+        ),
+        Target(
+            dialect="gemini_generate",
+            paired_calls=True,
+            call_id=r"[\s\S]+",
+            call_name=r"[A-Za-z0-9_.:-]{1,128}",
+            unique_call_ids="turn",
+            valid_arguments=True,
+            results="next",
+            joins_roles=True,
+            ordered_results=True,
+            results_first=True,
+            gather_results=True,
+            results_as_user=True,
+            inline_system=False,
+            empty_messages=False,
+            lone_surrogates=False,
+            foreign_blocks=False,
+            thinking="native",
+            unmarked_thinking=("signed", "plain"),
+            bound=("thoughtSignature",),
+        ),
+    )
+}
+"""What each dialect accepts, as far as its servers agree; a model's profile may say otherwise."""
+
+_CALLS = frozenset((ToolCall,))
+_RESULTS = frozenset((ToolResult,))
+_THINKING = frozenset((Thinking,))
+_ANY: frozenset[type] = frozenset()
+
+RULES: tuple[tuple[Rule, frozenset[type]], ...] = (
+    (drop_foreign_blocks, frozenset((Opaque,))),
+    (drop_misplaced_calls, _CALLS),
+    (drop_aborted_calls, _CALLS),
+    (drop_orphan_results, _RESULTS),
+    (answer_calls, _CALLS),
+    (rename_duplicate_calls, _CALLS),
+    (rename_calls, _CALLS),
+    (rename_tools, _CALLS),
+    (wrap_arguments, _CALLS),
+    (drop_stale_thinking, _ANY),
+    (drop_foreign_thinking, _THINKING),
+    (drop_unsigned_thinking, _THINKING),
+    (clean_surrogates, _ANY),
+    (sign_calls, _CALLS),
+    (drop_blank_texts, _ANY),
+    (drop_empty_messages, _ANY),
+    (place_results, _RESULTS),
+    (order_results, _RESULTS),
+    (drop_trailing_thinking, _THINKING),
+    (drop_thinking_only, _THINKING),
+    (gather_results, _RESULTS),
+    (move_media, _RESULTS),
+    (fold_system, _ANY),
+    (put_results_first, _RESULTS),
+    (accompany_documents, frozenset((Document,))),
+    (drop_blank_prompts, _ANY),
+    (merge_roles, _ANY),
+)
+"""The rules in their order, each with the parts it is about: without them it need not run."""
+
+
+class Diagnosis(msgspec.Struct, frozen=True, kw_only=True):
+    """A history as its target accepts it, and what was changed for that."""
+
+    messages: Messages
+    changes: tuple[Warning, ...] = ()
+
+
+def repair(
+    messages: Messages,
+    target: Target,
+    policy: Policy = DEFAULT_POLICY,
+    losses: Losses | None = None,
+) -> Messages:
+    """
+    The history as the target accepts it: the very same one if it does already.
+
+    Changes are added to `losses`. To repair twice changes nothing more.
+    """
+    trail = Trail(messages)
+    kinds = {type(part) for message in messages for part in message.content}
+    repaired = messages
+    for rule, about in RULES:
+        if not about or about & kinds:
+            before = repaired
+            repaired = rule(repaired, target, policy, trail)
+            if repaired is not before:  # an answer to a call may be the first result
+                kinds = {type(part) for message in repaired for part in message.content}
+    if losses is not None:
+        losses.warnings += trail.warnings
+    return repaired
+
+
+def doctor(
+    messages: Iterable[Message], target: Target | str, policy: Policy = DEFAULT_POLICY
+) -> Diagnosis:
+    """What must change in a history before a target (or a dialect, by name) accepts it."""
+    losses = Losses()
+    repaired = repair(tuple(messages), find_target(target), policy, losses)
+    return Diagnosis(messages=repaired, changes=tuple(losses.warnings))
+
+
+def find_target(target: Target | str) -> Target:
+    """The target of this name; a target is itself."""
+    if isinstance(target, Target):
+        return target
+    found = TARGETS.get(target)
+    if found is None:
+        raise ConfigurationError(f"unknown dialect {target!r}; use one of {', '.join(TARGETS)}")
+    return found

@@ -1,0 +1,247 @@
+"""Repairs of calls: each has one result, and an id, name and arguments that the target takes."""
+
+from __future__ import annotations
+
+import re
+
+from interlingua.spec.content import Part, ToolCall, ToolResult
+from interlingua.spec.messages import Message
+from interlingua.wire.history_ids import CallIds
+from interlingua.wire.history_pairs import end_of_results, pairs_of
+from interlingua.wire.history_target import Policy, Target
+from interlingua.wire.history_trail import (
+    Messages,
+    Spot,
+    Trail,
+    cut,
+    edit_parts,
+    with_fields,
+    with_parts,
+)
+from interlingua.wire.shape import extra_of
+
+NO_RESULT = "No result was recorded for this call."
+_OURS = "interlingua"  # a key of `extra` where no dialect looks
+_ABORTED = ("error", "cancelled")
+_NAMELESS = "unnamed_tool"
+_unusual = re.compile(r"[^A-Za-z0-9_-]+").sub
+
+
+def drop_misplaced_calls(messages: Messages, target: Target, _: Policy, trail: Trail) -> Messages:
+    """Only the model calls."""
+    if not target.paired_calls:
+        return messages
+    gone: dict[int, set[int]] = {}
+    for i, k in pairs_of(messages, target, trail).misplaced:
+        gone.setdefault(i, set()).add(k)
+        why = f"a {messages[i].role} message cannot hold a tool call; it was left out"
+        trail.change("misplaced_call_dropped", why, messages[i].content[k])
+    return cut(messages, gone, target, trail)
+
+
+def drop_aborted_calls(messages: Messages, target: Target, _: Policy, trail: Trail) -> Messages:
+    """Of a turn that was cut short, only calls that came whole and were truly answered stay."""
+    aborted = [i for i, message in enumerate(messages) if is_aborted(message)]
+    if not (target.paired_calls and aborted):
+        return messages
+    result_of = pairs_of(messages, target, trail).result_of
+    gone: dict[int, set[int]] = {}
+    for i in aborted:
+        for k, call in enumerate(messages[i].content):
+            spot = result_of.get((i, k))
+            result = None if spot is None else messages[spot[0]].content[spot[1]]
+            if not isinstance(call, ToolCall) or (call.is_valid and is_genuine(result)):
+                continue
+            gone.setdefault(i, set()).add(k)
+            why = f"the turn was cut short and {call.name!r} did not run; the call was left out"
+            trail.change("aborted_call_dropped", why, call)
+            if spot is not None and result is not None:
+                gone.setdefault(spot[0], set()).add(spot[1])
+                why = "the call it answers was cut short; the result was left out"
+                trail.change("aborted_result_dropped", why, result)
+    return cut(messages, gone, target, trail)
+
+
+def is_aborted(message: Message) -> bool:
+    """Whether the model was cut short in this message, by the finish reason kept with it."""
+    if message.role != "assistant" or not message.metadata:
+        return False
+    return message.metadata.get("finish_reason") in _ABORTED
+
+
+def is_genuine(result: Part | None) -> bool:
+    """Whether it came of a call, and was not made up here."""
+    return result is not None and not extra_of(result, _OURS).get("synthetic")
+
+
+def drop_orphan_results(messages: Messages, target: Target, _: Policy, trail: Trail) -> Messages:
+    """A result needs its call before it, and a call takes one result."""
+    if not target.paired_calls or target.stored:
+        return messages
+    gone: dict[int, set[int]] = {}
+    for i, k in pairs_of(messages, target, trail).orphans:
+        gone.setdefault(i, set()).add(k)
+        why = "no call before it waits for this result; it was left out"
+        trail.change("orphan_result_dropped", why, messages[i].content[k])
+    return cut(messages, gone, target, trail)
+
+
+def answer_calls(messages: Messages, target: Target, policy: Policy, trail: Trail) -> Messages:
+    """Every call has its result: one that says there is none, or the call goes."""
+    if not target.paired_calls:
+        return messages
+    pairs = pairs_of(messages, target, trail)
+    unanswered = [spot for spot in pairs.calls if spot not in pairs.result_of]
+    if not unanswered:
+        return messages
+    if policy.unanswered == "drop":
+        return _drop_calls(messages, unanswered, target, trail)
+    made: dict[int, list[ToolResult]] = {}  # by the end of the turn
+    for spot in unanswered:
+        call = pairs.calls[spot]
+        why = f"the call of {call.name!r} has no result; an error result was added"
+        trail.change("missing_result_added", why, call)
+        made.setdefault(pairs.ends[spot[0]], []).append(_no_result(call))
+    turns = pairs.results_by_turn()
+    places = {end_of_results(messages, end, turns[end]): made[end] for end in made}
+    edited: list[Message] = []
+    for i in range(len(messages) + 1):
+        if i in places:
+            edited.append(Message(role="tool", content=tuple(places[i])))
+        edited += messages[i : i + 1]
+    return tuple(edited)
+
+
+def _drop_calls(messages: Messages, spots: list[Spot], target: Target, trail: Trail) -> Messages:
+    gone: dict[int, set[int]] = {}
+    for i, k in spots:
+        gone.setdefault(i, set()).add(k)
+        trail.change(
+            "unanswered_call_dropped",
+            "the call has no result; it was left out",
+            messages[i].content[k],
+        )
+    return cut(messages, gone, target, trail)
+
+
+def _no_result(call: ToolCall) -> ToolResult:
+    return ToolResult(
+        tool_call_id=call.id,
+        content=NO_RESULT,
+        is_error=True,
+        name=call.name,
+        extra={_OURS: {"synthetic": True}},
+    )
+
+
+def rename_duplicate_calls(messages: Messages, target: Target, _: Policy, trail: Trail) -> Messages:
+    """No two calls of a turn, or of the history, have the same id, and none an empty one."""
+    if target.unique_call_ids == "no":
+        return messages
+    pairs = pairs_of(messages, target, trail)
+    used = {call.id for call in pairs.calls.values()}
+    seen: set[str] = set()
+    turn = -1
+    renamed: dict[Spot, str] = {}
+    for number, (spot, call) in enumerate(pairs.calls.items(), 1):
+        end = pairs.ends[spot[0]]
+        if target.unique_call_ids == "turn" and end != turn:
+            seen.clear()
+        turn = end
+        if call.id and call.id not in seen:
+            seen.add(call.id)
+            continue
+        renamed[spot] = name = _fresh(f"{call.id}_{number}" if call.id else f"call_{number}", used)
+        used.add(name)
+        seen.add(name)
+        what = f"the id {call.id!r} was used before" if call.id else "the call had no id"
+        trail.change("call_id_made", f"{what}; it became {name!r}", call)
+    return _rename(messages, renamed, pairs.result_of, trail)
+
+
+def _fresh(name: str, used: set[str]) -> str:
+    while name in used:
+        name = f"{name}_"
+    return name
+
+
+def rename_calls(messages: Messages, target: Target, _: Policy, trail: Trail) -> Messages:
+    """Ids that the target rejects are mapped, in the call and in its result alike."""
+    if target.call_id is None:
+        return messages
+    matches = re.compile(target.call_id).fullmatch
+    pairs = pairs_of(messages, target, trail)
+    if all(matches(call.id) for call in pairs.calls.values()):
+        return messages
+    ids = CallIds(target.call_id)
+    renamed: dict[Spot, str] = {}
+    for spot, call in pairs.calls.items():
+        name = ids.to_wire(call.id)
+        if name != call.id:
+            renamed[spot] = name
+            why = f"{target.dialect} rejects the id {call.id[:80]!r}; it became {name!r}"
+            trail.change("call_id_mapped", why, call)
+    return _rename(messages, renamed, pairs.result_of, trail)
+
+
+def _rename(
+    messages: Messages, renamed: dict[Spot, str], result_of: dict[Spot, Spot], trail: Trail
+) -> Messages:
+    if not renamed:
+        return messages
+    renamed |= {result_of[spot]: name for spot, name in renamed.items() if spot in result_of}
+    touched = {i for i, _ in renamed}
+
+    def rename(part: Part, spot: Spot) -> Part:
+        if isinstance(part, ToolCall) and spot in renamed:
+            return with_fields(part, trail, id=renamed[spot])
+        if isinstance(part, ToolResult) and spot in renamed:
+            return with_fields(part, trail, tool_call_id=renamed[spot])
+        return part
+
+    return tuple(
+        with_parts(message, [rename(part, (i, k)) for k, part in enumerate(message.content)], trail)
+        if i in touched
+        else message
+        for i, message in enumerate(messages)
+    )
+
+
+def rename_tools(messages: Messages, target: Target, _: Policy, trail: Trail) -> Messages:
+    """A tool's name that the target rejects, as a model may make one up, is made acceptable."""
+    if target.call_name is None:
+        return messages
+    matches = re.compile(target.call_name).fullmatch
+    if all(matches(call.name) for call in pairs_of(messages, target, trail).calls.values()):
+        return messages
+
+    def rename(part: Part, _: Message) -> Part:
+        if not isinstance(part, ToolCall) or matches(part.name):
+            return part
+        clean = _unusual("_", part.name).strip("_") or _NAMELESS
+        name = next((name for name in (clean, clean[:64], _NAMELESS) if matches(name)), part.name)
+        if name == part.name:
+            return part
+        why = f"{target.dialect} rejects the tool name {part.name[:80]!r}; it became {name!r}"
+        trail.change("tool_name_mapped", why, part)
+        return with_fields(part, trail, name=name)
+
+    return edit_parts(messages, rename, trail)
+
+
+def wrap_arguments(messages: Messages, target: Target, _: Policy, trail: Trail) -> Messages:
+    """Argument text that is no object goes in one under `input`."""
+    if not target.valid_arguments:
+        return messages
+    if all(call.is_valid for call in pairs_of(messages, target, trail).calls.values()):
+        return messages
+
+    def wrap(part: Part, _: Message) -> Part:
+        if not isinstance(part, ToolCall) or part.is_valid:
+            return part
+        why = "the arguments are not a JSON object; they are sent in one, under 'input'"
+        trail.change("arguments_wrapped", why, part)
+        arguments = part.arguments or {"input": part.raw_arguments}
+        return with_fields(part, trail, arguments=arguments, raw_arguments=None)
+
+    return edit_parts(messages, wrap, trail)

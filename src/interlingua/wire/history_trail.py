@@ -1,0 +1,170 @@
+"""Editing a history: the same objects where nothing changes, and a trail of what did."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Sequence
+from operator import is_
+from typing import Any, TypeAlias, TypeVar
+
+import msgspec
+
+from interlingua.spec.content import Part, Thinking
+from interlingua.spec.messages import Message
+from interlingua.wire.carry import Losses
+from interlingua.wire.history_target import Policy, Target
+from interlingua.wire.shape import extra_of
+
+Messages: TypeAlias = tuple[Message, ...]
+Spot: TypeAlias = tuple[int, int]
+"""A part by its place: the message's index, and the part's in it."""
+Found = TypeVar("Found", bound=Message | Part)
+
+
+class Trail(Losses):
+    """
+    The changes made to a history, told by their places in the history as it came.
+
+    Places are looked up by object, so an edited part must be registered with `same`. The
+    table is made at the first change: a history that needs none costs nothing.
+    """
+
+    __slots__ = ("_messages", "_places", "memo")
+
+    def __init__(self, messages: Messages) -> None:
+        super().__init__()
+        self._messages = messages
+        self._places: dict[int, tuple[object, str]] = {}  # the object keeps its id from reuse
+        self.memo: tuple[Messages, Any] | None = None
+        """What was found out about a history, for the next rule that asks about the same one."""
+
+    def change(self, code: str, message: str, at: Message | Part) -> None:
+        """One more, at what was or is there."""
+        self.add(code, message, self.place(at))
+
+    def place(self, found: Message | Part) -> str | None:
+        """Where it was in the beginning; None for what was not there."""
+        known = self._table().get(id(found))
+        return None if known is None else known[1]
+
+    def same(self, edited: Found, original: Message | Part) -> Found:
+        """`edited`, which stands where `original` stood."""
+        place = self.place(original)
+        if place is not None:
+            self._places.setdefault(id(edited), (edited, place))
+        return edited
+
+    def _table(self) -> dict[int, tuple[object, str]]:
+        if not self._places:
+            for i, message in enumerate(self._messages):
+                self._places.setdefault(id(message), (message, f"messages[{i}]"))
+                for k, part in enumerate(message.content):
+                    place = f"messages[{i}].content[{k}]"
+                    self._places.setdefault(id(part), (part, place))
+        return self._places
+
+
+Rule: TypeAlias = Callable[[Messages, Target, Policy, Trail], Messages]
+"""One repair. It returns the very tuple it was given if there is nothing to do."""
+
+
+def is_unchanged(edited: Sequence[object], original: Sequence[object]) -> bool:
+    """Whether they are the very same objects."""
+    return len(edited) == len(original) and all(map(is_, edited, original))
+
+
+def edit(messages: Messages, change: Callable[[Message], Message | None]) -> Messages:
+    """Each message changed, or left out where that gives None."""
+    edited = [change(message) for message in messages]
+    if is_unchanged(edited, messages):
+        return messages
+    return tuple(message for message in edited if message is not None)
+
+
+def edit_parts(
+    messages: Messages, change: Callable[[Part, Message], Part | None], trail: Trail
+) -> Messages:
+    """Each part changed, or left out where that gives None; a message left empty goes too."""
+
+    def edit_message(message: Message) -> Message | None:
+        edited = [change(part, message) for part in message.content]
+        if is_unchanged(edited, message.content):
+            return message
+        parts = [part for part in edited if part is not None]
+        return with_parts(message, parts, trail) if parts else None
+
+    return edit(messages, edit_message)
+
+
+def with_parts(message: Message, parts: Iterable[Part], trail: Trail) -> Message:
+    """The message with other parts."""
+    return trail.same(msgspec.structs.replace(message, content=tuple(parts)), message)
+
+
+def with_fields(part: Found, trail: Trail, **fields: Any) -> Found:
+    """The part with other fields."""
+    return trail.same(msgspec.structs.replace(part, **fields), part)
+
+
+def cut(messages: Messages, gone: dict[int, set[int]], target: Target, trail: Trail) -> Messages:
+    """The history without these parts, by message; a message left empty goes too."""
+    if not gone:
+        return messages
+    kept = (
+        without(message, gone[i], target, trail) if i in gone else message
+        for i, message in enumerate(messages)
+    )
+    return tuple(message for message in kept if message is not None)
+
+
+def without(
+    message: Message, gone: Collection[int], target: Target, trail: Trail
+) -> Message | None:
+    """
+    The message without some of its parts; None if nothing is left.
+
+    Where thoughts are paired with what they stood before, they go with it.
+    """
+    parts = message.content
+    leaders = _leaders(parts, gone, target) if target.paired_thinking else set()
+    for k in sorted(leaders):
+        why = f"{target.dialect} takes a thought back only with what it stood before"
+        trail.change("unpaired_thinking_dropped", why, parts[k])
+    kept = [part for k, part in enumerate(parts) if k not in gone and k not in leaders]
+    if leaders:
+        kept = [unbind(part, target, trail) for part in kept]
+    return with_parts(message, kept, trail) if kept else None
+
+
+def _leaders(parts: tuple[Part, ...], gone: Collection[int], target: Target) -> set[int]:
+    """The thoughts that stand right before what goes."""
+    found: set[int] = set()
+    for k in gone:
+        before = k - 1
+        while before >= 0 and before not in gone and before not in found:
+            part = parts[before]
+            if type(part) is not Thinking or target.dialect not in part.extra:
+                break
+            found.add(before)
+            before -= 1
+    return found
+
+
+def unbind(part: Part, target: Target, trail: Trail) -> Part:
+    """
+    The part without what ties it to a thought that is gone.
+
+    The fields may also stand one level down, in the fields of the item a part belongs to.
+    """
+    kept = extra_of(part, target.dialect)
+    if type(part) is Thinking or not kept:
+        return part
+    free = {key: value for key, value in kept.items() if key not in target.bound}
+    for key, value in free.items():
+        if isinstance(value, dict) and not value.keys().isdisjoint(target.bound):
+            free[key] = {name: value[name] for name in value if name not in target.bound}
+    if free == kept:
+        return part
+    extra = {**part.extra, target.dialect: free}
+    if not free:
+        del extra[target.dialect]
+    return with_fields(part, trail, extra=extra)

@@ -1,0 +1,33 @@
+"""What a target is told by."""
+
+import msgspec
+
+from interlingua.wire.history import TARGETS
+from interlingua.wire.history_target import DEFAULT_POLICY, Policy, Target
+
+
+def test_a_target_is_data():
+    """It goes through JSON, with only what is said of it."""
+    target = Target(dialect="openai_chat", call_id="[a-z]{9}", thinking="none")
+
+    document = msgspec.json.encode(target)
+
+    assert msgspec.json.decode(document) == {
+        "dialect": "openai_chat",
+        "call_id": "[a-z]{9}",
+        "thinking": "none",
+    }
+    assert msgspec.json.decode(document, type=Target) == target
+
+
+def test_every_dialect_has_one():
+    """They are found by name, and speak of no model."""
+    assert all(name == target.dialect for name, target in TARGETS.items())
+    assert {target.model for target in TARGETS.values()} == {""}
+
+
+def test_the_default_policy_keeps_calls():
+    """What can be repaired without a loss is."""
+    kept = Policy(unanswered="error", foreign_thinking="drop", unsigned_calls="sentinel")
+
+    assert kept == DEFAULT_POLICY
