@@ -208,7 +208,9 @@ def relax_tool_choice(request: Request, profile: Profile, losses: Losses) -> Req
         return _without_tools(request)
     message = f"tool choice {choice.mode!r} is not accepted{why}; the model may choose"
     losses.add("tool_choice_relaxed", message, "tool_choice")
-    relaxed = ToolChoice(allowed=choice.allowed) if "auto" in known else None
+    always = profile.tool_choice_modes
+    may_choose = "auto" in known and (always is None or "auto" in always)
+    relaxed = ToolChoice(allowed=choice.allowed) if may_choose else None
     return replace(request, tool_choice=relaxed)
 
 

@@ -43,8 +43,10 @@ def test_roles():
         [{"role": None, "parts": [{"text": "hi"}]}],
         [{"role": "user"}],
         [{"role": "user", "parts": None}],
-        [{"role": "user", "parts": []}],
-        [{"role": "function", "parts": [{"functionResponse": {"name": "f", "response": {}}}]}],
+        [
+            {"role": "model", "parts": [{"functionCall": {"name": "f", "args": {}}}]},
+            {"role": "function", "parts": [{"functionResponse": {"name": "f", "response": {}}}]},
+        ],
         [{"role": "invalid_role", "parts": [{"text": "hi"}]}],
         [{**USER, "unknown": [1]}],
         ["hi"],
@@ -95,12 +97,13 @@ def test_leading_instructions_are_joined():
 
 
 def test_field_bug_30_later_instructions_stay_in_place():
-    """A system message in the middle becomes a user turn there, with a warning."""
+    """A system message in the middle is said by the user there, with a warning."""
     call = encode(Message.user("hi"), Message.system("now in French"), Message.user("hi"))
 
-    assert call.body["contents"][1] == {"role": "user", "parts": [{"text": "now in French"}]}
+    said = [{"text": "now in French"}, {"text": "hi"}]
+    assert call.body["contents"] == [USER, {"role": "user", "parts": said}]
     assert "systemInstruction" not in call.body
-    assert [(w.code, w.path) for w in call.warnings] == [("system_as_user", "messages[1]")]
+    assert [(w.code, w.path) for w in call.warnings] == [("system_folded", "messages[1]")]
 
 
 def test_one_object_stands_for_an_array():

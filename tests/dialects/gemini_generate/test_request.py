@@ -79,7 +79,7 @@ def test_the_model_is_quoted(model, path):
         (f"{PLAIN}m:countTokens", {"generateContentRequest": {"contents": []}}),
         (
             "/v1beta/cachedContents",
-            {"model": "models/m", "contents": [{"role": "user", "parts": []}], "ttl": "300s"},
+            {"model": "models/m", "contents": [{"parts": [{"text": "a"}]}], "ttl": "300s"},
         ),
     ],
 )

@@ -17,8 +17,8 @@ from interlingua.dialects.anthropic_messages.wire import (
 from interlingua.spec.contracts import DEFAULT, Profile, WireCall
 from interlingua.spec.request import Request, ResponseFormat
 from interlingua.wire.carry import Losses
-from interlingua.wire.clamp import clamp
-from interlingua.wire.options import foreign_options, merge, options_for
+from interlingua.wire.options import foreign_options, merge
+from interlingua.wire.prepare import prepare
 from interlingua.wire.shape import Fields, extra_of, request_errors
 from interlingua.wire.thinking import thinking_mode
 
@@ -35,8 +35,7 @@ def encode_request(
 ) -> WireCall:
     """What a client sends."""
     losses = Losses()
-    request = clamp(request, profile, losses)
-    options = options_for(request, NAME)
+    request, options = prepare(request, NAME, profile, losses)
     path = str(options.pop("path", PATH))
     headers = {_VERSION_HEADER: str(options.pop("version", profile.api_version or VERSION))}
     betas = options.pop("betas", None)

@@ -32,9 +32,6 @@ def encode_messages(request: Request, body: dict[str, Any], losses: Losses) -> N
         content = _encode_message(message, calls, losses, path, leading=leading)
         if not leading:
             contents.append(content)
-            if message.role in _INSTRUCTING:
-                why = f"{NAME} has no {message.role} turns; it was sent as the user's"
-                losses.add("system_as_user", why, path)
         elif system is None:
             system = content
         else:

@@ -12,8 +12,8 @@ from interlingua.dialects.gemini_generate.wire import NAME, PATH, REQUEST, to_ca
 from interlingua.spec.contracts import DEFAULT, Profile, WireCall
 from interlingua.spec.request import Request, ResponseFormat
 from interlingua.wire.carry import Losses
-from interlingua.wire.clamp import clamp
-from interlingua.wire.options import foreign_options, merge, options_for
+from interlingua.wire.options import foreign_options, merge
+from interlingua.wire.prepare import prepare
 from interlingua.wire.shape import Fields, extra_of, request_errors
 
 _find_address = re.compile(r"(.*/models/)([^/:]+)(:\w+)").fullmatch
@@ -50,8 +50,7 @@ def encode_request(
 ) -> WireCall:
     """What a client sends."""
     losses = Losses()
-    request = clamp(request, profile, losses)
-    options = options_for(request, NAME)
+    request, options = prepare(request, NAME, profile, losses)
     path = _encode_path(str(options.pop("path", PATH)), request.model, stream=stream)
     body: dict[str, Any] = {}
     encode_messages(request, body, losses)

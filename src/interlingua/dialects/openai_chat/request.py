@@ -22,8 +22,8 @@ from interlingua.dialects.openai_chat.wire import (
 from interlingua.spec.contracts import DEFAULT, Profile, WireCall
 from interlingua.spec.request import FormatType, Request, ResponseFormat
 from interlingua.wire.carry import Losses
-from interlingua.wire.clamp import clamp
-from interlingua.wire.options import foreign_options, merge, options_for
+from interlingua.wire.options import foreign_options, merge
+from interlingua.wire.prepare import prepare
 from interlingua.wire.shape import Fields, request_errors, wrong_type
 
 _MODEL_IN_PATH = re.compile(r"(?<=/deployments/)[^/?]+(?=/)")
@@ -38,9 +38,8 @@ def encode_request(
 ) -> WireCall:
     """What a client sends."""
     losses = Losses()
-    request = clamp(request, profile, losses)
+    request, options = prepare(request, NAME, profile, losses)
     quirks = quirks_of(profile)
-    options = options_for(request, NAME)
     path = str(options.pop("path", PATH))
     names = options.pop(FIELD_NAMES, None)
     body: dict[str, Any] = {}

@@ -10,8 +10,8 @@ from interlingua.dialects.openai_responses.wire import NAME, PATH, extra_for
 from interlingua.spec.contracts import DEFAULT, Profile, WireCall
 from interlingua.spec.request import Request, ResponseFormat
 from interlingua.wire.carry import Losses
-from interlingua.wire.clamp import clamp
-from interlingua.wire.options import foreign_options, merge, options_for
+from interlingua.wire.options import foreign_options, merge
+from interlingua.wire.prepare import prepare
 from interlingua.wire.shape import Fields, extra_of, request_errors, wrong_type
 
 _ENDPOINT = "/responses"
@@ -42,8 +42,7 @@ def encode_request(
 ) -> WireCall:
     """What a client sends."""
     losses = Losses()
-    request = clamp(request, profile, losses)
-    options = options_for(request, NAME)
+    request, options = prepare(request, NAME, profile, losses)
     path = str(options.pop("path", PATH))
     body: dict[str, Any] = {"model": request.model} if request.model else {}
     encode_messages(request, body, losses)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from interlingua.spec.content import Audio, Document, Image, Part, Text, ToolResult
 from interlingua.spec.messages import Message
-from interlingua.wire.history_pairs import (
+from interlingua.wire.history.pairs import (
     HOLDERS,
     end_of_results,
     holds_only_results,
     pairs_of,
 )
-from interlingua.wire.history_target import Policy, Target
-from interlingua.wire.history_trail import (
+from interlingua.wire.history.target import Policy, Target
+from interlingua.wire.history.trail import (
     Messages,
     Spot,
     Trail,

@@ -4,9 +4,10 @@ import msgspec
 
 from interlingua.spec.content import Document, Image, Text, ToolCall, ToolResult
 from interlingua.spec.messages import Message
-from interlingua.wire.history import TARGETS, doctor
-from interlingua.wire.history_results import join
-from interlingua.wire.history_trail import Trail
+from interlingua.wire.history.results import join
+from interlingua.wire.history.rules import doctor
+from interlingua.wire.history.target import TARGETS
+from interlingua.wire.history.trail import Trail
 
 CHAT, CLAUDE, GEMINI, RESPONSES = (
     TARGETS[name]

@@ -11,7 +11,7 @@ import msgspec
 from interlingua.spec.content import Part, Thinking
 from interlingua.spec.messages import Message
 from interlingua.wire.carry import Losses
-from interlingua.wire.history_target import Policy, Target
+from interlingua.wire.history.target import Policy, Target
 from interlingua.wire.shape import extra_of
 
 Messages: TypeAlias = tuple[Message, ...]

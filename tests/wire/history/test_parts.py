@@ -6,9 +6,9 @@ from hypothesis import strategies as st
 
 from interlingua.spec.content import Document, Image, Opaque, Refusal, Text, ToolCall, ToolResult
 from interlingua.spec.messages import Message
-from interlingua.wire.history import TARGETS, doctor
-from interlingua.wire.history_parts import PLACEHOLDER
-from interlingua.wire.history_target import Target
+from interlingua.wire.history.parts import PLACEHOLDER
+from interlingua.wire.history.rules import doctor
+from interlingua.wire.history.target import TARGETS, Target
 
 CHAT, CLAUDE, GEMINI, RESPONSES = (
     TARGETS[name]

@@ -47,11 +47,10 @@ from collections.abc import Iterable
 import msgspec
 
 from interlingua.spec.content import Document, Opaque, Thinking, ToolCall, ToolResult
-from interlingua.spec.errors import ConfigurationError
 from interlingua.spec.messages import Message
 from interlingua.spec.response import Warning
 from interlingua.wire.carry import Losses
-from interlingua.wire.history_calls import (
+from interlingua.wire.history.calls import (
     answer_calls,
     drop_aborted_calls,
     drop_misplaced_calls,
@@ -61,7 +60,7 @@ from interlingua.wire.history_calls import (
     rename_tools,
     wrap_arguments,
 )
-from interlingua.wire.history_parts import (
+from interlingua.wire.history.parts import (
     accompany_documents,
     clean_surrogates,
     drop_blank_prompts,
@@ -71,15 +70,15 @@ from interlingua.wire.history_parts import (
     fold_system,
     merge_roles,
 )
-from interlingua.wire.history_results import (
+from interlingua.wire.history.results import (
     gather_results,
     move_media,
     order_results,
     place_results,
     put_results_first,
 )
-from interlingua.wire.history_target import DEFAULT_POLICY, Policy, Target
-from interlingua.wire.history_thinking import (
+from interlingua.wire.history.target import DEFAULT_POLICY, Policy, Target, find_target
+from interlingua.wire.history.thinking import (
     drop_foreign_thinking,
     drop_stale_thinking,
     drop_thinking_only,
@@ -87,90 +86,7 @@ from interlingua.wire.history_thinking import (
     drop_unsigned_thinking,
     sign_calls,
 )
-from interlingua.wire.history_trail import Messages, Rule, Trail
-
-TARGETS: dict[str, Target] = {
-    target.dialect: target
-    for target in (
-        Target(
-            dialect="openai_responses",
-            paired_calls=True,
-            call_id=r"[\s\S]{1,64}",
-            call_name=r"[A-Za-z0-9_-]{1,128}",
-            unique_call_ids="history",  # results find their call by id alone
-            ordered_results=True,
-            empty_messages=False,
-            lone_surrogates=False,
-            foreign_blocks=False,
-            thinking="native",
-            unmarked_thinking=("encrypted",),
-            trailing_thinking=False,  # «provided without its required following item»
-            paired_thinking=True,
-            bound=("id", "status"),  # «provided without its required 'reasoning' item»
-        ),
-        Target(
-            dialect="openai_chat",
-            paired_calls=True,
-            call_id=r"[\s\S]{1,64}",  # 40 at OpenAI itself
-            call_name=r"[A-Za-z0-9_.:/-]{1,128}",
-            unique_call_ids="turn",
-            valid_arguments=True,  # it is text, but many servers parse it for their templates
-            results="next",
-            ordered_results=True,
-            result_media=False,
-            empty_messages=False,
-            lone_surrogates=False,
-            foreign_blocks=False,
-            thinking="native",
-            unmarked_thinking=(),
-            thinking_only=False,
-        ),
-        Target(
-            dialect="anthropic_messages",
-            paired_calls=True,
-            call_id=r"[A-Za-z0-9_-]{1,64}",
-            call_name=r"[A-Za-z0-9_-]{1,128}",
-            unique_call_ids="turn",
-            valid_arguments=True,
-            results="next",
-            joins_roles=True,
-            ordered_results=True,
-            results_first=True,
-            gather_results=True,
-            results_as_user=True,
-            empty_text=False,
-            empty_messages=False,
-            lone_surrogates=False,
-            foreign_blocks=False,
-            thinking="native",
-            unmarked_thinking=("signed", "redacted"),
-            signed_thinking=True,
-            trailing_thinking=False,  # «the final block in an assistant message cannot be thinking»
-        ),
-        Target(
-            dialect="gemini_generate",
-            paired_calls=True,
-            call_id=r"[\s\S]+",
-            call_name=r"[A-Za-z0-9_.:-]{1,128}",
-            unique_call_ids="turn",
-            valid_arguments=True,
-            results="next",
-            joins_roles=True,
-            ordered_results=True,
-            results_first=True,
-            gather_results=True,
-            results_as_user=True,
-            inline_system=False,
-            empty_messages=False,
-            lone_surrogates=False,
-            foreign_blocks=False,
-            thinking="native",
-            unmarked_thinking=("signed", "plain"),
-            bound=("thoughtSignature",),
-        ),
-    )
-}
-"""What each dialect accepts, as far as its servers agree; a model's profile may say otherwise."""
+from interlingua.wire.history.trail import Messages, Rule, Trail
 
 _CALLS = frozenset((ToolCall,))
 _RESULTS = frozenset((ToolResult,))
@@ -248,13 +164,3 @@ def doctor(
     losses = Losses()
     repaired = repair(tuple(messages), find_target(target), policy, losses)
     return Diagnosis(messages=repaired, changes=tuple(losses.warnings))
-
-
-def find_target(target: Target | str) -> Target:
-    """The target of this name; a target is itself."""
-    if isinstance(target, Target):
-        return target
-    found = TARGETS.get(target)
-    if found is None:
-        raise ConfigurationError(f"unknown dialect {target!r}; use one of {', '.join(TARGETS)}")
-    return found

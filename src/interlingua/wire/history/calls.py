@@ -6,10 +6,10 @@ import re
 
 from interlingua.spec.content import Part, ToolCall, ToolResult
 from interlingua.spec.messages import Message
-from interlingua.wire.history_ids import CallIds
-from interlingua.wire.history_pairs import end_of_results, pairs_of
-from interlingua.wire.history_target import Policy, Target
-from interlingua.wire.history_trail import (
+from interlingua.wire.history.ids import CallIds
+from interlingua.wire.history.pairs import end_of_results, pairs_of
+from interlingua.wire.history.target import Policy, Target
+from interlingua.wire.history.trail import (
     Messages,
     Spot,
     Trail,

@@ -9,9 +9,9 @@ import msgspec
 
 from interlingua.spec.content import Document, Opaque, Part, Refusal, Text, ToolCall, ToolResult
 from interlingua.spec.messages import Message, Role
-from interlingua.wire.history_results import join
-from interlingua.wire.history_target import Policy, Target
-from interlingua.wire.history_trail import (
+from interlingua.wire.history.results import join
+from interlingua.wire.history.target import Policy, Target
+from interlingua.wire.history.trail import (
     Messages,
     Trail,
     cut,

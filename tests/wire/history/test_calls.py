@@ -2,9 +2,9 @@
 
 from interlingua.spec.content import Opaque, Text, Thinking, ToolCall, ToolResult
 from interlingua.spec.messages import Message
-from interlingua.wire.history import TARGETS, doctor
-from interlingua.wire.history_calls import NO_RESULT, is_aborted, is_genuine
-from interlingua.wire.history_target import Policy, Target
+from interlingua.wire.history.calls import NO_RESULT, is_aborted, is_genuine
+from interlingua.wire.history.rules import doctor
+from interlingua.wire.history.target import TARGETS, Policy, Target
 
 CHAT, CLAUDE, RESPONSES = (
     TARGETS[name] for name in ("openai_chat", "anthropic_messages", "openai_responses")

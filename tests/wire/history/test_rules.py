@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import corpus
+from exceptions import REPAIRED
 from interlingua import dialects
 from interlingua.conformance.strategies import conversations
 from interlingua.spec.content import (
@@ -28,9 +29,9 @@ from interlingua.spec.document import to_json
 from interlingua.spec.errors import ConfigurationError
 from interlingua.spec.messages import Message
 from interlingua.wire.carry import Losses
-from interlingua.wire.history import RULES, TARGETS, Diagnosis, doctor, repair
-from interlingua.wire.history import __doc__ as told
-from interlingua.wire.history_target import Policy, Target
+from interlingua.wire.history.rules import RULES, Diagnosis, doctor, repair
+from interlingua.wire.history.rules import __doc__ as told
+from interlingua.wire.history.target import TARGETS, Policy, Target
 
 PNG = b"\x89PNG\r\n\x1a\n"
 
@@ -477,15 +478,6 @@ def call(call_id, name="look", **fields):
 
 # The recorded histories.
 
-ACCEPTED_THOUGH_BROKEN = {
-    "activeagent-vcr-ollama-chat-common-format-tools-agent-common-format-multiple-tools-"
-    "1d7d878d.01": "Ollama does not check that both calls are answered",
-    "dd-trace-py-contrib-anthropic-anthropic-completion-tools-call-with-tool-result-stream-"
-    "d24dd84c.00": "the result names another call; in 2024 the server let that pass",
-    "dd-trace-py-contrib-anthropic-anthropic-completion-tools-call-with-tool-result-stream-"
-    "helper-c7a47810.00": "the same request through the SDK's helper",
-}
-
 
 @pytest.mark.skipif(not corpus.is_here(), reason="no recorded exchanges at hand")
 @pytest.mark.parametrize("dialect", sorted(TARGETS))
@@ -501,7 +493,7 @@ def test_an_accepted_history_stays_itself(dialect):
             if repair(history, target_of(case, dialect)) is not history:
                 changed.add(case.name)
 
-    assert changed == ACCEPTED_THOUGH_BROKEN.keys() & names
+    assert changed == REPAIRED.keys() & names
 
 
 def target_of(case, dialect):

@@ -2,8 +2,8 @@
 
 from interlingua.spec.content import Text, Thinking, ToolCall
 from interlingua.spec.messages import Message
-from interlingua.wire.history_target import Target
-from interlingua.wire.history_trail import (
+from interlingua.wire.history.target import Target
+from interlingua.wire.history.trail import (
     Trail,
     cut,
     edit,

@@ -2,8 +2,7 @@
 
 import msgspec
 
-from interlingua.wire.history import TARGETS
-from interlingua.wire.history_target import DEFAULT_POLICY, Policy, Target
+from interlingua.wire.history.target import DEFAULT_POLICY, TARGETS, Policy, Target
 
 
 def test_a_target_is_data():

@@ -18,9 +18,9 @@ from interlingua.spec.content import (
     ToolResult,
 )
 from interlingua.spec.messages import Message
-from interlingua.wire.history_pairs import pairs_of
-from interlingua.wire.history_target import Policy, Target
-from interlingua.wire.history_trail import (
+from interlingua.wire.history.pairs import pairs_of
+from interlingua.wire.history.target import Policy, Target
+from interlingua.wire.history.trail import (
     Messages,
     Spot,
     Trail,

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from interlingua.spec.errors import ConfigurationError
-from interlingua.wire.history_ids import CallIds, map_call_id
+from interlingua.wire.history.ids import CallIds, map_call_id
 
 ANTHROPIC = r"[A-Za-z0-9_-]{1,64}"
 MISTRAL = r"[A-Za-z0-9]{9}"

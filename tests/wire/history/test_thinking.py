@@ -7,9 +7,9 @@ import pytest
 
 from interlingua.spec.content import Image, Text, Thinking, ToolCall, ToolResult
 from interlingua.spec.messages import Message
-from interlingua.wire.history import TARGETS, doctor
-from interlingua.wire.history_target import Policy, Target
-from interlingua.wire.history_thinking import SENTINEL, is_native
+from interlingua.wire.history.rules import doctor
+from interlingua.wire.history.target import TARGETS, Policy, Target
+from interlingua.wire.history.thinking import SENTINEL, is_native
 
 CHAT, CLAUDE, GEMINI, RESPONSES = (
     TARGETS[name]

@@ -8,8 +8,8 @@ from typing import Any
 
 from interlingua.spec.content import Opaque, Part, ToolCall, ToolResult
 from interlingua.spec.messages import Message
-from interlingua.wire.history_target import Target
-from interlingua.wire.history_trail import Messages, Spot, Trail
+from interlingua.wire.history.target import Target
+from interlingua.wire.history.trail import Messages, Spot, Trail
 
 HOLDERS = ("user", "tool")
 """The roles that results are said in."""

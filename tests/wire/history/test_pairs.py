@@ -2,9 +2,9 @@
 
 from interlingua.spec.content import Opaque, Text, ToolCall, ToolResult
 from interlingua.spec.messages import Message
-from interlingua.wire.history_pairs import Pairs, end_of_results, holds_only_results, pairs_of
-from interlingua.wire.history_target import Target
-from interlingua.wire.history_trail import Trail
+from interlingua.wire.history.pairs import Pairs, end_of_results, holds_only_results, pairs_of
+from interlingua.wire.history.target import Target
+from interlingua.wire.history.trail import Trail
 
 TARGET = Target(dialect="openai_responses")
 JOINED = Target(dialect="openai_responses", joins_roles=True)

@@ -1,0 +1,32 @@
+"""A request as its target takes it: clamped by the profile, its history repaired."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec.structs import replace
+
+from interlingua.spec.contracts import Profile
+from interlingua.spec.request import Request
+from interlingua.wire.carry import Losses
+from interlingua.wire.clamp import clamp
+from interlingua.wire.history import repair, target_for
+from interlingua.wire.options import options_for
+
+
+def prepare(
+    request: Request, dialect: str, profile: Profile, losses: Losses
+) -> tuple[Request, dict[str, Any]]:
+    """
+    The request that can be said, and the options that go over it.
+
+    Every encoder begins here. A request the target accepts comes back as the same object.
+    """
+    request = clamp(request, profile, losses)
+    options = options_for(request, dialect)
+    messages = repair(
+        request.messages, target_for(dialect, request, profile, options), losses=losses
+    )
+    if messages is not request.messages:
+        request = replace(request, messages=messages)
+    return request, options
