@@ -1,96 +1,176 @@
-"""A tour of the language: read a transcript in each dialect, write it in the other three."""
+"""The main job, for real, without keys: a local model; one conversation in four dialects."""
 
 from __future__ import annotations
 
+import asyncio
 import json
 import sys
-from pathlib import Path
+import time
 
-from interlingua import Message, Request, Response, dialects
-from interlingua.conformance.cases import Case, cut_frames, decode_frames, fold, read_cases
-from interlingua.spec.content import Part, Text, Thinking, ToolCall, ToolResult
+from interlingua import Client, HttpAdapter, Message, Request, Response, ToolDefinition, ToolResult
+from interlingua.providers.local import LocalAdapter
+from interlingua.simulator import Simulator, serve, text, thinking, tool_call
+from interlingua.simulator.turns import Turn
+from interlingua.spec.content import Text, Thinking, ToolCall
 
-FIXTURES = Path(__file__).resolve().parents[1] / "tests" / "fixtures"
-CASE = "tool_result"
 BOLD, DIM, YELLOW, PLAIN = (
     ("\x1b[1m", "\x1b[2m", "\x1b[33m", "\x1b[0m") if sys.stdout.isatty() else ("", "", "", "")
 )
+LOCAL = ("openai_chat", "openai_responses", "anthropic_messages")
+WEATHER = ToolDefinition(
+    name="get_weather",
+    description="The weather in a city now.",
+    parameters={
+        "type": "object",
+        "properties": {"city": {"type": "string"}},
+        "required": ["city"],
+    },
+)
+TURNS = (
+    ("anthropic", "claude-haiku-4-5", "What is the weather in Oslo and in Rome?"),
+    ("openai", "gpt-5.2", "And in Lima?"),
+    ("gemini", "gemini-2.5-flash", "Which of them is the warmest?"),
+    ("openai_compatible", "house-model", "Thank you. Where were we coldest?"),
+)
 
 
-def show_part(part: Part) -> str:
-    match part:
-        case Text():
-            return f"text {part.text!r}"
-        case Thinking():
-            kept = "signed" if part.signature else "opaque" if part.data else "plain"
-            return f"thinking {part.text!r} ({kept})"
-        case ToolCall():
-            return f"call {part.name}({json.dumps(part.arguments)})  id {part.id}"
-        case ToolResult():
-            mark = "error " if part.is_error else ""
-            content = part.content if part.parts is None else [show_part(p) for p in part.parts]
-            return f"{mark}result {content!r}  of {part.tool_call_id}"
-        case _:
-            return part.kind
+def title(words: str) -> None:
+    print(f"\n{BOLD}{words}{PLAIN}")
+
+
+def show_end(response: Response) -> None:
+    usage = response.usage
+    print(
+        f"  {DIM}[{response.finish_reason.reason}; {usage.input_tokens} tokens in, "
+        f"{usage.output_tokens} out; {response.latency_ms} ms]{PLAIN}"
+    )
+    for warning in response.warnings:
+        where = f" at {warning.path}" if warning.path else ""
+        print(f"  {YELLOW}warning {warning.code}{where}: {warning.message}{PLAIN}")
+
+
+async def stream(client: Client, request: Request) -> Response:
+    """Print an answer as it comes, and what events it came in."""
+    seen: dict[str, int] = {}
+    print("  ", end="")
+    async for event in client.stream(request):
+        seen[event.type] = seen.get(event.type, 0) + 1
+        if event.type in ("text_delta", "reasoning_delta"):
+            print(event.delta.replace("\n", "\n  "), end="", flush=True)
+        elif event.type in ("text_end", "reasoning_end"):
+            print("\n  ", end="")
+        elif event.type == "tool_call_end":
+            call = event.tool_call
+            print(
+                f"-> {call.name}({json.dumps(call.arguments)})  {DIM}{call.id}{PLAIN}\n  ", end=""
+            )
+        elif event.type == "finish":
+            response = event.response
+    told = ", ".join(f"{count} {name}" for name, count in seen.items())
+    print(f"{DIM}events: {told}{PLAIN}")
+    show_end(response)
+    return response
+
+
+async def ask_local_model() -> None:
+    title("A real model on this machine (SmolLM2-135M on llama.cpp), through three dialects")
+    adapters = {name: LocalAdapter(dialect=name, name=name) for name in LOCAL}
+    async with Client(adapters) as client:
+        for name in LOCAL:
+            title(f"{name}")
+            request = Request(
+                provider=name,
+                model="smollm2",
+                messages=(
+                    Message.system("You answer in one short sentence."),
+                    Message.user("What is the capital of Norway?"),
+                ),
+                max_tokens=40,
+                temperature=0.0,
+            )
+            await stream(client, request)
+
+
+def play(request: Request) -> Turn:
+    """What the simulated models say: they call the tool when they are asked about weather."""
+    last = request.messages[-1]
+    if any(isinstance(part, ToolResult) for part in last.content):
+        return text("[simulated] Here it is: " + "; ".join(results(last)) + ".")
+    asked = last.text
+    if "Oslo" in asked:
+        return (
+            thinking("Two cities: I look both up at once.")
+            + tool_call("get_weather", city="Oslo")
+            + tool_call("get_weather", city="Rome")
+        )
+    if "Lima" in asked:
+        return tool_call("get_weather", city="Lima")
+    count = sum(isinstance(part, ToolResult) for m in request.messages for part in m.content)
+    return text(f"[simulated] I have read {count} results in this history.")
+
+
+def results(message: Message) -> list[str]:
+    return [str(part.content) for part in message.content if isinstance(part, ToolResult)]
+
+
+def run_tool(call: ToolCall) -> ToolResult:
+    weather = {"Oslo": "4 C, rain", "Rome": "19 C, sun"}.get(call.arguments["city"])
+    if weather is None:
+        return ToolResult(tool_call_id=call.id, content="no station there", is_error=True)
+    return ToolResult(tool_call_id=call.id, content=f"{call.arguments['city']}: {weather}")
+
+
+async def carry_conversation() -> None:
+    title("One conversation across four dialects (on the simulator: no model answers here)")
+    async with serve(Simulator(play)) as server:
+        base = {"openai_compatible": f"{server.url}/v1"}
+        adapters = {
+            name: HttpAdapter(name, "no-key", base_url=base.get(name, server.url))
+            for name, _, _ in TURNS
+        }
+        async with Client(adapters) as client:
+            history: list[Message] = [Message.system("Be brief.")]
+            for provider, model, question in TURNS:
+                title(f"{provider} ({adapters[provider].dialect})")
+                print(f"  user: {question}")
+                history.append(Message.user(question))
+                while True:
+                    request = Request(
+                        provider=provider, model=model, messages=history, tools=[WEATHER]
+                    )
+                    response = await stream(client, request)
+                    history.append(response.message)
+                    if not response.tool_calls:
+                        break
+                    answers = tuple(run_tool(call) for call in response.tool_calls)
+                    history.append(Message(role="tool", content=answers))
+        title("The history, as it can be sent to any of them next")
+        for message in history:
+            show_message(message)
 
 
 def show_message(message: Message) -> None:
-    for i, part in enumerate(message.content):
-        print(f"  {message.role if i == 0 else '':>10}  {show_part(part)}")
+    for part in message.content:
+        match part:
+            case Text():
+                shown = repr(part.text)
+            case Thinking():
+                shown = f"thinking {part.text!r}"
+            case ToolCall():
+                shown = f"call {part.name}({json.dumps(part.arguments)})"
+            case ToolResult():
+                shown = f"{'error' if part.is_error else 'result'} {part.content!r}"
+            case _:
+                shown = part.kind
+        print(f"  {message.role:>10}  {shown}")
 
 
-def show_request(request: Request) -> None:
-    tools = ", ".join(getattr(tool, "name", "built-in") for tool in request.tools or ())
-    print(f"  {DIM}model {request.model}; tools {tools or 'none'}{PLAIN}")
-    for message in request.messages:
-        show_message(message)
-
-
-def show_response(response: Response) -> None:
-    show_message(response.message)
-    usage = response.usage
-    print(
-        f"  {DIM}finish {response.finish_reason.reason} (their word: "
-        f"{response.finish_reason.raw}); {usage.input_tokens} tokens in, "
-        f"{usage.output_tokens} out{PLAIN}"
-    )
-
-
-def show_wire(name: str, request: Request) -> None:
-    call = dialects.get(name).encode_request(request)
-    text = json.dumps(call.body, ensure_ascii=False)
-    print(f"\n  {BOLD}in {name}{PLAIN}: POST {call.path}, {len(text)} characters")
-    print(f"  {DIM}{text[:240]}{'…' if len(text) > 240 else ''}{PLAIN}")
-    for warning in call.warnings:
-        print(f"  {YELLOW}! {warning.code}{PLAIN} at {warning.path}: {warning.message}")
-
-
-def read_answer(name: str, case: Case) -> Response:
-    dialect = dialects.get(name)
-    if case.stream is not None:
-        return fold(decode_frames(dialect, cut_frames([case.stream], case.framing)))
-    return dialect.decode_response(case.response)
-
-
-def main() -> None:
-    for name in dialects.names():
-        cases = {case.name: case for case in read_cases(FIXTURES / name)}
-        case = cases[CASE]
-        if case.call is None:
-            sys.exit(f"the transcript of {name} has no request")
-        request = dialects.get(name).decode_request(case.call)
-        print(f"\n{BOLD}━━ read from {name}{PLAIN}")
-        show_request(request)
-        print(f"\n  {BOLD}the answer{PLAIN}")
-        show_response(read_answer(name, case))
-        for other in dialects.names():
-            if other != name:
-                show_wire(other, request)
-    print(
-        "\nNothing was sent anywhere. Each body above is what a client would send; each "
-        "warning says what that provider has no words for."
-    )
+async def main() -> None:
+    began = time.perf_counter()
+    await ask_local_model()
+    await carry_conversation()
+    print(f"\n{DIM}all of it in {time.perf_counter() - began:.1f} s{PLAIN}")
 
 
 if __name__ == "__main__":
-    main()
+    asyncio.run(main())

@@ -5,11 +5,24 @@ from pathlib import Path
 
 import pytest
 
+from interlingua.simulator import Simulator, serve_in_thread
+
 ROOT = Path(__file__).resolve().parents[1]
 PYTHON = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
+@pytest.fixture
+def providers(monkeypatch):
+    """Keys and addresses in the environment, as a reader would have them; the simulator answers."""
+    with serve_in_thread(Simulator()) as server:
+        for name in ("OPENAI", "ANTHROPIC", "GEMINI"):
+            monkeypatch.setenv(f"{name}_API_KEY", "a-key-of-the-reader")
+            monkeypatch.setenv(f"{name}_BASE_URL", server.url)
+        yield
+
+
+@pytest.mark.usefixtures("providers")
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_examples_run(page):
     """The Python blocks of a page run one after another, in one namespace."""

@@ -68,8 +68,15 @@ def test_public_names_are_listed():
     assert len(names) == len(set(names))
     assert all(hasattr(interlingua, name) for name in names)
     tree = ast.parse((SOURCE / "__init__.py").read_text(encoding="utf-8"))
-    imported = {a.name for n in tree.body if isinstance(n, ast.ImportFrom) for a in n.names}
-    assert set(names) == imported
+    (types,) = (node for node in tree.body if isinstance(node, ast.If))
+    later = _imported(types.body)
+    assert set(names) == _imported(tree.body) - {"Any", "TYPE_CHECKING"} | later
+    # what a type checker sees and what is loaded on use are the same
+    assert later == {name for names in interlingua._ON_USE.values() for name in names}
+
+
+def _imported(nodes):
+    return {a.name for n in nodes if isinstance(n, ast.ImportFrom) for a in n.names}
 
 
 def test_public_classes_and_functions_have_a_sentence():

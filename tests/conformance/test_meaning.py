@@ -2,7 +2,13 @@
 
 import pytest
 
-from interlingua.conformance.meaning import differences, normal_form, same, same_response
+from interlingua.conformance.meaning import (
+    differences,
+    normal_form,
+    same,
+    same_response,
+    same_schema,
+)
 from interlingua.spec.content import Text, ToolCall
 from interlingua.spec.messages import Message
 from interlingua.spec.response import Response
@@ -67,3 +73,19 @@ def test_responses():
         "$.message.content[1].name: 'f' is not 'g'"
     ]
     assert same_response(Response(extra={"x": {"a": 1}}), Response(extra={"x": {}})) != []
+
+
+def test_schemas_in_the_words_of_a_target():
+    """What a target wants said otherwise is the same; what is left out is not."""
+    schema = {"type": "object", "properties": {"a": {"type": "string"}}, "required": []}
+    strict = {
+        "type": "object",
+        "properties": {"a": {"type": ["string", "null"]}},
+        "required": ["a"],
+        "additionalProperties": False,
+    }
+
+    assert same_schema(schema, schema)
+    assert same_schema(schema, strict)
+    assert not same_schema(schema, {"type": "object", "properties": {}})
+    assert not same_schema(schema, {**strict, "properties": {"a": {"type": "string"}}})

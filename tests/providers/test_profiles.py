@@ -86,6 +86,8 @@ def test_rows_make_sense(name):
         assert sent in efforts
     if "tool_call_id_pattern" in row:
         re.compile(row["tool_call_id_pattern"])
+    if "tool_choice_modes" in row and not {"required", "named"} & set(row["tool_choice_modes"]):
+        assert "tool" not in row["structured_output"]  # it is got by a forced choice
     if efforts == () and "enabled" not in row.get("thinking_modes", ()):
         assert "thinking_modes" not in row
 
@@ -380,6 +382,127 @@ def test_one_model_at_two_hosts():
     )
     assert not profile_for("openai_chat", "openai/gpt-oss-120b", "groq").penalties
     assert profile_for("openai_chat", "openai/gpt-oss-120b").penalties
+
+
+@pytest.mark.parametrize(
+    ("provider", "model", "sent"),
+    [
+        ("deepseek", "deepseek-v4-flash", {"thinking": {"type": "disabled"}}),
+        ("zai", "glm-5.3", {"thinking": {"type": "disabled"}}),
+        ("together", "Qwen/Qwen3-235B", {"reasoning": {"enabled": False}}),
+        ("vllm", "Qwen/Qwen3-8B", {"chat_template_kwargs": {"enable_thinking": False}}),
+        ("openrouter", "z-ai/glm-5.3", {"reasoning": {"effort": "none"}}),
+        ("groq", "qwen/qwen3-32b", {"reasoning_effort": "none"}),
+        ("cerebras", "zai-glm-4.7", {"reasoning_effort": "none"}),
+        ("fireworks", "accounts/fireworks/models/kimi-k3", {"reasoning_effort": "none"}),
+        ("mistral", "mistral-small-latest", {"reasoning_effort": "none"}),
+        ("ollama", "qwen3:8b", {"reasoning_effort": "none"}),
+        ("xai", "grok-4.3", {"reasoning_effort": "none"}),
+        ("groq", "openai/gpt-oss-20b", {"reasoning_effort": "low"}),  # it always thinks
+        ("together", "openai/gpt-oss-20b", {"reasoning_effort": "low"}),
+        ("xai", "grok-4.7", {"reasoning_effort": "low"}),
+    ],
+)
+def test_how_servers_are_told_not_to_think(provider, model, sent):
+    """Each in its own words; where thinking cannot stop, the least is asked for."""
+    request = Request(model=model, provider=provider, messages="Hi.", reasoning_effort="none")
+    profile = profile_for("openai_chat", model, provider)
+    body = dialects.get("openai_chat").encode_request(request, profile).body
+    switches = ("thinking", "reasoning", "reasoning_effort", "chat_template_kwargs")
+
+    assert {name: body[name] for name in switches if name in body} == sent
+
+
+@pytest.mark.parametrize(
+    ("provider", "model", "effort", "sent"),
+    [
+        ("deepseek", "deepseek-v4-pro", "minimal", "low"),
+        ("deepseek", "deepseek-v4-pro", "medium", "high"),
+        ("deepseek", "deepseek-v4-pro", "xhigh", "high"),
+        ("groq", "qwen/qwen3-32b", "high", "default"),
+        ("groq", "qwen/qwen3.8-27b", "minimal", "low"),
+        ("mistral", "mistral-medium-3-5", "low", "high"),
+        ("cerebras", "qwen-3.8-27b", "max", "high"),
+    ],
+)
+def test_efforts_of_hosts(provider, model, effort, sent):
+    """A host's words for an effort are its own."""
+    profile = profile_for("openai_chat", model, provider)
+
+    assert clamp(Request(reasoning_effort=effort), profile, Losses()).reasoning_effort == sent
+
+
+@pytest.mark.parametrize(
+    ("model", "ways"),
+    [
+        ("claude-3-7-sonnet-20250219", "tool prompt"),
+        ("claude-opus-4-1", "tool prompt"),
+        ("claude-sonnet-4-20250514", "tool prompt"),
+        ("claude-sonnet-4-5", "native tool prompt"),
+        ("claude-opus-4-8", "native tool prompt"),
+        ("claude-opus-5", "native tool prompt"),
+        ("claude-sonnet-5-5", "native prompt"),
+        ("claude-fable-5-2", "native prompt"),
+    ],
+)
+def test_how_claude_keeps_to_a_schema(model, ways):
+    """Natively since 4.5; a forced tool is no way where a choice cannot be forced."""
+    profile = profile_for("anthropic_messages", model)
+
+    assert profile.structured_output == tuple(ways.split())
+    assert profile.strict_tools == ("native" in ways)
+
+
+@pytest.mark.parametrize(
+    ("model", "least"),
+    [
+        ("claude-opus-5-5", 512),
+        ("claude-opus-4-8", 1024),
+        ("claude-sonnet-4-5", 1024),
+        ("claude-opus-4-7", 2048),
+        ("claude-haiku-4-5", 4096),
+        ("gpt-6.1-sol", 1024),
+        ("o3", 1024),
+        ("gpt-oss-120b", None),
+        ("gemini-4-argon", 6144),
+    ],
+)
+def test_the_shortest_prefix_that_is_kept(model, least):
+    """Shorter prompts are not cached, whatever is marked."""
+    assert profile_for("openai_responses", model).min_cache_tokens == least
+
+
+def test_caching():
+    """Who takes marks, who places one itself, and who takes a key."""
+    claude = profile_for("anthropic_messages", "claude-opus-5-5", "anthropic")
+    assert (claude.cache_breakpoints, claude.automatic_cache_mark) == (4, True)
+    for provider in ("vertex", "bedrock"):
+        hosted = profile_for("anthropic_messages", "claude-opus-5-5", provider)
+        assert (hosted.cache_breakpoints, hosted.automatic_cache_mark) == (4, False)
+    takers = [name for name in PROVIDERS if profile_for("openai_chat", "", name).cache_key]
+    assert takers == ["fireworks", "mistral", "openai", "openrouter"]
+
+
+def test_media_in_results():
+    """Gemini reads media in results since 3; Chat never does."""
+    for model in ("gemini-3-flash-preview", "gemini-3.8-flash", "gemini-4-argon"):
+        assert "image/png" in profile_for("gemini_generate", model).tool_result_types
+    assert profile_for("gemini_generate", "gemini-2.5-pro").tool_result_types == ()
+    assert profile_for("openai_chat", "gpt-5.6").tool_result_types == ()
+    assert "application/pdf" in profile_for("openai_responses", "gpt-5.6").tool_result_types
+
+
+def test_who_must_be_asked_for_usage():
+    """Usage of a stream comes by itself at some hosts; the others are asked for it."""
+    asked = [
+        name
+        for name in PROVIDERS
+        if (quirks := profile_for("openai_chat", "", name).quirks) and quirks.stream_usage
+    ]
+
+    assert set(PROVIDERS) - set(asked) == {
+        "bedrock", "deepseek", "groq", "mistral", "openrouter", "vertex",
+    }  # fmt: skip
 
 
 # What was recorded.

@@ -42,7 +42,8 @@ def test_default_profile_allows_everything(field):
 def test_default_profile_adds_nothing():
     """The neutral profile marks no cache and takes structured output natively."""
     assert Profile() == DEFAULT
-    assert DEFAULT.caching is False
+    added = (DEFAULT.caching, DEFAULT.automatic_cache_mark, DEFAULT.cache_key)
+    assert not any(added)
     assert DEFAULT.structured_output[0] == "native"
     assert repr(DEFAULT) == "Profile()"
 

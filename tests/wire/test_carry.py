@@ -84,3 +84,16 @@ def test_losses():
             message="seed cannot be said in anthropic_messages; it was left out",
         ),
     ]
+
+
+def test_losses_are_told_by_where_they_came_from():
+    """Once it is known what became of what, a path is that of what the caller gave."""
+    losses = Losses()
+    losses.add("before", "x", "a")
+    losses.origin = {"a": "b", "made": None}.get
+
+    losses.add("after", "x", "a")
+    losses.add("of what was not there", "x", "made")
+    losses.add("of nothing", "x")
+
+    assert [warning.path for warning in losses.warnings] == ["a", "b", None, None]

@@ -31,6 +31,7 @@ from interlingua.wire.faults import (
     redact,
     retry_headers,
     status_of,
+    words_of,
 )
 from interlingua.wire.limits import parse_retry_after
 
@@ -44,7 +45,7 @@ STATUSES = {
     408: ProviderTimeoutError,
     409: InvalidRequestError,
     412: InvalidRequestError,
-    413: InvalidRequestError,
+    413: ContextLengthError,
     422: InvalidRequestError,
     429: RateLimitError,
     499: ServerError,
@@ -82,7 +83,7 @@ CODES = [
     (408, "timeout_error", None, ProviderTimeoutError),
     (409, "conflict_error", None, InvalidRequestError),
     (412, "memory_precondition_failed_error", None, InvalidRequestError),
-    (413, "request_too_large", None, InvalidRequestError),
+    (413, "request_too_large", None, ContextLengthError),
     (413, "tokens", "rate_limit_exceeded", RateLimitError),
     (429, "rate_limit_error", None, RateLimitError),
     (429, "requests", "rate_limit_exceeded", RateLimitError),
@@ -338,14 +339,17 @@ def test_context_window_of_a_plan(status, cls):
     assert classify(status, Fault("Your plan does not include the 1M context window.")) is cls
 
 
-def test_413_without_a_body():
-    """Hosts that cut an overflow short say 413 and nothing; a proxy's 413 has words."""
-    assert type(decode(413, b"")) is ContextLengthError
-    assert type(decode(413, b"<html>413 Request Entity Too Large</html>")) is InvalidRequestError
-    assert (
-        type(decode(413, b'{"error":{"type":"request_too_large","message":"too large"}}'))
-        is InvalidRequestError
-    )
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"<html>413 Request Entity Too Large</html>",
+        b'{"error":{"type":"request_too_large","message":"too large"}}',
+    ],
+)
+def test_413_is_an_overflow(body):
+    """Too many tokens or too many bytes: whoever shortens the history has cured it."""
+    assert type(decode(413, body)) is ContextLengthError
 
 
 def test_overflow_in_plain_text():
@@ -647,3 +651,18 @@ def test_retry_headers(seconds, headers):
 def test_retry_headers_of_other_errors():
     """An error that knows no wait tells none."""
     assert retry_headers(ValueError("x")) == {}
+
+
+def test_words_of_an_error():
+    """The status that was put before the message is not said twice."""
+    error = make_error(404, {}, Fault("gone"))
+
+    assert (str(error), words_of(error)) == ("HTTP 404: gone", "gone")
+    assert words_of(ValueError("HTTP 404: gone")) == "HTTP 404: gone"
+
+
+def test_retry_headers_say_what_the_kind_does_not():
+    """An error that may be tried again against its kind, or must not, says so."""
+    assert retry_headers(InvalidRequestError("x", retryable=True)) == {"x-should-retry": "true"}
+    assert retry_headers(ServerError("x", retryable=False)) == {"x-should-retry": "false"}
+    assert retry_headers(ServerError("x")) == {}

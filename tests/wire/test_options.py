@@ -148,3 +148,15 @@ def test_foreign_options():
         )
     ]
     assert foreign_options(Request(), "openai_chat") == []
+
+
+def test_a_word_to_the_encoder_is_not_foreign():
+    """What no dialect sends is not lost in another."""
+    options = {"auto_cache": False, "speed": "fast"}
+    request = Request(provider_options={"anthropic_messages": options})
+
+    (warning,) = foreign_options(request, "openai_chat")
+
+    assert warning.message.endswith(": speed")
+    quiet = Request(provider_options={"anthropic_messages": {"auto_cache": False}})
+    assert foreign_options(quiet, "openai_chat") == []

@@ -4,7 +4,7 @@ import pytest
 
 from interlingua import dialects
 from interlingua.providers.profiles import profile_for
-from interlingua.spec.content import Text, ToolCall, ToolResult
+from interlingua.spec.content import Image, Refusal, Text, Thinking, ToolCall, ToolResult
 from interlingua.spec.contracts import DEFAULT, Profile
 from interlingua.spec.messages import Message
 from interlingua.spec.request import Request
@@ -76,3 +76,26 @@ def test_the_profile_speaks_for_its_model():
     folded = prepared(request, Profile(system_mid_conversation=False), "openai_chat")
     assert folded[2] == ["system_folded"]
     assert folded[0].messages[-1] == Message(role="user", content=(Text(text="be brief"),))
+
+
+def test_every_loss_is_told_by_its_place_in_what_was_given():
+    """Though media were left out before, and messages after, and the encoder sees neither."""
+    picture = Image(data=b"\x89PNG", media_type="image/png")
+    request = Request(
+        model="m",
+        messages=(
+            Message.assistant([Thinking(text="hm", signature="s", extra={"elsewhere": {}})]),
+            Message.user([picture, Text(text="so"), Refusal(text="no")]),
+            Message.assistant([CALL]),
+            Message.tool_result("a", "no", is_error=True),
+        ),
+    )
+
+    call = dialects.get("openai_responses").encode_request(request, Profile(image_types=()))
+
+    assert [(warning.code, warning.path) for warning in call.warnings] == [
+        ("image_dropped", "messages[1].content[0]"),
+        ("foreign_thinking_dropped", "messages[0].content[0]"),
+        ("refusal_as_text", "messages[1].content[2]"),
+        ("tool_error_as_text", "messages[3].content[0]"),
+    ]

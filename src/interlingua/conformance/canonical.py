@@ -13,10 +13,10 @@ from typing import Any
 
 import msgspec
 
-from interlingua.conformance.meaning import differences
+from interlingua.conformance.meaning import differences, same_schema
 from interlingua.spec.content import Image, Part, Refusal, Text, ToolCall, ToolResult
 from interlingua.spec.contracts import Dialect
-from interlingua.spec.request import BuiltinTool, Request, ResponseFormat, ToolSpec
+from interlingua.spec.request import BuiltinTool, Request, ResponseFormat, ToolChoice, ToolSpec
 from interlingua.spec.response import Response
 from interlingua.wire.jsontext import dump_text
 
@@ -45,16 +45,7 @@ def request_survives(dialect: Dialect, request: Request) -> list[str]:
     call = dialect.encode_request(request, stream=False)
     back = dialect.decode_request(call)
     warned = tuple(warning.path for warning in call.warnings if warning.path)
-    broken = [
-        f"{name}: {getattr(request, name)!r} came back as {getattr(back, name)!r}"
-        for name in _SETTINGS
-        if not _covered(name, warned)
-        and _bare(getattr(request, name)) != _bare(getattr(back, name))
-    ]
-    if request.max_tokens is not None and request.max_tokens != back.max_tokens:
-        broken.append("max_tokens changed")
-    if not _covered("response_format", warned):
-        broken += differences(_format(request), _format(back), "response_format")
+    broken = settings_survive(request, back, warned)
     tools = [
         _tool(tool)
         for i, tool in enumerate(request.tools or ())
@@ -64,6 +55,36 @@ def request_survives(dialect: Dialect, request: Request) -> list[str]:
     if not _within(tools, returned):
         broken.append(f"tools: {tools!r} came back as {returned!r}")
     return broken + _parts_survive(request, back, warned)
+
+
+def settings_survive(request: Request, back: Request, warned: tuple[str, ...]) -> list[str]:
+    """The settings that came back otherwise, but for those whose paths were warned of."""
+    ours, theirs = _plain_settings(request), _plain_settings(back)
+    broken = [
+        f"{name}: {ours[name]!r} came back as {theirs[name]!r}"
+        for name in _SETTINGS
+        if not _covered(name, warned) and ours[name] != theirs[name]
+    ]
+    if request.max_tokens is not None and request.max_tokens != back.max_tokens:
+        broken += [] if _covered("max_tokens", warned) else ["max_tokens changed"]
+    if not _covered("response_format", warned):
+        form, found = _format(request), _format(back)
+        if same_schema(form["json_schema"], found["json_schema"]):
+            form["json_schema"] = found["json_schema"]
+        broken += differences(form, found, "response_format")
+    return broken
+
+
+def _plain_settings(request: Request) -> dict[str, Any]:
+    """The settings, each value that may be said in several ways in one of them."""
+    settings = {name: _bare(getattr(request, name)) for name in _SETTINGS}
+    if request.n == 1:
+        settings["n"] = None
+    if settings["tool_choice"] == ToolChoice():
+        settings["tool_choice"] = None
+    if request.reasoning_effort == "none" and request.thinking_budget is None:
+        settings |= {"reasoning_effort": None, "thinking_budget": 0}
+    return settings
 
 
 def response_survives(dialect: Dialect, response: Response) -> list[str]:

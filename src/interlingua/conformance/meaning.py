@@ -17,6 +17,14 @@ import msgspec
 from interlingua.spec.content import Json, Part, Text, ToolCall
 from interlingua.spec.contracts import DIALECT_NAMES
 from interlingua.spec.response import Response
+from interlingua.wire.carry import Losses
+from interlingua.wire.schema import (
+    ANTHROPIC,
+    GEMINI_JSON_SCHEMA,
+    OPENAI_STRICT,
+    encode_parameters,
+    encode_schema,
+)
 
 Normal: TypeAlias = Callable[[Json], Json]
 Kind: TypeAlias = Literal["request", "response"]
@@ -48,6 +56,15 @@ def same_response(left: Response, right: Response) -> list[str]:
     joined: not every wire has part boundaries.
     """
     return differences(_plain(left), _plain(right))
+
+
+def same_schema(left: Json, right: Json) -> bool:
+    """Whether the second is the first, maybe in the words that some target wants."""
+    return left == right or any(
+        encode_parameters(left, rules, Losses(), "", strict=True)[0] == right
+        or encode_schema(left, rules, Losses(), "", strict=True)[0] == right
+        for rules in (OPENAI_STRICT, ANTHROPIC, GEMINI_JSON_SCHEMA)
+    )
 
 
 def differences(left: Any, right: Any, path: str = "$") -> list[str]:

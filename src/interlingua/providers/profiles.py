@@ -12,6 +12,7 @@ so that a fact which turns out otherwise is changed in one row.
 
 from __future__ import annotations
 
+import pkgutil
 import re
 from collections.abc import Mapping
 from functools import cache, lru_cache
@@ -136,10 +137,7 @@ def _starts(name: str, prefix: str) -> bool:
 
 @cache
 def _load() -> _Tables:
-    from importlib.resources import files
-
-    text = files("interlingua.providers").joinpath("profiles.json").read_bytes()
-    return _read(text)
+    return _read(pkgutil.get_data("interlingua.providers", "profiles.json") or b"")
 
 
 def _read(text: bytes) -> _Tables:

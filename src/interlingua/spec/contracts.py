@@ -169,7 +169,11 @@ class Profile(
     caching: bool = False
     """It keeps prompts for reuse; an encoder asks for it where its dialect has to."""
     cache_breakpoints: int | None = None
-    """The most cache marks one request may carry."""
+    """The most cache marks one request may carry, the automatic one among them."""
+    automatic_cache_mark: bool = False
+    """It takes one mark for the whole request, and places it at the end itself."""
+    cache_key: bool = False
+    """It takes `prompt_cache_key`, by which calls of one conversation find the same cache."""
     min_cache_tokens: int | None = None
     """The shortest prefix that is kept."""
 
@@ -254,6 +258,19 @@ class Dialect(Protocol):
         """Status, headers and body that say this error."""
 
 
+class Timeouts(msgspec.Struct, frozen=True, kw_only=True):
+    """How long each step of a call may take, in seconds; None for as long as it likes."""
+
+    connect: float | None = 10.0
+    """Name, connection and TLS."""
+    request: float | None = 600.0
+    """A whole exchange; of a stream, all up to its head."""
+    first_byte: float | None = None
+    """From the start to the head of the reply."""
+    stream_read: float | None = 300.0
+    """A stream's silence; any bytes end it."""
+
+
 class HttpRequest(msgspec.Struct, frozen=True, kw_only=True):
     """A call with its address and key, ready to send."""
 
@@ -261,13 +278,25 @@ class HttpRequest(msgspec.Struct, frozen=True, kw_only=True):
     url: str
     headers: Mapping[str, str] = {}
     body: bytes = b""
+    timeouts: Timeouts | None = None
+    """For this call only; None for the transport's own."""
+
+    def __repr__(self) -> str:
+        # headers and query may hold keys, and the body is large
+        url = self.url.partition("?")[0]
+        return f"HttpRequest({self.method} {url}, {len(self.body)} bytes)"
 
 
 class HttpReply(Protocol):
     """A reply whose head has come; its body comes as it is read."""
 
-    status: int
-    headers: Mapping[str, str]
+    @property
+    def status(self) -> int:
+        """The HTTP status."""
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        """Names in lower case; a name that came twice has both values, comma between."""
 
     async def read(self) -> bytes:
         """The whole body."""
@@ -275,12 +304,20 @@ class HttpReply(Protocol):
     def chunks(self) -> AsyncIterator[bytes]:
         """The body as it comes."""
 
+    def abort(self) -> None:
+        """Close the connection at once, whoever reads from it."""
+
 
 class Transport(Protocol):
     """Sends bytes. The only thing that touches a network."""
 
     def send(self, request: HttpRequest) -> AbstractAsyncContextManager[HttpReply]:
-        """Send, and hold the connection while the block runs."""
+        """
+        Send, and hold the connection while the block runs.
+
+        Leaving the block before the body's end closes the connection. No redirect is followed:
+        a 3xx is a reply like another.
+        """
 
     async def close(self) -> None:
         """Release every connection."""

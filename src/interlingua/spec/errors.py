@@ -28,10 +28,14 @@ What can go wrong.
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
 if TYPE_CHECKING:
     from interlingua.spec.response import Response
+
+
+TimeoutPhase: TypeAlias = Literal["connect", "first_byte", "request", "stream_read"]
+"""The clocks of a transport, as in `Timeouts`."""
 
 
 class ErrorClass(StrEnum):
@@ -65,6 +69,7 @@ class SDKError(Exception):
         self.message = message
         self.retryable = self.default_retryable if retryable is None else retryable
         self.request_id = request_id
+        """The request's; where only the provider has given one, its."""
         self.partial = partial
         """What had come before it failed."""
 
@@ -93,6 +98,8 @@ class ProviderError(SDKError):
         """Seconds the provider asks to wait."""
         self.raw = raw
         """The body as it came, keys redacted."""
+        self.provider_request_id: str | None = None
+        """The provider's own id of the request, for its support."""
 
 
 class AuthenticationError(ProviderError):
@@ -156,6 +163,22 @@ class RequestTimeoutError(SDKError):
 
     error_class = ErrorClass.NETWORK
     default_retryable = True
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        phase: TimeoutPhase | None = None,
+        retryable: bool | None = None,
+        request_id: str | None = None,
+        partial: Response | None = None,
+    ) -> None:
+        super().__init__(message, retryable=retryable, request_id=request_id, partial=partial)
+        self.phase = phase
+        """
+        Which clock ran out. Only `connect` says that nothing was sent, so only it is retryable
+        unasked; None where a provider reports a timeout of its own.
+        """
 
 
 class ProviderTimeoutError(ProviderError, RequestTimeoutError):

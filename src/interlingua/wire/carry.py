@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from interlingua.spec.content import Json
@@ -48,13 +48,17 @@ def counting_ids() -> NewId:
 class Losses:
     """Collects what could not be said."""
 
-    __slots__ = ("warnings",)
+    __slots__ = ("origin", "warnings")
 
     def __init__(self) -> None:
         self.warnings: list[Warning] = []
+        self.origin: Callable[[str], str | None] | None = None
+        """Of a path in what is said, the path in what the caller gave, if they differ."""
 
     def add(self, code: str, message: str, path: str | None = None) -> None:
         """One more."""
+        if self.origin is not None and path is not None:
+            path = self.origin(path)
         self.warnings.append(Warning(code=code, message=message, path=path))
 
     def dropped(

@@ -245,13 +245,10 @@ def check_response_format(request: Request, profile: Profile, losses: Losses) ->
 
 def drop_media(request: Request, profile: Profile, losses: Losses) -> Request:
     """Media the model does not read."""
-    accepted = {
-        Image.kind: profile.image_types,
-        Audio.kind: profile.audio_types,
-        Document.kind: profile.document_types,
-    }
-    if all(types is None for types in accepted.values()):
+    images, audio, documents = profile.image_types, profile.audio_types, profile.document_types
+    if images is None and audio is None and documents is None:
         return request
+    accepted = {Image.kind: images, Audio.kind: audio, Document.kind: documents}
     changed: dict[int, Message] = {}
     for i, message in enumerate(request.messages):
         if not _WITH_MEDIA.isdisjoint(map(type, message.content)):
@@ -307,6 +304,8 @@ def _without_tools(request: Request) -> Request:
 
 
 def _without_logprobs(request: Request, profile: Profile, why: str, losses: Losses) -> Request:
+    if not request.provider_options:
+        return request
     kept = dict(request.provider_options)
     for owner in (profile.dialect, request.provider or ""):
         options = kept.get(owner)

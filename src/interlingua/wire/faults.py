@@ -39,7 +39,7 @@ _BY_STATUS: dict[int, type[ProviderError]] = {
     404: NotFoundError,
     408: ProviderTimeoutError,
     409: InvalidRequestError,
-    413: InvalidRequestError,
+    413: ContextLengthError,  # too many tokens or bytes: the cure is the same
     422: InvalidRequestError,
     429: RateLimitError,
     499: ServerError,
@@ -84,7 +84,7 @@ _WITHOUT_STATUS: dict[str, type[ProviderError]] = {
     "invalid_request_error": InvalidRequestError,
     "invalid_request": InvalidRequestError,
     "invalid_argument": InvalidRequestError,
-    "request_too_large": InvalidRequestError,
+    "request_too_large": ContextLengthError,
     "payload_too_large": InvalidRequestError,
     "unauthenticated": AuthenticationError,
     "resource_exhausted": RateLimitError,
@@ -137,6 +137,12 @@ def redact(text: str) -> str:
     return _SECRET.sub(_REDACTED, text)
 
 
+def find_secrets(text: str) -> list[str]:
+    """What looks like a key by its form; a word after "bearer" may be any word, and is not one."""
+    found = (match.group() for match in _SECRET.finditer(text))
+    return [secret for secret in found if not secret[:6].lower() == "bearer"]
+
+
 def read_body(body: bytes) -> tuple[Json, str]:
     """The body as JSON (None if it is not) and as text, keys redacted."""
     text = redact(bytes(body).decode("utf-8", "replace"))
@@ -184,6 +190,8 @@ def make_error(
     retryable = should_retry(lowered)
     if retryable is None and status == 409:
         retryable = True  # a lock conflict: the vendors' own clients retry it
+    if retryable is None and status == 501:
+        retryable = False  # what a server does not do it will not do the next time
     if retry_after is None:
         retry_after = parse_retry_after(lowered)
     return make(
@@ -250,12 +258,20 @@ _STATUS_OF: dict[type[SDKError], int] = {
 }
 
 
+def words_of(error: Exception) -> str:
+    """What an error says, without the status that `make_error` wrote before it."""
+    return str(error).removeprefix(f"HTTP {getattr(error, 'status_code', None)}: ")
+
+
 def retry_headers(error: Exception) -> dict[str, str]:
-    """`retry-after`, if the error knows it."""
+    """`retry-after`, if the error knows it; `x-should-retry`, if its kind does not say that."""
+    headers: dict[str, str] = {}
+    if isinstance(error, SDKError) and error.retryable is not error.default_retryable:
+        headers["x-should-retry"] = str(error.retryable).lower()
     seconds = getattr(error, "retry_after", None)
-    if seconds is None or not math.isfinite(seconds) or seconds < 0:
-        return {}
-    return {"retry-after": f"{seconds:.3f}".rstrip("0").rstrip(".")}
+    if seconds is not None and math.isfinite(seconds) and seconds >= 0:
+        headers["retry-after"] = f"{seconds:.3f}".rstrip("0").rstrip(".")
+    return headers
 
 
 def _status_in(code: str | None) -> int | None:

@@ -9,12 +9,18 @@ from interlingua.spec.contracts import DIALECT_NAMES
 from interlingua.spec.request import Request
 from interlingua.spec.response import Warning
 
+AUTO_CACHE = "auto_cache"
+"""A reserved option, never sent: False leaves prompt caching to the caller."""
+
 
 def options_for(request: Request, dialect: str) -> dict[str, Any]:
     """The options meant for this dialect, by its own name or by the provider's."""
     merged: dict[str, Any] = {}
+    given = request.provider_options
+    if not given:  # as in most requests
+        return merged
     for name in (dialect, request.provider):
-        options = request.provider_options.get(name) if name else None
+        options = given.get(name) if name else None
         if isinstance(options, Mapping):
             merged = merge(merged, options)
     return merged
@@ -22,6 +28,8 @@ def options_for(request: Request, dialect: str) -> dict[str, Any]:
 
 def foreign_options(request: Request, dialect: str) -> list[Warning]:
     """A warning for each other dialect whose options this request carries."""
+    if not request.provider_options:
+        return []
     return [
         Warning(
             code="options_dropped",
@@ -29,7 +37,7 @@ def foreign_options(request: Request, dialect: str) -> list[Warning]:
             path=f"provider_options.{name}",
         )
         for name in DIALECT_NAMES
-        if name != dialect and (options := request.provider_options.get(name))
+        if name != dialect and (options := _without_ours(request.provider_options.get(name)))
     ]
 
 
@@ -50,6 +58,13 @@ def merge(body: Mapping[str, Any], options: Mapping[str, Any]) -> dict[str, Any]
         else:
             merged[key] = value
     return merged
+
+
+def _without_ours(options: Any) -> Any:
+    """An option that no dialect sends is none that another cannot say."""
+    if not isinstance(options, Mapping) or AUTO_CACHE not in options:
+        return options
+    return {name: value for name, value in options.items() if name != AUTO_CACHE}
 
 
 def _names(options: Any) -> str:

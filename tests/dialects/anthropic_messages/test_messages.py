@@ -1,10 +1,12 @@
 """Messages <-> `system` and `messages`."""
 
 from interlingua.dialects.anthropic_messages import decode_request, encode_request
+from interlingua.dialects.anthropic_messages.messages import encode_messages
 from interlingua.spec.content import Opaque, ToolResult
 from interlingua.spec.contracts import WireCall
 from interlingua.spec.messages import Message
 from interlingua.spec.request import Request
+from interlingua.wire.carry import Losses
 
 NAME = "anthropic_messages"
 
@@ -70,3 +72,18 @@ def test_a_message_that_is_no_object_is_carried():
 
     assert request.messages[0].content == (Opaque(dialect=NAME, data="Invalid content"),)
     assert encode_request(request).body["messages"] == ["Invalid content"]
+
+
+def test_a_message_with_nothing_left_is_not_sent():
+    """What was all of it could not be said."""
+    losses = Losses()
+    body = {}
+
+    block = Opaque(dialect="elsewhere", data={})
+    encode_messages(Request(messages=(Message.user([block]), Message.user("hi"))), body, losses)
+
+    assert body == {"messages": [{"role": "user", "content": "hi"}]}
+    assert [(warning.code, warning.path) for warning in losses.warnings] == [
+        ("foreign_block_dropped", "messages[0].content[0]"),
+        ("message_with_nothing_left_in_it_dropped", "messages[0]"),
+    ]

@@ -84,14 +84,38 @@ def test_effort_none_turns_thinking_off():
 
 def test_structured_output_in_its_new_and_old_place():
     """`output_config.format`, and `output_format` before it."""
-    form = {"type": "json_schema", "schema": {"type": "object"}}
+    schema = {"type": "object", "properties": {}, "additionalProperties": False}
+    form = {"type": "json_schema", "schema": schema}
 
     new, old = decode(output_config={"format": form}), decode(output_format=form)
 
-    assert new.response_format == ResponseFormat(type="json_schema", json_schema={"type": "object"})
+    assert new.response_format == ResponseFormat(type="json_schema", json_schema=schema)
     assert encode_request(new).body["output_config"] == {"format": form}
-    assert old.response_format.json_schema == {"type": "object"}
+    assert old.response_format.json_schema == schema
     assert encode_request(old).body["output_format"] == form
+
+
+def test_formats_are_always_strict():
+    """A schema is narrowed whether it asks for that or not; what cannot be is left out."""
+    bounded = {"type": "object", "properties": {"n": {"type": "integer", "maximum": 9}}}
+    narrowed, dropped = (
+        encode(response_format=ResponseFormat(type="json_schema", json_schema=schema))
+        for schema in (bounded, {"type": "object"})
+    )
+
+    assert narrowed.body["output_config"]["format"]["schema"] == {
+        "type": "object",
+        "properties": {"n": {"type": "integer", "description": "(maximum: 9)"}},
+        "additionalProperties": False,
+    }
+    assert [(w.code, w.path) for w in narrowed.warnings] == [
+        ("schema_narrowed", "response_format.json_schema")
+    ]
+    assert "output_config" not in dropped.body
+    assert [(w.code, w.path) for w in dropped.warnings] == [
+        ("schema_not_strict", "response_format.json_schema"),
+        ("response_format_dropped", "response_format"),
+    ]
 
 
 def test_what_this_api_has_no_words_for():

@@ -3,7 +3,7 @@
 import pytest
 
 from interlingua.dialects.anthropic_messages import decode_response, encode_response
-from interlingua.spec.content import Text, ToolCall
+from interlingua.spec.content import Image, Text, Thinking, ToolCall
 from interlingua.spec.errors import DecodeError
 from interlingua.spec.messages import Message
 from interlingua.spec.response import FinishReason, Response, Usage
@@ -166,3 +166,28 @@ def test_a_body_that_is_no_object(value):
     """Anything but an object cannot be an answer."""
     with pytest.raises(DecodeError, match="expected a JSON object"):
         decode_response(value)
+
+
+def test_answers_of_others():
+    """A thought is shown without proof, figures are our own, and only our words are reasons."""
+    content = (
+        Thinking(text="Hm.", signature="S", extra={"gemini_generate": {}}),
+        Thinking(data="x", extra={"openai_responses": {}}),
+        Image(data=b"x", media_type="image/png"),
+        Text(text="Hi"),
+    )
+    response = Response(
+        message=Message(role="assistant", content=content),
+        finish_reason=FinishReason(reason="tool_calls", raw="end_turn"),
+        usage=Usage(input_tokens=1, raw={"input_tokens": 1, "total_tokens": 1}),
+        extra={"openai_chat": {}},
+    )
+
+    wire = encode_response(response)
+
+    assert wire["content"] == [
+        {"type": "thinking", "thinking": "Hm.", "signature": ""},
+        {"type": "text", "text": "Hi"},
+    ]
+    assert wire["stop_reason"] == "tool_use"
+    assert wire["usage"] == {"input_tokens": 1, "output_tokens": 0}

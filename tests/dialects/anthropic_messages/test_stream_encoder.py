@@ -2,9 +2,9 @@
 
 import pytest
 
-from anthropic_frames import STOP, encode
+from anthropic_frames import STOP, block, delta, encode, end
 from interlingua.dialects.anthropic_messages import stream_encoder
-from interlingua.spec.content import Opaque, Thinking, ToolCall
+from interlingua.spec.content import Image, Opaque, Text, Thinking, ToolCall
 from interlingua.spec.errors import ServerError, StreamError
 from interlingua.spec.events import (
     ErrorEvent,
@@ -14,9 +14,14 @@ from interlingua.spec.events import (
     ReasoningEnd,
     ReasoningStart,
     StreamStart,
+    TextDelta,
+    TextEnd,
+    TextStart,
+    ToolCallDelta,
     ToolCallEnd,
     ToolCallStart,
 )
+from interlingua.spec.messages import Message
 from interlingua.spec.response import FinishReason, Response, Usage
 from interlingua.wire.accumulate import replay
 
@@ -81,3 +86,78 @@ def test_unfinished_stream_cannot_be_closed():
 
     with pytest.raises(StreamError, match="without a finish"):
         encoder.finish()
+
+
+def blocks(*parts):
+    """The frames between start and end that say these parts, which are another's."""
+    message = Message(role="assistant", content=parts)
+    return encode(replay(Response(message=message, extra={"openai_chat": {}})))[1:-2]
+
+
+def test_field_bug_47_overlapping_segments_become_one_block_after_the_other():
+    """A client that knows one open block loses nothing."""
+    frames = encode(
+        [
+            StreamStart(id="r"),
+            ToolCallStart(id="a", index=0, tool_call_id="t", name="f"),
+            TextStart(id="b", index=1),
+            TextDelta(id="b", index=1, delta="x"),
+            ToolCallDelta(id="a", index=0, delta="{}"),
+            TextEnd(id="b", index=1, part=Text(text="x")),
+            ToolCallEnd(id="a", index=0, tool_call=ToolCall(id="t", name="f")),
+            Finish(finish_reason=FinishReason(reason="tool_calls")),
+        ]
+    )
+
+    assert frames[1:-2] == [
+        block(0, type="tool_use", id="t", name="f", input={}),
+        delta(0, type="input_json_delta", partial_json="{}"),
+        end(0),
+        block(1, type="text", text=""),
+        delta(1, type="text_delta", text="x"),
+        end(1),
+    ]
+
+
+def test_a_thought_of_another_is_shown_and_not_proven():
+    """Its signature is not one of this API; without words there is nothing to show."""
+    shown = Thinking(text="Hm.", signature="S", extra={"gemini_generate": {}})
+    hidden = Thinking(data="encrypted", extra={"openai_responses": {}})
+
+    assert blocks(hidden, shown, hidden) == [
+        block(0, type="thinking", thinking="", signature=""),
+        delta(0, type="thinking_delta", thinking="Hm."),
+        end(0),
+    ]
+
+
+def test_a_thought_that_claims_to_be_ours():
+    """One made by hand with a signature alone begins when that is known."""
+    assert blocks(Thinking(signature="S")) == [
+        block(0, type="thinking", thinking="", signature=""),
+        delta(0, type="signature_delta", signature="S"),
+        end(0),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("raw", "kind", "text"),
+    [
+        ("", "function", "{}"),
+        ("null", "function", "{}"),
+        ("[1]", "function", '{"input":"[1]"}'),
+        ("1 + 1", "custom", '{"input":"1 + 1"}'),
+        ("{}", "custom", '{"input":"{}"}'),
+        ('{"a":', "function", '{"a":'),
+    ],
+)
+def test_field_bug_12_argument_text_is_that_of_an_object(raw, kind, text):
+    """What is none goes in one; only what begins as one is sent before it is known."""
+    frames = blocks(ToolCall(id="t", name="f", raw_arguments=raw, type=kind))
+
+    assert frames[1:-1] == [delta(0, type="input_json_delta", partial_json=text)]
+
+
+def test_media_have_no_block():
+    """What another model has drawn cannot be said."""
+    assert blocks(Image(data=b"x", media_type="image/png")) == []

@@ -3,7 +3,7 @@
 import pytest
 
 from interlingua.dialects.anthropic_messages import decode_request, encode_request
-from interlingua.dialects.anthropic_messages.thinking import is_native
+from interlingua.dialects.anthropic_messages.thinking import is_native, show_thinking
 from interlingua.spec.content import Thinking
 from interlingua.spec.contracts import WireCall
 from interlingua.spec.request import Request
@@ -47,3 +47,12 @@ def test_field_bug_34_thinking_is_echoed_first_and_unchanged():
 def test_only_its_own_thinking_goes_back(part, native):
     """A thought goes back to its maker; one made by hand needs a signature."""
     assert is_native(part) is native
+
+
+def test_what_an_answer_shows():
+    """Our own as it came; of another only the words."""
+    ours = Thinking(text="Hm.", signature="S", extra={NAME: {}})
+    redacted = Thinking(redacted=True, data="x", extra={"gemini_generate": {}})
+
+    assert show_thinking(ours) == {"type": "thinking", "thinking": "Hm.", "signature": "S"}
+    assert show_thinking(redacted) is None

@@ -1,14 +1,19 @@
 """Tools and the choice among them."""
 
 import pytest
+from anthropic.types import ToolParam
+from hypothesis import given
+from pydantic import TypeAdapter
 
 from interlingua.dialects.anthropic_messages import decode_request, encode_request
 from interlingua.spec.contracts import WireCall
 from interlingua.spec.errors import InvalidRequestError
 from interlingua.spec.request import BuiltinTool, Request, ToolChoice, ToolDefinition
+from schemas import schemas
 
 NAME = "anthropic_messages"
 SCHEMA = {"type": "object", "properties": {"city": {"type": "string"}}}
+CLOSED = {**SCHEMA, "additionalProperties": False}
 
 
 def decode(**fields):
@@ -24,14 +29,14 @@ def test_function_tool_both_ways():
     wire = {
         "name": "f",
         "description": "d",
-        "input_schema": SCHEMA,
+        "input_schema": CLOSED,
         "strict": True,
         "cache_control": {"type": "ephemeral"},
     }
     tool = ToolDefinition(
         name="f",
         description="d",
-        parameters=SCHEMA,
+        parameters=CLOSED,
         strict=True,
         extra={NAME: {"cache_control": {"type": "ephemeral"}}},
     )
@@ -135,3 +140,51 @@ def test_wrong_types_name_their_path(fields, path):
     """A tool of the wrong shape is refused with its place."""
     with pytest.raises(InvalidRequestError, match=path.replace("[", r"\[")):
         decode(**fields)
+
+
+def test_strict_tools_are_narrowed():
+    """Objects are closed and bounds are said in words; the caller's schema is not touched."""
+    tool = ToolDefinition(
+        name="f",
+        parameters={"type": "object", "properties": {"n": {"type": "integer", "minimum": 1}}},
+        strict=True,
+    )
+    call = encode(tools=[tool])
+
+    assert call.body["tools"] == [
+        {
+            "name": "f",
+            "input_schema": {
+                "type": "object",
+                "properties": {"n": {"type": "integer", "description": "(minimum: 1)"}},
+                "additionalProperties": False,
+            },
+            "strict": True,
+        }
+    ]
+    assert [(w.code, w.path) for w in call.warnings if w.path != "messages"] == [
+        ("schema_narrowed", "tools[0].parameters")
+    ]
+    assert tool.parameters["properties"] == {"n": {"type": "integer", "minimum": 1}}
+
+
+def test_tools_that_cannot_be_strict():
+    """A map of any names is sent as it is, not strict, with a warning; others are left alone."""
+    schema = {"type": "object", "additionalProperties": {"type": "string"}}
+    strict, plain = (
+        encode(messages="x", tools=[ToolDefinition(name="f", parameters=schema, strict=asked)])
+        for asked in (True, None)
+    )
+
+    assert strict.body["tools"] == [{"name": "f", "input_schema": schema, "strict": False}]
+    assert [w.code for w in strict.warnings] == ["schema_not_strict"]
+    assert plain.body["tools"] == [{"name": "f", "input_schema": schema}]
+    assert plain.warnings == ()
+
+
+@given(schemas(hinted=True))
+def test_tools_are_what_the_sdk_takes(schema):
+    """Any plausible schema, strict or not, fits the type of the vendor's own client."""
+    tools = [ToolDefinition(name="f", parameters=schema, strict=strict) for strict in (True, None)]
+
+    TypeAdapter(list[ToolParam]).validate_python(encode(tools=tools).body["tools"])

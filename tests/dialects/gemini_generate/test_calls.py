@@ -164,7 +164,7 @@ def test_parts_that_no_result_can_hold_warn():
 
     wire, warnings = encode(ToolResult(tool_call_id="c", content=content))
 
-    assert wire["response"] == {}
+    assert wire["response"] == {"output": ""}
     assert warnings == [
         "thinking_dropped",
         "opaque_dropped",
@@ -329,3 +329,11 @@ def test_a_path_through_a_value_is_lost():
 def test_a_value_of_another_type_is_kept():
     """What stands where a number should is no text."""
     assert put_together({"jsonPath": "$.a", "numberValue": [1]}) == {"a": [1]}
+
+
+def test_a_result_of_nothing_says_nothing():
+    """Not an object without fields, which would be one."""
+    inner, told = encode(ToolResult(tool_call_id="c", content=()))
+
+    assert (inner["response"], told) == ({"output": ""}, [])
+    assert decode_result({"functionResponse": inner}, request_links()).content == ""

@@ -167,3 +167,14 @@ def test_the_wait_is_told():
 
     assert headers == {"retry-after": "2"}
     assert body["error"]["details"] == [{**RETRY, "retryDelay": "2s"}]
+
+
+def test_words_of_another_status():
+    """What others say with 400 keeps its meaning."""
+    error = NotFoundError("no such model", status_code=400, error_code="model_not_found")
+
+    status, _, body = gemini_generate.encode_error(error)
+
+    assert (status, body["error"]["status"]) == (400, "NOT_FOUND")
+    back = gemini_generate.decode_error(status, {}, json.dumps(body).encode())
+    assert isinstance(back, NotFoundError)

@@ -3,11 +3,13 @@
 import pytest
 
 from interlingua.dialects import gemini_generate
+from interlingua.dialects.gemini_generate.messages import encode_messages
 from interlingua.spec.content import Opaque, Text, ToolCall, ToolResult
 from interlingua.spec.contracts import WireCall
 from interlingua.spec.errors import InvalidRequestError
 from interlingua.spec.messages import Message
 from interlingua.spec.request import Request
+from interlingua.wire.carry import Losses
 
 NAME = "gemini_generate"
 USER = {"role": "user", "parts": [{"text": "hi"}]}
@@ -224,3 +226,18 @@ def test_wrong_types_name_their_path(body, path):
 
     assert caught.value.status_code == 400
     assert caught.value.message.startswith(path)
+
+
+def test_a_message_with_nothing_left_is_not_sent():
+    """What was all of it could not be said."""
+    losses = Losses()
+    body = {}
+
+    block = Opaque(dialect="elsewhere", data={})
+    encode_messages(Request(messages=(Message.user([block]), Message.user("hi"))), body, losses)
+
+    assert body == {"contents": [{"role": "user", "parts": [{"text": "hi"}]}]}
+    assert [(warning.code, warning.path) for warning in losses.warnings] == [
+        ("foreign_block_dropped", "messages[0].content[0]"),
+        ("message_with_nothing_left_in_it_dropped", "messages[0]"),
+    ]

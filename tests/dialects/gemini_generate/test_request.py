@@ -264,7 +264,15 @@ def test_configs_come_back_exactly(config):
         (
             {"responseMimeType": "application/json", "responseSchema": SCHEMA},
             ResponseFormat(
-                type="json_schema", json_schema=SCHEMA, extra={NAME: {"schema": "responseSchema"}}
+                type="json_schema", json_schema=SCHEMA, extra={NAME: {"~schema": SCHEMA}}
+            ),
+        ),
+        (
+            {"responseMimeType": "application/json", "responseSchema": {"type": "STRING"}},
+            ResponseFormat(
+                type="json_schema",
+                json_schema={"type": "string"},
+                extra={NAME: {"~schema": {"type": "STRING"}}},
             ),
         ),
     ],
@@ -272,7 +280,24 @@ def test_configs_come_back_exactly(config):
 def test_formats(config, form):
     """JSON by schema or without; a schema of ours goes out as JSON Schema."""
     assert decode(config).response_format == form
-    assert encode(response_format=form).body == {"generationConfig": config}
+    assert encode(response_format=form).body["generationConfig"] == config
+
+
+def test_schemas_of_formats_are_narrowed():
+    """A constant is said as the one value there is; what cannot be checked is a warning."""
+    schema = {"type": "object", "properties": {"a": {"const": "x"}, "b": {"not": {}}}}
+    form = ResponseFormat(
+        type="json_schema", json_schema=schema, extra={NAME: {"~schema": {"type": "OBJECT"}}}
+    )
+    call = encode(response_format=form)
+
+    assert call.body["generationConfig"]["responseJsonSchema"]["properties"] == {
+        "a": {"enum": ["x"]},
+        "b": {"description": "(not: {})"},
+    }
+    assert ("schema_narrowed", "response_format.json_schema") in [
+        (warning.code, warning.path) for warning in call.warnings
+    ]
 
 
 @pytest.mark.parametrize(

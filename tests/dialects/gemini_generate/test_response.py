@@ -312,3 +312,16 @@ def test_odd_frames_take_nothing_away():
         "candidates": [{}, {"index": 1, "content": {"parts": [{"text": "a"}]}}],
         "usageMetadata": {"a": 1},
     }
+
+
+def test_figures_of_others_are_not_passed_on():
+    """Another's own figures, should they say nothing here, are not ours."""
+    usage = Usage(raw={"trafficType": "x", "total_tokens": 0})
+
+    wire = gemini_generate.encode_response(Response(usage=usage, extra={"openai_chat": {}}))
+
+    assert wire["usageMetadata"] == {
+        "promptTokenCount": 0,
+        "candidatesTokenCount": 0,
+        "totalTokenCount": 0,
+    }

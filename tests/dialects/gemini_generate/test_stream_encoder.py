@@ -5,12 +5,14 @@ import json
 import pytest
 
 from interlingua.dialects import gemini_generate
-from interlingua.spec.content import Text, ToolCall
+from interlingua.spec.content import Text, Thinking, ToolCall
 from interlingua.spec.errors import RateLimitError, StreamError
 from interlingua.spec.events import (
     ErrorEvent,
     Finish,
     ProviderEvent,
+    ReasoningEnd,
+    ReasoningStart,
     StreamStart,
     TextDelta,
     TextEnd,
@@ -118,3 +120,31 @@ def test_an_unfinished_stream_is_refused():
         encode(StreamStart())
     with pytest.raises(StreamError):
         encode(TextStart(id="t", index=0))
+
+
+def test_field_bug_47_overlapping_calls_keep_their_order():
+    """Parts have no numbers here: the first call that began is the first sent."""
+    frames = encode(
+        StreamStart(),
+        ToolCallStart(id="a", index=0, tool_call_id="a", name="f"),
+        ToolCallStart(id="b", index=1, tool_call_id="b", name="f"),
+        ToolCallEnd(id="b", index=1, tool_call=ToolCall(id="b", name="f")),
+        ToolCallEnd(id="a", index=0, tool_call=ToolCall(id="a", name="f")),
+        STOP,
+    )
+
+    parts = [frame["candidates"][0]["content"]["parts"][0] for frame in frames[:-1]]
+    assert [part["functionCall"]["id"] for part in parts] == ["a", "b"]
+
+
+def test_a_thought_of_another_without_words():
+    """There is nothing to show."""
+    thought = Thinking(data="encrypted", extra={"openai_responses": {}})
+    frames = encode(
+        StreamStart(),
+        ReasoningStart(id="a", index=0, extra=thought.extra),
+        ReasoningEnd(id="a", index=0, part=thought),
+        STOP,
+    )
+
+    assert len(frames) == 1

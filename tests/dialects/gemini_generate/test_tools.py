@@ -1,19 +1,31 @@
 """Tools and the choice among them <-> body."""
 
+import msgspec
 import pytest
 from google.genai import types
+from hypothesis import given
 
 from interlingua.dialects import gemini_generate
 from interlingua.spec.contracts import WireCall
 from interlingua.spec.errors import InvalidRequestError
 from interlingua.spec.request import BuiltinTool, Request, ToolChoice, ToolDefinition
+from schemas import schemas
 
 NAME = "gemini_generate"
 SCHEMA = {"type": "object", "properties": {"first_name": {"type": "string"}}}
+OPENAPI = {
+    "type": "OBJECT",
+    "properties": {"age": {"type": "INTEGER", "nullable": True, "format": "int32"}},
+    "required": ["age"],
+}
 
 
 def decode(**body):
     return gemini_generate.decode_request(WireCall(body=body))
+
+
+def again(**body):
+    return gemini_generate.encode_request(decode(**body)).body
 
 
 def encode(**fields):
@@ -21,7 +33,7 @@ def encode(**fields):
 
 
 def test_declarations_are_flattened():
-    """Each declaration is a definition; the field its schema came in is remembered."""
+    """Each declaration is a definition; a schema in the OpenAPI form is kept beside ours."""
     request = decode(
         tools=[
             {
@@ -39,7 +51,7 @@ def test_declarations_are_flattened():
         ToolDefinition(
             name="g",
             parameters=SCHEMA,
-            extra={NAME: {"behavior": "NON_BLOCKING", "~schema": "parameters"}},
+            extra={NAME: {"behavior": "NON_BLOCKING", "~schema": SCHEMA}},
         ),
         ToolDefinition(name="h"),
     )
@@ -61,6 +73,8 @@ def test_declarations_are_flattened():
             {"functionDeclarations": [{"name": "g"}, {"name": "h"}], "googleSearch": {}},
         ],
         [{"functionDeclarations": [{"name": "f", "parameters": SCHEMA, "response": {"a": 1}}]}],
+        [{"functionDeclarations": [{"name": "f", "parameters": OPENAPI}]}],
+        [{"functionDeclarations": [{"name": "f", "parameters": {}}]}],
         [
             {
                 "functionDeclarations": [
@@ -73,18 +87,67 @@ def test_declarations_are_flattened():
 )
 def test_tools_come_back_exactly(tools):
     """How declarations are grouped, and what stands beside them, is the same again."""
-    assert gemini_generate.encode_request(decode(tools=tools)).body == {"tools": tools}
+    assert again(tools=tools)["tools"] == tools
 
 
 def test_field_bug_84_schemas_go_out_as_json_schema():
     """A JSON Schema is sent whole, in the field that takes one; its keys are never renamed."""
-    schema = {"$defs": {"a_b": {"type": "string"}}, "anyOf": [{"$ref": "#/$defs/a_b"}]}
+    schema = {
+        "type": "object",
+        "properties": {
+            "a": {"anyOf": [{"$ref": "#/$defs/a_b"}, {"type": "integer"}]},
+            "more": {"$ref": "#"},
+        },
+        "$defs": {"a_b": {"type": "string"}},
+    }
     call = encode(tools=(ToolDefinition(name="f", parameters=schema), ToolDefinition(name="g")))
 
     assert call.body["tools"] == [
         {"functionDeclarations": [{"name": "f", "parametersJsonSchema": schema}, {"name": "g"}]}
     ]
     assert types.Tool.model_validate(call.body["tools"][0]).function_declarations[0].name == "f"
+
+
+def test_openapi_schemas_are_read_as_json_schema():
+    """Other dialects can say it; changed, it goes out as JSON Schema; unchanged, as it came."""
+    (tool,) = decode(tools=[{"functionDeclarations": [{"name": "f", "parameters": OPENAPI}]}]).tools
+    changed = msgspec.structs.replace(tool, parameters={**tool.parameters, "required": []})
+
+    assert tool.parameters == {
+        "type": "object",
+        "properties": {"age": {"type": ["integer", "null"], "format": "int32"}},
+        "required": ["age"],
+    }
+    assert encode(tools=[tool]).body["tools"] == [
+        {"functionDeclarations": [{"name": "f", "parameters": OPENAPI}]}
+    ]
+    assert encode(tools=[changed]).body["tools"] == [
+        {"functionDeclarations": [{"name": "f", "parametersJsonSchema": changed.parameters}]}
+    ]
+
+
+def test_schemas_are_narrowed():
+    """What Gemini does not check is said in words, with a warning; so is a strict mark."""
+    schema = {"type": "object", "properties": {"n": {"type": "integer", "multipleOf": 5}}}
+    call = encode(messages="x", tools=[ToolDefinition(name="f", parameters=schema, strict=True)])
+
+    (sent,) = call.body["tools"][0]["functionDeclarations"]
+    assert sent["parametersJsonSchema"]["properties"] == {
+        "n": {"type": "integer", "description": "(multipleOf: 5)"}
+    }
+    assert [(w.code, w.path) for w in call.warnings] == [
+        ("schema_narrowed", "tools[0].parameters"),
+        ("strict_dropped", "tools[0].strict"),
+    ]
+
+
+@given(schemas(hinted=True))
+def test_tools_are_what_the_sdk_takes(schema):
+    """Any plausible schema fits the types of the vendor's own client, JSON Schema's among them."""
+    call = encode(tools=[ToolDefinition(name="f", parameters=schema)])
+
+    (sent,) = types.Tool.model_validate(call.body["tools"][0]).function_declarations
+    types.JSONSchema.model_validate(sent.parameters_json_schema)
 
 
 def test_tools_of_others():
@@ -151,8 +214,8 @@ def test_choices(config, choice):
     request = decode(**body)
 
     assert request.tool_choice == choice
-    assert gemini_generate.encode_request(request).body == body
-    assert encode(tool_choice=choice).body == body
+    assert gemini_generate.encode_request(request).body["toolConfig"] == body["toolConfig"]
+    assert encode(tool_choice=choice).body["toolConfig"] == body["toolConfig"]
 
 
 @pytest.mark.parametrize(
@@ -170,9 +233,7 @@ def test_choices(config, choice):
 )
 def test_other_configs_come_back_exactly(config):
     """Modes and fields without a canonical form are carried."""
-    body = {"toolConfig": config}
-
-    assert gemini_generate.encode_request(decode(**body)).body == body
+    assert again(toolConfig=config)["toolConfig"] == config
 
 
 def test_parallel_calls_have_no_switch():

@@ -91,8 +91,15 @@ def test_roles():
             role="assistant",
             content=(Text(text="a"), ToolCall(id="c1", name="f", raw_arguments="{}")),
         ),
-        Message.tool_result("c1", "r", name="f"),
+        Message(
+            role="tool",
+            content=(
+                ToolResult(tool_call_id="c1", content="r", name="f", extra={NAME: {"name": "f"}}),
+            ),
+        ),
     )
+    assert encode(*messages)[0][3]["name"] == "f"
+    assert "name" not in encode(messages[2], Message.tool_result("c1", "r", name="f"))[0][1]
 
 
 def test_field_bug_26_tool_content_as_a_list():
@@ -393,3 +400,28 @@ def test_odd_calls_keep_their_place():
     assert isinstance(parts[0], Opaque)
     assert isinstance(parts[1], ToolCall)
     assert write(*parts)["tool_calls"] == wire
+
+
+def test_a_message_with_nothing_left_is_not_sent():
+    """What was all of it could not be said."""
+    block = Opaque(dialect="elsewhere", data={})
+
+    wire, told = encode(Message.user([block]), Message.user("hi"))
+
+    assert wire == [{"role": "user", "content": "hi"}]
+    assert told == [
+        ("foreign_block_dropped", "messages[0].content[0]"),
+        ("message_with_nothing_left_in_it_dropped", "messages[0]"),
+    ]
+
+
+def test_field_bug_29_system_blocks_of_others_are_plain_text():
+    """A list with cache marks becomes text parts without them; one block becomes a string."""
+    marked = {"anthropic_messages": {"cache_control": {"type": "ephemeral"}}}
+    blocks = [Text(text="a", extra=marked), Text(text="b")]
+
+    assert encode(Message.system(blocks))[0] == [
+        {"role": "system", "content": [{"type": "text", "text": text} for text in "ab"]}
+    ]
+    assert encode(Message.system(blocks), flat_content=True)[0][0]["content"] == "ab"
+    assert encode(Message.system(blocks[:1]))[0][0]["content"] == "a"

@@ -123,6 +123,19 @@ def test_reasoning_object():
     assert "reasoning" not in encode(quirks).body
 
 
+def test_effort_none_as_a_switch():
+    """Where effort `none` is not known, a quirk says what is; other efforts stay."""
+    switch = {"thinking": {"type": "disabled"}}
+    quirks = ChatQuirks(thinking_off=switch)
+
+    body = encode(quirks, reasoning_effort="none").body
+    body["thinking"]["type"] = "changed"
+
+    assert encode(quirks, reasoning_effort="none").body == {"messages": [], **switch}
+    assert encode(quirks, reasoning_effort="low").body["reasoning_effort"] == "low"
+    assert encode(reasoning_effort="none").body["reasoning_effort"] == "none"
+
+
 def test_one_stop_sequence_may_be_text():
     """A string is a list of one."""
     assert decode(stop="END").stop_sequences == ("END",)
@@ -172,6 +185,38 @@ def test_schema_must_have_a_name():
     body = encode(response_format=ResponseFormat(type="json_schema", json_schema=SCHEMA)).body
 
     assert body["response_format"]["json_schema"]["name"] == "response"
+
+
+def test_strict_formats_are_narrowed():
+    """What can be strict is made so; what cannot is sent as it is, with a warning."""
+    optional = {"type": "object", "properties": {"a": {"type": "string"}}}
+    narrowed, loose = (
+        encode(
+            messages="x",
+            response_format=ResponseFormat(type="json_schema", json_schema=schema, strict=True),
+        )
+        for schema in (optional, {"type": "object"})
+    )
+
+    assert narrowed.body["response_format"]["json_schema"] == {
+        "name": "response",
+        "schema": {
+            "type": "object",
+            "properties": {"a": {"type": ["string", "null"]}},
+            "required": ["a"],
+            "additionalProperties": False,
+        },
+        "strict": True,
+    }
+    assert narrowed.warnings == ()
+    assert loose.body["response_format"]["json_schema"] == {
+        "name": "response",
+        "schema": {"type": "object"},
+        "strict": False,
+    }
+    assert [(w.code, w.path) for w in loose.warnings] == [
+        ("schema_not_strict", "response_format.json_schema")
+    ]
 
 
 def test_stream_is_an_argument():

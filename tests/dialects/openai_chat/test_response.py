@@ -5,7 +5,7 @@ import pytest
 from interlingua.dialects.openai_chat import decode_response, encode_request, encode_response
 from interlingua.dialects.openai_chat.quirks import ChatQuirks
 from interlingua.dialects.openai_chat.response import decode_usage, encode_usage
-from interlingua.spec.content import Refusal, Text, Thinking, ToolCall
+from interlingua.spec.content import Audio, Image, Refusal, Text, Thinking, ToolCall
 from interlingua.spec.contracts import Profile
 from interlingua.spec.errors import DecodeError
 from interlingua.spec.messages import Message
@@ -344,3 +344,21 @@ def test_usage_goes_back_as_it_came():
     }
     assert encode_usage(Usage(), native=False) is None
     assert encode_usage(Usage(raw={"input_tokens": 0}), native=False)["total_tokens"] == 0
+
+
+def test_answers_of_others():
+    """Content is one text; images stand beside it; no arguments are an empty object."""
+    content = (
+        Text(text="a"),
+        Image(url="https://e.com/a.png"),
+        Audio(data=b"x", media_type="audio/wav"),
+        Text(text="b"),
+        ToolCall(id="t", name="f", raw_arguments=""),
+    )
+    message = encode_response(Response(message=Message(role="assistant", content=content)))[
+        "choices"
+    ][0]["message"]
+
+    assert message["content"] == "ab"
+    assert message["images"] == [{"type": "image_url", "image_url": {"url": "https://e.com/a.png"}}]
+    assert message["tool_calls"][0]["function"]["arguments"] == "{}"

@@ -396,3 +396,33 @@ def test_odd_calls_are_kept():
     parts, _ = assemble({"tool_calls": [5, {"index": 0, "type": "mcp", "id": "x"}]})
 
     assert [part.data for part in parts] == [5, {"type": "mcp", "id": "x"}]
+
+
+def test_field_bug_49_a_chunk_between_two_parts():
+    """A chunk that ends one part and begins others loses nothing of any."""
+    call = {"index": 0, "id": "a", "type": "function", "function": {"name": "f", "arguments": "{"}}
+    rest = {"index": 0, "function": {"arguments": "}"}}
+
+    response = response_of(
+        chunk({"role": "assistant", "reasoning_content": "Hm"}),
+        chunk({"reasoning_content": ".", "content": "Let me see.", "tool_calls": [call]}),
+        chunk({"tool_calls": [rest]}, "tool_calls"),
+    )
+
+    assert (response.reasoning, response.text) == ("Hm.", "Let me see.")
+    assert [(made.name, made.arguments) for made in response.tool_calls] == [("f", {})]
+
+
+def test_field_bug_50_thought_and_signature_in_one_chunk():
+    """Text and signature of a thought may come together; both are kept for the next turn."""
+    detail = {"type": "reasoning.text", "text": "Hm.", "signature": "s", "index": 0}
+
+    response = response_of(
+        chunk({"role": "assistant", "reasoning": "Hm.", "reasoning_details": [detail]}),
+        chunk({"content": "Yes."}, "stop"),
+    )
+
+    thought = response.message.content[0]
+    assert thought.text == "Hm."
+    assert thought.extra[NAME]["reasoning_details"] == [detail]
+    assert response.text == "Yes."

@@ -3,7 +3,7 @@
 import json
 
 from interlingua.dialects.openai_chat import stream_decoder, stream_encoder
-from interlingua.spec.content import Image, Opaque, Refusal, Text, Thinking, ToolCall
+from interlingua.spec.content import Audio, Image, Opaque, Refusal, Text, Thinking, ToolCall
 from interlingua.spec.errors import RateLimitError
 from interlingua.spec.events import (
     ErrorEvent,
@@ -103,8 +103,8 @@ def test_field_bug_6_calls_are_numbered_from_zero():
     ]
     chunks = encode(StreamStart(), *start, *end, STOP)
 
-    numbers = [d["tool_calls"][0]["index"] for d in deltas(chunks) if "tool_calls" in d]
-    assert numbers == [0, 1, 2]
+    calls = [d["tool_calls"][0] for d in deltas(chunks) if "tool_calls" in d]
+    assert [call["index"] for call in calls if "id" in call] == [0, 1, 2]
 
 
 def test_usage_for_clients_that_did_not_ask():
@@ -143,7 +143,7 @@ def test_whole_parts():
     ]
     events = [ProviderEvent(part=part, index=i) for i, part in enumerate(parts)]
 
-    assert deltas(encode(StreamStart(), *events, STOP))[1:-1] == [
+    assert deltas(encode(StreamStart(extra={NAME: {}}), *events, STOP))[1:-1] == [
         {"refusal": "no"},
         {"content": [strange]},
         {"content": [{"type": "image_url", "image_url": {"url": "u"}}]},
@@ -229,3 +229,27 @@ def test_empty_text_is_said():
     """Empty text is not the same as none."""
     assert again(Response(message=Message.assistant(""))).message.content == (Text(text=""),)
     assert again(Response()).message.content == ()
+
+
+def test_field_bug_10_no_arguments_are_an_empty_object():
+    """A client parses the text; that of our own calls is left as it came."""
+    call = ToolCall(id="t", name="f", raw_arguments="")
+    events = replay(Response(message=Message.assistant([call])))
+    own = replay(Response(message=Message.assistant([call]), extra={NAME: {}}))
+
+    def said(chunks):
+        calls = [call for delta in deltas(chunks) for call in delta.get("tool_calls", ())]
+        return [call["function"]["arguments"] for call in calls]
+
+    assert said(encode(*events)) == ["", "{}"]
+    assert said(encode(*own)) == ["", ""]
+
+
+def test_images_of_others():
+    """They stand beside the content, where routers put them; a sound cannot be said."""
+    image = Image(url="https://e.com/a.png")
+    message = Message.assistant([image, Audio(data=b"x", media_type="audio/wav")])
+
+    assert deltas(encode(*replay(Response(message=message))))[1:-1] == [
+        {"images": [{"type": "image_url", "image_url": {"url": "https://e.com/a.png"}}]}
+    ]

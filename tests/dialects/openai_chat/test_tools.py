@@ -1,15 +1,20 @@
 """Tools and the choice among them."""
 
 import pytest
+from hypothesis import given
+from openai.types.chat import ChatCompletionFunctionToolParam
+from pydantic import TypeAdapter
 
 from interlingua.dialects.openai_chat import decode_request, encode_request
 from interlingua.dialects.openai_chat.quirks import ChatQuirks
 from interlingua.spec.contracts import Profile, WireCall
 from interlingua.spec.errors import InvalidRequestError
 from interlingua.spec.request import BuiltinTool, Request, ToolChoice, ToolDefinition
+from schemas import schemas
 
 NAME = "openai_chat"
 SCHEMA = {"type": "object", "properties": {"city": {"type": "string"}}}
+STRICT = {**SCHEMA, "required": ["city"], "additionalProperties": False}
 
 
 def decode(**fields):
@@ -24,9 +29,9 @@ TOOLS = [
     (
         {
             "type": "function",
-            "function": {"name": "f", "description": "d", "parameters": SCHEMA, "strict": True},
+            "function": {"name": "f", "description": "d", "parameters": STRICT, "strict": True},
         },
-        ToolDefinition(name="f", description="d", parameters=SCHEMA, strict=True),
+        ToolDefinition(name="f", description="d", parameters=STRICT, strict=True),
     ),
     ({"type": "function", "function": {"name": "f"}}, ToolDefinition(name="f")),
     (
@@ -194,3 +199,45 @@ def test_wrong_types_name_their_path(fields, path):
         decode(**fields)
 
     assert caught.value.status_code == 400
+
+
+def test_strict_tools_are_narrowed():
+    """An optional property is required and may be null; to say so is no loss."""
+    call = encode(messages="x", tools=[ToolDefinition(name="f", parameters=SCHEMA, strict=True)])
+
+    assert call.body["tools"][0]["function"] == {
+        "name": "f",
+        "parameters": {**STRICT, "properties": {"city": {"type": ["string", "null"]}}},
+        "strict": True,
+    }
+    assert call.warnings == ()
+
+
+def test_tools_that_cannot_be_strict():
+    """A map of any names is sent as it is, not strict, with a warning; others are left alone."""
+    schema = {"type": "object", "additionalProperties": {"type": "string"}}
+    strict, plain = (
+        encode(messages="x", tools=[ToolDefinition(name="f", parameters=schema, strict=asked)])
+        for asked in (True, None)
+    )
+
+    assert strict.body["tools"][0]["function"] == {
+        "name": "f",
+        "parameters": schema,
+        "strict": False,
+    }
+    assert [(w.code, w.path) for w in strict.warnings] == [
+        ("schema_not_strict", "tools[0].parameters")
+    ]
+    assert plain.body["tools"][0]["function"] == {"name": "f", "parameters": schema}
+    assert plain.warnings == ()
+
+
+@given(schemas(hinted=True))
+def test_tools_are_what_the_sdk_takes(schema):
+    """Any plausible schema, strict or not, fits the type of the vendor's own client."""
+    tools = [ToolDefinition(name="f", parameters=schema, strict=strict) for strict in (True, None)]
+
+    TypeAdapter(list[ChatCompletionFunctionToolParam]).validate_python(
+        encode(tools=tools).body["tools"]
+    )

@@ -362,3 +362,54 @@ def test_wrong_content():
         decode_turn({"role": "assistant", "content": 5}, "input[0]", marked=False)
 
     assert caught.value.path == "input[0].content"
+
+
+def test_what_other_models_said_is_one_text_an_item():
+    """Only an item with the id it was given may hold a list of parts."""
+    said = Message.assistant([Text(text="a"), Text(text="b"), Refusal(text="no")])
+
+    body, told = say(Message.user("hi"), said)
+
+    assert body["input"][1:] == [
+        {"role": "assistant", "content": "a"},
+        {"role": "assistant", "content": "b"},
+        {"role": "assistant", "content": "no"},
+    ]
+    assert told == ["refusal_as_text"]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        [{"type": "output_text", "text": "a"}, {"type": "output_text", "text": "b"}],
+        [{"type": "refusal", "refusal": "no"}],
+        [{"type": "output_text", "text": "a", "annotations": []}],
+    ],
+)
+def test_a_list_without_an_id_comes_back(content):
+    """What a client wrote so is written so again."""
+    body = {"input": [user("hi"), {"role": "assistant", "content": content}]}
+
+    assert again(body) == body
+
+
+def test_field_bug_39_what_is_freed_of_its_id_is_plain_text():
+    """Without the thought it came with, a message has no id, and so no list of parts."""
+    item = {
+        "type": "message",
+        "id": "msg_1",
+        "role": "assistant",
+        "status": "completed",
+        "phase": "commentary",
+        "content": [{"type": "output_text", "text": "a", "annotations": []}],
+    }
+    own = {"id": "msg_1", "status": "completed", "phase": "commentary"}
+    free = {NAME: {"~item": {"phase": "commentary"}, "annotations": []}}
+
+    (text,) = decode_turn(item, "", marked=True, new_id=str)
+    assert text.extra[NAME]["~item"] == own
+    freed = msgspec.structs.replace(text, extra=free)
+    assert say(Message.assistant([text]))[0]["input"] == [item]
+    assert say(Message.assistant([freed]))[0]["input"] == [
+        {"role": "assistant", "content": "a", "phase": "commentary"}
+    ]

@@ -94,7 +94,8 @@ def test_stored_prompt():
     assert body == again(body)
 
 
-FORMAT = {"type": "json_schema", "name": "n", "schema": {"type": "object"}}
+CLOSED = {"type": "object", "properties": {}, "required": [], "additionalProperties": False}
+FORMAT = {"type": "json_schema", "name": "n", "schema": CLOSED}
 
 
 @pytest.mark.parametrize(
@@ -102,13 +103,13 @@ FORMAT = {"type": "json_schema", "name": "n", "schema": {"type": "object"}}
     [
         ({"type": "text"}, ResponseFormat(type="text")),
         ({"type": "json_object"}, ResponseFormat(type="json")),
-        (FORMAT, ResponseFormat(type="json_schema", name="n", json_schema={"type": "object"})),
+        (FORMAT, ResponseFormat(type="json_schema", name="n", json_schema=CLOSED)),
         (
             {**FORMAT, "strict": True, "description": "d"},
             ResponseFormat(
                 type="json_schema",
                 name="n",
-                json_schema={"type": "object"},
+                json_schema=CLOSED,
                 strict=True,
                 description="d",
             ),
@@ -118,7 +119,7 @@ FORMAT = {"type": "json_schema", "name": "n", "schema": {"type": "object"}}
             ResponseFormat(
                 type="json_schema",
                 name="n",
-                json_schema={"type": "object"},
+                json_schema=CLOSED,
                 extra={NAME: {"strict": None}},
             ),
         ),
@@ -130,6 +131,24 @@ def test_formats(wire, form):
 
     assert form == read(**body).response_format
     assert body == again(body)
+
+
+@pytest.mark.parametrize(
+    ("schema", "strict", "sent", "codes"),
+    [
+        ({"type": "object", "properties": {}}, True, (CLOSED, True), []),
+        ({"type": "object"}, True, ({"type": "object"}, False), ["schema_not_strict"]),
+        ({"type": "object"}, False, ({"type": "object"}, False), []),
+    ],
+)
+def test_strict_formats_are_narrowed(schema, strict, sent, codes):
+    """What can be strict is made so; what cannot is sent as it is, with a warning."""
+    form = ResponseFormat(type="json_schema", json_schema=schema, strict=strict)
+    body, found = say(Message.user("x"), response_format=form)
+    wire = body["text"]["format"]
+
+    assert (wire["schema"], wire["strict"]) == sent
+    assert found == codes
 
 
 def test_format_without_a_name():

@@ -286,3 +286,13 @@ def test_rate_limit():
     headers = {"x-ratelimit-remaining-requests": "5", "x-ratelimit-reset-requests": "1s"}
 
     assert decode_response(body(), headers=headers).rate_limit.requests_remaining == 5
+
+
+def test_field_bug_10_no_arguments_are_an_empty_object():
+    """A client parses the text; that of our own calls is left as it came."""
+    call = ToolCall(id="t", name="f", raw_arguments="")
+    message = Message.assistant([call])
+
+    assert encode_response(Response(message=message))["output"][0]["arguments"] == "{}"
+    own = Response(message=message, extra={NAME: {}})
+    assert encode_response(own)["output"][0]["arguments"] == ""

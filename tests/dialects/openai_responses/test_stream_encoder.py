@@ -146,29 +146,6 @@ def test_what_is_said_is_heard():
     assert [e.delta for e in events if isinstance(e, ToolCallDelta)] == ['{"a":1}', "ls"]
 
 
-def test_field_bug_47_interleaved_segments():
-    """A call that starts while a text is open: the message is done when its text is."""
-    call = ToolCall(id="c", name="f", raw_arguments="{}")
-
-    payloads = encode(
-        START,
-        TextStart(id="t", index=0),
-        ToolCallStart(id="k", index=1, tool_call_id="c", name="f"),
-        TextDelta(id="t", index=0, delta="Hi"),
-        ToolCallDelta(id="k", index=1, delta="{}"),
-        ToolCallEnd(id="k", index=1, tool_call=call),
-        TextEnd(id="t", index=0, part=Text(text="Hi")),
-        FINISH,
-    )
-
-    assert [
-        (data["type"].rpartition(".")[2], data["output_index"])
-        for data in payloads
-        if "output_item" in data["type"]
-    ] == [("added", 0), ("added", 1), ("done", 1), ("done", 0)]
-    assert [i["type"] for i in payloads[-1]["response"]["output"]] == ["message", "function_call"]
-
-
 def test_annotations():
     """Citations are told before the text is done."""
     cited = Text(text="Hi", extra={NAME: {"annotations": [{"type": "url_citation", "url": "u"}]}})
@@ -304,3 +281,67 @@ def test_empty_reasoning():
     payloads = encode(*replay(answer(Thinking(text="", extra={NAME: {"id": "rs"}}))))
 
     assert kinds(payloads)[2:4] == ["output_item.added", "output_item.done"]
+
+
+def test_field_bug_47_overlapping_segments_become_one_item_after_the_other():
+    """Items are whole, in the order in which they began."""
+    call = ToolCall(id="c", name="f", raw_arguments="{}")
+
+    payloads = encode(
+        START,
+        TextStart(id="t", index=0),
+        ToolCallStart(id="k", index=1, tool_call_id="c", name="f"),
+        TextDelta(id="t", index=0, delta="Hi"),
+        ToolCallDelta(id="k", index=1, delta="{}"),
+        ToolCallEnd(id="k", index=1, tool_call=call),
+        TextEnd(id="t", index=0, part=Text(text="Hi")),
+        FINISH,
+    )
+
+    places = [data["output_index"] for data in payloads if "output_index" in data]
+    assert places == sorted(places)
+    assert [
+        (data["type"].rpartition(".")[2], data["output_index"])
+        for data in payloads
+        if "output_item" in data["type"]
+    ] == [("added", 0), ("done", 0), ("added", 1), ("done", 1)]
+    assert [i["type"] for i in payloads[-1]["response"]["output"]] == ["message", "function_call"]
+
+
+@pytest.mark.parametrize("raw", ["", "null"])
+def test_field_bug_10_no_arguments_are_an_empty_object(raw):
+    """A client parses the text: in the deltas, in the item, in the whole."""
+    payloads = encode(*replay(answer(ToolCall(id="t", name="f", raw_arguments=raw))))
+
+    said = [data["delta"] for data in payloads if data["type"].endswith("arguments.delta")]
+    assert said == ["{}"]
+    done = [data["arguments"] for data in payloads if data["type"].endswith("arguments.done")]
+    assert done == said
+    assert payloads[-2]["item"]["arguments"] == "{}"
+    assert payloads[-1]["response"]["output"][0]["arguments"] == "{}"
+
+
+def test_what_cannot_be_said_parts_two_messages():
+    """A block of another leaves nothing, but the texts around it are items of their own."""
+    block = Opaque(dialect="anthropic_messages", data={})
+    payloads = encode(*replay(answer(Text(text="a"), block, Text(text="b"))))
+
+    done = [data["item"] for data in payloads if data["type"] == "response.output_item.done"]
+    assert done == payloads[-1]["response"]["output"]
+    assert [item["content"][0]["text"] for item in done] == ["a", "b"]
+
+
+def test_an_item_of_ours_begins_within_a_text():
+    """The text is still written to its end, and its item closed after it."""
+    added = {"type": "response.output_item.added", "output_index": 1, "item": {"type": "x"}}
+    payloads = encode(
+        StreamStart(id="resp_7", extra={NAME: {}}),
+        TextStart(id="a", index=0),
+        ProviderEvent(dialect=NAME, name="response.output_item.added", data=added),
+        TextDelta(id="a", index=0, delta="x"),
+        TextEnd(id="a", index=0, part=Text(text="x")),
+        FINISH,
+    )
+
+    done = [data["item"] for data in payloads if data["type"] == "response.output_item.done"]
+    assert [item["content"][0]["text"] for item in done] == ["x"]

@@ -1,14 +1,19 @@
 """Tools and the choice among them <-> body."""
 
 import pytest
+from hypothesis import given
+from openai.types.responses import FunctionToolParam
+from pydantic import TypeAdapter
 
 from interlingua.dialects.openai_responses import decode_request, encode_request
 from interlingua.spec.contracts import WireCall
 from interlingua.spec.errors import InvalidRequestError
 from interlingua.spec.request import BuiltinTool, Request, ToolChoice, ToolDefinition
+from schemas import schemas
 
 NAME = "openai_responses"
 SCHEMA = {"type": "object", "properties": {"a": {"type": "string"}}}
+STRICT = {**SCHEMA, "required": ["a"], "additionalProperties": False}
 
 
 def read(**body):
@@ -28,14 +33,14 @@ def say(**fields):
                 "type": "function",
                 "name": "f",
                 "description": "d",
-                "parameters": SCHEMA,
+                "parameters": STRICT,
                 "strict": True,
             },
-            ToolDefinition(name="f", description="d", parameters=SCHEMA, strict=True),
+            ToolDefinition(name="f", description="d", parameters=STRICT, strict=True),
         ),
         (
             {"type": "function", "name": "f", "parameters": SCHEMA},
-            ToolDefinition(name="f", parameters=SCHEMA),
+            ToolDefinition(name="f", parameters=SCHEMA, extra={NAME: {}}),
         ),
         (
             {
@@ -78,6 +83,55 @@ def test_tool_without_input():
 
     assert body["tools"][0]["parameters"] == {"type": "object", "properties": {}}
     assert codes == []
+
+
+def test_strict_tool_without_input():
+    """The empty schema is closed like any other."""
+    body, _ = say(tools=[ToolDefinition(name="f", strict=True)])
+
+    assert body["tools"][0]["parameters"] == {
+        "type": "object",
+        "properties": {},
+        "additionalProperties": False,
+        "required": [],
+    }
+
+
+def test_strict_tools_are_narrowed():
+    """An optional property is required and may be null; to say so is no loss."""
+    tool = ToolDefinition(name="f", parameters=SCHEMA, strict=True)
+    body, codes = say(messages="x", tools=[tool])
+
+    assert body["tools"][0]["parameters"] == {
+        "type": "object",
+        "properties": {"a": {"type": ["string", "null"]}},
+        "additionalProperties": False,
+        "required": ["a"],
+    }
+    assert body["tools"][0]["strict"] is True
+    assert codes == []
+    assert tool.parameters == SCHEMA
+
+
+def test_tools_that_cannot_be_strict():
+    """A map of any names is sent as it is, not strict, with a warning."""
+    schema = {"type": "object", "additionalProperties": {"type": "string"}}
+    body, codes = say(
+        messages="x", tools=[ToolDefinition(name="f", parameters=schema, strict=True)]
+    )
+
+    assert body["tools"] == [
+        {"type": "function", "name": "f", "parameters": schema, "strict": False}
+    ]
+    assert codes == ["schema_not_strict"]
+
+
+@given(schemas(hinted=True))
+def test_tools_are_what_the_sdk_takes(schema):
+    """Any plausible schema, strict or not, fits the type of the vendor's own client."""
+    tools = [ToolDefinition(name="f", parameters=schema, strict=strict) for strict in (True, False)]
+
+    TypeAdapter(list[FunctionToolParam]).validate_python(say(tools=tools)[0]["tools"])
 
 
 def test_builtin_tool_of_others():

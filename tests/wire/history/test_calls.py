@@ -286,3 +286,18 @@ def test_field_bug_39_a_thought_goes_with_its_call():
 
     assert found.messages == (Message.assistant(call("b")), tool(result("b")))
     assert codes(found) == ["unanswered_call_dropped", "unpaired_thinking_dropped"]
+
+
+def test_calls_stand_last():
+    """Where calls are a field beside the content, what was said after them is said before."""
+    mixed = Message.assistant([call("a"), Text(text="so"), call("b"), Text(text="then")])
+    history = (mixed, tool(result("a"), result("b")))
+
+    found = doctor(history, CHAT)
+
+    assert [part.kind for part in found.messages[0].content] == ["text"] * 2 + ["tool_call"] * 2
+    assert [(change.code, change.path) for change in found.changes] == [
+        ("calls_put_last", "messages[0]")
+    ]
+    assert doctor(found.messages, CHAT).messages is found.messages
+    assert doctor(history, CLAUDE).messages is history

@@ -261,3 +261,31 @@ def test_a_neutral_target_merges_nothing():
     history = (Message.user("a"), Message.user("b"))
 
     assert doctor(history, Target(dialect="any")).messages is history
+
+
+def test_something_is_left_to_answer():
+    """If nothing but prompts is left of a history, the user says so; of nothing, nothing comes."""
+    orphan = Message.tool_result("gone", "1")
+    prompt = Message.system("be brief")
+
+    for target in (CLAUDE, GEMINI):
+        found = doctor((prompt, orphan), target)
+        assert found.messages == (prompt, Message.user(PLACEHOLDER))
+        assert [change.path for change in found.changes] == ["messages[1].content[0]", None]
+        assert codes(found) == ["orphan_result_dropped", "placeholder_added"]
+    assert doctor((prompt, orphan), CHAT).messages == (prompt,)
+    assert doctor((orphan,), CHAT).messages == (Message.user(PLACEHOLDER),)
+    assert all(doctor((), target).messages == () for target in (CLAUDE, GEMINI, CHAT, RESPONSES))
+    stored = msgspec.structs.replace(CLAUDE, stored=True)
+    assert doctor((prompt,), stored).messages == (prompt,)
+
+
+def test_a_prompt_of_nothing_is_left_out():
+    """Only where it came from may it say something; elsewhere it would be blank text."""
+    history = (Message(role="system"), Message.user("hi"))
+
+    for target in (CHAT, GEMINI, RESPONSES):
+        found = doctor(history, target)
+        assert found.messages == history[1:]
+        assert codes(found) == ["empty_message_dropped"]
+    assert doctor(history, CLAUDE).messages is history

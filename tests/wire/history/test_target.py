@@ -2,7 +2,9 @@
 
 import msgspec
 
-from interlingua.wire.history.target import DEFAULT_POLICY, TARGETS, Policy, Target
+from interlingua.spec.contracts import DEFAULT, Profile
+from interlingua.spec.request import Request
+from interlingua.wire.history.target import DEFAULT_POLICY, TARGETS, Policy, Target, target_for
 
 
 def test_a_target_is_data():
@@ -30,3 +32,18 @@ def test_the_default_policy_keeps_calls():
     kept = Policy(unanswered="error", foreign_thinking="drop", unsigned_calls="sentinel")
 
     assert kept == DEFAULT_POLICY
+
+
+def test_what_a_request_and_its_server_add():
+    """A stored conversation, another operation, a server's own ways, which win."""
+    plain = Request(model="m")
+
+    def found(options=(), profile=DEFAULT, quirks=None):
+        return target_for("openai_responses", plain, profile, dict(options), quirks)
+
+    assert found() is TARGETS["openai_responses"]
+    assert found({"prompt": {"id": "p"}}.items()).stored
+    assert found({"path": "/v1/responses/compact"}.items()).least == "nothing"
+    assert found(profile=Profile(tool_result_types=())).result_media is False
+    ways = {"result_media": True}
+    assert found(profile=Profile(tool_result_types=()), quirks=ways).result_media is True

@@ -274,3 +274,14 @@ def test_a_target_may_read_every_thought():
     history = rounds(OF_CLAUDE, OF_OPENAI)
 
     assert doctor(history, Target(dialect="any")).messages is history
+
+
+def test_a_thought_of_another_dialect_is_foreign_not_stale():
+    """Whose it is comes before which model's."""
+    target = msgspec.structs.replace(CLAUDE, thinking_per_model=True, model="claude-opus-5-5")
+    thought = Thinking(text="hm", extra={"openai_chat": {}})
+    said = Message(
+        role="assistant", content=(thought, Text(text="so")), metadata={"model": "kimi-k3"}
+    )
+
+    assert codes(doctor((Message.user("x"), said), target)) == ["foreign_thinking_dropped"]

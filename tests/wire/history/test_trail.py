@@ -1,6 +1,6 @@
 """Editing keeps what does not change, and knows where things were."""
 
-from interlingua.spec.content import Text, Thinking, ToolCall
+from interlingua.spec.content import Image, Text, Thinking, ToolCall, ToolResult
 from interlingua.spec.messages import Message
 from interlingua.wire.history.target import Target
 from interlingua.wire.history.trail import (
@@ -116,3 +116,38 @@ def test_with_parts_keeps_the_rest():
     edited = with_parts(message, [Text(text="b")], Trail((message,)))
 
     assert (edited.text, edited.name, edited.metadata) == ("b", "Ann", {"k": 1})
+
+
+def test_a_path_in_what_became_of_it():
+    """Told by the place in the history as it came; what was not there has none."""
+    trail = Trail(HISTORY)
+    edited = (Message.user("new"), with_parts(HISTORY[1], HISTORY[1].content[1:], trail))
+
+    assert trail.trace("messages[1]", edited) == "messages[1]"
+    assert trail.trace("messages[1].content[0]", edited) == "messages[1].content[1]"
+    assert trail.trace("messages[1].name", edited) == "messages[1].name"
+    assert trail.trace("messages[0].content[0]", edited) is None
+    assert trail.trace("temperature", edited) == "temperature"
+
+
+def test_what_was_narrowed_before_is_known():
+    """Parts left out before the repair do not shift the places of the others."""
+    picture = Image(url="https://x/a.png")
+    shown = ToolResult(tool_call_id="a", content=(picture, Text(text="x")))
+    came = (
+        Message.user([picture, Text(text="a")]),
+        Message(role="tool", content=(shown, ToolResult(tool_call_id="b", content="1"))),
+    )
+    fewer = ToolResult(tool_call_id="a", content=(Text(text="x"),))
+    narrowed = (
+        Message(role="user", content=came[0].content[1:]),
+        Message(role="tool", content=(fewer, came[1].content[1])),
+    )
+
+    trail = Trail(narrowed, came)
+
+    assert trail.place(narrowed[0]) == "messages[0]"
+    assert trail.place(narrowed[0].content[0]) == "messages[0].content[1]"
+    assert trail.place(fewer) == "messages[1].content[0]"
+    assert trail.place(narrowed[1].content[1]) == "messages[1].content[1]"
+    assert trail.place(shown.content[1]) == "messages[1].content[0].content[1]"

@@ -2,7 +2,6 @@
 
 import copy
 import json
-from time import process_time
 
 import jsonschema_rs
 import pytest
@@ -14,18 +13,28 @@ from openai.lib._pydantic import _ensure_strict_json_schema
 
 import corpus
 from interlingua.conformance.strategies import json_values
-from interlingua.wire.schema.narrow import (
+from interlingua.wire.schema import (
     ANTHROPIC,
     GEMINI_JSON_SCHEMA,
-    GEMINI_OPENAPI,
     OPENAI_STRICT,
     drop_added_nulls,
     from_openapi,
     narrow,
 )
-from schemas import UNIVERSE, example, grafted, inner_schemas, schemas, small_schemas, soup
+from interlingua.wire.schema.check import find_unreadable
+from interlingua.wire.schema.rules import VOCABULARY
+from schemas import (
+    UNIVERSE,
+    count_calls,
+    example,
+    grafted,
+    inner_schemas,
+    schemas,
+    small_schemas,
+    soup,
+)
 
-ALL = [OPENAI_STRICT, ANTHROPIC, GEMINI_JSON_SCHEMA, GEMINI_OPENAPI]
+ALL = [OPENAI_STRICT, ANTHROPIC, GEMINI_JSON_SCHEMA]
 rules_drawn = st.sampled_from(ALL)
 anything = soup | json_values | grafted()
 
@@ -48,7 +57,7 @@ def check(schema, rules):
         if not isinstance(node, dict):
             assert not rules.strict, path
             continue
-        assert set(node) <= rules.keywords, path
+        assert set(node) & VOCABULARY <= rules.keywords, path
         if "$ref" in node:
             assert all(key.startswith("$") for key in node), path
         if rules.strict:
@@ -87,7 +96,9 @@ def test_narrowing_is_total_pure_and_idempotent(schema, rules):
     assert twice.strict_possible is once.strict_possible
     assert (once.schema is schema) is (once.changes == ())
     assert set(once.losses) <= set(once.changes)
-    assert (once.reason is None) is once.strict_possible
+    unreadable = find_unreadable(schema, "schema") is not None
+    assert unreadable or (once.reason is None) is once.strict_possible
+    assert not unreadable or once.schema is schema
 
 
 @given(anything, rules_drawn)
@@ -97,13 +108,8 @@ def test_narrowed_schemas_keep_the_rules(schema, rules):
 
     if not narrowed.strict_possible:
         assert narrowed.schema is schema
-    elif isinstance(schema, dict) and is_sane(narrowed.schema):
+    elif narrowed.reason is None and isinstance(narrowed.schema, dict):
         check(narrowed.schema, rules)
-
-
-def is_sane(schema):
-    """Whether inner schemas are schemas; what is none is left to the target to refuse."""
-    return all(isinstance(node, (dict, bool)) for _, node in inner_schemas(schema))
 
 
 @given(schemas())
@@ -152,7 +158,6 @@ def test_narrowing_for_gemini_and_anthropic_only_widens(schema, data):
 
     assert is_valid(value, narrow(schema, GEMINI_JSON_SCHEMA).schema)
     assert is_valid(value, narrow(schema, ANTHROPIC).schema)
-    assert is_valid(value, from_openapi(narrow(schema, GEMINI_OPENAPI).schema))
 
 
 def any_of_any(schema):
@@ -168,16 +173,15 @@ def any_of_any(schema):
 def test_narrowing_for_gemini_widens_any_schema(schema):
     """No keyword, wherever it stands, is narrowed to something that forbids more."""
     is_original = validator(schema)
-    for rules in (GEMINI_JSON_SCHEMA, GEMINI_OPENAPI) if is_original else ():
-        narrowed = narrow(schema, rules).schema
-        is_narrowed = validator(from_openapi(narrowed) if rules.openapi else any_of_any(narrowed))
+    if is_original is not None:
+        is_narrowed = validator(any_of_any(narrow(schema, GEMINI_JSON_SCHEMA).schema))
         assert all(is_narrowed(value) for value in UNIVERSE if is_original(value))
 
 
-@given(small_schemas(exact=True))
-def test_strict_schemas_without_losses_allow_no_more(schema):
-    """If no loss is reported, what the strict schema allows is valid for the original."""
-    for rules in (OPENAI_STRICT, ANTHROPIC):
+@given(small_schemas(exact=True) | small_schemas())
+def test_schemas_without_losses_allow_no_more(schema):
+    """If no loss is named, what the narrowed schema allows is valid for the original."""
+    for rules in ALL if validator(schema) else ():
         narrowed = narrow(schema, rules)
         is_original, is_narrowed = validator(schema), validator(narrowed.schema)
         for value in UNIVERSE if narrowed.strict_possible and not narrowed.losses else ():
@@ -187,15 +191,12 @@ def test_strict_schemas_without_losses_allow_no_more(schema):
 
 @given(schemas(hinted=True))
 def test_the_vendors_have_nothing_left_to_do(schema):
-    """OpenAI's own transform changes nothing more, and Google's types take the OpenAPI form."""
+    """OpenAI's own transform changes nothing more, and Google's types take the schema."""
     strict = narrow(schema, OPENAI_STRICT).schema
     theirs = copy.deepcopy(strict)
 
     assert _ensure_strict_json_schema(theirs, path=(), root=theirs) == strict
-    google.Schema.model_validate(narrow(schema, GEMINI_OPENAPI).schema)
-    google.FunctionDeclaration(
-        name="f", parameters_json_schema=narrow(schema, GEMINI_JSON_SCHEMA).schema
-    )
+    google.JSONSchema.model_validate(narrow(schema, GEMINI_JSON_SCHEMA).schema)
 
 
 @given(schemas(hinted=True))
@@ -203,6 +204,7 @@ def test_anthropics_own_transform_finds_no_keyword_to_move(schema):
     """What is narrowed for Anthropic has no keyword its SDK would put into a description."""
     narrowed = copy.deepcopy(narrow(schema, ANTHROPIC).schema)
     for _, node in inner_schemas(narrowed):
+        node.pop("default", None)  # the API takes it, the SDK does not
         if isinstance(node.get("type"), list):  # the API takes these, the SDK does not
             node["type"] = node["type"][0]
     for (_, ours), (_, theirs) in zip(
@@ -217,7 +219,7 @@ def test_recorded_schemas(rules):
     """Every schema in the recorded requests is narrowed to the rules, twice as once."""
     for schema in recorded_schemas():
         narrowed = narrow(schema, rules)
-        if narrowed.strict_possible and is_sane(narrowed.schema):
+        if narrowed.strict_possible and narrowed.reason is None:
             check(narrowed.schema, rules)
         assert narrow(narrowed.schema, rules).schema is narrowed.schema
 
@@ -257,7 +259,8 @@ def test_deep_schemas(keyword, rules):
     }
 
     assert narrow(deep, rules).schema is deep
-    assert not narrow(deep, rules).strict_possible
+    assert narrow(deep, rules).reason == "schema: nested deeper than 100 levels"
+    assert narrow(deep, rules).strict_possible is not rules.strict
     assert narrow(wrapped, rules).reason is None or keyword == "$defs"
     assert drop_added_nulls({"a": 1}, deep) == {"a": 1}
     assert from_openapi(deep) is deep
@@ -285,31 +288,42 @@ def test_chains_and_circles_of_references(rules):
     assert drop_added_nulls({"a": {"b": None}}, circle) == {"a": {"b": None}}
 
 
-@pytest.mark.parametrize("rules", ALL, ids=lambda rules: rules.name)
-def test_time_is_linear(rules):
-    """Schemas that double with each level when written out cost no more than their size."""
-    twice = {
+def doubled(levels):
+    """A schema that doubles with each level when it is written out."""
+    definitions = {
+        f"d{at}": {
+            "type": "object",
+            "properties": {name: {"$ref": f"#/$defs/d{at + 1}"} for name in ("a", "b")},
+        }
+        for at in range(levels)
+    }
+    return {
         "type": "object",
         "properties": {"a": {"$ref": "#/$defs/d0"}},
-        "$defs": {
-            f"d{at}": {
-                "type": "object",
-                "properties": {
-                    "a": {"$ref": f"#/$defs/d{at + 1}"},
-                    "b": {"$ref": f"#/$defs/d{at + 1}"},
-                },
-            }
-            for at in range(60)
-        }
-        | {"d60": {"type": "string"}},
+        "$defs": {**definitions, f"d{levels}": {"type": "string"}},
     }
-    shared = {"type": "string", "minLength": 1}
-    for _ in range(40):
-        shared = {"type": "object", "properties": {"a": shared, "b": shared}}
-    wide = {"type": "object", "properties": {f"p{at}": {"$ref": "#/x"} for at in range(5000)}}
-    start = process_time()
 
-    for schema in (twice, shared, wide):
-        narrow(schema, rules)
-    assert len(json.dumps(narrow(twice, rules).schema)) < 2_000_000
-    assert process_time() - start < 5
+
+def shared(levels):
+    """One object in many places of the schema."""
+    node = {"type": "string", "format": "x"}
+    for _ in range(levels):
+        node = {"type": "object", "properties": {"a": node, "b": node}}
+    return node
+
+
+def wide(size):
+    """Many references to one place, which have to be moved or are broken."""
+    names = {f"p{at}": {"$ref": f"#/{('x', 'properties/q')[at % 2]}"} for at in range(size)}
+    return {"type": "object", "properties": {**names, "q": {"type": "null"}}}
+
+
+@pytest.mark.parametrize("rules", ALL, ids=lambda rules: rules.name)
+@pytest.mark.parametrize("make", [doubled, shared, wide])
+def test_time_is_linear(make, rules):
+    """Twice the schema costs twice the work, however often its parts are referred to."""
+    once = count_calls(narrow, make(24), rules)
+    twice = count_calls(narrow, make(48), rules)
+
+    assert twice < 2.2 * once
+    assert make is shared or len(json.dumps(narrow(make(48), rules).schema)) < 30_000

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 
 from interlingua.wire.schema.read import Reader
-from interlingua.wire.schema.rules import GEMINI_JSON_SCHEMA, GEMINI_OPENAPI, OPENAI_STRICT
+from interlingua.wire.schema.rules import ANTHROPIC, GEMINI_JSON_SCHEMA, OPENAI_STRICT
 from interlingua.wire.schema.steps import (
     Draft,
     ImpossibleError,
@@ -14,11 +14,9 @@ from interlingua.wire.schema.steps import (
     free_circles,
     join_texts,
     rewrite_tuples,
-    rewrite_unions,
     rewrite_values,
     say_types,
     sort_keywords,
-    split_types,
 )
 from schemas import soup
 
@@ -86,10 +84,10 @@ def test_texts(first, joined):
             GEMINI_JSON_SCHEMA,
             {"prefixItems": [{}], "maxItems": 0},
         ),
-        ({"prefixItems": [{}, {}]}, GEMINI_OPENAPI, {}),
+        ({"prefixItems": [{}, {}]}, ANTHROPIC, {}),
         (
             {"prefixItems": [{}, {}], "items": {"type": "null"}},
-            GEMINI_OPENAPI,
+            ANTHROPIC,
             {"items": {"anyOf": [{}, {"type": "null"}]}},
         ),
     ],
@@ -97,14 +95,6 @@ def test_texts(first, joined):
 def test_tuples(node, rules, out):
     """A tuple is said as such, or as a list of any of its items."""
     assert after(rewrite_tuples, node, rules) == out
-
-
-def test_unions():
-    """`oneOf` becomes `anyOf` in its place, unless the target knows it."""
-    node = {"oneOf": [1], "title": "T"}
-
-    assert list(after(rewrite_unions, node, OPENAI_STRICT)) == ["anyOf", "title"]
-    assert after(rewrite_unions, node, GEMINI_JSON_SCHEMA) == node
 
 
 @pytest.mark.parametrize(
@@ -124,31 +114,30 @@ def test_values(node, out):
     assert after(rewrite_values, node, GEMINI_JSON_SCHEMA) == out
 
 
-@pytest.mark.parametrize(
-    ("node", "out"),
-    [
-        ({"type": ["null"]}, {"type": "null"}),
-        ({"type": ["string", "null"]}, {"type": "string", "nullable": True}),
-        ({"type": ["string", "integer"], "enum": ["a"]}, {"type": "string", "enum": ["a"]}),
-        ({"type": ["string", "integer"], "anyOf": [{}]}, {"anyOf": [{}]}),
-        ({"anyOf": [{"type": "null"}]}, {"anyOf": [{"type": "null"}]}),
-        ({"anyOf": [{}, {"type": "null"}]}, {"anyOf": [{}], "nullable": True}),
-    ],
-)
-def test_split_types(node, out):
-    """One type is left, and null is `nullable`."""
-    assert after(split_types, node, Reader(node)) == out
-
-
 def test_keywords():
-    """Known ones stay, silent ones and extensions go, the rest are hints."""
+    """Known ones stay, silent ones and extensions go, other words of JSON Schema are hints."""
     made = draft(
-        {"type": "string", "title": "T", "x-a": 1, "minLength": 2, "$defs": {}}, "schema.a"
+        {"type": "string", "$id": "T", "x-a": 1, "uniqueItems": True, "newer": 5}, "schema.a"
     )
     sort_keywords(made, OPENAI_STRICT)
 
-    assert made.out == {"type": "string"}
-    assert made.hints == {"minLength": 2}
+    assert made.out == {"type": "string", "newer": 5}
+    assert made.hints == {"uniqueItems": True}
+
+
+@pytest.mark.parametrize(
+    ("node", "is_kept"),
+    [
+        ({"type": "string", "format": "uuid"}, True),
+        ({"type": "string", "format": "int64"}, False),
+        ({"type": "integer", "format": "int64"}, True),
+        ({"type": ["number", "string"], "format": "double"}, False),
+        ({"format": "double"}, False),
+    ],
+)
+def test_formats(node, is_kept):
+    """Only the formats of strings are looked at; recorded strict tools had any of a number."""
+    assert ("format" in after(sort_keywords, node, OPENAI_STRICT)) is is_kept
 
 
 def test_types_are_said():

@@ -2,13 +2,7 @@
 
 import pytest
 
-from interlingua.wire.schema.narrow import (
-    ANTHROPIC,
-    GEMINI_JSON_SCHEMA,
-    GEMINI_OPENAPI,
-    OPENAI_STRICT,
-    narrow,
-)
+from interlingua.wire.schema import ANTHROPIC, GEMINI_JSON_SCHEMA, OPENAI_STRICT, narrow
 
 MAP = "additionalProperties makes it a map of any names"
 ANY = "it names no properties, so it is a map of any names"
@@ -40,7 +34,7 @@ def test_a_tool_for_openai():
             "$schema": "https://json-schema.org/draft/2020-12/schema",
             "type": "object",
             "properties": {
-                "path": {"type": "string", "minLength": 3, "pattern": "^a(?=b)", "title": "Path"},
+                "path": {"type": "string", "format": "uri", "pattern": "^a(?=b)", "title": "Path"},
                 "limit": {"type": "integer", "description": "How many.", "default": 5},
             },
             "required": ["path"],
@@ -49,24 +43,26 @@ def test_a_tool_for_openai():
     )
 
     assert narrowed.schema == {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
         "type": "object",
         "properties": {
-            "path": {"type": "string", "description": "(minLength: 3; pattern: ^a(?=b))"},
-            "limit": {"type": ["integer", "null"], "description": "How many. (default: 5)"},
+            "path": {
+                "type": "string",
+                "title": "Path",
+                "description": "(format: uri; pattern: ^a(?=b))",
+            },
+            "limit": {"type": ["integer", "null"], "description": "How many.", "default": 5},
         },
         "required": ["path", "limit"],
         "additionalProperties": False,
     }
     assert narrowed.losses == (
-        "schema.properties.path: minLength moved to the description",
+        "schema.properties.path: format moved to the description",
         "schema.properties.path: pattern moved to the description",
     )
     assert narrowed.changes == (
-        "schema: $schema removed",
-        "schema.properties.path: minLength moved to the description",
+        "schema.properties.path: format moved to the description",
         "schema.properties.path: pattern moved to the description",
-        "schema.properties.path: title removed",
-        "schema.properties.limit: default moved to the description",
         "schema: additionalProperties: false added",
         "schema: limit became required and may be null",
     )
@@ -99,7 +95,7 @@ def test_optional_properties(schema, nullable):
     ("schema", "same"),
     [
         ({"oneOf": [STRING, NULL]}, {"anyOf": [STRING, NULL]}),
-        ({"$ref": "#", "title": "It"}, {"$ref": "#"}),
+        ({"$ref": "#", "$comment": "It"}, {"$ref": "#"}),
         ({"allOf": [STRING], "description": "D"}, {"type": "string", "description": "D"}),
         ({"allOf": [{"type": "integer"}, {"minimum": 1}]}, {"type": "integer", "minimum": 1}),
         ({"type": "object", "anyOf": [{"$ref": "#"}]}, {"anyOf": [{"$ref": "#"}]}),
@@ -187,7 +183,6 @@ def test_inherited_properties_are_merged():
         ({}, UNTYPED),
         (True, UNTYPED),
         ({"$ref": "https://example.com/schema"}, NOWHERE),
-        ({"$ref": "#/$defs/none"}, NOWHERE),
         (
             {
                 "type": "object",
@@ -196,8 +191,6 @@ def test_inherited_properties_are_merged():
             },
             "the object or array beside its anyOf cannot be closed",
         ),
-        ({"type": "text"}, "its type or enum cannot be read"),
-        ({"anyOf": []}, "its anyOf cannot be read"),
         ({"anyOf": [NULL], "oneOf": [NULL]}, "oneOf beside anyOf cannot be said as one union"),
     ],
 )
@@ -232,9 +225,7 @@ def test_untyped_items_cannot_be_strict():
             "schema: the root cannot be a union",
         ),
         ({"type": "object"}, "schema: it names no properties, so it is a map of any names"),
-        (True, NOT_OBJECT),
-        ([], NOT_OBJECT),
-        ({"$ref": "#"}, "schema: it does not say its type"),
+        (True, "schema: it does not say its type"),
     ],
 )
 def test_roots_that_cannot_be_strict(schema, reason):
@@ -267,7 +258,7 @@ def test_untouched_subtrees_are_the_same_objects():
     kept = {"type": "object", "properties": {}, "required": [], "additionalProperties": False}
     schema = {
         "type": "object",
-        "properties": {"kept": kept, "long": {"type": "string", "minLength": 1}},
+        "properties": {"kept": kept, "long": {"type": "string", "format": "uri"}},
         "required": ["kept", "long"],
         "additionalProperties": False,
     }
@@ -371,7 +362,7 @@ def test_gemini_json_schema():
             "type": "object",
             "properties": {
                 "a": {"const": "x", "default": "x"},
-                "b": {"type": "string", "pattern": "^a", "minLength": 2, "description": "B."},
+                "b": {"type": "number", "multipleOf": 2, "minimum": 0, "description": "B."},
                 "c": {"type": "object", "additionalProperties": STRING},
                 "d": {"oneOf": [STRING, {"type": "number", "exclusiveMinimum": 0}]},
                 "e": {"type": "array", "items": [STRING], "additionalItems": False},
@@ -392,8 +383,8 @@ def test_gemini_json_schema():
     )
 
     assert narrowed.schema["properties"] == {
-        "a": {"enum": ["x"], "description": "(default: x)"},
-        "b": {"type": "string", "description": "B. (pattern: ^a; minLength: 2)"},
+        "a": {"enum": ["x"], "default": "x"},
+        "b": {"type": "number", "minimum": 0, "description": "B. (multipleOf: 2)"},
         "c": {"type": "object", "additionalProperties": STRING},
         "d": {
             "oneOf": [
@@ -412,7 +403,7 @@ def test_gemini_json_schema():
         "j": {"anyOf": [{"$ref": "#/$defs/j"}], "description": "J."},
         "k": NULL,
     }
-    assert "$schema" not in narrowed.schema
+    assert narrowed.schema["$schema"] == "x"
     assert narrowed.strict_possible
 
 
@@ -433,13 +424,6 @@ def test_field_bug_84_references_reach_gemini():
     }
 
     assert narrow(schema, GEMINI_JSON_SCHEMA).schema is schema
-    written = narrow(schema, GEMINI_OPENAPI).schema
-    assert written["properties"]["leaf"] == {"type": "integer"}
-    assert written["properties"]["first"]["properties"] == {
-        "value": {"anyOf": [STRING, {"type": "integer"}]},
-        "next": {"ref": "#/defs/node"},
-    }
-    assert written["defs"]["node"] is written["properties"]["first"]
 
 
 def test_gemini_does_not_require_a_circle():
@@ -458,57 +442,3 @@ def test_gemini_does_not_require_a_circle():
     assert narrowed.schema["required"] == ["name"]
     assert narrowed.schema["description"] == '(required: ["children"])'
     assert narrowed.losses == ("schema: required moved to the description",)
-
-
-def test_gemini_openapi():
-    """One type at a time, `nullable`, and references written out."""
-    narrowed = narrow(
-        {
-            "type": "object",
-            "properties": {
-                "a": {"type": ["string", "null"], "minLength": 1},
-                "b": {"type": ["string", "integer"], "minLength": 1, "minimum": 2},
-                "c": {
-                    "anyOf": [{"$ref": "#/$defs/c"}, NULL],
-                    "description": "Or none.",
-                },
-                "d": {"const": "x"},
-                "e": {"enum": ["x", None]},
-                "f": {"enum": [1, 2], "type": "integer"},
-                "g": {"oneOf": [STRING, NULL, {"type": "integer"}]},
-                "h": {"$ref": "#/$defs/none"},
-                "i": {"type": "STRING"},
-                "j": {
-                    "type": "array",
-                    "prefixItems": [STRING, NULL],
-                    "items": False,
-                },
-            },
-            "$defs": {"c": {"type": "object", "properties": {"x": STRING}}},
-        },
-        GEMINI_OPENAPI,
-    )
-
-    assert "$defs" not in narrowed.schema
-    assert narrowed.schema["properties"] == {
-        "a": {"type": "string", "minLength": 1, "nullable": True},
-        "b": {"anyOf": [{"type": "string", "minLength": 1}, {"type": "integer", "minimum": 2}]},
-        "c": {
-            "type": "object",
-            "properties": {"x": STRING},
-            "description": "Or none.",
-            "nullable": True,
-        },
-        "d": {"enum": ["x"], "type": "string"},
-        "e": {"enum": ["x"], "nullable": True, "type": "string"},
-        "f": {"type": "integer", "description": "(enum: [1,2])"},
-        "g": {"anyOf": [STRING, {"type": "integer"}], "nullable": True},
-        "h": {"description": "($ref: #/$defs/none)"},
-        "i": {"type": "STRING"},
-        "j": {
-            "type": "array",
-            "maxItems": 2,
-            "items": {"type": "string", "nullable": True},
-            "description": '(prefixItems: [{"type":"string"},{"type":"null"}])',
-        },
-    }

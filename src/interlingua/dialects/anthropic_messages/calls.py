@@ -7,6 +7,7 @@ from typing import Any, TypeAlias
 
 from interlingua.dialects.anthropic_messages.wire import NAME, extra_for
 from interlingua.spec.content import Json, Part, ToolCall, ToolResult
+from interlingua.wire.arguments import input_object
 from interlingua.wire.carry import Losses
 from interlingua.wire.jsontext import dump_text
 from interlingua.wire.shape import Fields, restore, wrong_type
@@ -42,10 +43,7 @@ def decode_tool_result(fields: Fields, decode_content: DecodeContent) -> Part:
 
 def encode_tool_use(call: ToolCall) -> dict[str, Any]:
     """Arguments are an object here: text that is none goes in one under `input`."""
-    arguments = call.arguments
-    if call.type == "custom" or not (arguments or call.is_valid):
-        arguments = {"input": call.raw_arguments}
-    block = {"type": "tool_use", "id": call.id, "name": call.name, "input": arguments}
+    block = {"type": "tool_use", "id": call.id, "name": call.name, "input": input_object(call)}
     return restore(block, call, NAME)
 
 

@@ -24,6 +24,7 @@ from interlingua.wire.faults import (
     read_fault,
     retry_headers,
     status_of,
+    words_of,
 )
 
 _TYPES: tuple[tuple[type[SDKError], str], ...] = (
@@ -77,7 +78,7 @@ def error_body(error: Exception) -> dict[str, Any]:
     else:
         if isinstance(error, ServerError) or status >= 500:
             kind = "overloaded_error" if status == 529 else "api_error"
-    body: dict[str, Any] = {"type": "error", "error": {"type": kind, "message": str(error)}}
+    body: dict[str, Any] = {"type": "error", "error": {"type": kind, "message": words_of(error)}}
     request_id = getattr(error, "request_id", None)
     if request_id is not None:
         body["request_id"] = request_id

@@ -33,10 +33,11 @@ def encode_messages(request: Request, body: dict[str, Any], losses: Losses) -> N
     ]
     if hoisted:
         body["system"] = _shorten(system)
-    body["messages"] = [
+    encoded = (
         _encode_message(message, losses, f"messages[{i}]")
         for i, message in enumerate(request.messages[hoisted:], hoisted)
-    ]
+    )
+    body["messages"] = [wire for wire in encoded if wire is not None]
     for i, message in enumerate(request.messages):
         if message.role == "developer":
             losses.add("developer_as_system", f"{NAME} has no developer role", f"messages[{i}]")
@@ -49,6 +50,9 @@ def _encode_message(message: Message, losses: Losses, path: str) -> Json:
             return part.data  # a message that was no object to begin with
     role = _ROLES[message.role]
     blocks = _encode_parts(message, losses, path)
+    if message.content and not blocks:
+        losses.dropped("message with nothing left in it", NAME, path)
+        return None
     wire = restore({"role": role, "content": _shorten(blocks)}, message, NAME)
     wire.pop(INLINE, None)
     if message.name is not None:

@@ -16,9 +16,11 @@ from interlingua.dialects.anthropic_messages.wire import (
 )
 from interlingua.spec.contracts import DEFAULT, Profile, WireCall
 from interlingua.spec.request import Request, ResponseFormat
+from interlingua.wire.caching import add_marks
 from interlingua.wire.carry import Losses
-from interlingua.wire.options import foreign_options, merge
+from interlingua.wire.options import AUTO_CACHE, foreign_options, merge
 from interlingua.wire.prepare import prepare
+from interlingua.wire.schema import ANTHROPIC, encode_schema
 from interlingua.wire.shape import Fields, extra_of, request_errors
 from interlingua.wire.thinking import thinking_mode
 
@@ -26,6 +28,7 @@ _BETA_HEADER = "anthropic-beta"
 _VERSION_HEADER = "anthropic-version"
 _MODEL_IN_PATH = re.compile(r"(?<=/models/)[^/:]+(?=:)")
 _COUNT = "/count_tokens"
+_SCHEMA = "response_format.json_schema"
 _DEPRECATED = "~output_format"  # our own mark in `extra`: the older place of the format
 _EFFORT = {"minimal": "low"}  # the one word of ours that is not also theirs
 
@@ -37,6 +40,7 @@ def encode_request(
     losses = Losses()
     request, options = prepare(request, NAME, profile, losses)
     path = str(options.pop("path", PATH))
+    cached = options.pop(AUTO_CACHE, None) is not False and not path.endswith(_COUNT)
     headers = {_VERSION_HEADER: str(options.pop("version", profile.api_version or VERSION))}
     betas = options.pop("betas", None)
     if betas:
@@ -57,9 +61,10 @@ def encode_request(
     _encode_settings(request, body, losses)
     if stream:
         body["stream"] = True
+    body = merge(body, options)
     return WireCall(
         path=path,
-        body=merge(body, options),
+        body=add_marks(body, profile) if cached else body,
         headers=headers,
         stream=stream,
         warnings=(*losses.warnings, *foreign_options(request, NAME)),
@@ -140,7 +145,11 @@ def _encode_thinking(
 
 def _encode_format(form: ResponseFormat, body: dict[str, Any], losses: Losses) -> None:
     if form.type == "json_schema":
-        wire = {"type": "json_schema", "schema": form.json_schema}
+        schema, strict = encode_schema(form.json_schema, ANTHROPIC, losses, _SCHEMA, strict=True)
+        if not strict:  # there is no other way to ask for it
+            losses.dropped("response_format", NAME, "response_format")
+            return
+        wire = {"type": "json_schema", "schema": schema}
         kept = dict(extra_of(form, NAME))
         if kept.pop(_DEPRECATED, False):
             body["output_format"] = {**wire, **kept}

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from interlingua.dialects.anthropic_messages.content import encode_part, read_part
+from interlingua.dialects.anthropic_messages.thinking import show_thinking
 from interlingua.dialects.anthropic_messages.wire import NAME
-from interlingua.spec.content import Json
+from interlingua.spec.content import Audio, Document, Image, Json, Part, Thinking
 from interlingua.spec.contracts import DEFAULT, NewId, Profile
 from interlingua.spec.messages import Message
 from interlingua.spec.response import FinishReason, Reason, Response, Usage
@@ -69,23 +70,34 @@ def encode_response(response: Response) -> Json:
     carried = carried_body(response, NAME)
     if carried is not None:
         return carried
-    losses = Losses()
-    content = (
-        encode_part(part, losses, f"content[{i}]")
-        for i, part in enumerate(response.message.content)
-    )
+    native = NAME in response.extra
+    content = (encode_answer_part(part, native=native) for part in response.message.content)
     body: dict[str, Any] = {
         "id": response.id,
         "type": "message",
         "role": "assistant",
         "model": response.model,
         "content": [block for block in content if block is not None],
-        "stop_reason": encode_stop_reason(response.finish_reason, native=NAME in response.extra),
-        "usage": encode_usage(response.usage),
+        "stop_reason": encode_stop_reason(response.finish_reason, native=native),
+        "usage": encode_usage(response.usage, native=native),
     }
     body = restore(body, response, NAME)
     body.setdefault("stop_sequence", None)
     return body
+
+
+def encode_answer_part(part: Part, *, native: bool) -> dict[str, Any] | None:
+    """
+    The block that says a part of an answer; None if there is none.
+
+    Another model's thoughts may be shown there, but not proven. Media have no block in an
+    answer, whatever others may have made.
+    """
+    if isinstance(part, Thinking):
+        return show_thinking(part)
+    if isinstance(part, (Image, Audio, Document)) and not native:
+        return None
+    return encode_part(part, Losses(), "")
 
 
 def decode_stop_reason(raw: str | None) -> FinishReason:
@@ -97,7 +109,8 @@ def encode_stop_reason(finish: FinishReason, *, native: bool) -> str | None:
     """The provider's own word if it was this one's, else the nearest."""
     if native and (finish.raw is not None or finish.reason == "other"):
         return finish.raw
-    return finish.raw if finish.raw in _REASONS else _STOP_REASONS[finish.reason]
+    is_known = finish.raw is not None and _REASONS.get(finish.raw) == finish.reason
+    return finish.raw if is_known else _STOP_REASONS[finish.reason]
 
 
 def decode_usage(wire: Any) -> Usage:
@@ -119,9 +132,9 @@ def decode_usage(wire: Any) -> Usage:
     )
 
 
-def encode_usage(usage: Usage) -> dict[str, Any]:
+def encode_usage(usage: Usage, *, native: bool) -> dict[str, Any]:
     """The provider's own figures if they say the same, else made from ours."""
-    if usage.raw is not None and decode_usage(usage.raw) == usage:
+    if native and usage.raw is not None and decode_usage(usage.raw) == usage:
         return usage.raw  # type: ignore[no-any-return]
     read, written = usage.cache_read_tokens or 0, usage.cache_write_tokens or 0
     wire: dict[str, Any] = {

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from interlingua.dialects.anthropic_messages.content import encode_part
 from interlingua.dialects.anthropic_messages.errors import error_body
 from interlingua.dialects.anthropic_messages.response import (
+    encode_answer_part,
     encode_stop_reason,
     encode_usage,
 )
+from interlingua.dialects.anthropic_messages.thinking import is_native
 from interlingua.dialects.anthropic_messages.wire import NAME
 from interlingua.spec.content import Json
 from interlingua.spec.contracts import Frame
@@ -29,35 +30,45 @@ from interlingua.spec.events import (
     ToolCallEnd,
     ToolCallStart,
 )
-from interlingua.wire.carry import Losses
+from interlingua.wire.arguments import ArgumentText
 from interlingua.wire.frames import json_frame
 from interlingua.wire.grammar import Grammar
+from interlingua.wire.sequence import Sequencer
 from interlingua.wire.shape import extra_of
 
 
 class Encoder:
-    """Blocks are numbered as they are opened, whatever the events' own indexes."""
+    """One block is open at a time, and numbered as it opens, whatever the events' own indexes."""
 
     def __init__(self) -> None:
         self._grammar = Grammar()
-        self._indexes: dict[str, int] = {}
+        self._sequencer = Sequencer()
         self._next = 0
+        self._thought: dict[str, Any] | None = None  # a block that waits for its first word
+        self._arguments = ArgumentText()
         self._native = False
         self._failed = False
 
     def feed(self, event: StreamEvent) -> list[Frame]:
         self._grammar.feed(event)
+        return [frame for due in self._sequencer.feed(event) for frame in self._say(due)]
+
+    def finish(self) -> list[Frame]:
+        if not self._failed:
+            self._grammar.finish()
+        return []
+
+    def _say(self, event: StreamEvent) -> list[Frame]:
         match event:
             case TextDelta():
-                return [self._delta(event.id, {"type": "text_delta", "text": event.delta})]
+                return [self._delta("text_delta", text=event.delta)]
             case ToolCallDelta():
-                delta = {"type": "input_json_delta", "partial_json": event.delta}
-                return [self._delta(event.id, delta)]
+                text = event.delta if self._native else self._arguments.feed(event.delta)
+                return self._input(text) if text or self._native else []
             case ReasoningDelta():
-                delta = {"type": "thinking_delta", "thinking": event.delta}
-                return [self._delta(event.id, delta)]
+                return self._thinking(event.delta)
             case TextStart() | ReasoningStart() | ToolCallStart():
-                return [self._start(event.id, _opening(event))]
+                return self._open(event)
             case TextEnd() | ReasoningEnd() | ToolCallEnd():
                 return self._end(event)
             case ProviderEvent():
@@ -71,14 +82,11 @@ class Encoder:
                 return [] if self._failed else self._finish(event)
         return []
 
-    def finish(self) -> list[Frame]:
-        if not self._failed:
-            self._grammar.finish()
-        return []
-
     def _message_start(self, event: StreamStart) -> Frame:
         self._native = NAME in event.extra
         usage = {"input_tokens": 0, "output_tokens": 0}
+        if event.usage is not None:
+            usage = encode_usage(event.usage, native=self._native)
         message: dict[str, Any] = {
             "id": event.id,
             "type": "message",
@@ -87,37 +95,66 @@ class Encoder:
             "content": [],
             "stop_reason": None,
             "stop_sequence": None,
-            "usage": usage if event.usage is None else encode_usage(event.usage),
+            "usage": usage,
             **extra_of(event, NAME),
         }
         return _frame({"type": "message_start", "message": message})
 
-    def _start(self, id: str | None, block: Json) -> Frame:  # noqa: A002 -- the event's word
-        index, self._next = self._next, self._next + 1
-        if id is not None:
-            self._indexes[id] = index
-        return _frame({"type": "content_block_start", "index": index, "content_block": block})
+    def _open(self, event: TextStart | ReasoningStart | ToolCallStart) -> list[Frame]:
+        block = _opening(event)
+        if isinstance(event, ReasoningStart) and NAME not in event.extra:
+            self._thought = block  # another model's may have no words that can be shown
+            return []
+        if isinstance(event, ToolCallStart):
+            self._arguments = ArgumentText(wrap=True, is_free=event.tool_type == "custom")
+        return [self._start(block)]
 
-    def _delta(self, id: str, delta: dict[str, Any]) -> Frame:  # noqa: A002
-        index = self._indexes[id]
-        return _frame({"type": "content_block_delta", "index": index, "delta": delta})
+    def _start(self, block: Json) -> Frame:
+        self._next += 1
+        return _frame(
+            {"type": "content_block_start", "index": self._next - 1, "content_block": block}
+        )
+
+    def _delta(self, kind: str, **fields: Any) -> Frame:
+        delta = {"type": kind, **fields}
+        return _frame({"type": "content_block_delta", "index": self._next - 1, "delta": delta})
+
+    def _input(self, text: str) -> list[Frame]:
+        return [self._delta("input_json_delta", partial_json=text)]
+
+    def _thinking(self, text: str) -> list[Frame]:
+        if not text and self._thought is not None:
+            return []
+        return [*self._start_thought(), self._delta("thinking_delta", thinking=text)]
+
+    def _start_thought(self) -> list[Frame]:
+        block, self._thought = self._thought, None
+        return [] if block is None else [self._start(block)]
+
+    def _stop(self) -> Frame:
+        return _frame({"type": "content_block_stop", "index": self._next - 1})
 
     def _end(self, event: TextEnd | ReasoningEnd | ToolCallEnd) -> list[Frame]:
         frames: list[Frame] = []
         if isinstance(event, TextEnd):
-            for citation in extra_of(event.part, NAME).get("citations") or ():
-                delta = {"type": "citations_delta", "citation": citation}
-                frames.append(self._delta(event.id, delta))
-        elif isinstance(event, ReasoningEnd) and event.part.signature is not None:
-            delta = {"type": "signature_delta", "signature": event.part.signature}
-            frames.append(self._delta(event.id, delta))
-        frames.append(_stop(self._indexes[event.id]))
-        return frames
+            citations = extra_of(event.part, NAME).get("citations") or ()
+            frames += [self._delta("citations_delta", citation=cited) for cited in citations]
+        elif isinstance(event, ToolCallEnd):
+            text = "" if self._native else self._arguments.end(event.tool_call)
+            frames += self._input(text) if text else []
+        elif is_native(event.part):
+            frames += self._start_thought()
+            if event.part.signature is not None:
+                frames.append(self._delta("signature_delta", signature=event.part.signature))
+        elif self._thought is not None:
+            self._thought = None
+            return []
+        return [*frames, self._stop()]
 
     def _provider_event(self, event: ProviderEvent) -> list[Frame]:
         if event.part is not None:
-            block = encode_part(event.part, Losses(), "")
-            return [] if block is None else [self._start(None, block), _stop(self._next - 1)]
+            block = encode_answer_part(event.part, native=self._native)
+            return [] if block is None else [self._start(block), self._stop()]
         if event.dialect == NAME and event.name is not None:
             return [json_frame(event.data, event.name)]
         return []
@@ -130,7 +167,7 @@ class Encoder:
         data = {
             "type": "message_delta",
             "delta": {"stop_reason": stop, "stop_sequence": None, **delta},
-            "usage": encode_usage(event.usage),
+            "usage": encode_usage(event.usage, native=native),
             **kept,
         }
         return [_frame(data), _frame({"type": "message_stop"})]
@@ -148,10 +185,6 @@ def _opening(event: TextStart | ReasoningStart | ToolCallStart) -> dict[str, Any
     if isinstance(event, ReasoningStart):
         return {"type": "thinking", "thinking": "", "signature": "", **kept}
     return {"type": "tool_use", "id": event.tool_call_id, "name": event.name, "input": {}, **kept}
-
-
-def _stop(index: int) -> Frame:
-    return _frame({"type": "content_block_stop", "index": index})
 
 
 def _frame(data: dict[str, Any]) -> Frame:

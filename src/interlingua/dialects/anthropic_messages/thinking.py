@@ -33,6 +33,19 @@ def encode_thinking(part: Thinking, losses: Losses, path: str) -> dict[str, Any]
     return restore(block, part, NAME)
 
 
+def show_thinking(part: Thinking) -> dict[str, Any] | None:
+    """
+    A thought of any model, as an answer shows it.
+
+    Another's has an empty signature, as clients want one: it proves nothing and says so.
+    """
+    if is_native(part):
+        return encode_thinking(part, Losses(), "")
+    if part.redacted or not part.text:
+        return None
+    return {"type": "thinking", "thinking": part.text, "signature": ""}
+
+
 def is_native(part: Thinking) -> bool:
     """Whether this API made the thought; one made by hand may claim so by its signature."""
     return NAME in part.extra or (not part.extra and bool(part.signature or part.redacted))

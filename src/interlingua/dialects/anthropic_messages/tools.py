@@ -8,6 +8,7 @@ from interlingua.dialects.anthropic_messages.wire import NAME, extra_for
 from interlingua.spec.content import Json
 from interlingua.spec.request import BuiltinTool, Request, ToolChoice, ToolDefinition, ToolSpec
 from interlingua.wire.carry import Losses
+from interlingua.wire.schema import ANTHROPIC, encode_parameters
 from interlingua.wire.shape import Fields, extra_of, restore, wrong_type
 
 _NO_INPUT = {"type": "object", "properties": {}}
@@ -73,11 +74,14 @@ def _encode_tool(tool: ToolSpec, losses: Losses, path: str) -> dict[str, Any] | 
         wire["description"] = tool.description
     if tool.type == "custom":
         losses.add("custom_tool_as_function", f"{NAME} has no free-text tools", path)
-        wire["input_schema"] = _FREE_TEXT
+        wire["input_schema"], strict = _FREE_TEXT, tool.strict
     else:
-        wire["input_schema"] = _NO_INPUT if tool.parameters is None else tool.parameters
-    if tool.strict is not None:
-        wire["strict"] = tool.strict
+        given = _NO_INPUT if tool.parameters is None else tool.parameters
+        wire["input_schema"], strict = encode_parameters(
+            given, ANTHROPIC, losses, f"{path}.parameters", strict=tool.strict
+        )
+    if strict is not None:
+        wire["strict"] = strict
     return restore(wire, tool, NAME)
 
 

@@ -26,6 +26,7 @@ from interlingua.spec.content import (
     ToolResult,
 )
 from interlingua.spec.contracts import NewId
+from interlingua.wire.arguments import input_object
 from interlingua.wire.carry import Losses, counting_ids
 from interlingua.wire.jsontext import dump_text
 from interlingua.wire.shape import Fields, extra_of
@@ -48,9 +49,7 @@ def decode_call(part: dict[str, Any], links: Links, path: str = "") -> ToolCall:
 def encode_call(call: ToolCall) -> dict[str, Any]:
     """Arguments are an object here: text that is none goes in one under `input`."""
     kept, inner, absent = _kept(call, "functionCall")
-    arguments = call.arguments
-    if call.type == "custom" or not (arguments or call.is_valid):
-        arguments = {"input": call.raw_arguments}
+    arguments = input_object(call)
     wire: dict[str, Any] = {**inner, "name": call.name}
     if arguments or not ("args" in absent or "args" in inner):
         wire["args"] = arguments
@@ -191,17 +190,19 @@ def _encode_parts(
             media.append(part.data)
         else:
             losses.dropped(f"{part.kind} in a tool result", NAME, where, code=part.kind)
-    wire: dict[str, Any] = {_RESPONSE: _join_response(result, response, texts)}
+    wire: dict[str, Any] = {_RESPONSE: _join_response(result, response, texts, shown=bool(media))}
     if media:
         wire["parts"] = media
     return wire
 
 
 def _join_response(
-    result: ToolResult, response: dict[str, Any] | None, texts: list[str]
+    result: ToolResult, response: dict[str, Any] | None, texts: list[str], *, shown: bool
 ) -> dict[str, Any]:
-    if not texts and (response is not None or not result.is_error):
-        return response or {}
+    if not texts and response is not None:
+        return response
+    if not texts and shown and not result.is_error:
+        return {}
     lines = [] if response is None else [dump_text(response)]
     return {"error" if result.is_error else "output": "\n".join([*lines, *texts])}
 

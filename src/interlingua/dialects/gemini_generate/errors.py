@@ -11,8 +11,10 @@ from interlingua.spec.content import Json
 from interlingua.spec.errors import (
     AccessDeniedError,
     AuthenticationError,
+    NotFoundError,
     ProviderError,
     QuotaExceededError,
+    SDKError,
 )
 from interlingua.wire.faults import (
     Fault,
@@ -21,6 +23,7 @@ from interlingua.wire.faults import (
     read_fault,
     retry_headers,
     status_of,
+    words_of,
 )
 from interlingua.wire.limits import parse_duration
 
@@ -44,6 +47,12 @@ _STATUSES = {
     "DATA_LOSS": 500,
 }
 _WORDS = {status: word for word, status in reversed(_STATUSES.items())}
+# What others may say with a status of their own, such as a missing model with 400.
+_CLASSES: tuple[tuple[type[SDKError], str], ...] = (
+    (AuthenticationError, "UNAUTHENTICATED"),
+    (AccessDeniedError, "PERMISSION_DENIED"),
+    (NotFoundError, "NOT_FOUND"),
+)
 _RETRY_INFO = "type.googleapis.com/google.rpc.RetryInfo"
 _BAD_KEYS = ("API_KEY_INVALID", "API_KEY_EXPIRED")
 # A precondition that fails for the caller, whatever the request.
@@ -87,8 +96,9 @@ def error_body(error: Exception) -> dict[str, Any]:
     status = status_of(error)
     word = getattr(error, "error_code", None)
     if _STATUSES.get(word or "") != status:
-        word = _WORDS.get(status) or _nearest_word(status)
-    body: dict[str, Any] = {"code": status, "message": str(error), "status": word}
+        words = (name for cls, name in _CLASSES if isinstance(error, cls))
+        word = next(words, None) or _WORDS.get(status) or _nearest_word(status)
+    body: dict[str, Any] = {"code": status, "message": words_of(error), "status": word}
     delay = getattr(error, "retry_after", None)
     if delay is not None:
         body["details"] = [{"@type": _RETRY_INFO, "retryDelay": f"{delay:g}s"}]

@@ -30,7 +30,9 @@ def encode_messages(request: Request, body: dict[str, Any], losses: Losses) -> N
         path = f"messages[{position}]"
         leading = position < hoisted
         content = _encode_message(message, calls, losses, path, leading=leading)
-        if not leading:
+        if content is None:
+            losses.dropped("message with nothing left in it", NAME, path)
+        elif not leading:
             contents.append(content)
         elif system is None:
             system = content
@@ -62,6 +64,8 @@ def _encode_message(
         parts += [] if wire is None else [wire]
     if message.name is not None:
         losses.dropped("name", NAME, f"{path}.name")
+    if message.content and not parts:
+        return None
     return _encode_content(message, parts, leading=leading)
 
 

@@ -12,8 +12,9 @@ from interlingua.dialects.gemini_generate.wire import NAME, PATH, REQUEST, to_ca
 from interlingua.spec.contracts import DEFAULT, Profile, WireCall
 from interlingua.spec.request import Request, ResponseFormat
 from interlingua.wire.carry import Losses
-from interlingua.wire.options import foreign_options, merge
+from interlingua.wire.options import AUTO_CACHE, foreign_options, merge
 from interlingua.wire.prepare import prepare
+from interlingua.wire.schema import GEMINI_JSON_SCHEMA, encode_schema, from_openapi
 from interlingua.wire.shape import Fields, extra_of, request_errors
 
 _find_address = re.compile(r"(.*/models/)([^/:]+)(:\w+)").fullmatch
@@ -37,6 +38,7 @@ _JSON = "application/json"
 _PLAIN = "text/plain"
 _OPENAPI = "responseSchema"
 _JSON_SCHEMA = "responseJsonSchema"
+_SCHEMA = "~schema"  # our mark in `extra`: the schema as it was in the OpenAPI form
 _HIGHEST = "HIGH"
 _ABOVE_HIGHEST = ("xhigh", "max")
 _UNSAYABLE = ("none", *_ABOVE_HIGHEST)
@@ -52,6 +54,7 @@ def encode_request(
     losses = Losses()
     request, options = prepare(request, NAME, profile, losses)
     path = _encode_path(str(options.pop("path", PATH)), request.model, stream=stream)
+    options.pop(AUTO_CACHE, None)  # prompts are kept here untold
     body: dict[str, Any] = {}
     encode_messages(request, body, losses)
     encode_tools(request, body, losses)
@@ -122,7 +125,7 @@ def _encode_settings(request: Request, body: dict[str, Any], losses: Losses) -> 
     if request.stop_sequences is not None:
         config["stopSequences"] = list(request.stop_sequences)
     if request.response_format is not None:
-        _encode_format(request.response_format, config)
+        _encode_format(request.response_format, config, losses)
     thinking = _encode_thinking(request, losses)
     if thinking:
         config[_THINKING] = thinking
@@ -158,25 +161,36 @@ def _decode_whole(config: Fields, key: str) -> int | None:
     return None if value is None else int(value)
 
 
-def _encode_format(form: ResponseFormat, config: dict[str, Any]) -> None:
+def _encode_format(form: ResponseFormat, config: dict[str, Any], losses: Losses) -> None:
     if form.type == "text":
         config["responseMimeType"] = _PLAIN
         return
     config["responseMimeType"] = _JSON
-    if form.json_schema is not None:
-        field = extra_of(form, NAME).get("schema")
-        config[_OPENAPI if field == _OPENAPI else _JSON_SCHEMA] = form.json_schema
+    theirs = extra_of(form, NAME).get(_SCHEMA)
+    if theirs is not None and from_openapi(theirs) == form.json_schema:
+        config[_OPENAPI] = theirs
+    elif form.json_schema is not None:
+        config[_JSON_SCHEMA], _ = encode_schema(
+            form.json_schema,
+            GEMINI_JSON_SCHEMA,
+            losses,
+            "response_format.json_schema",
+            strict=form.strict,
+        )
 
 
 def _decode_format(config: Fields) -> ResponseFormat | None:
     media_type = config.text("responseMimeType")
     if media_type == _JSON:
-        for field in (_JSON_SCHEMA, _OPENAPI):
-            if isinstance(config.left.get(field), dict):
-                extra = {NAME: {"schema": field}} if field == _OPENAPI else {}
-                return ResponseFormat(
-                    type="json_schema", json_schema=config.take(field), extra=extra
-                )
+        if isinstance(config.left.get(_JSON_SCHEMA), dict):
+            return ResponseFormat(type="json_schema", json_schema=config.take(_JSON_SCHEMA))
+        if isinstance(config.left.get(_OPENAPI), dict):
+            theirs = config.take(_OPENAPI)
+            return ResponseFormat(
+                type="json_schema",
+                json_schema=from_openapi(theirs),
+                extra={NAME: {_SCHEMA: theirs}},
+            )
         return ResponseFormat(type="json")
     if media_type == _PLAIN:
         return ResponseFormat(type="text")

@@ -190,7 +190,7 @@ def write_envelope(
             *(others if isinstance(others, list) else ()),
         ]
     if response.usage != Usage():
-        body["usageMetadata"] = encode_usage(response.usage)
+        body["usageMetadata"] = encode_usage(response.usage, native=native)
     if response.model:
         body["modelVersion"] = response.model
     if response.id:
@@ -241,7 +241,8 @@ def encode_finish(finish: FinishReason, *, native: bool) -> str | int | None:
     raw = finish.raw
     if native and (raw is not None or finish.reason == "other"):
         return int(raw) if raw is not None and raw in _ALL_NUMBERS else raw
-    return raw if raw in _REASONS else _FINISH_REASONS[finish.reason]
+    is_known = raw is not None and _REASONS.get(raw) == finish.reason
+    return raw if is_known else _FINISH_REASONS[finish.reason]
 
 
 _ALL_NUMBERS = frozenset(str(number) for number in range(100))
@@ -262,9 +263,9 @@ def decode_usage(wire: Any) -> Usage:
     )
 
 
-def encode_usage(usage: Usage) -> dict[str, Any]:
+def encode_usage(usage: Usage, *, native: bool) -> dict[str, Any]:
     """The provider's own figures if they say the same, else made from ours."""
-    if usage.raw is not None and decode_usage(usage.raw) == usage:
+    if native and usage.raw is not None and decode_usage(usage.raw) == usage:
         return usage.raw  # type: ignore[no-any-return]
     thoughts = usage.reasoning_tokens
     wire: dict[str, Any] = {

@@ -34,6 +34,7 @@ from interlingua.spec.response import Response
 from interlingua.wire.frames import json_frame
 from interlingua.wire.grammar import Grammar
 from interlingua.wire.options import merge
+from interlingua.wire.sequence import Sequencer
 from interlingua.wire.shape import extra_of
 
 
@@ -54,6 +55,7 @@ class Encoder:
 
     def __init__(self) -> None:
         self._grammar = Grammar()
+        self._sequencer = Sequencer()  # parts have no numbers here, only an order
         self._start = StreamStart()
         self._candidate: dict[str, Any] = {}  # what is said in each frame
         self._content: dict[str, Any] = {}
@@ -64,6 +66,14 @@ class Encoder:
 
     def feed(self, event: StreamEvent) -> list[Frame]:
         self._grammar.feed(event)
+        return [frame for due in self._sequencer.feed(event) for frame in self._say(due)]
+
+    def finish(self) -> list[Frame]:
+        if not self._failed:
+            self._grammar.finish()
+        return []
+
+    def _say(self, event: StreamEvent) -> list[Frame]:
         match event:
             case TextDelta() | ReasoningDelta():
                 return self._delta(event.id, event.delta)
@@ -82,11 +92,6 @@ class Encoder:
                 return [json_frame(error_body(event.error))]
             case Finish():
                 return [] if self._failed else self._finish(event)
-        return []
-
-    def finish(self) -> list[Frame]:
-        if not self._failed:
-            self._grammar.finish()
         return []
 
     def _begin(self, event: StreamStart) -> None:
@@ -139,6 +144,8 @@ class Encoder:
         text = self._texts[event.id]
         if text.is_held and isinstance(event, TextEnd):
             return self._whole(encode_answer_part(event.part))
+        if not text.is_sent and not encode_answer_part(event.part):
+            return []  # another model's thought, without words
         frames = [] if text.is_sent else self._delta(event.id, "")
         self._last = text.kept
         if is_signed(event.part):  # a text's is late; only a part of its own can say it

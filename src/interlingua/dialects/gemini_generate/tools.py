@@ -17,6 +17,7 @@ from interlingua.spec.request import (
     ToolSpec,
 )
 from interlingua.wire.carry import Losses
+from interlingua.wire.schema import GEMINI_JSON_SCHEMA, encode_parameters, from_openapi
 from interlingua.wire.shape import Fields, extra_of, wrong_type
 
 _FREE_TEXT = {
@@ -28,7 +29,8 @@ _DECLARATIONS = "functionDeclarations"
 _JSON_SCHEMA = "parametersJsonSchema"
 _OPENAPI = "parameters"
 # Marks in a definition's extra: `~tool`, what stood beside the declarations of a wire tool that
-# begins here; `~schema`, the field its parameters came in.
+# begins here; `~schema`, its parameters as they were in the OpenAPI form, which goes back if the
+# canonical schema still is what was read from it.
 _TOOL = "~tool"
 _SCHEMA = "~schema"
 
@@ -108,15 +110,21 @@ def _encode_list(tools: tuple[ToolSpec, ...], losses: Losses) -> list[dict[str, 
 def _encode_declaration(tool: ToolDefinition, losses: Losses, path: str) -> dict[str, Any]:
     kept = dict(extra_of(tool, NAME))
     kept.pop(_TOOL, None)
-    field = kept.pop(_SCHEMA, _JSON_SCHEMA)
+    theirs = kept.pop(_SCHEMA, None)
     wire: dict[str, Any] = {"name": tool.name}
     if tool.description is not None:
         wire["description"] = tool.description
     if tool.type == "custom":
         losses.add("custom_tool_as_function", f"{NAME} has no free-text tools", path)
         wire[_JSON_SCHEMA] = _FREE_TEXT
+    elif theirs is not None and from_openapi(theirs) == tool.parameters:
+        wire[_OPENAPI] = theirs
     elif tool.parameters is not None:
-        wire[_OPENAPI if field == _OPENAPI else _JSON_SCHEMA] = tool.parameters
+        wire[_JSON_SCHEMA], _ = encode_parameters(
+            tool.parameters, GEMINI_JSON_SCHEMA, losses, f"{path}.parameters", strict=tool.strict
+        )
+    if tool.strict:
+        losses.dropped("strict", NAME, f"{path}.strict")
     return {**kept, **wire}
 
 
@@ -145,9 +153,10 @@ def _decode_declaration(
     if parameters is not None:
         fields.take(_JSON_SCHEMA)
     else:
-        parameters = fields.object(_OPENAPI)
-        if parameters is not None:
-            extra[_SCHEMA] = _OPENAPI
+        theirs = fields.object(_OPENAPI)
+        if theirs is not None:
+            parameters = from_openapi(theirs)
+            extra[_SCHEMA] = theirs
     if beside is not None:
         extra[_TOOL] = beside
     return ToolDefinition(

@@ -175,6 +175,8 @@ def decode_result(
         case () if not isinstance(left.get("content"), list):
             content = ""
     name = fields.text("name")
+    if name is not None:
+        left["name"] = name  # only some servers take one
     extra = extra_for(left, missing, sent_as=LEGACY_RESULT if legacy else None)
     return ToolResult(tool_call_id=call_id, content=content, name=name, extra=extra)
 
@@ -183,7 +185,9 @@ def encode_result(result: ToolResult, content: Json) -> dict[str, Any]:
     """The message of a result whose content is encoded."""
     kept = extra_of(result, NAME)
     role = LEGACY_RESULT if kept.get(SENT_AS) == LEGACY_RESULT else "tool"
-    wire = {"role": role, "tool_call_id": result.tool_call_id, **given(name=result.name)}
+    wire = {"role": role, "tool_call_id": result.tool_call_id}
+    if role == LEGACY_RESULT:
+        wire |= given(name=result.name)
     if content or "content" not in kept:
         wire["content"] = content
     wire = complete(wire, result)

@@ -19,7 +19,14 @@ from interlingua.spec.errors import (
     RequestTimeoutError,
     SDKError,
 )
-from interlingua.wire.faults import make_error, read_body, read_fault, retry_headers, status_of
+from interlingua.wire.faults import (
+    make_error,
+    read_body,
+    read_fault,
+    retry_headers,
+    status_of,
+    words_of,
+)
 
 _REQUEST_ERROR = "invalid_request_error"
 _WORDS: tuple[tuple[type[SDKError], str, str | None], ...] = (
@@ -69,4 +76,4 @@ def error_body(error: Exception) -> dict[str, Any]:
     words = ((kind, code) for cls, kind, code in _WORDS if isinstance(error, cls))
     kind, code = next(words, (usual, None))
     code = code or getattr(error, "error_code", None)
-    return {"error": {"message": str(error), "type": kind, "param": None, "code": code}}
+    return {"error": {"message": words_of(error), "type": kind, "param": None, "code": code}}

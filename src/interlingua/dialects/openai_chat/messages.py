@@ -227,6 +227,9 @@ class _Writer:
             if not isinstance(part, ToolResult):
                 where = f"{path}.content[{i}]"
                 items += encode_item(part, self._losses, where, self._quirks, media=media)
+        if message.content and not items and NAME not in message.extra:
+            self._losses.dropped("message with nothing left in it", NAME, path)
+            return
         if items or "content" not in extra_of(message, NAME):
             wire["content"] = join_content(items, flat=self._quirks.flat_content)
         self.wire.append(complete(wire, message))

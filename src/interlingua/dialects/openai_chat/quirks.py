@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Mapping
+from typing import Any, Literal
 
 import msgspec
 
@@ -22,6 +23,8 @@ class ChatQuirks(
     """It takes `top_k`, which OpenAI does not know."""
     reasoning_object: bool = False
     """It takes effort and budget as `reasoning: {effort, max_tokens}`, as OpenRouter does."""
+    thinking_off: Mapping[str, Any] = {}
+    """What tells it not to think, where effort `none` does not: DeepSeek's `thinking` switch."""
     required_word: Literal["required", "any"] = "required"
     """The `tool_choice` that makes the model call some tool: older Mistral says `any`."""
     developer_role: bool = True
@@ -48,3 +51,13 @@ DEFAULT_QUIRKS = ChatQuirks()
 def quirks_of(profile: Profile) -> ChatQuirks:
     """The profile's quirks if they are of this dialect, else OpenAI's own ways."""
     return profile.quirks if isinstance(profile.quirks, ChatQuirks) else DEFAULT_QUIRKS
+
+
+def history_quirks(quirks: ChatQuirks) -> dict[str, Any]:
+    """What of it concerns the repair of histories."""
+    facts: dict[str, Any] = {}
+    if quirks.tool_result_media:
+        facts["result_media"] = True
+    if quirks.document_url:
+        facts["media"] = {"image": ("url", "data"), "audio": ("data",)}
+    return facts

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+from copy import deepcopy
 from typing import Any
 from urllib.parse import quote, unquote
 
 from interlingua.dialects.openai_chat.messages import decode_messages, encode_messages
-from interlingua.dialects.openai_chat.quirks import ChatQuirks, quirks_of
+from interlingua.dialects.openai_chat.quirks import ChatQuirks, history_quirks, quirks_of
 from interlingua.dialects.openai_chat.tools import decode_tools, encode_tools
 from interlingua.dialects.openai_chat.wire import (
     NAME,
@@ -21,9 +22,11 @@ from interlingua.dialects.openai_chat.wire import (
 )
 from interlingua.spec.contracts import DEFAULT, Profile, WireCall
 from interlingua.spec.request import FormatType, Request, ResponseFormat
+from interlingua.wire.caching import add_cache_key
 from interlingua.wire.carry import Losses
-from interlingua.wire.options import foreign_options, merge
+from interlingua.wire.options import AUTO_CACHE, foreign_options, merge
 from interlingua.wire.prepare import prepare
+from interlingua.wire.schema import OPENAI_STRICT, encode_schema
 from interlingua.wire.shape import Fields, request_errors, wrong_type
 
 _MODEL_IN_PATH = re.compile(r"(?<=/deployments/)[^/?]+(?=/)")
@@ -38,9 +41,10 @@ def encode_request(
 ) -> WireCall:
     """What a client sends."""
     losses = Losses()
-    request, options = prepare(request, NAME, profile, losses)
     quirks = quirks_of(profile)
+    request, options = prepare(request, NAME, profile, losses, history_quirks(quirks))
     path = str(options.pop("path", PATH))
+    keyed = options.pop(AUTO_CACHE, None) is not False
     names = options.pop(FIELD_NAMES, None)
     body: dict[str, Any] = {}
     if "{model}" in path:
@@ -55,9 +59,10 @@ def encode_request(
         body["stream"] = True
         if quirks.stream_usage:
             body["stream_options"] = {"include_usage": True}
+    body = merge(body, options)
     return WireCall(
         path=path,
-        body=merge(body, options),
+        body=add_cache_key(body, request, profile) if keyed else body,
         stream=stream,
         warnings=(*losses.warnings, *foreign_options(request, NAME)),
     )
@@ -100,12 +105,15 @@ def _encode_settings(
     if request.metadata is not None:
         body["metadata"] = dict(request.metadata)
     if request.response_format is not None:
-        body["response_format"] = _encode_format(request.response_format)
+        body["response_format"] = _encode_format(request.response_format, losses)
     if quirks.reasoning_object:
         reasoning = given(effort=request.reasoning_effort, max_tokens=request.thinking_budget)
         body |= given(reasoning=reasoning or None)
         return
-    body |= given(reasoning_effort=request.reasoning_effort)
+    if request.reasoning_effort == "none" and quirks.thinking_off:
+        body |= deepcopy(dict(quirks.thinking_off))  # the row's own must not be changed
+    else:
+        body |= given(reasoning_effort=request.reasoning_effort)
     if request.thinking_budget is not None:
         losses.dropped("thinking_budget", NAME, "thinking_budget")
 
@@ -128,12 +136,15 @@ def _encode_named(
             losses.dropped(ours, NAME, ours)
 
 
-def _encode_format(form: ResponseFormat) -> dict[str, Any]:
+def _encode_format(form: ResponseFormat, losses: Losses) -> dict[str, Any]:
     if form.type != "json_schema":
         return complete({"type": "json_object" if form.type == "json" else "text"}, form)
-    inner = given(
-        name=form.name, description=form.description, schema=form.json_schema, strict=form.strict
-    )
+    schema, strict = form.json_schema, form.strict
+    if schema is not None:
+        schema, strict = encode_schema(
+            schema, OPENAI_STRICT, losses, "response_format.json_schema", strict=strict
+        )
+    inner = given(name=form.name, description=form.description, schema=schema, strict=strict)
     wire = complete({"type": "json_schema", "json_schema": inner}, form)
     if not mark_of(form, WITHOUT):
         wire["json_schema"].setdefault("name", "response")  # it must have one

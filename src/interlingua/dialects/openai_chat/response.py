@@ -5,7 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import msgspec
+
 from interlingua.dialects.openai_chat.calls import call_ids
+from interlingua.dialects.openai_chat.content import encode_part
+from interlingua.dialects.openai_chat.media import MEDIA
 from interlingua.dialects.openai_chat.messages import decode_assistant, encode_assistant
 from interlingua.dialects.openai_chat.quirks import ChatQuirks, quirks_of
 from interlingua.dialects.openai_chat.thinking import split_tags
@@ -23,10 +27,11 @@ from interlingua.dialects.openai_chat.wire import (
     note_absent,
     take_usual,
 )
-from interlingua.spec.content import Json, Part, Text
+from interlingua.spec.content import Image, Json, Part, Text
 from interlingua.spec.contracts import DEFAULT, NewId, Profile
 from interlingua.spec.messages import Message
 from interlingua.spec.response import FinishReason, Reason, Response, Usage
+from interlingua.wire.arguments import plain_calls
 from interlingua.wire.carry import Losses, carried_body, carry_body, counting_ids, whole_object
 from interlingua.wire.limits import parse_rate_limit
 from interlingua.wire.shape import Fields, count, extra_of, known_int
@@ -45,9 +50,9 @@ _REASONS: dict[str, Reason] = {
     "max_tokens": "length",
     "error": "error",
 }
+IMAGES = "images"
 _OWN_REASONS = ("stop", "length", "tool_calls", "content_filter", "function_call")
 _UNSAID = ("other", "error", "tool_calls")  # what an answer without a reason can mean
-_OWN_COUNTS = ("prompt_tokens", "completion_tokens", "total_tokens")
 # Beside `prompt_tokens_details`: the names other servers have for the same count.
 _READ = ("prompt_cache_hit_tokens", "num_cached_tokens", "cached_tokens", "cache_read_input_tokens")
 
@@ -132,9 +137,33 @@ def encode_response(response: Response) -> Json:
 def _encode_choice(response: Response, kept: Mapping[str, Any], *, native: bool) -> dict[str, Any]:
     # an answer's content is one string, unless the server itself wrote a list
     quirks = ChatQuirks(flat_content=mark_of(response.message, SENT_AS) != "list")
-    message = encode_assistant(response.message, Losses(), "message", answer=True, quirks=quirks)
+    said, images = (response.message, []) if native else _without_media(response.message)
+    message = encode_assistant(said, Losses(), "message", answer=True, quirks=quirks)
+    if images:
+        message[IMAGES] = images
     usual = {"index": 0, "finish_reason": encode_finish(response.finish_reason, native=native)}
     return drop_absent({**usual, **kept, "message": message}, kept)
+
+
+def _without_media(message: Message) -> tuple[Message, list[Json]]:
+    """
+    Another's answer for clients that read text alone, and its images.
+
+    Those go beside the content, where routers put what a model has drawn; other media
+    cannot be said.
+    """
+    message = plain_calls(message)
+    media = [part for part in message.content if isinstance(part, MEDIA)]
+    if not media:
+        return message, []
+    content = tuple(part for part in message.content if not isinstance(part, MEDIA))
+    images = [image for part in media if (image := show_image(part)) is not None]
+    return msgspec.structs.replace(message, content=content), images
+
+
+def show_image(part: Part) -> Json | None:
+    """An image as an answer has it; None if it is no image, or cannot be said."""
+    return encode_part(part, Losses(), "") if isinstance(part, Image) else None
 
 
 def decode_finish(raw: str | None, *, has_calls: bool, failed: bool = False) -> FinishReason:
@@ -208,10 +237,9 @@ def _count(details: Any, name: str, usage: dict[str, Any], *others: str) -> int 
 def encode_usage(usage: Usage, *, native: bool) -> dict[str, Any] | None:
     """The provider's own figures if they say the same, else made from ours; None if unknown."""
     raw = usage.raw
-    if isinstance(raw, dict) and (native or any(name in raw for name in _OWN_COUNTS)):
-        if decode_usage(raw) == usage:
-            return raw
-    elif usage == Usage():
+    if native and isinstance(raw, dict) and decode_usage(raw) == usage:
+        return raw
+    if usage == Usage():
         return None
     read, written = usage.cache_read_tokens, usage.cache_write_tokens
     going_in = given(cached_tokens=read, cache_write_tokens=written)

@@ -6,8 +6,14 @@ from typing import Any
 
 from interlingua.dialects.openai_chat.calls import number_call
 from interlingua.dialects.openai_chat.errors import error_body
+from interlingua.dialects.openai_chat.media import MEDIA
 from interlingua.dialects.openai_chat.messages import encode_assistant
-from interlingua.dialects.openai_chat.response import encode_finish, encode_usage
+from interlingua.dialects.openai_chat.response import (
+    IMAGES,
+    encode_finish,
+    encode_usage,
+    show_image,
+)
 from interlingua.dialects.openai_chat.thinking import (
     around,
     encode_thinking_part,
@@ -45,6 +51,7 @@ from interlingua.spec.events import (
 )
 from interlingua.spec.messages import Message
 from interlingua.spec.request import Request
+from interlingua.wire.arguments import ArgumentText
 from interlingua.wire.carry import Losses
 from interlingua.wire.frames import DONE, json_frame
 from interlingua.wire.grammar import Grammar
@@ -111,7 +118,7 @@ class Encoder:
             self._thoughts[event.id] = thought = _Thought(event)
             return thought.start()
         if isinstance(event, ToolCallStart):
-            self._calls[event.id] = call = _Call(event, self._number())
+            self._calls[event.id] = call = _Call(event, self._number(), native=self._native)
             return call.start()
         if NAME not in event.extra:  # others are sent as a part, when they are whole
             self._plain.add(event.id)
@@ -160,6 +167,9 @@ class Encoder:
 
     def _provider_event(self, event: ProviderEvent) -> list[Frame]:
         if event.part is not None:
+            if isinstance(event.part, MEDIA) and not self._native:
+                image = show_image(event.part)
+                return self._delta(None if image is None else {IMAGES: [image]})
             delta = _whole(event.part)
             match delta:
                 case {"tool_calls": [dict(call)]}:
@@ -220,7 +230,9 @@ def _whole(part: Part) -> dict[str, Any] | None:
 class _Call:
     """How a call is written."""
 
-    def __init__(self, event: ToolCallStart, number: int) -> None:
+    def __init__(self, event: ToolCallStart, number: int, *, native: bool) -> None:
+        # whoever parses what is no call of this API may not expect empty text
+        self._text = None if native else ArgumentText(is_free=event.tool_type == "custom")
         self._event = event
         self._number = number
         self._kept = dict(extra_of(event, NAME))
@@ -236,14 +248,22 @@ class _Call:
         item = {"index": self._number, "id": event.tool_call_id, "type": kind, kind: inner}
         return {"tool_calls": [{**item, **merge(self._kept, item)}]}
 
-    def arguments(self, fragment: str) -> dict[str, Any]:
+    def arguments(self, fragment: str) -> dict[str, Any] | None:
+        if self._text is not None:
+            fragment = self._text.feed(fragment)
+            if not fragment:
+                return None
         inner = {self._field: fragment}
         if self._is_legacy:
             return {LEGACY: inner}
         return {"tool_calls": [{"index": self._number, self._event.tool_type: inner}]}
 
     def end(self, call: ToolCall) -> dict[str, Any] | None:
-        """Fields that were not known at the start."""
+        """What is left of the text, and fields that were not known at the start."""
+        left = "" if self._text is None else self._text.end(call)
+        if left:
+            self._text = None
+            return self.arguments(left)
         now = extra_of(call, NAME)
         late = {name: now[name] for name in now if self._kept.get(name, self) != now[name]}
         if not late or self._is_legacy:

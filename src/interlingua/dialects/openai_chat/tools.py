@@ -25,6 +25,7 @@ from interlingua.spec.request import (
     ToolSpec,
 )
 from interlingua.wire.carry import Losses
+from interlingua.wire.schema import OPENAI_STRICT, encode_parameters
 from interlingua.wire.shape import Fields, wrong_type
 
 _LEGACY_TOOLS = "functions"
@@ -125,9 +126,9 @@ def encode_tools(
     legacy: list[Json] = []
     for i, tool in enumerate(request.tools or ()):
         if isinstance(tool, ToolDefinition) and mark_of(tool, SENT_AS) == _LEGACY_TOOLS:
-            legacy.append(_encode_tool(tool)["function"])
+            legacy.append(_encode_tool(tool, losses, f"tools[{i}]")["function"])
         elif isinstance(tool, ToolDefinition):
-            tools.append(_encode_tool(tool))
+            tools.append(_encode_tool(tool, losses, f"tools[{i}]"))
         elif tool.dialect == NAME:
             tools.append(tool.data)
         else:
@@ -143,10 +144,15 @@ def encode_tools(
         body[key] = _encode_choice(choice, request, quirks)
 
 
-def _encode_tool(tool: ToolDefinition) -> dict[str, Any]:
+def _encode_tool(tool: ToolDefinition, losses: Losses, path: str) -> dict[str, Any]:
     inner = given(name=tool.name, description=tool.description)
     if tool.type == "function":
-        inner |= given(parameters=tool.parameters, strict=tool.strict)
+        schema, strict = tool.parameters, tool.strict
+        if schema is not None:
+            schema, strict = encode_parameters(
+                schema, OPENAI_STRICT, losses, f"{path}.parameters", strict=strict
+            )
+        inner |= given(parameters=schema, strict=strict)
     return complete({"type": tool.type, tool.type: inner}, tool)
 
 

@@ -26,6 +26,7 @@ from interlingua.wire.faults import (
     read_fault,
     retry_headers,
     status_of,
+    words_of,
 )
 
 # Codes of this API that the shared table does not know. Most come in `response.failed`, where
@@ -98,4 +99,4 @@ def error_body(error: Exception) -> dict[str, Any]:
         if isinstance(error, cls):
             kind, code = name, word
             break
-    return {"error": {"message": str(error), "type": kind, "param": None, "code": code}}
+    return {"error": {"message": words_of(error), "type": kind, "param": None, "code": code}}

@@ -60,6 +60,8 @@ from interlingua.wire.shape import Fields, extra_of, wrong_type
 
 _SHORT = "~input"  # a user message that was all of `input`, as a string
 _INLINE = "~inline"  # a system message that was an item, where ours would be `instructions`
+_LIST = "~list"  # an assistant item that had a list of parts, though no id
+_WHOLE = ("id", "status", _LIST)
 _CONTENT = (Text, Refusal, Image, Document, Audio)
 _PREFIXES = {
     "message": "msg",
@@ -139,6 +141,7 @@ class ItemEncoder:
         self._first = first  # how many items the answer has before these
         self._losses = losses
         self._response_id = response_id
+        self._is_answer = response_id is not None
         self._custom = custom  # the ids of calls of free-text tools
 
     def message(
@@ -146,19 +149,22 @@ class ItemEncoder:
     ) -> None:
         """One canonical message; `own` are the fields of its message item."""
         content: list[Json] | None = None
+        is_whole = False  # the item of `content` is one that the model made, maybe of many parts
         text_kind = OUTPUT_TEXT if role == "assistant" else INPUT_TEXT
         inner = role not in ("assistant", "tool")  # where an opaque part is content, no item
         for i, part in enumerate(parts):
             where = f"{path}.content[{i}]"
             if isinstance(part, _CONTENT) or (inner and isinstance(part, Opaque)):
-                block = encode_part(part, text_kind, self._losses, where)
+                mark = extra_of(part, NAME).get(ITEM) if role == "assistant" else None
+                if mark is not None or content is None:
+                    is_whole = role != "assistant" or self._is_answer or _is_whole(mark)
+                block = self._content(part, text_kind, where, is_whole=is_whole)
                 if block is None:
                     continue
-                mark = extra_of(part, NAME).get(ITEM) if role == "assistant" else None
-                if content is None or mark is not None:
+                if content is None or mark is not None or not is_whole:
                     content = self._open(role, own if mark is None else mark)
                     own = None
-                content.append(self._complete(part, block))
+                content.append(block)
             else:
                 content = None
                 item = self.item(part, where)
@@ -176,7 +182,7 @@ class ItemEncoder:
                 tool_type: ToolType = "custom" if part.tool_call_id in self._custom else "function"
                 return encode_result(part, tool_type, self._losses, path, encode_part)
             case Thinking():
-                shown = self._response_id is not None and not part.redacted
+                shown = self._is_answer and not part.redacted
                 if is_native(part) or shown:
                     return encode_thinking(part, self._made("reasoning", part))
                 self._losses.foreign_thinking(NAME, path)
@@ -189,16 +195,27 @@ class ItemEncoder:
     def _open(self, role: Role, own: Any) -> list[Json]:
         """The content of a new message item."""
         content: list[Json] = []
-        if own is None and self._response_id is not None:
+        if own is None and self._is_answer:
             own = {"id": self._made("message"), "status": "completed"}
         item = message_item("user" if role == "tool" else role, own or {}, content)
         self.messages.append(item)
         self.items.append(item)
         return content
 
-    def _complete(self, part: Part, block: dict[str, Any]) -> Json:
-        """An answer's texts have annotations, though they be none."""
-        if self._response_id is not None and NAME not in part.extra and "text" in block:
+    def _content(self, part: Part, text_kind: str, path: str, *, is_whole: bool) -> Json | None:
+        """
+        The content part that says a part.
+
+        An answer's texts have annotations, though they be none. What another model said goes
+        in message items of one text alone: any other must have the id that it was given.
+        """
+        if isinstance(part, (Text, Refusal)) and not is_whole:
+            if isinstance(part, Refusal):
+                why = f"{NAME} takes a refusal only in an item with an id; it was sent as text"
+                self._losses.add("refusal_as_text", why, path)
+            return {"type": text_kind, "text": part.text}
+        block = encode_part(part, text_kind, self._losses, path)
+        if block and self._is_answer and NAME not in part.extra and "text" in block:
             block["annotations"] = []
         return block
 
@@ -209,6 +226,11 @@ class ItemEncoder:
         return item_id(self._response_id, kind, self._first + len(self.items))
 
 
+def _is_whole(mark: Any) -> bool:
+    """Whether the mark is of an item that came so, and still has what it came with."""
+    return isinstance(mark, Mapping) and any(name in mark for name in _WHOLE)
+
+
 def item_id(response_id: str, kind: str, index: int) -> str:
     """An id for an item of ours: the same wherever the item is written."""
     return f"{_PREFIXES[kind]}_{response_id.removeprefix('resp_')}_{index}"
@@ -217,7 +239,9 @@ def item_id(response_id: str, kind: str, index: int) -> str:
 def message_item(role: str, own: Mapping[str, Any], content: list[Json]) -> dict[str, Any]:
     """A message item; the model's own, which has an id, must say its type."""
     long = role == "assistant" and ("id" in own or "status" in own)
-    return {**({"type": "message"} if long else {}), **own, "role": role, "content": content}
+    item = {**({"type": "message"} if long else {}), **own, "role": role, "content": content}
+    item.pop(_LIST, None)
+    return item
 
 
 def decode_messages(fields: Fields) -> tuple[Message, ...]:
@@ -327,8 +351,12 @@ def decode_turn(
         not isinstance(part, (Text, Refusal)) or ITEM in extra_of(part, NAME) for part in parts
     ):
         return [Opaque(dialect=NAME, data=item)]
-    if kind is not None and "id" not in fields.left and "status" not in fields.left:
-        fields.left["type"] = kind  # the short form may leave it out
+    if "id" not in fields.left and "status" not in fields.left:
+        if kind is not None:
+            fields.left["type"] = kind  # the short form may leave it out
+        is_plain = len(parts) == 1 and isinstance(parts[0], Text) and not parts[0].extra
+        if new_id is None and not is_plain:
+            fields.left[_LIST] = True
     if marked or fields.left:
         extra = {NAME: {**extra_of(parts[0], NAME), ITEM: fields.left}}
         parts[0] = msgspec.structs.replace(parts[0], extra=extra)

@@ -9,9 +9,11 @@ from interlingua.dialects.openai_responses.tools import decode_tools, encode_too
 from interlingua.dialects.openai_responses.wire import NAME, PATH, extra_for
 from interlingua.spec.contracts import DEFAULT, Profile, WireCall
 from interlingua.spec.request import Request, ResponseFormat
+from interlingua.wire.caching import add_cache_key
 from interlingua.wire.carry import Losses
-from interlingua.wire.options import foreign_options, merge
+from interlingua.wire.options import AUTO_CACHE, foreign_options, merge
 from interlingua.wire.prepare import prepare
+from interlingua.wire.schema import OPENAI_STRICT, encode_schema
 from interlingua.wire.shape import Fields, extra_of, request_errors, wrong_type
 
 _ENDPOINT = "/responses"
@@ -44,6 +46,7 @@ def encode_request(
     losses = Losses()
     request, options = prepare(request, NAME, profile, losses)
     path = str(options.pop("path", PATH))
+    keyed = options.pop(AUTO_CACHE, None) is not False and path == PATH
     body: dict[str, Any] = {"model": request.model} if request.model else {}
     encode_messages(request, body, losses)
     if not body["input"] and "prompt" in options:
@@ -52,9 +55,10 @@ def encode_request(
     _encode_settings(request, body, losses)
     if stream:
         body["stream"] = True
+    body = merge(body, options)
     return WireCall(
         path=path,
-        body=merge(body, options),
+        body=add_cache_key(body, request, profile) if keyed else body,
         stream=stream,
         warnings=(*losses.warnings, *foreign_options(request, NAME)),
     )
@@ -95,7 +99,7 @@ def _encode_settings(request: Request, body: dict[str, Any], losses: Losses) -> 
         body["reasoning"] = {"effort": request.reasoning_effort}
     text: dict[str, Any] = {}
     if request.response_format is not None:
-        text["format"] = _encode_format(request.response_format)
+        text["format"] = _encode_format(request.response_format, losses)
     if request.verbosity is not None:
         text["verbosity"] = request.verbosity
     if text:
@@ -107,13 +111,16 @@ def _encode_settings(request: Request, body: dict[str, Any], losses: Losses) -> 
         losses.dropped("n", NAME, "n")
 
 
-def _encode_format(form: ResponseFormat) -> dict[str, Any]:
+def _encode_format(form: ResponseFormat, losses: Losses) -> dict[str, Any]:
     wire: dict[str, Any] = {"type": _FORMAT_NAMES[form.type]}
     if form.type == "json_schema":
         wire["name"] = form.name or "response"  # the API wants one
-        wire["schema"] = {} if form.json_schema is None else form.json_schema
-        if form.strict is not None:
-            wire["strict"] = form.strict
+        given = {} if form.json_schema is None else form.json_schema
+        wire["schema"], strict = encode_schema(
+            given, OPENAI_STRICT, losses, "response_format.json_schema", strict=form.strict
+        )
+        if strict is not None:
+            wire["strict"] = strict
         if form.description is not None:
             wire["description"] = form.description
     return {**extra_of(form, NAME), **wire}

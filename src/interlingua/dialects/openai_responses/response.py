@@ -11,6 +11,7 @@ from interlingua.spec.content import Json, Opaque, Part, Refusal, ToolCall
 from interlingua.spec.contracts import DEFAULT, NewId, Profile
 from interlingua.spec.messages import Message
 from interlingua.spec.response import FinishReason, Reason, Response, Usage
+from interlingua.wire.arguments import plain_calls
 from interlingua.wire.carry import Losses, carried_body, carry_body, counting_ids, whole_object
 from interlingua.wire.limits import parse_rate_limit
 from interlingua.wire.shape import Fields, count, extra_of, known_int, restore
@@ -91,9 +92,10 @@ def encode_response(response: Response) -> Json:
     carried = carried_body(response, NAME)
     if carried is not None:
         return carried
-    encoder = ItemEncoder(Losses(), response_id=response.id)
-    encoder.message("assistant", response.message.content, "")
     native = NAME in response.extra
+    message = response.message if native else plain_calls(response.message)
+    encoder = ItemEncoder(Losses(), response_id=response.id)
+    encoder.message("assistant", message.content, "")
     body = open_envelope(response.id, response.model, native=native)
     body.update(_encode_status(response, native=native))
     body["output"] = encoder.items
@@ -156,7 +158,7 @@ def _encode_status(response: Response, *, native: bool) -> dict[str, Any]:
         return {}  # a word we do not know, or none: as it came
     details = kept.get("incomplete_details")
     told = details.get("reason") if isinstance(details, Mapping) else None
-    raw = finish.raw
+    raw = finish.raw if native else None
     why: str | None = None
     if raw in _STATUSES:
         status = raw
@@ -193,7 +195,7 @@ def decode_usage(wire: Any) -> Usage:
 def encode_usage(usage: Usage, *, native: bool) -> dict[str, Any]:
     """The provider's own figures if they say the same, else made from ours."""
     raw = usage.raw
-    if isinstance(raw, dict) and (native or "total_tokens" in raw) and decode_usage(raw) == usage:
+    if native and isinstance(raw, dict) and decode_usage(raw) == usage:
         return raw
     return {
         "input_tokens": usage.input_tokens,

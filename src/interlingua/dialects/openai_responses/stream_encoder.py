@@ -23,7 +23,7 @@ from interlingua.dialects.openai_responses.response import (
 )
 from interlingua.dialects.openai_responses.thinking import encode_thinking
 from interlingua.dialects.openai_responses.wire import ARGUMENTS, CALLS, ITEM, NAME, OUTPUT_TEXT
-from interlingua.spec.content import Json, Part, Refusal, Text
+from interlingua.spec.content import Audio, Document, Image, Json, Part, Refusal, Text
 from interlingua.spec.contracts import Frame
 from interlingua.spec.events import (
     ErrorEvent,
@@ -43,9 +43,11 @@ from interlingua.spec.events import (
 )
 from interlingua.spec.response import FinishReason
 from interlingua.wire.accumulate import StreamAccumulator
+from interlingua.wire.arguments import ArgumentText, plain_call
 from interlingua.wire.carry import Losses
 from interlingua.wire.frames import json_frame
 from interlingua.wire.grammar import Grammar
+from interlingua.wire.sequence import Sequencer
 from interlingua.wire.shape import extra_of
 
 _ADDED = "response.output_item.added"
@@ -59,20 +61,21 @@ _SECTIONS = {
     _SUMMARY: ("response.reasoning_summary_part", "summary_text"),
     _THOUGHTS: ("response.content_part", "reasoning_text"),
 }
+_MEDIA = (Image, Audio, Document)
 _EMPTY: dict[str, Any] = {}
 
 
 class _Message:
     """A message item while its parts are written."""
 
-    __slots__ = ("at", "blocks", "closing", "own", "waiting")
+    __slots__ = ("at", "blocks", "is_closing", "is_open", "own")
 
     def __init__(self, at: dict[str, Any], own: Mapping[str, Any]) -> None:
         self.at = at
         self.own = own
         self.blocks: list[Json] = []
-        self.waiting = 0  # parts that have started and not ended
-        self.closing = False  # the item is over as soon as they have
+        self.is_open = False  # a part has started and not ended
+        self.is_closing = False  # the item is over as soon as it has
 
 
 class _Single:
@@ -88,26 +91,33 @@ class _Single:
 
 
 class Encoder:
-    """Writes one stream."""
+    """Writes one stream; one item is open at a time."""
 
     def __init__(self) -> None:
         self._grammar = Grammar()
+        self._sequencer = Sequencer()
         self._accumulator = StreamAccumulator()
         self._sequence = 0
         self._items = 0
         self._id = ""
         self._message: _Message | None = None
-        self._texts: dict[str, tuple[_Message, int]] = {}
-        self._singles: dict[str, _Single] = {}
+        self._at: dict[str, Any] = {}  # the place of the part at hand, whose message is
+        self._of = _Message({}, {})
+        self._single = _Single({}, None, _SUMMARY)  # the item at hand, if it is no message
+        self._arguments = ArgumentText()
         self._added: dict[Any, int] = {}  # items of this API on their way: their number to ours
+        self._native = False
         self._failed = False
 
     def feed(self, event: StreamEvent) -> list[Frame]:
         """The frames that say this event."""
         self._grammar.feed(event)
         self._accumulator.feed(event)
-        say = self._SAY.get(type(event))
-        return [] if say is None or self._failed else say(self, event)
+        frames: list[Frame] = []
+        for due in self._sequencer.feed(event):
+            say = self._SAY.get(type(due))
+            frames += [] if say is None or self._failed else say(self, due)
+        return frames
 
     def finish(self) -> list[Frame]:
         """The frames that close the stream: `Finish` has written them."""
@@ -128,7 +138,7 @@ class Encoder:
 
     def _created(self, event: StreamStart) -> list[Frame]:
         self._id = event.id
-        native = NAME in event.extra
+        native = self._native = NAME in event.extra
         body = open_envelope(event.id, event.model, native=native)
         body |= {"status": "in_progress", "output": [], "usage": None}
         body = close_envelope(body, event, native=native)
@@ -154,12 +164,14 @@ class Encoder:
         )
         body = encode_response(partial)
         body["error"] = {"code": told["code"] or "server_error", "message": told["message"]}
+        # the SDK's type is flat, what is recorded nests, and its client raises only for that
         named = {name: told[name] for name in ("code", "message", "param")}
-        return [self._frame("error", **named), self._frame("response.failed", response=body)]
+        error = self._frame("error", error=told, **named)
+        return [error, self._frame("response.failed", response=body)]
 
     # Message items.
 
-    def _start_part(self, mark: Any, part: Json) -> tuple[list[Frame], _Message, int]:
+    def _start_part(self, mark: Any, part: Json) -> list[Frame]:
         """A part of the message item at hand, or of a new one if the mark says so."""
         frames: list[Frame] = []
         if self._message is None or mark is not None:
@@ -171,83 +183,69 @@ class Encoder:
             self._message = _Message(at, own)
             item = message_item("assistant", {**own, "status": "in_progress"}, [])
             frames.append(self._frame(_ADDED, output_index=index, item=item))
-        message = self._message
-        index = len(message.blocks)
-        message.blocks.append(part)
-        message.waiting += 1
-        added = "response.content_part.added"
-        frames.append(self._frame(added, message.at, content_index=index, part=part))
-        return frames, message, index
+        message = self._of = self._message
+        message.is_open = True
+        self._at = {**message.at, "content_index": len(message.blocks)}
+        frames.append(self._frame("response.content_part.added", self._at, part=part))
+        return frames
 
-    def _end_part(self, message: _Message, index: int, part: Part, block: Json) -> list[Frame]:
-        message.blocks[index] = block
+    def _end_part(self, part: Part, block: Json) -> list[Frame]:
+        message = self._of
+        message.blocks.append(block)
+        message.is_open = False
         mark = extra_of(part, NAME).get(ITEM)
         if mark is not None:  # what the item came to
             message.own = mark
-        message.waiting -= 1
-        done = "response.content_part.done"
-        frames = [self._frame(done, message.at, content_index=index, part=block)]
-        if message.closing and not message.waiting:
-            frames.append(self._message_done(message))
-        return frames
+        frames = [self._frame("response.content_part.done", self._at, part=block)]
+        return [*frames, self._message_done(message)] if message.is_closing else frames
 
     def _close_message(self) -> list[Frame]:
         message, self._message = self._message, None
         if message is None:
             return []
-        if message.waiting:
-            message.closing = True
-            return []
-        return [self._message_done(message)]
+        message.is_closing = True
+        return [] if message.is_open else [self._message_done(message)]
 
     def _message_done(self, message: _Message) -> Frame:
         item = message_item("assistant", message.own, message.blocks)
         return self._frame(_DONE, output_index=message.at["output_index"], item=item)
 
     def _text_start(self, event: TextStart) -> list[Frame]:
-        mark = extra_of(event, NAME).get(ITEM)
-        frames, message, index = self._start_part(mark, _empty_text())
-        self._texts[event.id] = (message, index)
-        return frames
+        return self._start_part(extra_of(event, NAME).get(ITEM), _empty_text())
 
     def _text_delta(self, event: TextDelta) -> list[Frame]:
-        message, index = self._texts[event.id]
         kind = "response.output_text.delta"
-        return [self._frame(kind, message.at, content_index=index, delta=event.delta, logprobs=[])]
+        return [self._frame(kind, self._at, delta=event.delta, logprobs=[])]
 
     def _text_end(self, event: TextEnd) -> list[Frame]:
-        message, index = self._texts.pop(event.id)
-        return self._text_done(message, index, event.part)
+        return self._text_done(event.part)
 
-    def _text_done(self, message: _Message, index: int, part: Text) -> list[Frame]:
+    def _text_done(self, part: Text) -> list[Frame]:
         block = encode_part(part, OUTPUT_TEXT, Losses(), "") or {}
         if NAME not in part.extra:
             block["annotations"] = []
-        at = {**message.at, "content_index": index}
         annotations = block.get("annotations")
         annotations = annotations if isinstance(annotations, list) else []
         added = "response.output_text.annotation.added"
         frames = [
-            self._frame(added, at, annotation_index=number, annotation=annotation)
+            self._frame(added, self._at, annotation_index=number, annotation=annotation)
             for number, annotation in enumerate(annotations)
         ]
         logprobs = block.get("logprobs") or []
         done = "response.output_text.done"
-        frames.append(self._frame(done, at, text=part.text, logprobs=logprobs))
-        return frames + self._end_part(message, index, part, block)
+        frames.append(self._frame(done, self._at, text=part.text, logprobs=logprobs))
+        return frames + self._end_part(part, block)
 
     def _whole_content(self, part: Text | Refusal) -> list[Frame]:
         """A part of a message that came without deltas."""
         mark = extra_of(part, NAME).get(ITEM)
         empty = {"type": "refusal", "refusal": ""} if isinstance(part, Refusal) else _empty_text()
-        frames, message, index = self._start_part(mark, empty)
+        frames = self._start_part(mark, empty)
         if isinstance(part, Text):
-            return frames + self._text_done(message, index, part)
-        at = {**message.at, "content_index": index}
-        frames.append(self._frame("response.refusal.delta", at, delta=part.text))
-        frames.append(self._frame("response.refusal.done", at, refusal=part.text))
-        block = encode_part(part, OUTPUT_TEXT, Losses(), "")
-        return frames + self._end_part(message, index, part, block)
+            return frames + self._text_done(part)
+        frames.append(self._frame("response.refusal.delta", self._at, delta=part.text))
+        frames.append(self._frame("response.refusal.done", self._at, refusal=part.text))
+        return frames + self._end_part(part, encode_part(part, OUTPUT_TEXT, Losses(), ""))
 
     # Reasoning and calls.
 
@@ -260,7 +258,7 @@ class Encoder:
         kept = {k: v for k, v in extra_of(event, NAME).items() if k not in _LATER}
         whole = {"id": made, **item, **kept}
         at = {"item_id": whole["id"], "output_index": index}
-        self._singles[event.id] = _Single(at, None if NAME in event.extra else made, section)
+        self._single = _Single(at, None if NAME in event.extra else made, section)
         return [*frames, self._frame(_ADDED, output_index=index, item=whole)]
 
     def _reasoning_start(self, event: ReasoningStart) -> list[Frame]:
@@ -268,7 +266,7 @@ class Encoder:
         return self._start_single(event, {"type": "reasoning", "summary": []}, section)
 
     def _reasoning_delta(self, event: ReasoningDelta) -> list[Frame]:
-        single = self._singles[event.id]
+        single = self._single
         kind, number = single.section
         if not event.delta:
             return []
@@ -282,7 +280,7 @@ class Encoder:
         return self._frame(f"{kind}.{action}", single.at, **{single.section[1]: 0}, part=part)
 
     def _reasoning_end(self, event: ReasoningEnd) -> list[Frame]:
-        single = self._singles.pop(event.id)
+        single = self._single
         kind, number = single.section
         text = event.part.text
         frames: list[Frame] = []
@@ -301,19 +299,31 @@ class Encoder:
             key: "",
             "status": "in_progress",
         }
+        self._arguments = ArgumentText(is_free=event.tool_type == "custom")
         return self._start_single(event, item, (f"response.{kind}_{key}", key))
 
     def _call_delta(self, event: ToolCallDelta) -> list[Frame]:
-        single = self._singles[event.id]
-        return [self._frame(f"{single.section[0]}.delta", single.at, delta=event.delta)]
+        if self._native:
+            return self._say_arguments(event.delta)
+        text = self._arguments.feed(event.delta)
+        return self._say_arguments(text) if text else []
+
+    def _say_arguments(self, text: str) -> list[Frame]:
+        single = self._single
+        return [self._frame(f"{single.section[0]}.delta", single.at, delta=text)]
 
     def _call_end(self, event: ToolCallEnd) -> list[Frame]:
-        single = self._singles.pop(event.id)
+        single = self._single
         call = event.tool_call
+        frames: list[Frame] = []
+        if not self._native:
+            call = plain_call(call)
+            left = self._arguments.end(call)
+            frames = self._say_arguments(left) if left else []
         kind, key = single.section
         item = encode_call(call, None if NAME in call.extra else single.made)
-        done = self._frame(f"{kind}.done", single.at, **{key: item[key]})
-        return [done, self._item_done(single, item)]
+        frames.append(self._frame(f"{kind}.done", single.at, **{key: item[key]}))
+        return [*frames, self._item_done(single, item)]
 
     def _item_done(self, single: _Single, item: Json) -> Frame:
         return self._frame(_DONE, output_index=single.at["output_index"], item=item)
@@ -345,8 +355,8 @@ class Encoder:
     def _whole_item(self, part: Part, event: ProviderEvent) -> list[Frame]:
         encoder = ItemEncoder(Losses(), response_id=self._id, first=self._items)
         item = encoder.item(part, "")
-        if item is None:
-            return []
+        if item is None:  # what follows a part that is no content is in an item of its own
+            return [] if isinstance(part, _MEDIA) else self._close_message()
         place = event.data.get("output_index") if isinstance(event.data, dict) else None
         known = self._added.pop(place, None) if isinstance(place, (int, str)) else None
         if known is not None:

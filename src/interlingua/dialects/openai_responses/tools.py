@@ -8,6 +8,7 @@ from interlingua.dialects.openai_responses.wire import NAME, extra_for
 from interlingua.spec.content import Json
 from interlingua.spec.request import BuiltinTool, Request, ToolChoice, ToolDefinition, ToolSpec
 from interlingua.wire.carry import Losses
+from interlingua.wire.schema import OPENAI_STRICT, encode_parameters
 from interlingua.wire.shape import Fields, extra_of, restore, wrong_type
 
 _NO_INPUT = {"type": "object", "properties": {}}
@@ -54,14 +55,19 @@ def _encode_tool(tool: ToolSpec, losses: Losses, path: str) -> Json:
     wire: dict[str, Any] = {"type": tool.type, "name": tool.name}
     if tool.description is not None:
         wire["description"] = tool.description
-    if tool.parameters is not None and tool.type == "function":
-        wire["parameters"] = tool.parameters
-    if tool.strict is not None:
-        wire["strict"] = tool.strict
-    wire = restore(wire, tool, NAME)
-    if tool.type == "function":
-        wire.setdefault("parameters", _NO_INPUT)
-    return wire
+    strict = tool.strict
+    if tool.type == "function" and (tool.parameters is not None or not _had_none(tool)):
+        given = _NO_INPUT if tool.parameters is None else tool.parameters
+        wire["parameters"], strict = encode_parameters(
+            given, OPENAI_STRICT, losses, f"{path}.parameters", strict=strict
+        )
+    if strict is not None or (tool.type == "function" and NAME not in tool.extra):
+        wire["strict"] = strict  # the API's types require it
+    return restore(wire, tool, NAME)
+
+
+def _had_none(tool: ToolDefinition) -> bool:
+    return "parameters" in extra_of(tool, NAME)
 
 
 def _decode_tool(tool: Json, path: str) -> ToolSpec:
@@ -80,13 +86,15 @@ def _decode_tool(tool: Json, path: str) -> ToolSpec:
         strict = fields.flag("strict")
         if parameters is None:
             fields.left["parameters"] = None  # ours would be given an empty schema
+    # an empty mark says that it came without a word on strictness, which ours are given
+    unsaid = kind == "function" and strict is None
     return ToolDefinition(
         name=name,
         description=description,
         parameters=parameters,
         strict=strict,
         type=kind,
-        extra=extra_for(fields.left),
+        extra={NAME: fields.left} if unsaid else extra_for(fields.left),
     )
 
 

@@ -14,7 +14,9 @@ from interlingua.wire.history.trail import (
     Spot,
     Trail,
     cut,
+    edit,
     edit_parts,
+    is_unchanged,
     with_fields,
     with_parts,
 )
@@ -245,3 +247,20 @@ def wrap_arguments(messages: Messages, target: Target, _: Policy, trail: Trail) 
         return with_fields(part, trail, arguments=arguments, raw_arguments=None)
 
     return edit_parts(messages, wrap, trail)
+
+
+def put_calls_last(messages: Messages, target: Target, _: Policy, trail: Trail) -> Messages:
+    """Calls stand after what else the model said in the message."""
+    if not target.calls_last:
+        return messages
+
+    def put_last(message: Message) -> Message:
+        calls = [part for part in message.content if isinstance(part, ToolCall)]
+        others = [part for part in message.content if not isinstance(part, ToolCall)]
+        if not calls or is_unchanged([*others, *calls], message.content):
+            return message
+        why = f"{target.dialect} has calls only after what else the message says"
+        trail.change("calls_put_last", why, message)
+        return with_parts(message, [*others, *calls], trail)
+
+    return edit(messages, put_last)

@@ -197,7 +197,7 @@ def drop_empty_messages(messages: Messages, target: Target, _: Policy, trail: Tr
     """
     if target.empty_messages or all(message.content for message in messages):
         return messages
-    first = _end_of_prompts(messages)
+    first = _end_of_prompts(messages) if target.empty_prompt else 0
     empty = {
         i
         for i, message in enumerate(messages)
@@ -248,6 +248,17 @@ def drop_blank_prompts(messages: Messages, target: Target, _: Policy, trail: Tra
             why = "the system prompt is empty; it was left out"
             trail.change("empty_message_dropped", why, message)
     return (*(message for message in cleaned if message.content), *messages[first:])
+
+
+def begin_conversation(messages: Messages, target: Target, _: Policy, trail: Trail) -> Messages:
+    """There is something left to answer, if there was something at all."""
+    is_turn = _end_of_prompts(messages) < len(messages)
+    is_enough = is_turn or target.least == "nothing" or (messages and target.least == "message")
+    if is_enough or target.stored or not trail.history:
+        return messages
+    why = f"{target.dialect} wants a message to answer; the user says {PLACEHOLDER!r}"
+    trail.add("placeholder_added", why)
+    return (*messages, Message.user(PLACEHOLDER))
 
 
 def accompany_documents(messages: Messages, target: Target, _: Policy, trail: Trail) -> Messages:

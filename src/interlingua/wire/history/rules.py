@@ -8,6 +8,7 @@ came. They run in this order:
 | rule | codes |
 |---|---|
 | `drop_foreign_blocks` | `foreign_block_dropped` |
+| `drop_unsayable_media` | `image_dropped`, `audio_dropped`, `document_dropped` |
 | `drop_misplaced_calls` | `misplaced_call_dropped` |
 | `drop_aborted_calls` | `aborted_call_dropped`, `aborted_result_dropped` |
 | `drop_orphan_results` | `orphan_result_dropped` |
@@ -33,7 +34,9 @@ came. They run in this order:
 | `put_results_first` | `results_put_first` |
 | `accompany_documents` | `placeholder_added` |
 | `drop_blank_prompts` | `blank_text_dropped`, `empty_message_dropped` |
+| `begin_conversation` | `placeholder_added` |
 | `merge_roles` | `messages_merged` |
+| `put_calls_last` | `calls_put_last` |
 
 Any rule that leaves a part out may add `unpaired_thinking_dropped`. What has no match goes first;
 what stays is named and cleaned; what is left of it is put in its place; then what depends on
@@ -43,10 +46,19 @@ neighbours can be seen: thoughts that nothing follows, results and roles that st
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 
 import msgspec
 
-from interlingua.spec.content import Document, Opaque, Thinking, ToolCall, ToolResult
+from interlingua.spec.content import (
+    Audio,
+    Document,
+    Image,
+    Opaque,
+    Thinking,
+    ToolCall,
+    ToolResult,
+)
 from interlingua.spec.messages import Message
 from interlingua.spec.response import Warning
 from interlingua.wire.carry import Losses
@@ -55,13 +67,16 @@ from interlingua.wire.history.calls import (
     drop_aborted_calls,
     drop_misplaced_calls,
     drop_orphan_results,
+    put_calls_last,
     rename_calls,
     rename_duplicate_calls,
     rename_tools,
     wrap_arguments,
 )
+from interlingua.wire.history.media import drop_unsayable_media
 from interlingua.wire.history.parts import (
     accompany_documents,
+    begin_conversation,
     clean_surrogates,
     drop_blank_prompts,
     drop_blank_texts,
@@ -91,10 +106,12 @@ from interlingua.wire.history.trail import Messages, Rule, Trail
 _CALLS = frozenset((ToolCall,))
 _RESULTS = frozenset((ToolResult,))
 _THINKING = frozenset((Thinking,))
+_MEDIA = frozenset((Image, Audio, Document, ToolResult))
 _ANY: frozenset[type] = frozenset()
 
 RULES: tuple[tuple[Rule, frozenset[type]], ...] = (
     (drop_foreign_blocks, frozenset((Opaque,))),
+    (drop_unsayable_media, _MEDIA),
     (drop_misplaced_calls, _CALLS),
     (drop_aborted_calls, _CALLS),
     (drop_orphan_results, _RESULTS),
@@ -120,7 +137,9 @@ RULES: tuple[tuple[Rule, frozenset[type]], ...] = (
     (put_results_first, _RESULTS),
     (accompany_documents, frozenset((Document,))),
     (drop_blank_prompts, _ANY),
+    (begin_conversation, _ANY),
     (merge_roles, _ANY),
+    (put_calls_last, _CALLS),
 )
 """The rules in their order, each with the parts it is about: without them it need not run."""
 
@@ -137,13 +156,16 @@ def repair(
     target: Target,
     policy: Policy = DEFAULT_POLICY,
     losses: Losses | None = None,
+    history: Messages | None = None,
 ) -> Messages:
     """
     The history as the target accepts it: the very same one if it does already.
 
-    Changes are added to `losses`. To repair twice changes nothing more.
+    Changes are added to `losses`, which then tells later ones too by their place in the
+    history as it came: in `history`, if parts of its messages have been left out before. To
+    repair twice changes nothing more.
     """
-    trail = Trail(messages)
+    trail = Trail(messages, history)
     kinds = {type(part) for message in messages for part in message.content}
     repaired = messages
     for rule, about in RULES:
@@ -154,6 +176,8 @@ def repair(
                 kinds = {type(part) for message in repaired for part in message.content}
     if losses is not None:
         losses.warnings += trail.warnings
+        if repaired is not trail.history:
+            losses.origin = partial(trail.trace, messages=repaired)
     return repaired
 
 

@@ -34,6 +34,8 @@ class Target(
     """Within what no two calls may have the same id; there an empty id is none either."""
     valid_arguments: bool = False
     """A call's arguments must be an object."""
+    calls_last: bool = False
+    """Calls stand after whatever else their message holds."""
     signed_calls: bool = False
     """The first call of a message must carry a `thoughtSignature`."""
 
@@ -52,6 +54,8 @@ class Target(
     """A result may hold images, sounds and documents."""
 
     # messages
+    least: Literal["nothing", "message", "turn"] = "nothing"
+    """What a history must hold at least: a message of any kind, or one that is no prompt."""
     merge_roles: bool = False
     """Consecutive messages of one role must be one message."""
     results_as_user: bool = False
@@ -64,12 +68,17 @@ class Target(
     """A text may be empty or blank, and a failed result without content."""
     empty_messages: bool = True
     """A message may hold nothing."""
+    empty_prompt: bool = True
+    """A system prompt may hold nothing."""
     lone_surrogates: bool = True
     """Text may hold half of a surrogate pair."""
     lone_documents: bool = True
     """A document may stand in a message without text."""
     foreign_blocks: bool = True
     """Opaque blocks of other dialects are welcome."""
+
+    media: Mapping[str, tuple[str, ...]] = {}
+    """Of a kind of media, the forms it takes (`url`, `data`, `file_id`, `text`), if not all."""
 
     # thinking
     thinking: Literal["any", "native", "none"] = "any"
@@ -115,9 +124,12 @@ TARGETS: dict[str, Target] = {
             call_name=r"[A-Za-z0-9_-]{1,128}",
             unique_call_ids="history",  # results find their call by id alone
             ordered_results=True,
+            least="message",
             empty_messages=False,
+            empty_prompt=False,
             lone_surrogates=False,
             foreign_blocks=False,
+            media={"audio": ()},
             thinking="native",
             unmarked_thinking=("encrypted",),
             trailing_thinking=False,  # «provided without its required following item»
@@ -131,12 +143,20 @@ TARGETS: dict[str, Target] = {
             call_name=r"[A-Za-z0-9_.:/-]{1,128}",
             unique_call_ids="turn",
             valid_arguments=True,  # it is text, but many servers parse it for their templates
+            calls_last=True,  # they are a field beside the content
             results="next",
             ordered_results=True,
             result_media=False,
+            least="message",
             empty_messages=False,
+            empty_prompt=False,
             lone_surrogates=False,
             foreign_blocks=False,
+            media={
+                "image": ("url", "data"),
+                "audio": ("data",),
+                "document": ("data", "file_id", "text"),
+            },
             thinking="native",
             unmarked_thinking=(),
             thinking_only=False,
@@ -155,9 +175,11 @@ TARGETS: dict[str, Target] = {
             gather_results=True,
             results_as_user=True,
             empty_text=False,
+            least="turn",
             empty_messages=False,
             lone_surrogates=False,
             foreign_blocks=False,
+            media={"audio": ()},
             thinking="native",
             unmarked_thinking=("signed", "redacted"),
             signed_thinking=True,
@@ -177,7 +199,9 @@ TARGETS: dict[str, Target] = {
             gather_results=True,
             results_as_user=True,
             inline_system=False,
+            least="turn",
             empty_messages=False,
+            empty_prompt=False,
             lone_surrogates=False,
             foreign_blocks=False,
             thinking="native",
@@ -188,7 +212,8 @@ TARGETS: dict[str, Target] = {
 }
 """What each dialect accepts, as far as its servers agree; a model's profile may say otherwise."""
 
-_STORED = ("previous_response_id", "conversation", "cachedContent")
+_STORED = ("previous_response_id", "conversation", "prompt", "cachedContent")
+_OPERATION = "path"
 
 
 def find_target(target: Target | str) -> Target:
@@ -202,15 +227,26 @@ def find_target(target: Target | str) -> Target:
 
 
 def target_for(
-    dialect: str, request: Request, profile: Profile, options: Mapping[str, Any]
+    dialect: str,
+    request: Request,
+    profile: Profile,
+    options: Mapping[str, Any],
+    quirks: Mapping[str, Any] | None = None,
 ) -> Target:
-    """What will read this request: its dialect's target, where the profile says no more."""
+    """
+    What will read this request: its dialect's target, where the profile says no more.
+
+    `quirks` are fields of the target in which one server differs.
+    """
     target = TARGETS[dialect]
     facts: dict[str, Any] = {}
     if not options.keys().isdisjoint(_STORED):
         facts["stored"] = True
+    if _OPERATION in options:  # to count tokens or make a cache, there need be nothing to answer
+        facts["least"] = "nothing"
     if profile is not DEFAULT:
         facts |= _facts(request, profile)
+    facts |= quirks or {}
     return msgspec.structs.replace(target, **facts) if facts else target
 
 

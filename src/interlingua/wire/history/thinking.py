@@ -57,6 +57,9 @@ def drop_stale_thinking(
     if not (target.thinking_per_model and target.model):
         return messages
 
+    def is_own(part: Thinking) -> bool:
+        return is_native(part, target)  # others' have a rule of their own
+
     def settle(message: Message) -> Message | None:
         if message.role != "assistant" or not message.metadata:
             return message
@@ -64,7 +67,7 @@ def drop_stale_thinking(
         if not isinstance(model, str) or _is_same_model(model, target.model):
             return message
         why = f"it is of {model}, and {target.model} takes only its own"
-        loss = _Loss("stale_thinking", why, lambda _: True, with_signatures=True)
+        loss = _Loss("stale_thinking", why, is_own, with_signatures=True)
         return _settle(message, loss, target, policy, trail)
 
     return edit(messages, settle)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterable, Sequence
 from operator import is_
 from typing import Any, TypeAlias, TypeVar
 
 import msgspec
 
-from interlingua.spec.content import Part, Thinking
+from interlingua.spec.content import Part, Thinking, ToolResult
 from interlingua.spec.messages import Message
 from interlingua.wire.carry import Losses
 from interlingua.wire.history.target import Policy, Target
@@ -17,6 +18,7 @@ from interlingua.wire.shape import extra_of
 Messages: TypeAlias = tuple[Message, ...]
 Spot: TypeAlias = tuple[int, int]
 """A part by its place: the message's index, and the part's in it."""
+_read_path = re.compile(r"messages\[(\d+)\](?:\.content\[(\d+)\])?(.*)").fullmatch
 Found = TypeVar("Found", bound=Message | Part)
 
 
@@ -28,11 +30,13 @@ class Trail(Losses):
     table is made at the first change: a history that needs none costs nothing.
     """
 
-    __slots__ = ("_messages", "_places", "memo")
+    __slots__ = ("_narrowed", "_places", "history", "memo")
 
-    def __init__(self, messages: Messages) -> None:
+    def __init__(self, messages: Messages, history: Messages | None = None) -> None:
         super().__init__()
-        self._messages = messages
+        self.history = messages if history is None else history
+        """As it came; `messages` may have been narrowed since, part by part."""
+        self._narrowed = messages
         self._places: dict[int, tuple[object, str]] = {}  # the object keeps its id from reuse
         self.memo: tuple[Messages, Any] | None = None
         """What was found out about a history, for the next rule that asks about the same one."""
@@ -53,14 +57,46 @@ class Trail(Losses):
             self._places.setdefault(id(edited), (edited, place))
         return edited
 
+    def trace(self, path: str, messages: Messages) -> str | None:
+        """The path in the history as it came, of one in what became of it."""
+        found = _read_path(path)
+        if found is None:
+            return path
+        i, k, rest = int(found[1]), found[2], found[3]
+        place = self.place(messages[i] if k is None else messages[i].content[int(k)])
+        return None if place is None else place + rest
+
     def _table(self) -> dict[int, tuple[object, str]]:
         if not self._places:
-            for i, message in enumerate(self._messages):
-                self._places.setdefault(id(message), (message, f"messages[{i}]"))
+            for i, message in enumerate(self.history):
+                self._note(message, f"messages[{i}]")
                 for k, part in enumerate(message.content):
-                    place = f"messages[{i}].content[{k}]"
-                    self._places.setdefault(id(part), (part, place))
+                    self._note_part(part, f"messages[{i}].content[{k}]")
+            for i, (message, narrowed) in enumerate(zip(self.history, self._narrowed, strict=True)):
+                if narrowed is not message:
+                    self._note(narrowed, f"messages[{i}]")
+                    self._note_parts(narrowed.content, message.content, f"messages[{i}].content")
         return self._places
+
+    def _note(self, found: object, place: str) -> None:
+        self._places.setdefault(id(found), (found, place))
+
+    def _note_part(self, part: Part, place: str) -> None:
+        self._note(part, place)
+        if type(part) is ToolResult:
+            for k, inner in enumerate(part.parts or ()):
+                self._note(inner, f"{place}.content[{k}]")
+
+    def _note_parts(self, narrowed: tuple[Part, ...], parts: tuple[Part, ...], path: str) -> None:
+        """Some parts are left out, others are results with fewer parts of their own."""
+        k = 0
+        for part in narrowed:
+            while type(parts[k]) is not type(part) or (
+                part is not parts[k] and not isinstance(part, ToolResult)
+            ):
+                k += 1
+            self._note(part, f"{path}[{k}]")
+            k += 1
 
 
 Rule: TypeAlias = Callable[[Messages, Target, Policy, Trail], Messages]

@@ -1,12 +1,4 @@
-"""
-Schemas narrowed to what a target accepts, and what comes back read by the original.
-
-    narrowed = narrow(tool.parameters, OPENAI_STRICT)
-    if narrowed.strict_possible: send narrowed.schema with strict
-    else: send tool.parameters without, and warn with narrowed.reason
-    ...
-    arguments = drop_added_nulls(call.arguments, tool.parameters)
-"""
+"""Schemas narrowed to what a target accepts."""
 
 from __future__ import annotations
 
@@ -18,18 +10,10 @@ from typing import Any
 import msgspec
 
 from interlingua.spec.content import Json
-from interlingua.wire.schema.nulls import drop_added_nulls
-from interlingua.wire.schema.openapi import from_openapi
+from interlingua.wire.schema.check import find_unreadable
 from interlingua.wire.schema.read import MAX_DEPTH, MISSING, Reader, is_deep, pointer, types_of
-from interlingua.wire.schema.rules import (
-    ANNOTATIONS,
-    ANTHROPIC,
-    GEMINI_JSON_SCHEMA,
-    GEMINI_OPENAPI,
-    OPENAI_STRICT,
-    STRUCTURE,
-    Rules,
-)
+from interlingua.wire.schema.rules import ANNOTATIONS, STRUCTURE, Rules
+from interlingua.wire.schema.settled import is_settled
 from interlingua.wire.schema.steps import (
     ROOT,
     Draft,
@@ -37,32 +21,15 @@ from interlingua.wire.schema.steps import (
     Log,
     close_object,
     free_circles,
-    join_texts,
     rewrite_tuples,
-    rewrite_unions,
     rewrite_values,
     say_types,
     sort_keywords,
-    split_types,
 )
+from interlingua.wire.schema.unions import rewrite_unions
 
-__all__ = [
-    "ANTHROPIC",
-    "GEMINI_JSON_SCHEMA",
-    "GEMINI_OPENAPI",
-    "OPENAI_STRICT",
-    "Narrowed",
-    "Rules",
-    "drop_added_nulls",
-    "from_openapi",
-    "narrow",
-]
-
-_MAPS = ("properties", "$defs", "definitions", "defs")
+_MAPS = ("properties", "$defs", "definitions")
 _LISTS = ("anyOf", "oneOf", "allOf", "prefixItems")
-
-_INLINE_DEPTH = 20  # a reference deeper than this is not written out but kept
-_INLINE_SIZE = 5000  # schemas in all, beyond which shared ones are not written out again
 
 _unsafe = re.compile(r"[^A-Za-z0-9_-]+").sub
 
@@ -79,7 +46,10 @@ class Narrowed(msgspec.Struct, frozen=True, kw_only=True):
     strict_possible: bool = True
     """False if the target cannot say it without changing its meaning: send it non-strict."""
     reason: str | None = None
-    """Why not, as `path: what`."""
+    """
+    Why it was left as it is, as `path: what`: because it cannot be strict, or because it is no
+    JSON Schema (`strict_possible` is true then), which is for the target to tell the caller.
+    """
 
 
 def narrow(schema: Json, rules: Rules) -> Narrowed:
@@ -88,10 +58,15 @@ def narrow(schema: Json, rules: Rules) -> Narrowed:
 
     Never raises and never changes its input. Narrowing twice changes nothing more.
     """
+    if is_settled(schema, rules):
+        return Narrowed(schema=schema)
     if is_deep(schema):
         reason = f"{ROOT}: nested deeper than {MAX_DEPTH} levels"
-        return Narrowed(schema=schema, strict_possible=False, reason=reason)
-    narrower = _Narrower(schema, rules)
+        return Narrowed(schema=schema, strict_possible=not rules.strict, reason=reason)
+    unreadable = find_unreadable(schema, ROOT)
+    if unreadable is not None:
+        return Narrowed(schema=schema, reason=unreadable)
+    narrower = Narrower(schema, rules)
     try:
         narrowed = narrower.narrow_root()
     except ImpossibleError as error:
@@ -100,7 +75,7 @@ def narrow(schema: Json, rules: Rules) -> Narrowed:
     return Narrowed(schema=narrowed, changes=tuple(log.changes), losses=tuple(log.losses))
 
 
-class _Narrower:
+class Narrower:
     """Walks one schema; each schema in it is narrowed once."""
 
     def __init__(self, root: Json, rules: Rules) -> None:
@@ -108,45 +83,32 @@ class _Narrower:
         self.rules = rules
         self.reader = Reader(root)
         self.log = Log()
-        self.done: dict[int, tuple[Any, Any, int]] = {}
-        self.open: set[int] = set()
-        self.depth = 0
-        self.size = 0
+        self.done: dict[int, tuple[Any, Any]] = {}
         self.moved: dict[str, str] = {}
-        there = root.get("defs" if rules.openapi else "$defs") if isinstance(root, dict) else None
-        self.taken = set(there) if isinstance(there, dict) else set()
+        self.taken = set(root.get("$defs", ())) if isinstance(root, dict) else set()
         self.pending: deque[tuple[str, Any]] = deque()
 
     def narrow_root(self) -> Json:
-        if not isinstance(self.root, dict):
-            if self.rules.strict:
-                raise ImpossibleError(f"{ROOT}: it is not an object")
-            return self.root
+        """The whole schema; `ImpossibleError` if it cannot be said."""
         narrowed = self.narrow_node(self.root, ROOT)
-        key = "defs" if self.rules.openapi else "$defs"
         moved = {}
         while self.pending:  # to narrow one may move others
             name, target = self.pending.popleft()
-            moved[name] = self.narrow_node(target, f"{ROOT}.{key}.{name}")
-        there = narrowed.get(key)
-        both = {**there, **moved} if isinstance(there, dict) else moved
-        return {**narrowed, key: both} if moved else narrowed
+            moved[name] = self.narrow_node(target, f"{ROOT}.$defs.{name}")
+        if not moved:
+            return narrowed
+        both = {**narrowed, "$defs": {**narrowed.get("$defs", {}), **moved}}
+        if "definitions" not in self.rules.pointed:
+            both.pop("definitions", None)  # nothing points into them any more
+        return both
 
     def narrow_node(self, node: Json, path: str) -> Any:
+        """One schema in it."""
         if not isinstance(node, dict):
             return self._narrow_bare(node, path)
         done = self.done.get(id(node))
         if done is None:
-            before = self.size
-            self.size += 1
-            self.depth += 1
-            self.open.add(id(node))
-            narrowed = self._narrow_object(node, path)
-            self.open.discard(id(node))
-            self.depth -= 1
-            done = self.done[id(node)] = (node, narrowed, self.size - before)
-        else:
-            self.size += done[2]
+            done = self.done[id(node)] = (node, self._narrow_object(node, path))
         return done[1]
 
     def _narrow_bare(self, node: Json, path: str) -> Json:
@@ -156,20 +118,16 @@ class _Narrower:
         if node is True:
             draft.note("true became {}")
             return {}
-        if node is False:
-            draft.note("false cannot be said", loses=True)
-            return {"description": "(no value is valid)"}
-        return node
+        draft.note("false cannot be said", loses=True)
+        return {"description": "(no value is valid)"}
 
     def _narrow_object(self, node: dict[str, Any], path: str) -> dict[str, Any]:
         rules = self.rules
         draft = self._merge(node, path)
-        properties = draft.out.get("properties", MISSING)
-        reference = draft.out.pop("$ref", MISSING) if rules.openapi else MISSING
+        properties = draft.out.get("properties", {})
         rewrite_tuples(draft, rules)
-        rewrite_unions(draft, rules)
+        rewrite_unions(draft, rules, self.reader)
         rewrite_values(draft, rules)
-        halved = rules.openapi and split_types(draft, self.reader)
         sort_keywords(draft, rules)
         if "$ref" not in draft.out:
             say_types(draft, rules, self.reader)
@@ -177,16 +135,12 @@ class _Narrower:
             _check_root(draft)
         for key in draft.out:
             draft.out[key] = self._narrow_inner(draft, key)
-        if reference is not MISSING:
-            self._write_out(draft, reference)
-        elif "$ref" in draft.out:
+        if "$ref" in draft.out:
             self._point(draft)
         elif rules.strict:
             close_object(draft, rules, self._null_of(properties), properties)
         elif rules.optional_cycles:
             free_circles(draft, self.reader, properties)
-        if halved:
-            _unwrap(draft)
         return draft.finish(node)
 
     def _merge(self, node: dict[str, Any], path: str) -> Draft:
@@ -206,19 +160,17 @@ class _Narrower:
             draft.note("allOf merged" if "allOf" in node else "$ref written out")
         return draft
 
-    def _null_of(self, properties: Json) -> Callable[[str], bool]:
+    def _null_of(self, properties: dict[str, Any]) -> Callable[[str], bool]:
         return lambda name: self.reader.allows_null(properties[name])
 
     def _narrow_inner(self, draft: Draft, key: str) -> Json:
         value, path = draft.out[key], f"{draft.path}.{key}"
-        if key in _MAPS and isinstance(value, dict):
+        if key in _MAPS:
             return self._narrow_map(value, path)
-        if key in _LISTS and isinstance(value, list) and value:
+        if key in _LISTS:
             return self._narrow_list(value, path)
         if key == "items" or (key == "additionalProperties" and not isinstance(value, bool)):
             return self.narrow_node(value, path)
-        if self.rules.strict and key in _MAPS + _LISTS:
-            draft.refuse(f"its {key} cannot be read")
         return value
 
     def _narrow_map(self, nodes: dict[str, Any], path: str) -> dict[str, Any]:
@@ -240,15 +192,14 @@ class _Narrower:
             draft.note("$ref put into anyOf")
             draft.rename("$ref", "anyOf", [{"$ref": out["$ref"]}])
 
-    def _address(self, draft: Draft, reference: Json) -> Json:
-        names = pointer(reference) if isinstance(reference, str) else None
+    def _address(self, draft: Draft, reference: str) -> str:
+        names = pointer(reference)
         target = self.reader.resolve(reference)
         if target is MISSING or names is None:
             if self.rules.strict:
                 draft.refuse("its $ref does not point into this schema")
             return reference
-        kept = len(names) == 2 and names[0] in {"$defs", "definitions"}
-        if not names or (kept and names[0] in self.rules.keywords):
+        if not names or (len(names) == 2 and names[0] in self.rules.pointed):
             return reference
         return f"#/$defs/{self._move(reference, names, target)}"
 
@@ -264,23 +215,6 @@ class _Narrower:
             self.moved[reference] = name
             self.pending.append((name, target))
         return self.moved[reference]
-
-    def _write_out(self, draft: Draft, reference: Json) -> None:
-        """The schema a `$ref` points to in its place, unless it leads back here or is too large."""
-        target = self.reader.resolve(reference)
-        if target is MISSING:
-            draft.hint("$ref", reference)
-            return
-        done = self.done.get(id(target))
-        large = self.size + (done[2] if done else 0) > _INLINE_SIZE
-        if id(target) in self.open or large or self.depth > _INLINE_DEPTH:
-            name = self._move(reference, pointer(reference) or [], target)
-            inner: Any = {"ref": f"#/defs/{name}"}
-            draft.note(f"$ref {reference} became ref {inner['ref']}")
-        else:
-            inner = self.narrow_node(target, draft.path)
-            draft.note(f"$ref {reference} written out")
-        _put_under(draft, inner)
 
 
 def _constrains(key: str) -> bool:
@@ -303,21 +237,3 @@ def _is_plain_intersection(node: dict[str, Any]) -> bool:
     if not any(kinds) or any(found is None or {"object", "array"} & {*found} for found in kinds):
         return False
     return all(entry.keys() & {"type", "enum", "const"} for entry in entries)
-
-
-def _unwrap(draft: Draft) -> None:
-    """The one branch that a union has left, in its place."""
-    branches = draft.out["anyOf"]
-    alone = all(key in ANNOTATIONS for key in draft.out.keys() - {"anyOf", "nullable"})
-    if len(branches) == 1 and alone and isinstance(branches[0], dict):
-        del draft.out["anyOf"]
-        _put_under(draft, branches[0])
-
-
-def _put_under(draft: Draft, inner: Json) -> None:
-    if isinstance(inner, dict):
-        outer = draft.out
-        draft.out = {**inner, **outer} if outer or draft.hints else inner
-        said = inner.get("description")
-        if isinstance(said, str) and outer.get("description", said) != said:
-            draft.out["description"] = join_texts(outer["description"], said)

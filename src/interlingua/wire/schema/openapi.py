@@ -22,6 +22,9 @@ _NAMES = {
     "defs": "$defs",
     "ref": "$ref",
 }
+_NUMBERED = dict(
+    enumerate(("string", "number", "integer", "boolean", "array", "object", "null"), start=1)
+)
 _COUNTS = frozenset(
     {"minItems", "maxItems", "minLength", "maxLength", "minProperties", "maxProperties"}
 )
@@ -31,8 +34,8 @@ def from_openapi(schema: Json) -> Json:
     """
     The JSON Schema that says the same; the object itself if it is one already.
 
-    Types in capitals, `nullable`, `defs` and `ref`, `example`, counts written as text and
-    snake-case names are rewritten; all else is kept. Never raises.
+    Types in capitals or as numbers, `nullable`, `defs` and `ref`, `example`, counts written as
+    text and snake-case names are rewritten; all else is kept. Never raises.
     """
     return schema if is_deep(schema) else _Converter().convert(schema)
 
@@ -80,6 +83,8 @@ class _Converter:
 
 
 def _type(value: Json) -> list[tuple[str, Json]]:
+    if type(value) is int:  # clients that send enums as integers
+        return [("type", _NUMBERED.get(value, value))]
     if value == "TYPE_UNSPECIFIED":
         return []
     lower = value.lower() if isinstance(value, str) else value

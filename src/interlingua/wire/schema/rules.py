@@ -24,7 +24,7 @@ STRUCTURE = frozenset({"$schema", "$id", "$comment", "$defs", "definitions"})
 
 _SCALARS = frozenset({"string", "number", "integer", "boolean", "null"})
 _DATES = frozenset({"date-time", "time", "date", "duration"})
-_SILENT = frozenset({"$schema", "$id", "$comment", "$vocabulary", "discriminator"})
+_SILENT = frozenset({"$id", "$comment", "$vocabulary", "discriminator", "propertyOrdering"})
 # a reference whose target depends on who refers to it cannot be followed from here
 _DYNAMIC = frozenset({"$dynamicRef", "$dynamicAnchor", "$recursiveRef", "$recursiveAnchor"})
 
@@ -33,11 +33,31 @@ def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
+VOCABULARY = (
+    ANNOTATIONS
+    | STRUCTURE
+    | _SILENT
+    | _DYNAMIC
+    | _words(
+        "type enum const format nullable $ref $anchor allOf anyOf oneOf not if then else "
+        "properties required additionalProperties patternProperties propertyNames "
+        "unevaluatedProperties minProperties maxProperties dependencies dependentRequired "
+        "dependentSchemas items prefixItems additionalItems unevaluatedItems contains minContains "
+        "maxContains minItems maxItems uniqueItems minLength maxLength pattern contentEncoding "
+        "contentMediaType contentSchema minimum maximum exclusiveMinimum exclusiveMaximum "
+        "multipleOf"
+    )
+)
+"""The keywords of JSON Schema in any version, and OpenAPI's; any other is a stranger."""
+
+
 class Rules(msgspec.Struct, frozen=True, kw_only=True):
     """
     What one target accepts.
 
-    A keyword in none of the three sets is moved to the description as a hint.
+    A keyword of the vocabulary in none of the three sets is moved to the description as a
+    hint. What is not of the vocabulary may be newer than this list, and is left alone; only
+    extensions (`x-…`) are removed, which tell a model nothing.
     """
 
     name: str
@@ -48,7 +68,9 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
     blocking: frozenset[str] = frozenset()
     """To remove them would change the meaning: with them, no strict schema is possible."""
     formats: frozenset[str] | None = None
-    """The accepted values of `format`; None for any."""
+    """The accepted formats of a string; None for any."""
+    pointed: frozenset[str] = frozenset({"$defs"})
+    """The keywords of the root that a `$ref` may point into."""
     enum_types: frozenset[str] = _SCALARS
     """The types an `enum` may list."""
     max_min_items: int | None = None
@@ -69,11 +91,10 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
     """Whether the root must be an object, and no union."""
     optional_cycles: bool = False
     """Whether a `$ref` that closes a circle may only be in a property that is not required."""
-    openapi: bool = False
-    """`nullable` instead of null, `$ref`s written out, one type at a time."""
 
 
-# https://platform.openai.com/docs/guides/structured-outputs
+# https://platform.openai.com/docs/guides/structured-outputs; beyond that page, recorded requests
+# with `$schema`, `title`, `default` and any format of a number were accepted.
 OPENAI_STRICT = Rules(
     name="OpenAI strict",
     strict=True,
@@ -86,9 +107,10 @@ OPENAI_STRICT = Rules(
     keywords=_words(
         "type description properties required additionalProperties items anyOf enum const "
         "$defs definitions $ref pattern format minimum maximum exclusiveMinimum "
-        "exclusiveMaximum multipleOf minItems maxItems"
+        "exclusiveMaximum multipleOf minItems maxItems minLength maxLength title default $schema"
     ),
-    silent=_SILENT | {"title", "propertyOrdering"},
+    silent=_SILENT,
+    pointed=frozenset({"$defs", "definitions"}),
     blocking=_DYNAMIC
     | _words(
         "allOf not if then else patternProperties propertyNames unevaluatedProperties "
@@ -98,7 +120,8 @@ OPENAI_STRICT = Rules(
 )
 """Tools with `strict: true`, and `json_schema` formats with `strict: true`."""
 
-# https://platform.claude.com/docs/en/build-with-claude/structured-outputs
+# https://platform.claude.com/docs/en/build-with-claude/structured-outputs; recorded requests with
+# `$schema`, `default` and `definitions` were accepted besides.
 ANTHROPIC = Rules(
     name="Anthropic strict",
     strict=True,
@@ -106,39 +129,25 @@ ANTHROPIC = Rules(
     max_min_items=1,
     keywords=_words(
         "type description title properties required additionalProperties items anyOf allOf "
-        "enum const $defs $ref format minItems"
+        "enum const $defs $ref format minItems $schema default definitions"
     ),
-    silent=_SILENT | {"definitions", "propertyOrdering"},
+    silent=_SILENT,
     blocking=_DYNAMIC | {"patternProperties", "unevaluatedProperties", "$anchor"},
     formats=_DATES | {"email", "hostname", "uri", "ipv4", "ipv6", "uuid"},
 )
 """Tools with `strict: true`, and `output_config.format`, which is always strict."""
 
-# https://ai.google.dev/api/generate-content#v1beta.GenerationConfig
+# https://ai.google.dev/api/generate-content#v1beta.GenerationConfig; recorded requests with
+# `$schema`, `default`, `pattern`, lengths and `uniqueItems` were accepted besides.
 GEMINI_JSON_SCHEMA = Rules(
     name="Gemini JSON Schema",
     optional_cycles=True,
     keywords=_words(
         "$id $defs $ref $anchor type format title description enum items prefixItems minItems "
         "maxItems minimum maximum anyOf oneOf properties additionalProperties required "
-        "propertyOrdering"
+        "propertyOrdering $schema default pattern minLength maxLength uniqueItems"
     ),
-    silent=(_SILENT - {"$id"}) | {"definitions"},
+    silent=(_SILENT - {"$id", "propertyOrdering"}) | {"definitions"},
     enum_types=frozenset({"string", "number", "integer"}),
 )
 """`parametersJsonSchema` and `responseJsonSchema`."""
-
-# https://ai.google.dev/api/caching#Schema
-GEMINI_OPENAPI = Rules(
-    name="Gemini OpenAPI",
-    openapi=True,
-    typed_values=True,
-    keywords=_words(
-        "type format title description nullable enum items minItems maxItems properties required "
-        "minProperties maxProperties minimum maximum minLength maxLength pattern anyOf default "
-        "example propertyOrdering additionalProperties defs ref"
-    ),
-    silent=_SILENT | {"$defs", "definitions", "$anchor"},
-    enum_types=frozenset({"string"}),
-)
-"""`parameters` and `responseSchema`."""

@@ -7,8 +7,8 @@ from typing import Any, NoReturn
 
 from interlingua.spec.content import Json
 from interlingua.wire.jsontext import dump_text
-from interlingua.wire.schema.read import MISSING, Reader, is_names, type_of, types_of
-from interlingua.wire.schema.rules import ANNOTATIONS, STRUCTURE, Rules
+from interlingua.wire.schema.read import MISSING, Reader, type_of, types_of
+from interlingua.wire.schema.rules import ANNOTATIONS, STRUCTURE, VOCABULARY, Rules
 
 ROOT = "schema"
 """The path of the root, with which every path begins."""
@@ -17,21 +17,6 @@ NULL = {"type": "null"}
 
 _HOLDS_OTHERS = frozenset({"properties", "required", "additionalProperties", "items"})
 _LOOKAROUND = ("(?=", "(?!", "(?<=", "(?<!")
-_FOR_NUMBERS = ("minimum", "maximum", "format")
-_FOR_TYPE: dict[str, tuple[str, ...]] = {
-    "string": ("enum", "minLength", "maxLength", "pattern", "format"),
-    "number": _FOR_NUMBERS,
-    "integer": _FOR_NUMBERS,
-    "array": ("items", "minItems", "maxItems"),
-    "object": (
-        "properties",
-        "required",
-        "minProperties",
-        "maxProperties",
-        "additionalProperties",
-        "propertyOrdering",
-    ),
-}
 
 
 class ImpossibleError(Exception):
@@ -134,17 +119,6 @@ def rewrite_tuples(draft: Draft, rules: Rules) -> None:
         out["items"] = {"anyOf": list(distinct.values())}
 
 
-def rewrite_unions(draft: Draft, rules: Rules) -> None:
-    """`anyOf` for `oneOf`, which is the same where the branches exclude each other."""
-    if "oneOf" not in draft.out or "oneOf" in rules.keywords:
-        return
-    if "anyOf" not in draft.out:
-        draft.rename("oneOf", "anyOf", draft.out["oneOf"])
-        draft.note("oneOf became anyOf")
-    elif rules.strict:
-        draft.refuse("oneOf beside anyOf cannot be said as one union")
-
-
 def rewrite_values(draft: Draft, rules: Rules) -> None:
     """`enum` for `const` where that is unknown; no value of a type the target does not list."""
     out = draft.out
@@ -159,7 +133,7 @@ def rewrite_values(draft: Draft, rules: Rules) -> None:
         return
     others = [item for item in values if item is not None]
     types = types_of(out) or ()
-    cannot = "anyOf" in out and not rules.openapi and (not types or "null" in types)
+    cannot = "anyOf" in out and (not types or "null" in types)
     if cannot or any(type_of(item) not in rules.enum_types for item in others):
         draft.hint("enum")
         return
@@ -169,60 +143,15 @@ def rewrite_values(draft: Draft, rules: Rules) -> None:
         del out["enum"]
         out["type"] = "null"
     elif not types or "null" in types:
-        _add_null(draft, rules, [item for item in types if item != "null"])
+        _add_null(draft, [item for item in types if item != "null"])
 
 
-def _add_null(draft: Draft, rules: Rules, types: list[str]) -> None:
+def _add_null(draft: Draft, types: list[str]) -> None:
     out = draft.out
     if types:
         out["type"] = types[0] if len(types) == 1 else types
-    if rules.openapi:
-        out["nullable"] = True
-    else:
-        moved = [key for key in out if key not in ANNOTATIONS and key not in STRUCTURE]
-        out["anyOf"] = [{key: out.pop(key) for key in moved}, NULL]
-
-
-def split_types(draft: Draft, reader: Reader) -> bool:
-    """One type and `nullable`; whether a union has lost its null by that."""
-    out = draft.out
-    types = types_of(out)
-    if isinstance(out.get("type"), list) and types:
-        draft.note("type became one type")
-        _set_types(draft, types)
-    branches = out.get("anyOf")
-    if not isinstance(branches, list):
-        return False
-    others = [branch for branch in branches if not _is_null(reader.plain(branch))]
-    if not others or len(others) == len(branches):
-        return False
-    out["anyOf"] = others
-    out["nullable"] = True
-    draft.note("null became nullable")
-    return True
-
-
-def _is_null(node: Json) -> bool:
-    return isinstance(node, dict) and node.get("type") in ("null", ["null"])
-
-
-def _set_types(draft: Draft, types: tuple[str, ...]) -> None:
-    out = draft.out
-    others = [item for item in dict.fromkeys(types) if item != "null"]
-    if "enum" in out and "string" in others:  # only strings are left in it
-        others = ["string"]
-    if "null" in types and others:
-        out["nullable"] = True
-    if len(others) <= 1:
-        out["type"] = others[0] if others else "null"
-    elif "anyOf" in out:
-        draft.hint("type")
-    else:
-        del out["type"]
-        keys = {item: [key for key in _FOR_TYPE.get(item, ()) if key in out] for item in others}
-        out["anyOf"] = [{"type": item, **{key: out[key] for key in keys[item]}} for item in others]
-        for key in {key for names in keys.values() for key in names}:
-            del out[key]
+    moved = [key for key in out if key not in ANNOTATIONS and key not in STRUCTURE]
+    out["anyOf"] = [{key: out.pop(key) for key in moved}, NULL]
 
 
 def sort_keywords(draft: Draft, rules: Rules) -> None:
@@ -239,21 +168,19 @@ def sort_keywords(draft: Draft, rules: Rules) -> None:
     for key in list(out):
         if key in rules.blocking:
             draft.refuse(f"{key} cannot be left out without changing the meaning")
-        if key in rules.silent or key.startswith("x-") or _is_inner_definitions(key, draft):
+        if key in rules.silent or key.startswith("x-"):
             draft.drop(key)
-        elif key not in rules.keywords or not _is_accepted(key, out[key], rules):
+        elif key in VOCABULARY and not _is_accepted(key, out, rules):
             draft.hint(key)
 
 
-def _is_inner_definitions(key: str, draft: Draft) -> bool:
-    # what refers to them is pointed to the root's
-    return key in {"$defs", "definitions", "defs"} and draft.path != ROOT
-
-
-def _is_accepted(key: str, value: Json, rules: Rules) -> bool:
+def _is_accepted(key: str, node: dict[str, Any], rules: Rules) -> bool:
+    if key not in rules.keywords:
+        return False
+    value = node[key]
     match key:
-        case "format":
-            return rules.formats is None or (isinstance(value, str) and value in rules.formats)
+        case "format" if rules.formats is not None and _may_be_text(node):
+            return isinstance(value, str) and value in rules.formats
         case "pattern" if isinstance(value, str):
             return rules.lookaround or not any(group in value for group in _LOOKAROUND)
         case "minItems" if isinstance(value, (int, float)):
@@ -262,18 +189,21 @@ def _is_accepted(key: str, value: Json, rules: Rules) -> bool:
             return True
 
 
+def _may_be_text(node: dict[str, Any]) -> bool:
+    types = types_of(node)
+    return not types or "string" in types
+
+
 def say_types(draft: Draft, rules: Rules, reader: Reader) -> None:
     """Add the type that values and properties imply; a strict schema must have one."""
     out = draft.out
-    types = types_of(out)
+    types = types_of(out) or ()
     values = out["enum"] if "enum" in out else [out["const"]] if "const" in out else None
-    if rules.strict and (types is None or (values is not None and not isinstance(values, list))):
-        draft.refuse("its type or enum cannot be read")
     if "anyOf" in out:
         if rules.strict:
-            _split_union(draft, types or (), reader)
+            _split_union(draft, types, reader)
     elif "type" not in out and "allOf" not in out:
-        if isinstance(values, list) and values:
+        if values:
             if rules.typed_values:
                 named = list(dict.fromkeys(type_of(value) for value in values))
                 out["type"] = named[0] if len(named) == 1 else named
@@ -309,18 +239,14 @@ def _says_type_within(branch: Json, types: tuple[str, ...]) -> bool:
 
 
 def close_object(
-    draft: Draft, rules: Rules, is_null: Callable[[str], bool], properties: Json
+    draft: Draft, rules: Rules, is_null: Callable[[str], bool], properties: dict[str, Any]
 ) -> None:
     """Forbid other properties and, if the target wants that, require those there are."""
     out = draft.out
     if "object" not in (types_of(out) or ()):
         return
     others = out.get("additionalProperties", MISSING)
-    if properties is MISSING:
-        properties = {}
     required = out.get("required", [])
-    if not isinstance(properties, dict) or not is_names(required):
-        draft.refuse("its properties or required cannot be read")
     if not properties and others is MISSING and not (draft.path == ROOT and "properties" in out):
         draft.refuse("it names no properties, so it is a map of any names")
     for name in required:
@@ -360,11 +286,9 @@ def add_null(node: dict[str, Any]) -> dict[str, Any]:
     return {"anyOf": [node, NULL]}
 
 
-def free_circles(draft: Draft, reader: Reader, properties: Json) -> None:
+def free_circles(draft: Draft, reader: Reader, properties: dict[str, Any]) -> None:
     """Do not require a property that leads back to where it stands."""
-    required = draft.out.get("required")
-    if not is_names(required) or not isinstance(properties, dict):
-        return
+    required = draft.out.get("required", [])
     circular = [name for name in required if reader.in_circle(properties.get(name))]
     if circular:
         others = [name for name in required if name not in circular]

@@ -1,0 +1,298 @@
+"""
+What a call costs a client over real HTTP on loopback, beside raw aiohttp and the vendors.
+
+    .venv/bin/python benchmarks/client.py [--quick] [--peers] [section ...]
+
+Everything is CPU time of the client's process, the best of several rounds in which every contender
+has its turn; the server is another process. Ratios count, absolute figures are this machine's.
+*Raw* is aiohttp and msgspec and nothing else (`contenders.py` says exactly what); *vendor* is the
+dialect's own asynchronous SDK; *fastest* is the cheapest of all vendors' SDKs in that row's table.
+Beside each ratio stands its limit, and PASS or FAIL.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import gc
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Awaitable, Callable, Hashable, Iterable, Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+from canned import Reply, serving
+from codec import EVENTS, argument_events, history, text_events, to_bytes
+from contenders import CONTENDERS, MODELS, VENDORS, Exchange, Ours, plain_body
+from report import Measure, compare, judge, verdict
+
+from interlingua import Message, Response, Text, Usage, dialects
+from interlingua.spec.response import FinishReason
+
+HERE = Path(__file__).parent
+PACKET = 4  # events in one write of the server
+PACE = 0.001
+CONCURRENT = 100
+BATCH = 20
+MESSAGES = 1_000
+ARGUED = ("anthropic_messages", "openai_chat", "openai_responses")  # Gemini's calls come whole
+
+IMPORTED = ("interlingua", "openai", "anthropic", "google.genai", "aiohttp, msgspec")
+
+Work = Callable[[], Awaitable[object]]
+Key = TypeVar("Key", bound=Hashable)
+
+
+# The replies.
+
+
+def whole_reply(name: str) -> Reply:
+    response = Response(
+        id="r_1",
+        model="model-1",
+        message=Message.assistant([Text(text="It rains in Oslo today, and will tomorrow. " * 10)]),
+        finish_reason=FinishReason(reason="stop"),
+        usage=Usage(input_tokens=12, output_tokens=100),
+    )
+    body = dialects.get(name).encode_response(response)
+    return Reply([msgspec.json.encode(body).decode()])
+
+
+def packets_of(body: bytes) -> list[str]:
+    """A stream's events, a few in each packet."""
+    events = [event + "\n\n" for event in body.decode().split("\n\n") if event]
+    return ["".join(events[i : i + PACKET]) for i in range(0, len(events), PACKET)]
+
+
+def replies() -> dict[str, Reply]:
+    found: dict[str, Reply] = {}
+    for name in dialects.names():
+        text = packets_of(to_bytes(name, text_events()))
+        found[f"{name}.whole"] = whole_reply(name)
+        found[f"{name}.text"] = Reply(text, is_stream=True, pace=PACE)
+        found[f"{name}.burst"] = Reply(text, is_stream=True)
+        found[f"{name}.held"] = Reply(text[:1], is_stream=True, is_held=True)
+        if name in ARGUED:
+            arguments = packets_of(to_bytes(name, argument_events()))
+            found[f"{name}.arguments"] = Reply(arguments, is_stream=True, pace=PACE)
+    return found
+
+
+# Measuring.
+
+
+async def measure(works: Mapping[Key, Work], runs: int) -> dict[Key, float]:
+    """Seconds of CPU of each, the best of several rounds through all of them."""
+    for work in works.values():
+        await work()
+    found = dict.fromkeys(works, float("inf"))
+    gc.collect()
+    gc.freeze()
+    for _ in range(runs):
+        for name, work in works.items():
+            gc.collect()
+            gc.disable()
+            start = time.process_time()
+            await work()
+            found[name] = min(found[name], time.process_time() - start)
+            gc.enable()
+    gc.unfreeze()
+    return found
+
+
+def times(work: Work, count: int) -> Work:
+    async def run() -> None:
+        for _ in range(count):
+            await work()
+
+    return run
+
+
+def at_once(work: Work, count: int) -> Work:
+    async def run() -> None:
+        await asyncio.gather(*(work() for _ in range(count)))
+
+    return run
+
+
+def checked(work: Work, least: int) -> Work:
+    """A stream of fewer events than were sent is no contender."""
+
+    async def run() -> None:
+        count = await work()
+        if not isinstance(count, int) or count < least:
+            raise SystemExit(f"a stream of {least} events had only {count}")
+
+    return run
+
+
+class Bench:
+    """One run of all sections against one server."""
+
+    def __init__(self, server: str, runs: int) -> None:
+        self._server = server
+        self._runs = runs
+        self._fewer = max(3, runs // 4)
+
+    async def whole(self) -> None:
+        """One call after another."""
+        costs = await self._costs("whole", lambda made: times(made.complete, BATCH))
+        compare(Measure("A call", "us", 1e6 / BATCH, raw=1.5, fastest=0.25), costs, VENDORS)
+
+    async def concurrent(self) -> None:
+        """Many calls at once."""
+        costs = await self._costs("whole", lambda made: at_once(made.complete, CONCURRENT))
+        title = f"A call, {CONCURRENT} at once"
+        compare(Measure(title, "us", 1e6 / CONCURRENT, raw=2.0), costs, VENDORS)
+
+    async def stream(self) -> None:
+        """The events of a long text, as a network brings them and as fast as they are read."""
+        for reply, how in (
+            ("text", f"{PACKET} in a packet"),
+            ("burst", "as fast as they are read"),
+        ):
+            costs = await self._costs(
+                reply, lambda made: checked(made.stream, EVENTS), runs=self._fewer
+            )
+            title = f"A stream event of {EVENTS:,}, {how}"
+            compare(Measure(title, "us", 1e6 / EVENTS, raw=4.0, fastest=0.35), costs, VENDORS)
+
+    async def arguments(self) -> None:
+        """A large tool call, in fragments."""
+        costs = await self._costs(
+            "arguments",
+            lambda made: checked(made.stream, EVENTS),
+            plain_exchanges(ARGUED),
+            runs=self._fewer,
+        )
+        title = f"{EVENTS:,} fragments of arguments, 100 kB"
+        compare(Measure(title, "ms", 1e3, raw=4.0), costs, VENDORS)
+
+    async def history(self) -> None:
+        """A long conversation; raw sends bytes that are there already."""
+        exchanges: dict[str, Exchange] = {}
+        for name in dialects.names():
+            request = msgspec.structs.replace(history(MESSAGES), model=MODELS[name])
+            explained = Ours(Exchange(name, self._server, {}, request)).client.explain(request)
+            exchanges[name] = Exchange(name, "", explained.body, request)
+        costs = await self._costs("whole", lambda made: made.send, exchanges, runs=self._fewer)
+        title = f"A call with {MESSAGES:,} messages"
+        compare(Measure(title, "ms", 1e3, raw=10.0, fastest=1.0), costs, VENDORS)
+
+    async def start(self) -> None:
+        """Loading, and the first call of a process; each in processes of its own."""
+        asked = {
+            "bare interpreter": ["import"],
+            **{f"import {name}": ["import", *name.split(", ")] for name in IMPORTED},
+            "first call, raw": self._first("raw", "openai_chat"),
+            **{f"first call, ours, {name}": self._first("ours", name) for name in MODELS},
+            **{f"first call, vendor, {name}": self._first("vendor", name) for name in MODELS},
+        }
+        told: dict[str, list[dict[str, float]]] = {what: [] for what in asked}
+        for _ in range(self._fewer):
+            for what, arguments in asked.items():
+                told[what].append(await single(*arguments))
+        costs = {what: min(one["cpu"] for one in each) for what, each in told.items()}
+        bare = costs["bare interpreter"]
+        print("\nBeginning, the bare interpreter taken off (ms), and memory then (MB)")
+        for what, each in told.items():
+            spent = costs[what] - (0 if each is told["bare interpreter"] else bare)
+            costs[what] = spent
+            print(f"  {what:40}{spent * 1e3:9.1f}{each[-1]['resident'] / 1e6:9.1f}")
+        self._judge_start(costs)
+
+    async def memory(self) -> None:
+        """What an open stream keeps; reported only."""
+        costs = {
+            (who, name): (await single("memory", who, name, f"{self._server}/{name}.held"))[
+                "stream"
+            ]
+            for name in MODELS
+            for who in CONTENDERS
+        }
+        compare(Measure("Memory of an open stream, one of 300", "kB", 1e-3), costs, VENDORS)
+
+    def _first(self, who: str, name: str) -> list[str]:
+        return ["first", who, name, f"{self._server}/{name}.whole"]
+
+    def _judge_start(self, costs: Mapping[str, float]) -> None:
+        against = {
+            "import interlingua": ("import openai", 0.1),
+            **{
+                f"first call, ours, {name}": ("first call, vendor, openai_chat", 0.5)
+                for name in MODELS
+            },
+        }
+        for what, (other, limit) in against.items():
+            ratio = costs[what] / costs[other]
+            print(f"  {what:40}{ratio:9.2f} x {other}, {judge(what, ratio, limit)}")
+
+    async def _costs(
+        self,
+        reply: str,
+        call: Callable[[Any], Work],
+        exchanges: Mapping[str, Exchange] | None = None,
+        runs: int | None = None,
+    ) -> dict[tuple[str, str], float]:
+        """Of every contender in every dialect."""
+        made: dict[tuple[str, str], Any] = {}
+        for name, exchange in (exchanges or plain_exchanges(MODELS)).items():
+            placed = exchange._replace(base=f"{self._server}/{name}.{reply}")
+            made |= {(who, name): make(placed) for who, make in CONTENDERS.items()}
+        costs = await measure({key: call(one) for key, one in made.items()}, runs or self._runs)
+        for one in made.values():
+            await one.close()
+        return costs
+
+
+def plain_exchanges(names: Iterable[str]) -> dict[str, Exchange]:
+    return {name: Exchange(name, "", plain_body(name)) for name in names}
+
+
+async def single(*arguments: str) -> dict[str, float]:
+    """What `single.py` tells."""
+    process = await asyncio.create_subprocess_exec(
+        sys.executable,
+        str(HERE / "single.py"),
+        *arguments,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    told, complaint = await process.communicate()
+    if process.returncode:
+        raise SystemExit(f"single.py {' '.join(arguments)}: {complaint.decode()[-500:]}")
+    result: dict[str, float] = json.loads(told)
+    return result
+
+
+SECTIONS = ("whole", "concurrent", "stream", "arguments", "history", "start", "memory")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[1])
+    parser.add_argument("sections", nargs="*", default=SECTIONS, metavar="section")
+    parser.add_argument("--quick", action="store_true", help="fewer rounds")
+    parser.add_argument(
+        "--peers", action="store_true", help="other libraries too, see libraries.py"
+    )
+    options = parser.parse_args()
+
+    async def run() -> None:
+        for section in options.sections:
+            await getattr(bench, section)()
+
+    with serving(replies()) as server:
+        bench = Bench(server, 7 if options.quick else 30)
+        asyncio.run(run())
+        if options.peers:
+            import libraries
+
+            libraries.compare(server)
+    print(verdict())
+
+
+if __name__ == "__main__":
+    main()

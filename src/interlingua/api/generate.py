@@ -1,0 +1,117 @@
+"""The functions people call: an answer whole, or as it comes."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from types import TracebackType
+from typing import Self, Unpack
+
+from interlingua.api.options import GenerateOptions
+from interlingua.api.results import GenerateResult
+from interlingua.api.run import Run
+from interlingua.spec.errors import StreamError
+from interlingua.spec.events import Finish, StreamEvent
+from interlingua.spec.messages import Message
+from interlingua.spec.response import Response
+from interlingua.wire.accumulate import StreamAccumulator
+
+
+async def generate(
+    model: str, prompt: str | Message | None = None, **options: Unpack[GenerateOptions]
+) -> GenerateResult[None]:
+    """
+    Ask a model, run the tools it calls, and go on until it has answered.
+
+        result = await generate("openai:gpt-5.2", "Weather in Oslo?", tools=[get_weather])
+        print(result.text, result.total_usage.total_tokens)
+
+    Either `prompt` or `messages=` is given. Errors are raised; those of tools go to the model.
+    """
+    return await Run(model, prompt, options).generate()
+
+
+def stream(
+    model: str, prompt: str | Message | None = None, **options: Unpack[GenerateOptions]
+) -> StreamResult:
+    """
+    The same as it comes.
+
+        async for event in stream("anthropic:claude-haiku-4-5", "Write a haiku."):
+            if event.type == "text_delta":
+                print(event.delta, end="")
+    """
+    return StreamResult(Run(model, prompt, options))
+
+
+class StreamResult:
+    """
+    The events of one run; they are read once.
+
+    `text_stream` has only the text. When it is over, `response()` is the last answer and
+    `result()` all of it.
+    """
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+        self._events = run.stream()
+        self._accumulator = StreamAccumulator()
+        self._unread: list[StreamEvent] = []
+        self._last: Response | None = None
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> StreamEvent:
+        event = await anext(self._events)
+        self._unread.append(event)
+        if type(event) is Finish:
+            self._last = event.response
+        return event
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.aclose()
+
+    async def aclose(self) -> None:
+        """Stop, and close the connection."""
+        close = getattr(self._events, "aclose", None)
+        if close is not None:
+            await close()
+
+    @property
+    def text_stream(self) -> AsyncIterator[str]:
+        """The pieces of text alone."""
+        return self._texts()
+
+    @property
+    def partial_response(self) -> Response | None:
+        """The answer as far as it has come; None before it has begun."""
+        for event in self._unread:  # folded only when somebody looks
+            self._accumulator.feed(event)
+        began = bool(self._unread) or self._last is not None
+        self._unread.clear()
+        partial = self._accumulator.partial()
+        return partial if began or partial.message.content else None
+
+    def response(self) -> Response:
+        """The last answer, when it is over; `StreamError` before."""
+        if self._last is None:
+            raise StreamError("the stream is not over; read it to its end first")
+        return self._last
+
+    def result(self) -> GenerateResult[None]:
+        """Every step and the whole conversation, when it is over."""
+        self.response()
+        return self._run.result()
+
+    async def _texts(self) -> AsyncIterator[str]:
+        async for event in self:
+            if event.type == "text_delta":
+                yield event.delta

@@ -1,0 +1,165 @@
+"""
+The tool loop as a state machine: it never waits, and calls nobody.
+
+    while (request := loop.request) is not None:
+        calls = loop.feed(response to request)
+        loop.finish_step(results of calls)
+
+After it, `loop.steps` is what happened and `loop.messages` the whole conversation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeAlias
+
+from msgspec.structs import replace
+
+from interlingua.api.results import StepResult
+from interlingua.api.tools import Tool
+from interlingua.spec.content import ToolCall, ToolResult
+from interlingua.spec.errors import ConfigurationError
+from interlingua.spec.messages import Message
+from interlingua.spec.request import Request
+from interlingua.spec.response import Response
+from interlingua.wire.options import merge
+from interlingua.wire.shape import extra_of
+
+StopCondition: TypeAlias = Callable[[Sequence[StepResult]], bool]
+
+_UNSAFE = ("length", "content_filter", "cancelled", "error")  # calls may be cut, or unwanted
+_PAUSED = "pause_turn"
+_TO_BE_CONTINUED = "CONTINUATION"
+_GEMINI = "gemini_generate"
+
+MAX_CONTINUATIONS = 20
+"""How often a provider that pauses its own turn is asked to go on."""
+
+
+class ToolLoop:
+    """
+    One conversation with tools, at one model.
+
+    At most `max_tool_rounds` times the calls of an answer are run and their results sent back.
+    Calls are not run if the answer was cut short, or if one of them is for a tool without a
+    handler: then they are the caller's.
+    """
+
+    def __init__(
+        self,
+        request: Request,
+        tools: Mapping[str, Tool],
+        *,
+        max_tool_rounds: int = 1,
+        stop_when: StopCondition | None = None,
+        approvals: Mapping[str, bool] | None = None,
+    ) -> None:
+        if max_tool_rounds < 0:
+            raise ConfigurationError("max_tool_rounds counts from 0 up")
+        self._first = request
+        self._tools = tools
+        self._rounds_left = max_tool_rounds
+        self._stop_when = stop_when
+        self._continuations = 0
+        self._asked: Request | None = request
+        self._answer: Response | None = None
+        self.messages = request.messages
+        self.steps: list[StepResult] = []
+        self.approvals = dict(approvals or {})
+        self.pending: tuple[ToolCall, ...] = ()
+
+    @property
+    def request(self) -> Request | None:
+        """What to ask next; None when the loop is over."""
+        return self._asked
+
+    def open_calls(self) -> tuple[ToolCall, ...]:
+        """The calls that the conversation ends with, of one that goes on after an approval."""
+        last = self.messages[-1] if self.messages else None
+        if last is None or last.role != "assistant" or not self.approvals:
+            return ()
+        return tuple(last.tool_calls)
+
+    def resume(self, results: Sequence[ToolResult]) -> None:
+        """The results of the open calls, before the first request."""
+        self._say(*_as_messages(results))
+
+    def feed(self, response: Response) -> tuple[ToolCall, ...]:
+        """The answer to `request`; returns the calls that are to be run for it."""
+        self._answer = response
+        self._say(response.message)
+        calls = tuple(response.tool_calls)
+        if not calls or not self._may_run(response, calls):
+            return ()
+        waiting = tuple(call for call in calls if self._needs_approval(call))
+        if waiting:
+            self.pending = waiting
+            return ()
+        return calls
+
+    def finish_step(self, results: Sequence[ToolResult] = ()) -> StepResult:
+        """The results of the calls, in their order; the step is over."""
+        response = self._answer
+        if response is None:
+            raise ConfigurationError("finish_step comes after feed")
+        self._answer = None
+        step = StepResult(response=response, tool_results=tuple(results))
+        self.steps.append(step)
+        if results:
+            self._say(*_as_messages(results))
+            self._rounds_left -= 1
+            stops = self._stop_when is not None and self._stop_when(tuple(self.steps))
+            self._asked = None if stops else self._next()
+        else:
+            self._asked = self._continued(response)
+        return step
+
+    def _may_run(self, response: Response, calls: tuple[ToolCall, ...]) -> bool:
+        if self._rounds_left <= 0 or response.finish_reason.reason in _UNSAFE:
+            return False
+        if not any(tool.is_active for tool in self._tools.values()):
+            return False
+        known = [self._tools.get(call.name) for call in calls]
+        return all(tool is None or tool.is_active for tool in known)
+
+    def _needs_approval(self, call: ToolCall) -> bool:
+        tool = self._tools.get(call.name)
+        if tool is None or call.id in self.approvals:
+            return False
+        needs = tool.needs_approval
+        return bool(needs(call.arguments)) if callable(needs) else needs
+
+    def _next(self) -> Request:
+        # a tool that had to be called has been: to insist would go on for ever
+        choice = self._first.tool_choice
+        if choice is not None and choice.mode in ("required", "named"):
+            choice = None
+        return replace(self._first, messages=self.messages, tool_choice=choice, request_id=None)
+
+    def _continued(self, response: Response) -> Request | None:
+        """The next request of a turn that the provider broke off by itself."""
+        raw = response.finish_reason.raw
+        if raw not in (_PAUSED, _TO_BE_CONTINUED) or self._continuations >= MAX_CONTINUATIONS:
+            return None
+        self._continuations += 1
+        following = self._next()
+        if raw == _PAUSED:
+            return following
+        token = _continuation_token(response)
+        if token is None:
+            return None
+        options = merge(following.provider_options, {_GEMINI: {"continuationToken": token}})
+        return replace(following, messages=self._first.messages, provider_options=options)
+
+    def _say(self, *messages: Message) -> None:
+        self.messages = (*self.messages, *messages)
+
+
+def _as_messages(results: Sequence[ToolResult]) -> tuple[Message, ...]:
+    return (Message(role="tool", content=tuple(results)),) if results else ()
+
+
+def _continuation_token(response: Response) -> str | None:
+    candidate = extra_of(response, _GEMINI).get("candidate")
+    found = candidate.get("continuationToken") if isinstance(candidate, Mapping) else None
+    return found if isinstance(found, str) else None

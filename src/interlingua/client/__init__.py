@@ -1,0 +1,1 @@
+"""Clients: model names to adapters, with middleware and retries."""

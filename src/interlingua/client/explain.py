@@ -1,0 +1,68 @@
+"""What a request would become, without key or network."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import msgspec
+
+from interlingua.providers.adapter import HttpAdapter
+from interlingua.providers.call import hide
+from interlingua.providers.provider import sign
+from interlingua.spec.content import Json
+from interlingua.spec.contracts import Profile
+from interlingua.spec.request import Request
+from interlingua.spec.response import Warning
+
+_CACHE_MARKS = ("cache_control", "prompt_cache_key", "cachedContent")
+
+
+class Explanation(msgspec.Struct, frozen=True, kw_only=True):
+    """A call as it would be made, and what was changed for that."""
+
+    provider: str
+    model: str
+    dialect: str
+    method: str = "POST"
+    url: str
+    headers: Mapping[str, str]
+    """With every secret covered."""
+    body: Json
+    warnings: tuple[Warning, ...]
+    cache_marks: tuple[str, ...]
+    """Where the body asks for caching, as paths."""
+    estimated_input_tokens: int
+    estimated_cost: float | None = None
+    """In dollars; None while it is not known."""
+    profile: Profile
+
+
+def explain(adapter: HttpAdapter, request: Request, *, stream: bool = False) -> Explanation:
+    """The exact wire request, its key covered, and every clamp and warning."""
+    call = adapter.prepare(request, stream=stream)
+    return Explanation(
+        provider=adapter.name,
+        model=request.model,
+        dialect=adapter.dialect,
+        url=call.url,
+        headers=hide({**call.headers, **sign(adapter.provider.signing, "key")}),
+        body=call.body,
+        warnings=call.warnings,
+        cache_marks=tuple(_marks(call.body)),
+        estimated_input_tokens=adapter.estimate_input_tokens(request),
+        profile=call.profile,
+    )
+
+
+def _marks(value: Any, path: str = "") -> Iterator[str]:
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            place = f"{path}.{key}" if path else key
+            if key in _CACHE_MARKS and inner is not None:
+                yield place
+            else:
+                yield from _marks(inner, place)
+    elif isinstance(value, list):
+        for at, inner in enumerate(value):
+            yield from _marks(inner, f"{path}[{at}]")

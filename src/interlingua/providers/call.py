@@ -1,0 +1,109 @@
+"""A request made ready for its provider: encoded, addressed, checked. Nothing is sent here."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from interlingua.spec.contracts import HttpRequest, Profile, Timeouts, WireCall
+from interlingua.spec.request import Request
+from interlingua.spec.response import Warning
+from interlingua.wire.jsontext import dumps
+
+logger = logging.getLogger("interlingua")
+logger.addHandler(logging.NullHandler())  # nothing is printed unless the program sets up logging
+
+_place = re.compile(r"messages\[(\d+)\](?:\.content\[(\d+)\])?").match
+
+SECRET_HEADERS = frozenset(("authorization", "x-api-key", "x-goog-api-key", "api-key", "cookie"))
+"""Headers that are never shown."""
+
+
+class Call(msgspec.Struct, frozen=True, kw_only=True):
+    """One call, whole but for the key."""
+
+    request: Request
+    """As it was asked, with its `request_id`."""
+    profile: Profile
+    url: str
+    headers: Mapping[str, str]
+    body: Any
+    stream: bool
+    warnings: tuple[Warning, ...] = ()
+
+    def to_http(
+        self, key_headers: Mapping[str, str], timeouts: Timeouts | None = None
+    ) -> HttpRequest:
+        """What the transport sends."""
+        return HttpRequest(
+            url=self.url,
+            headers={**self.headers, **key_headers},
+            body=dumps(self.body),
+            timeouts=timeouts,
+        )
+
+
+def join_headers(
+    row: Mapping[str, str], defaults: Mapping[str, str], wire: WireCall
+) -> dict[str, str]:
+    """
+    The headers of a call: the row's, the caller's, the encoder's, each over the last.
+
+    Flags that several of them name (`anthropic-beta`) are joined, not replaced.
+    """
+    headers = {"content-type": "application/json"}
+    headers["accept"] = "text/event-stream" if wire.stream else "application/json"
+    for given in (row, defaults, wire.headers):
+        for name, value in given.items():
+            lowered = name.lower()
+            if lowered.endswith("-beta") and lowered in headers:
+                both = (*headers[lowered].split(","), *value.split(","))
+                value = ",".join(dict.fromkeys(flag.strip() for flag in both))  # noqa: PLW2901
+            headers[lowered] = value
+    return headers
+
+
+def hide(headers: Mapping[str, str]) -> dict[str, str]:
+    """The headers with every secret covered."""
+    return {
+        name: "[redacted]" if name.lower() in SECRET_HEADERS else value
+        for name, value in headers.items()
+    }
+
+
+def log_losses(call: Call, adapter: str) -> None:
+    """One record for each thing that could not be said as it was asked."""
+    for warning in call.warnings:
+        message_id, kind = _about(warning, call.request)
+        logger.warning(
+            "%s: %s",
+            warning.code,
+            warning.message,
+            extra={
+                "request_id": call.request.request_id,
+                "message_id": message_id,
+                "part_kind": kind,
+                "adapter": adapter,
+                "reason": warning.code,
+            },
+        )
+
+
+def _about(warning: Warning, request: Request) -> tuple[str | None, str | None]:
+    """The id of the message and the kind of part a warning's path names."""
+    found = _place(warning.path or "")
+    if found is None:
+        return None, None
+    messages = request.messages
+    at = int(found.group(1))
+    if at >= len(messages):
+        return None, None
+    message = messages[at]
+    part = int(found.group(2)) if found.group(2) else None
+    if part is None or part >= len(message.content):
+        return message.id, None
+    return message.id, message.content[part].kind

@@ -1,0 +1,35 @@
+"""Adapters by the name of their provider."""
+
+from __future__ import annotations
+
+from typing import Unpack
+
+from interlingua.providers.adapter import AdapterSettings, HttpAdapter
+
+
+class OpenAIAdapter(HttpAdapter):
+    """OpenAI, through its Responses API."""
+
+    def __init__(self, api_key: str | None = None, **settings: Unpack[AdapterSettings]) -> None:
+        super().__init__("openai", api_key, **settings)
+
+
+class AnthropicAdapter(HttpAdapter):
+    """Anthropic, through its Messages API."""
+
+    def __init__(self, api_key: str | None = None, **settings: Unpack[AdapterSettings]) -> None:
+        super().__init__("anthropic", api_key, **settings)
+
+
+class GeminiAdapter(HttpAdapter):
+    """Gemini, through its own API."""
+
+    def __init__(self, api_key: str | None = None, **settings: Unpack[AdapterSettings]) -> None:
+        super().__init__("gemini", api_key, **settings)
+
+
+class OpenAICompatibleAdapter(HttpAdapter):
+    """Any server that speaks Chat Completions; its `base_url` includes the version."""
+
+    def __init__(self, api_key: str | None = None, **settings: Unpack[AdapterSettings]) -> None:
+        super().__init__("openai_compatible", api_key, **settings)

@@ -1,0 +1,85 @@
+"""A provider is a row: who serves which dialect, where, and how a key is shown."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Literal, TypeAlias
+
+import msgspec
+
+from interlingua.spec.contracts import DIALECT_NAMES
+from interlingua.spec.errors import ConfigurationError
+
+Signing: TypeAlias = Literal["bearer", "x-api-key", "x-goog-api-key", "api-key"]
+"""How the key is shown: as `Authorization: Bearer`, or in the header of this name."""
+
+_is_version = re.compile(r"v[0-9]+(?:(?:alpha|beta)[0-9]*)?").fullmatch
+_address = re.compile(r"(https?)://([^/?#\s]+)(/[^?#\s]*)?").fullmatch
+
+
+class Provider(
+    msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, repr_omit_defaults=True
+):
+    """One row. The names of environment variables are only names: `Client.from_env` reads them."""
+
+    name: str
+    dialect: str
+    base_url: str = ""
+    """Where its API begins, the version included where the dialect's paths have none."""
+    base_path: str = ""
+    """What follows a base URL that is only a host."""
+    signing: Signing = "bearer"
+    key_required: bool = True
+    key_env: tuple[str, ...] = ()
+    """The variables that may hold the key, the first one set wins."""
+    base_url_env: tuple[str, ...] = ()
+    headers_env: Mapping[str, str] = {}
+    """Headers whose value is in a variable: header -> variable."""
+    headers: Mapping[str, str] = {}
+    """Headers sent with every call."""
+    models_path: str = "/models"
+    """Where its models are listed."""
+    is_local: bool = False
+    """It runs on this machine: there is no key, and no price."""
+
+    def __post_init__(self) -> None:
+        if self.dialect not in DIALECT_NAMES:
+            known = ", ".join(DIALECT_NAMES)
+            raise ConfigurationError(
+                f"provider {self.name!r}: no dialect {self.dialect!r}; there are {known}"
+            )
+
+
+def check_base_url(url: str, base_path: str = "") -> str:
+    """The address without a slash at its end; `ConfigurationError` if it is none."""
+    found = _address(url.strip())
+    if found is None or "@" in found.group(2):
+        raise ConfigurationError(
+            "a base URL must look like https://host/path, without user or query"
+        )
+    scheme, host, path = found.groups()
+    path = (path or "").rstrip("/") or base_path
+    return f"{scheme}://{host}{path}"
+
+
+def join_url(base_url: str, path: str) -> str:
+    """
+    The address of a call.
+
+    Base URLs are given with and without the version, by habit of each vendor; where both the
+    base and the path name one, the base's counts.
+    """
+    first, slash, rest = path.lstrip("/").partition("/")
+    if slash and _is_version(first) and _is_version(base_url.rpartition("/")[2]):
+        return f"{base_url}/{rest}"
+    return f"{base_url}/{path.lstrip('/')}"
+
+
+def sign(signing: Signing, key: str | None) -> dict[str, str]:
+    """The headers that show the key."""
+    if not key:
+        return {}
+    if signing == "bearer":
+        return {"authorization": f"Bearer {key}"}
+    return {signing: key}

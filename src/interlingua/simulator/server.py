@@ -1,0 +1,106 @@
+"""
+A small HTTP/1.1 server for ASGI applications, on loopback.
+
+It is here because it can fail where a good server would not; see `connection.py`. For
+anything but simulation use a real one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+import threading
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+
+from interlingua.simulator.connection import Connection
+from interlingua.simulator.delivery import App
+
+
+class Server:
+    """A server that runs: its address, and how many connections it has."""
+
+    def __init__(self, app: App, *, is_tls: bool) -> None:
+        self._app = app
+        self._scheme = "https" if is_tls else "http"
+        self._connections: set[Connection] = set()
+        self.host = ""
+        self.port = 0
+        self.accepted = 0
+        """Connections since the start."""
+
+    @property
+    def url(self) -> str:
+        """Where it listens, without a slash at the end."""
+        return f"{self._scheme}://{self.host}:{self.port}"
+
+    @property
+    def open_connections(self) -> int:
+        """Connections that are open now."""
+        return len(self._connections)
+
+    def connect(self) -> Connection:
+        """A protocol for a connection that comes in."""
+        self.accepted += 1
+        return Connection(self._app, self._connections)
+
+    async def close(self) -> None:
+        """End every connection and what it was doing."""
+        tasks = [connection.abandon() for connection in self._connections]
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+@asynccontextmanager
+async def serve(
+    app: App,
+    *,
+    host: str = "127.0.0.1",
+    port: int = 0,
+    tls: ssl.SSLContext | None = None,
+) -> AsyncIterator[Server]:
+    """Serve while the block runs; port 0 takes a free one."""
+    server = Server(app, is_tls=tls is not None)
+    loop = asyncio.get_running_loop()
+    listener = await loop.create_server(server.connect, host, port, ssl=tls, backlog=1024)
+    server.host, server.port = listener.sockets[0].getsockname()[:2]
+    try:
+        yield server
+    finally:
+        listener.close()
+        await server.close()
+        await listener.wait_closed()
+
+
+@contextmanager
+def serve_in_thread(
+    app: App, *, host: str = "127.0.0.1", port: int = 0, tls: ssl.SSLContext | None = None
+) -> Iterator[Server]:
+    """The same for code without an event loop: the server has one in a thread of its own."""
+    started: list[Server] = []
+    failed: list[BaseException] = []
+    ready = threading.Event()
+    loop = asyncio.new_event_loop()
+    stop = asyncio.Event()
+
+    async def run() -> None:
+        try:
+            async with serve(app, host=host, port=port, tls=tls) as server:
+                started.append(server)
+                ready.set()
+                await stop.wait()
+        except OSError as error:
+            failed.append(error)
+        finally:
+            ready.set()
+
+    thread = threading.Thread(target=loop.run_until_complete, args=(run(),), daemon=True)
+    thread.start()
+    ready.wait()
+    try:
+        if failed:
+            raise failed[0]
+        yield started[0]
+    finally:
+        loop.call_soon_threadsafe(stop.set)
+        thread.join()
+        loop.close()

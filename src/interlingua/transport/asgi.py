@@ -1,0 +1,180 @@
+"""An ASGI app as a transport: no socket, and yet a stream, a disconnect, a clock."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import Any, TypeAlias
+from urllib.parse import unquote, urlsplit
+
+from interlingua.spec.contracts import HttpReply, HttpRequest, Timeouts
+from interlingua.spec.errors import NetworkError, SDKError, StreamError
+from interlingua.transport.limits import head_clock, timeout_error
+from interlingua.transport.memory import MemoryReply
+
+Event: TypeAlias = MutableMapping[str, Any]
+App: TypeAlias = Callable[
+    [Event, Callable[[], Awaitable[Event]], Callable[[Event], Awaitable[None]]], Awaitable[None]
+]
+
+GRACE = 0.05
+"""Seconds an app has to notice that its client has left; then it is cancelled."""
+_AHEAD = 16  # chunks an app may be ahead of its reader
+
+
+class AsgiTransport:
+    """
+    Runs an ASGI app in this loop.
+
+    The app sees what it would see behind a server: a body, then `http.disconnect` once the
+    client has left. What it raises is a lost connection here, with its own error as the cause.
+    """
+
+    def __init__(self, app: App, *, timeouts: Timeouts | None = None) -> None:
+        self._app = app
+        self._timeouts = timeouts or Timeouts()
+        self._after: set[asyncio.Task[None]] = set()
+
+    def send(self, request: HttpRequest) -> AbstractAsyncContextManager[HttpReply]:
+        """Run the app for this request while the block runs."""
+        return self._run(request)
+
+    async def close(self) -> None:
+        """Cancel what apps still do after their replies."""
+        for task in tuple(self._after):
+            await _cancel(task)
+
+    @asynccontextmanager
+    async def _run(self, request: HttpRequest) -> AsyncIterator[HttpReply]:
+        timeouts = request.timeouts or self._timeouts
+        run = _Run(request, timeouts)
+        task = asyncio.ensure_future(run.drive(self._app))
+        self._after.add(task)
+        task.add_done_callback(self._after.discard)
+        try:
+            status, headers = await run.head()
+            yield MemoryReply(status, headers, run.body(), run.leave)
+        finally:
+            run.leave()
+            if not run.is_complete:  # else it may go on with what it does after its reply
+                try:
+                    await asyncio.wait((task,), timeout=GRACE)
+                finally:
+                    await _cancel(task)
+
+
+class _Run:
+    """One request as the app sees it."""
+
+    def __init__(self, request: HttpRequest, timeouts: Timeouts) -> None:
+        self._gone = asyncio.Event()
+        self.is_complete = False
+        self._request = request
+        self._timeouts = timeouts
+        self._head: asyncio.Future[tuple[int, dict[str, str]]] = (
+            asyncio.get_running_loop().create_future()
+        )
+        self._has_asked = False
+        # chunks, then None at the end or the error that ended it
+        self._queue: asyncio.Queue[bytes | SDKError | None] = asyncio.Queue(_AHEAD)
+
+    async def drive(self, app: App) -> None:
+        """Run the app to its end."""
+        failure: Exception | None = None
+        try:
+            await app(_scope(self._request), self._receive, self._send)
+        except Exception as error:  # noqa: BLE001 -- told to the client
+            failure = error
+        if self.is_complete or self._gone.is_set():
+            return
+        why = "returned" if failure is None else f"failed: {type(failure).__name__}"
+        if not self._head.done():
+            lost: SDKError = NetworkError(f"the app {why} before it replied")
+            lost.__cause__ = failure
+            self._head.set_exception(lost)
+            return
+        lost = StreamError(f"the app {why} in the middle of its reply")
+        lost.__cause__ = failure
+        await self._queue.put(lost)
+
+    async def head(self) -> tuple[int, dict[str, str]]:
+        """Status and headers."""
+        seconds, phase = head_clock(self._timeouts)
+        try:
+            async with asyncio.timeout(seconds):
+                return await self._head
+        except TimeoutError:
+            pass
+        raise timeout_error(phase, self._request, self._timeouts)
+
+    async def body(self) -> AsyncIterator[bytes]:
+        """The body as the app sends it."""
+        while True:
+            try:
+                async with asyncio.timeout(self._timeouts.stream_read):
+                    chunk = await self._queue.get()
+            except TimeoutError:
+                break
+            if chunk is None:
+                return
+            if isinstance(chunk, SDKError):
+                raise chunk
+            yield chunk
+        raise timeout_error("stream_read", self._request, self._timeouts)
+
+    def leave(self) -> None:
+        """The client is gone: let the app know, and wait for nobody."""
+        self._gone.set()
+        while not self._queue.empty():
+            self._queue.get_nowait()
+
+    async def _receive(self) -> Event:
+        if not self._has_asked:
+            self._has_asked = True
+            return {"type": "http.request", "body": self._request.body, "more_body": False}
+        await self._gone.wait()
+        return {"type": "http.disconnect"}
+
+    async def _send(self, event: Event) -> None:
+        if self._gone.is_set():
+            raise OSError("the client has left")
+        if event["type"] == "http.response.start":
+            headers: dict[str, str] = {}
+            for raw_name, raw_value in event.get("headers", ()):
+                name, value = raw_name.decode("latin-1").lower(), raw_value.decode("latin-1")
+                headers[name] = f"{headers[name]}, {value}" if name in headers else value
+            self._head.set_result((event["status"], headers))
+        elif event["type"] == "http.response.body":
+            if body := event.get("body", b""):
+                await self._queue.put(bytes(body))
+            if not event.get("more_body", False):
+                self.is_complete = True
+                await self._queue.put(None)
+
+
+def _scope(request: HttpRequest) -> Event:
+    parts = urlsplit(request.url)
+    headers = {"host": parts.netloc, "content-length": str(len(request.body)), **request.headers}
+    return {
+        "type": "http",
+        "asgi": {"version": "3.0", "spec_version": "2.4"},
+        "http_version": "1.1",
+        "method": request.method,
+        "scheme": parts.scheme,
+        "path": unquote(parts.path),
+        "raw_path": parts.path.encode("ascii"),
+        "query_string": parts.query.encode("ascii"),
+        "root_path": "",
+        "headers": [
+            (name.lower().encode("latin-1"), value.encode("latin-1"))
+            for name, value in headers.items()
+        ],
+        "client": ("127.0.0.1", 0),
+        "server": (parts.hostname, parts.port),
+    }
+
+
+async def _cancel(task: asyncio.Task[None]) -> None:
+    task.cancel()
+    await asyncio.wait((task,))

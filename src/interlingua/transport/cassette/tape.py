@@ -1,0 +1,100 @@
+"""
+The file of a recording: JSON, laid out to be read and compared by people.
+
+    {"format": "interlingua cassette 1", "exchanges": [
+     {"request": {"method", "url", "headers", "json" | "text" | "base64"},
+      "reply": {"status", "headers", "chunks": [{"after", "json" | "text" | "base64"}, ...]},
+      "error": {"type", "message", "retryable", "phase"}},
+     ...
+    ]}
+
+`after` is seconds since the chunk before. `error` is there if the exchange failed: without a
+`reply` before its head, else after its chunks.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from pathlib import Path
+from typing import Any
+
+from interlingua.spec import errors
+from interlingua.spec.content import Json
+from interlingua.spec.errors import ConfigurationError, DecodeError, SDKError, StreamError
+from interlingua.wire.jsontext import dumps, loads
+
+FORMAT = "interlingua cassette 1"
+_HEAD = f'{{"format": {json.dumps(FORMAT)}, "exchanges": [\n'
+_TAIL = "\n]}\n"
+
+
+def append_exchange(path: Path, exchange: dict[str, Json], *, is_first: bool) -> None:
+    """Write one more exchange; the file is whole after each."""
+    text = json.dumps(exchange, indent=1, ensure_ascii=False)
+    if is_first:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(_HEAD + text + _TAIL, encoding="utf-8")
+        return
+    with path.open("r+b") as file:
+        file.seek(-len(_TAIL), 2)
+        file.write(f",\n{text}{_TAIL}".encode())
+
+
+def load_exchanges(path: Path) -> list[dict[str, Any]]:
+    """The exchanges of a file; `ConfigurationError` if it is none."""
+    try:
+        tape = loads(path.read_bytes())
+    except FileNotFoundError:
+        raise ConfigurationError(f"there is no cassette {str(path)!r}; record it first") from None
+    except DecodeError as error:
+        raise ConfigurationError(f"{str(path)!r} is not a cassette: {error}") from None
+    if not isinstance(tape, dict) or tape.get("format") != FORMAT:
+        raise ConfigurationError(f"{str(path)!r} is not a cassette of the form {FORMAT!r}")
+    return list(tape["exchanges"])
+
+
+def encode_data(data: bytes) -> dict[str, Json]:
+    """Bytes in the most readable form that gives them back exactly."""
+    try:
+        text = data.decode()
+    except UnicodeDecodeError:
+        return {"base64": base64.b64encode(data).decode()}
+    if text[:1] in {"{", "["}:
+        try:
+            value = loads(text)
+        except DecodeError:
+            return {"text": text}
+        if dumps(value) == data:
+            return {"json": value}
+    return {"text": text}
+
+
+def decode_data(held: dict[str, Any]) -> bytes:
+    """The bytes again."""
+    if "json" in held:
+        return dumps(held["json"])
+    if "base64" in held:
+        return base64.b64decode(held["base64"])
+    return str(held.get("text", "")).encode()
+
+
+def encode_error(error: SDKError) -> dict[str, Json]:
+    """The error of a transport."""
+    held: dict[str, Json] = {
+        "type": type(error).__name__,
+        "message": error.message,
+        "retryable": error.retryable,
+    }
+    if getattr(error, "phase", None) is not None:
+        held["phase"] = error.phase  # type: ignore[attr-defined] # only timeouts have one
+    return held
+
+
+def decode_error(held: dict[str, Any]) -> SDKError:
+    """The error again; one of a kind that no longer exists is a `StreamError`."""
+    kind = getattr(errors, str(held.get("type")), None)
+    if not (isinstance(kind, type) and issubclass(kind, SDKError)):
+        kind = StreamError
+    fields = {"phase": held["phase"]} if "phase" in held else {}
+    return kind(held.get("message", ""), retryable=held.get("retryable"), **fields)

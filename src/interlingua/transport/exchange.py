@@ -1,0 +1,258 @@
+"""One call under way: its clock, its reply, its end."""
+
+from __future__ import annotations
+
+import asyncio
+import weakref
+from collections.abc import AsyncIterator, Mapping
+from types import TracebackType
+from typing import Self
+
+import aiohttp
+
+from interlingua.spec.contracts import HttpRequest, Timeouts
+from interlingua.spec.errors import SDKError, StreamError, TimeoutPhase
+from interlingua.transport.failures import body_error, send_error
+from interlingua.transport.inflate import Inflater, inflater_for
+from interlingua.transport.limits import head_clock, timeout_error, too_large
+from interlingua.transport.session import Pool, drop_response
+
+LINGER = 0.05
+"""
+Seconds in which a body that its reader has left may still end.
+
+A stream's reader leaves at the last event. The end of the body is then a few bytes away, and
+worth a connection that can be used again.
+"""
+
+
+class _SilenceError(Exception):
+    """Wakes whoever waits for the body."""
+
+
+class Exchange:
+    """A call and its reply: enter it to send."""
+
+    __slots__ = (
+        "__weakref__", "_began", "_expired", "_limit", "_loop", "_phase", "_pool", "_request",
+        "_response", "_task", "_timeouts", "_timer", "headers", "status", "waiting_since",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        request: HttpRequest,
+        pool: Pool,
+        loop: asyncio.AbstractEventLoop,
+        timeouts: Timeouts,
+        limit: int,
+    ) -> None:
+        self.status = 0
+        self.headers: Mapping[str, str] = {}
+        self._request = request
+        self._pool = pool
+        self._loop = loop
+        self._timeouts = timeouts
+        self._limit = limit
+        self._response: aiohttp.ClientResponse | None = None
+        # The clock: one timer a call, that is looked at when it rings and not moved by each chunk.
+        self._timer: asyncio.TimerHandle | None = None
+        self._phase: TimeoutPhase = "first_byte"
+        self._expired: TimeoutPhase | None = None
+        self._task: asyncio.Task[object] | None = None
+        self.waiting_since: float | None = None
+
+    async def __aenter__(self) -> Self:
+        task = self._task = asyncio.current_task()
+        before = 0 if task is None else task.cancelling()
+        self._began = self._loop.time()
+        self._wind()
+        error: SDKError | None = None
+        try:
+            response = await self._pool.request(self._request, self._timeouts)
+        except asyncio.CancelledError:
+            self._stop()
+            if self._expired is None or task is None or task.uncancel() > before:
+                raise
+            error = timeout_error(self._expired, self._request, self._timeouts)
+        except Exception as failure:  # noqa: BLE001 -- each is translated
+            self._stop()
+            error = send_error(failure, self._request, self._timeouts)
+        if error is not None:
+            raise error  # here, so that what it was made of is not its context
+        self._task = None
+        self._phase = "request"
+        self._response = response
+        self.status = response.status
+        self.headers = _lower(response.headers)
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._stop()
+        response = self._response
+        if response is None or response.connection is None:
+            self._response = None  # the body has ended, and the connection is free
+        elif kind is None:
+            self._pool.lingering.add(self)
+            self._loop.call_later(LINGER, self.abort)
+        else:
+            self.abort()
+
+    def __del__(self) -> None:
+        # forgotten before its end; this may be any thread
+        if self._response is not None and not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(drop_response, self._response)
+
+    def abort(self) -> None:
+        """Close the connection, if it is still this call's; who reads from it gets an error."""
+        self._pool.lingering.discard(self)
+        response, self._response = self._response, None
+        if response is not None:
+            drop_response(response)
+
+    async def read(self) -> bytes:
+        """The whole body; `DecodeError` if it is larger than the limit."""
+        content = self._content()
+        inflater = inflater_for(self.headers)
+        blocks: list[bytes] = []
+        room = self._limit
+        try:
+            while block := await content.readany():
+                if inflater is not None:
+                    block = inflater.feed(block, room)
+                blocks.append(block)
+                room -= len(block)
+                if room < 0:
+                    break
+            if inflater is not None and room >= 0:
+                inflater.finish()
+        except Exception as failure:  # noqa: BLE001 -- each is translated
+            error = self._failed(failure, in_stream=False)
+        else:
+            if room >= 0:
+                return blocks[0] if len(blocks) == 1 else b"".join(blocks)
+            error = too_large(self._request, self._limit)
+        raise error
+
+    def chunks(self) -> AsyncIterator[bytes]:
+        """The body as it comes; each time all that has come."""
+        content = self._content()
+        inflater = inflater_for(self.headers)
+        self._phase = "stream_read"
+        self._wind()
+        return _Chunks(self, content, inflater, self._loop, self._limit)
+
+    def _content(self) -> aiohttp.StreamReader:
+        if self._response is None:
+            raise StreamError("the reply was closed before it was read")
+        return self._response.content
+
+    def _failed(self, failure: Exception, *, in_stream: bool) -> SDKError:
+        if isinstance(failure, SDKError):
+            return failure
+        if self._expired is not None:
+            return timeout_error(self._expired, self._request, self._timeouts)
+        return body_error(failure, self._request, in_stream=in_stream)
+
+    def _due(self) -> tuple[float | None, TimeoutPhase]:
+        timeouts = self._timeouts
+        if self._phase == "stream_read":
+            silence = timeouts.stream_read
+            since = self.waiting_since
+            if silence is not None:
+                silence += self._loop.time() if since is None else since
+            return silence, "stream_read"
+        is_head = self._phase == "first_byte"
+        seconds, phase = head_clock(timeouts) if is_head else (timeouts.request, self._phase)
+        return None if seconds is None else self._began + seconds, phase
+
+    def _wind(self) -> None:
+        due, _ = self._due()
+        timer = self._timer
+        if timer is not None:
+            if due is not None and timer.when() <= due:
+                return  # it rings before, and is wound again then
+            timer.cancel()
+        # weak, so that a forgotten call is not kept by its timer
+        self._timer = None if due is None else self._loop.call_at(due, _ring, weakref.ref(self))
+
+    def _ring(self) -> None:
+        self._timer = None
+        due, phase = self._due()
+        if due is None or due > self._loop.time():
+            self._wind()
+            return
+        self._expired = phase
+        if self._task is not None:
+            self._task.cancel()
+        elif self._response is not None:
+            self._response.content.set_exception(_SilenceError())
+
+    def _stop(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+
+class _Chunks:
+    """The body of a reply as it comes."""
+
+    __slots__ = ("_exchange", "_inflater", "_limit", "_now", "_readany")
+
+    def __init__(
+        self,
+        exchange: Exchange,
+        content: aiohttp.StreamReader,
+        inflater: Inflater | None,
+        loop: asyncio.AbstractEventLoop,
+        limit: int,
+    ) -> None:
+        self._exchange = exchange
+        self._readany = content.readany
+        self._inflater = inflater
+        self._now = loop.time
+        self._limit = limit
+
+    def __aiter__(self) -> _Chunks:
+        return self
+
+    async def __anext__(self) -> bytes:
+        exchange = self._exchange
+        inflater = self._inflater
+        exchange.waiting_since = self._now()
+        try:
+            while chunk := await self._readany():
+                if inflater is not None:
+                    chunk = inflater.feed(chunk, self._limit)
+                if chunk:
+                    return chunk
+                exchange.waiting_since = self._now()
+            if inflater is not None:
+                inflater.finish()
+        except Exception as failure:  # noqa: BLE001 -- each is translated
+            error = exchange._failed(failure, in_stream=True)  # noqa: SLF001 -- the two are one
+        else:
+            raise StopAsyncIteration
+        finally:
+            exchange.waiting_since = None
+        raise error
+
+
+def _ring(reference: weakref.ref[Exchange]) -> None:
+    exchange = reference()
+    if exchange is not None:
+        exchange._ring()  # noqa: SLF001 -- the two are one
+
+
+def _lower(headers: Mapping[str, str]) -> dict[str, str]:
+    lowered = {name.lower(): value for name, value in headers.items()}
+    if len(lowered) != len(headers):
+        joined: dict[str, list[str]] = {}
+        for name, value in headers.items():
+            joined.setdefault(name.lower(), []).append(value)
+        return {name: ", ".join(values) for name, values in joined.items()}
+    return lowered

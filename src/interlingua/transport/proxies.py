@@ -1,0 +1,57 @@
+"""Which proxy to go through: `HTTP_PROXY`, `HTTPS_PROXY`, `ALL_PROXY`, `NO_PROXY`."""
+
+from __future__ import annotations
+
+from ipaddress import ip_address
+from urllib.parse import urlsplit
+from urllib.request import getproxies, proxy_bypass
+
+from interlingua.spec.errors import ConfigurationError
+
+
+class Proxies:
+    """
+    The environment as it was when this was made.
+
+    This machine itself is never reached through a proxy: servers on loopback are local models.
+    """
+
+    def __init__(self) -> None:
+        self._by_scheme = getproxies()
+        self._found: dict[str, str | None] = {}
+
+    def __bool__(self) -> bool:
+        return any(key in self._by_scheme for key in ("http", "https", "all"))
+
+    def find(self, url: str) -> str | None:
+        """The proxy's URL for this one; None to go direct."""
+        parts = urlsplit(url)
+        origin = f"{parts.scheme}://{parts.netloc}"
+        if origin not in self._found:
+            self._found[origin] = self._choose(parts.scheme.lower(), parts.hostname, parts.netloc)
+        return self._found[origin]
+
+    def _choose(self, scheme: str, host: str | None, netloc: str) -> str | None:
+        proxy = self._by_scheme.get(scheme) or self._by_scheme.get("all")
+        if not proxy or not host or _is_loopback(host):
+            return None
+        if proxy_bypass(netloc.rpartition("@")[2]):
+            return None
+        if "://" not in proxy:
+            proxy = f"http://{proxy}"
+        kind = urlsplit(proxy).scheme
+        if kind not in {"http", "https"}:
+            raise ConfigurationError(
+                f"this transport cannot use a {kind} proxy; use HttpxTransport, "
+                "or unset the proxy variables"
+            )
+        return proxy
+
+
+def _is_loopback(host: str) -> bool:
+    if host == "localhost" or host.endswith(".localhost"):
+        return True
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return False

@@ -1,0 +1,217 @@
+"""However a call is given up, the server sees it, and nothing is left behind."""
+
+import asyncio
+import gc
+import time
+
+import pytest
+
+from interlingua.simulator import latency, text, tool_call
+from interlingua.spec.errors import AbortError
+from simulated import DIALECTS, run, settled, simulated
+
+SLOW_TEXT = text("word " * 400) + latency(between=0.01, write_bytes=40)
+SLOW_CALL = tool_call("look", city="Oslo " * 200) + latency(between=0.01, write_bytes=40)
+NEVER = text("never") + latency(first=60)
+WITHIN = 0.1  # seconds in which the server must see the connection closed
+
+every_provider = pytest.mark.parametrize("provider", sorted(DIALECTS))
+
+
+async def closed(peer):
+    """Seconds it took the server to notice, from now."""
+    began = time.monotonic()
+    (exchange,) = peer.app.script.received
+    await settled(lambda: exchange.disconnected is not None)
+    return exchange.disconnected - began
+
+
+async def begun(peer):
+    await settled(lambda: peer.app.script.received)
+
+
+@every_provider
+def test_before_the_head(provider):
+    """By `cancel` and by the task: a whole call raises, a stream says that it was cancelled."""
+
+    async def whole(client):
+        task = asyncio.ensure_future(client.complete(peer.ask(provider, request_id="r")))
+        await begun(peer)
+        assert await client.cancel("r")
+        took = await closed(peer)
+        with pytest.raises(AbortError):
+            await task
+        return took
+
+    async def streamed(client):
+        task = asyncio.ensure_future(collect(client.stream(peer.ask(provider, request_id="r"))))
+        await begun(peer)
+        assert await client.cancel("r")
+        took = await closed(peer)
+        events = await task
+        assert [event.type for event in events] == ["stream_start", "finish"]
+        assert events[-1].finish_reason.reason == "cancelled"
+        return took
+
+    async def by_task(client):
+        task = asyncio.ensure_future(client.complete(peer.ask(provider)))
+        await begun(peer)
+        task.cancel()
+        took = await closed(peer)
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        return took
+
+    for way in (whole, streamed, by_task):
+        with simulated(NEVER) as peer:
+            assert run(peer, way) < WITHIN
+
+
+async def collect(events):
+    return [event async for event in events]
+
+
+class Reading:
+    """A task that reads a stream, to be stopped in some way."""
+
+    def __init__(self, stream, *, leaves=False):
+        self.stream = stream
+        self.events = []
+        self.some = asyncio.Event()
+        self.task = asyncio.ensure_future(self.read(leaves))
+
+    async def read(self, leaves):
+        async for event in self.stream:
+            self.events.append(event)
+            if event.type in ("text_delta", "tool_call_start"):
+                self.some.set()
+                if leaves:
+                    break
+        if leaves:
+            del self.stream
+
+    async def begun(self):
+        await asyncio.wait_for(self.some.wait(), 10)
+
+
+@every_provider
+@pytest.mark.parametrize("answer", [SLOW_TEXT, SLOW_CALL], ids=["mid-text", "mid-call"])
+def test_in_the_middle_by_cancel(provider, answer):
+    """What is open is closed, one end says why, and what had come is there."""
+
+    async def work(client):
+        reading = Reading(client.stream(peer.ask(provider, request_id="r")))
+        await reading.begun()
+        assert await client.cancel("r")
+        took = await closed(peer)
+        await reading.task
+        return took, reading.events
+
+    with simulated(answer) as peer:
+        took, events = run(peer, work)
+
+    response = events[-1].response
+    assert took < WITHIN
+    assert events[-1].finish_reason.reason == "cancelled"
+    assert sum(event.type == "finish" for event in events) == 1
+    assert response.message.content
+    assert all(isinstance(call.arguments, dict) for call in response.tool_calls)
+
+
+@every_provider
+@pytest.mark.parametrize("answer", [SLOW_TEXT, SLOW_CALL], ids=["mid-text", "mid-call"])
+def test_in_the_middle_by_the_task(provider, answer):
+    """A task that is cancelled takes its connection along."""
+
+    async def work(client):
+        reading = Reading(client.stream(peer.ask(provider)))
+        await reading.begun()
+        reading.task.cancel()
+        took = await closed(peer)
+        await asyncio.gather(reading.task, return_exceptions=True)
+        assert reading.task.cancelled()
+        return took
+
+    with simulated(answer) as peer:
+        assert run(peer, work) < WITHIN
+
+
+@every_provider
+@pytest.mark.parametrize("answer", [SLOW_TEXT, SLOW_CALL], ids=["mid-text", "mid-call"])
+def test_in_the_middle_by_leaving_the_loop(provider, answer):
+    """With `break`: nobody holds the iterator any more."""
+
+    async def work(client):
+        reading = Reading(client.stream(peer.ask(provider)), leaves=True)
+        await reading.task
+        return await closed(peer)
+
+    with simulated(answer) as peer:
+        assert run(peer, work) < WITHIN
+
+
+@every_provider
+def test_in_the_middle_by_closing_the_iterator(provider):
+    """At once, though it is still held."""
+
+    async def work(client):
+        stream = client.stream(peer.ask(provider))
+        async for event in stream:
+            if event.type == "text_delta":
+                break
+        await stream.aclose()
+        return await closed(peer)
+
+    with simulated(SLOW_TEXT) as peer:
+        assert run(peer, work) < WITHIN
+
+
+def test_a_reader_that_is_busy_elsewhere():
+    """The socket is closed though nobody reads; the stream ends when it is read again."""
+
+    async def work(client):
+        stream = client.stream(peer.ask("anthropic", request_id="r"))
+        await anext(stream)
+        assert await client.cancel("r")
+        took = await closed(peer)
+        rest = [event async for event in stream]
+        return took, rest[-1].finish_reason.reason
+
+    with simulated(SLOW_TEXT) as peer:
+        took, reason = run(peer, work)
+
+    assert took < WITHIN
+    assert reason == "cancelled"
+
+
+def test_five_hundred_streams_half_of_them_cancelled():
+    """No open socket and no task is left."""
+
+    async def read(client, provider, number):
+        request = peer.ask(provider, request_id=f"r{number}")
+        kept = 0
+        async for event in client.stream(request):
+            kept += 1
+            if number % 2 and event.type == "text_delta":
+                if number % 4 == 1:
+                    await client.cancel(request.request_id)
+                else:
+                    break
+        return kept
+
+    async def work(client):
+        names = sorted(DIALECTS)
+        before = asyncio.all_tasks()
+        reads = [read(client, names[number % 4], number) for number in range(500)]
+        kept = await asyncio.gather(*reads)
+        gc.collect()
+        await settled(lambda: asyncio.all_tasks() == before)
+        await client.close()
+        await settled(lambda: peer.server.open_connections == 0)
+        return kept
+
+    with simulated(text("some words of an answer") + latency(between=0.001)) as peer:
+        kept = run(peer, work)
+
+    assert len(kept) == 500
+    assert all(kept)

@@ -1,0 +1,71 @@
+"""YAML with lines."""
+
+import pytest
+
+from interlingua.client.document import read_document
+from interlingua.spec.errors import ConfigurationError
+
+KNOWN = {"name": str, "count": int, "share": float, "on": bool, "parts": list, "more": dict}
+
+
+@pytest.fixture
+def read(tmp_path):
+    def read_text(text):
+        path = tmp_path / "f.yaml"
+        path.write_text(text, encoding="utf-8")
+        return read_document(path)
+
+    return read_text
+
+
+def test_values_as_yaml_has_them(read):
+    """A null is as good as nothing."""
+    section = read("name: a\ncount: 2\nshare: 1\non: true\nparts: [1]\nmore: {a: 1}\n").check(KNOWN)
+
+    assert [section.get(key) for key in KNOWN] == ["a", 2, 1, True, [1], {"a": 1}]
+    assert read("name:\n").check(KNOWN).get("name", "none") == "none"
+    assert read("").get("name") is None
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("name: a\nnmae: b\n", r"f.yaml:2: unknown key 'nmae' in the file; there are name, count"),
+        ("count: two\n", r"f.yaml:1: 'count' in the file must be a whole number"),
+        ("count: true\n", r"f.yaml:1: 'count' in the file must be a whole number"),
+        ("\nshare: x\n", r"f.yaml:2: 'share' in the file must be a number"),
+        ("on: 1\n", r"f.yaml:1: 'on' in the file must be true or false"),
+        ("name: a\n\nname: b\n", r"f.yaml:1: 'name' is there twice"),
+        ("name: [\n", r"f.yaml:2: "),
+        ("- a\n", r"f.yaml:1: a registry file is a mapping"),
+        ("name: !!python/object:os.system {}\n", r"f.yaml:1: could not determine a constructor"),
+        ("\0", r"f.yaml: it is no YAML"),
+    ],
+)
+def test_a_mistake_has_its_line(read, text, message):
+    """And says what would be right."""
+    with pytest.raises(ConfigurationError, match=message):
+        read(text).check(KNOWN)
+
+
+def test_sections_within(read):
+    """Each is checked by its own name."""
+    file = read("all:\n  a: {name: x}\n  b:\n    nmae: y\n")
+
+    with pytest.raises(ConfigurationError, match=r"f.yaml:4: unknown key 'nmae' in all.b"):
+        file.sections("all", KNOWN)
+    with pytest.raises(ConfigurationError, match=r"f.yaml:2: 'all.a' must be a mapping"):
+        read("all:\n  a: 1\n").sections("all", KNOWN)
+    with pytest.raises(ConfigurationError, match=r"f.yaml:1: 'all' must be a mapping"):
+        read("all: 1\n").sections("all", KNOWN)
+    assert read("all:\n").sections("all", KNOWN) == {}
+    assert read("all: {a: {name: x}}\n").sections("all", KNOWN)["a"].get("name") == "x"
+
+
+def test_a_file_that_cannot_be_read(tmp_path):
+    """It is named."""
+    with pytest.raises(ConfigurationError, match=r"missing.yaml cannot be read"):
+        read_document(tmp_path / "missing.yaml")
+    (tmp_path / "latin.yaml").write_bytes(b"name: \xff\n")
+    with pytest.raises(ConfigurationError, match=r"latin.yaml cannot be read"):
+        read_document(tmp_path / "latin.yaml")

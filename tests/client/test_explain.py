@@ -1,0 +1,40 @@
+"""What would be sent, without key or network."""
+
+import pytest
+
+from interlingua.client.client import Client
+from interlingua.spec.messages import Message
+from interlingua.spec.request import Request, ToolDefinition
+
+KEY = "sk-planted"
+CLIENT = Client.from_env(
+    {"OPENAI_API_KEY": KEY, "ANTHROPIC_API_KEY": KEY, "GEMINI_API_KEY": KEY, "GROQ_API_KEY": KEY}
+)
+
+
+@pytest.mark.parametrize("provider", ["openai", "anthropic", "gemini", "groq"])
+def test_the_exact_request(provider):
+    """Address, headers with the key covered, body, changes, tokens."""
+    told = CLIENT.explain(Request(model=f"{provider}:m", messages="Hello there", temperature=9.0))
+
+    assert told.url.startswith("https://")
+    assert KEY not in repr(told)
+    assert "[redacted]" in told.headers.values()
+    assert told.body
+    assert "temperature" in {warning.path for warning in told.warnings}
+    assert 1 <= told.estimated_input_tokens <= 30
+    assert told.estimated_cost is None
+
+
+def test_cache_marks_are_shown():
+    """Where they are in the body."""
+    tool = ToolDefinition(name="f", parameters={"type": "object", "properties": {}})
+    request = Request(
+        model="anthropic:claude-opus-4-6",
+        messages=(Message.system("Be brief."), Message.user("hi")),
+        tools=(tool,),
+    )
+    told = CLIENT.explain(request)
+
+    assert "cache_control" in told.cache_marks
+    assert "tools[0].cache_control" in told.cache_marks

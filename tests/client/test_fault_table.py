@@ -1,0 +1,314 @@
+"""Whatever goes wrong on the wire, on real sockets: the right error, told once, never a success."""
+
+import asyncio
+import socket
+import ssl
+
+import pytest
+
+from interlingua.client.client import Client
+from interlingua.providers.adapter import HttpAdapter
+from interlingua.simulator import (
+    Simulator,
+    cut,
+    duplicate,
+    error,
+    error_event,
+    latency,
+    malformed,
+    reset,
+    serve_in_thread,
+    stall,
+    text,
+)
+from interlingua.spec.contracts import Timeouts
+from interlingua.spec.errors import (
+    AccessDeniedError,
+    AuthenticationError,
+    ContextLengthError,
+    DecodeError,
+    InvalidRequestError,
+    NetworkError,
+    NotFoundError,
+    ProviderTimeoutError,
+    RateLimitError,
+    RequestTimeoutError,
+    SDKError,
+    ServerError,
+    StreamError,
+)
+from interlingua.spec.request import Request
+from interlingua.transport.http import AiohttpTransport
+from simulated import DIALECTS, complete, simulated, stream
+
+WORDS = "one two three four five six seven eight nine ten " * 12
+every_provider = pytest.mark.parametrize("provider", sorted(DIALECTS))
+CLOCKS = Timeouts(connect=5, request=5, first_byte=0.2, stream_read=0.2)
+
+
+def failure_of(peer, request):
+    """The error of a whole call."""
+    with pytest.raises(SDKError) as caught:
+        complete(peer, request)
+    return caught.value
+
+
+# What the provider says.
+
+STATUSES = {
+    401: (AuthenticationError, False),
+    403: (AccessDeniedError, False),
+    404: (NotFoundError, False),
+    408: (ProviderTimeoutError, True),
+    409: (InvalidRequestError, True),  # as the vendors' own clients have it
+    413: (ContextLengthError, False),
+    422: (InvalidRequestError, False),
+    429: (RateLimitError, True),
+    500: (ServerError, True),
+    502: (ServerError, True),
+    503: (ServerError, True),
+    504: (ServerError, True),
+    529: (ServerError, True),
+}
+
+
+@every_provider
+@pytest.mark.parametrize("status", sorted(STATUSES))
+def test_statuses(provider, status):
+    """Each vendor's own body for each, whole and streamed; before the first event no events."""
+    kind, retryable = STATUSES[status]
+    with simulated(error(status)) as peer:
+        whole = failure_of(peer, peer.ask(provider, request_id="r"))
+        events, streamed = stream(peer, peer.ask(provider, request_id="r"))
+
+    assert events == []
+    for failure in (whole, streamed):
+        kinds = (kind, ProviderTimeoutError) if status == 504 else (kind,)
+        assert isinstance(failure, kinds), type(failure)
+        assert (failure.status_code, failure.retryable) == (status, retryable)
+        assert (failure.provider, failure.request_id) == (provider, "r")
+        assert failure.partial is None
+        assert failure.message
+
+
+@every_provider
+def test_a_wait_that_is_asked_for(provider):
+    """`Retry-After` reaches the error."""
+    with simulated(error(429, retry_after=7)) as peer:
+        assert failure_of(peer, peer.ask(provider)).retry_after == 7
+
+
+@every_provider
+def test_an_error_event_after_200(provider):
+    """The true class, after the text that had come, which it carries."""
+    with simulated(text(WORDS) + error_event(529)) as peer:
+        events, failure = stream(peer, peer.ask(provider))
+
+    assert isinstance(failure, ServerError)
+    told(events, failure, WORDS)
+
+
+def told(events, failure, so_far):
+    """Every segment is closed, then the error, then the end; the error has what had come."""
+    assert [event.type for event in events[-2:]] == ["error", "finish"]
+    assert events[-2].error is failure
+    assert events[-1].finish_reason.reason == "error"
+    assert failure.partial is events[-1].response is events[-2].response
+    assert so_far.startswith(failure.partial.text)
+    assert failure.partial.text
+    begun = [
+        event.id for event in events if event.type.endswith("_start") and hasattr(event, "index")
+    ]
+    ended = [event.id for event in events if event.type.endswith("_end")]
+    assert sorted(begun) == sorted(ended)
+
+
+# What the network does.
+
+
+def unused_port():
+    with socket.socket() as held:
+        held.bind(("127.0.0.1", 0))
+        return held.getsockname()[1]
+
+
+def fails(base_url, **settings):
+    """The errors of a whole call and of a stream."""
+    found = []
+
+    async def run():
+        adapter = HttpAdapter("openai", "k", base_url=base_url, **settings)
+        async with Client({"openai": adapter}) as client:
+            request = Request(model="openai:m", messages="hi", request_id="r")
+            try:
+                await client.complete(request)
+            except SDKError as failure:
+                found.append(failure)
+            try:
+                async for _ in client.stream(request):
+                    raise AssertionError("an event came")
+            except SDKError as failure:
+                found.append(failure)
+
+    asyncio.run(run())
+    return found
+
+
+@pytest.mark.parametrize(
+    ("base_url", "retryable"),
+    [
+        ("http://127.0.0.1:{port}/v1", True),  # refused
+        ("http://no-such-host.invalid/v1", True),  # no such name
+    ],
+)
+def test_no_connection(base_url, retryable):
+    """Refused, or a name nobody has."""
+    failures = fails(base_url.format(port=unused_port()))
+
+    assert len(failures) == 2
+    for failure in failures:
+        assert isinstance(failure, NetworkError)
+        assert (failure.retryable, failure.request_id) == (retryable, "r")
+
+
+def test_tls_that_fails(tmp_path):
+    """A certificate nobody vouches for, and a server that speaks none."""
+    context = self_signed(tmp_path)
+    with serve_in_thread(Simulator(text("hi")), tls=context) as server:
+        untrusted = fails(server.url)
+    with serve_in_thread(Simulator(text("hi"))) as server:
+        plain = fails(server.url.replace("http:", "https:"))
+
+    for failure in (*untrusted, *plain):
+        assert isinstance(failure, NetworkError)
+        assert not failure.retryable
+
+
+def self_signed(tmp_path):
+    from servers import certificate
+
+    certificate_file, key_file = certificate(tmp_path)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate_file, key_file)
+    return context
+
+
+@every_provider
+@pytest.mark.parametrize("fault", [reset(), cut()], ids=["reset", "closed"])
+def test_gone_before_the_head(provider, fault):
+    """A network error that may be tried again."""
+    with simulated(text(WORDS) + fault) as peer:
+        whole = failure_of(peer, peer.ask(provider))
+        events, streamed = stream(peer, peer.ask(provider))
+
+    assert events == []
+    for failure in (whole, streamed):
+        assert isinstance(failure, NetworkError)
+        assert failure.retryable
+
+
+@every_provider
+@pytest.mark.parametrize("make", [reset, cut, lambda at: cut(at, clean=True)])
+def test_gone_in_the_middle(provider, make):
+    """Of a whole body and of a stream, however it ends: never a short success."""
+    with simulated(text(WORDS) + make(40)) as peer:
+        whole = failure_of(peer, peer.ask(provider))
+    with simulated(text(WORDS) + make(5_000)) as peer:
+        events, streamed = stream(peer, peer.ask(provider))
+
+    assert isinstance(whole, (NetworkError, DecodeError))
+    assert isinstance(streamed, StreamError)
+    assert streamed.retryable
+    told(events, streamed, WORDS)
+
+
+@every_provider
+def test_silence(provider):
+    """Before the first byte, and in the middle: two clocks, two phases, not retried unasked."""
+    with simulated(text(WORDS) + stall(), timeout=CLOCKS) as peer:
+        whole = failure_of(peer, peer.ask(provider))
+        events, early = stream(peer, peer.ask(provider))
+    assert events == []
+    with simulated(text(WORDS) + stall(5_000), timeout=CLOCKS) as peer:
+        events, late = stream(peer, peer.ask(provider))
+
+    for failure in (whole, early, late):
+        assert isinstance(failure, RequestTimeoutError)
+        assert not failure.retryable
+    assert (whole.phase, early.phase, late.phase) == ("first_byte", "first_byte", "stream_read")
+    told(events, late, WORDS)
+
+
+def test_field_bug_78_a_slow_stream_is_not_a_silent_one():
+    """Each piece winds the clock anew."""
+    slow = text(WORDS) + latency(between=0.02, write_bytes=20)
+    with simulated(slow, timeout=Timeouts(stream_read=5)) as peer:
+        events, failure = stream(peer, peer.ask("openai"))
+
+    assert failure is None
+    assert events[-1].response.text == WORDS
+
+
+def test_a_slow_head_and_body():
+    """A server that feeds a whole answer byte by byte runs into the clock of the exchange."""
+    loris = text(WORDS) + latency(between=0.05, write_bytes=1)
+    with simulated(loris, timeout=0.3) as peer:
+        failure = failure_of(peer, peer.ask("anthropic"))
+
+    assert isinstance(failure, RequestTimeoutError)
+    assert failure.phase == "request"
+
+
+@every_provider
+def test_a_body_that_is_too_large(provider):
+    """It is not read to its end."""
+    with serve_in_thread(Simulator(text("x" * 200_000))) as server:
+        transport = AiohttpTransport(max_body=10_000)
+        base = f"{server.url}/v1" if provider == "openai_compatible" else server.url
+        adapter = HttpAdapter(provider, "k", base_url=base, transport=transport)
+
+        async def run():
+            try:
+                await adapter.complete(Request(model="m", messages="hi"))
+            finally:
+                await adapter.close()
+
+        with pytest.raises(DecodeError, match="larger than 10000 bytes"):
+            asyncio.run(run())
+
+
+@every_provider
+def test_nonsense(provider):
+    """A body that is not JSON, and an event that is not."""
+    with simulated(text(WORDS) + malformed()) as peer:
+        whole = failure_of(peer, peer.ask(provider))
+    with simulated(text(WORDS) + malformed(3)) as peer:
+        _, streamed = stream(peer, peer.ask(provider))
+
+    assert isinstance(whole, DecodeError)
+    assert isinstance(streamed, (DecodeError, StreamError))
+    assert (whole.request_id is None, streamed.request_id is None) == (False, False)
+
+
+@every_provider
+def test_an_event_that_comes_twice(provider):
+    """Either it does no harm, or it is an error: it is never an ill-formed stream."""
+    for at in range(4):
+        with simulated(text(WORDS) + duplicate(at)) as peer:
+            events, failure = stream(peer, peer.ask(provider))
+        assert failure is None or isinstance(failure, StreamError)
+        assert events[-1].type == "finish"
+
+
+@every_provider
+def test_a_stream_is_tried_again_only_before_its_first_event(provider):
+    """The server counts."""
+    with simulated(reset(), error(503, retry_after=0), text(WORDS), max_retries=3) as peer:
+        events, failure = stream(peer, peer.ask(provider))
+        assert len(peer.app.script.received) == 3
+    assert failure is None
+    assert events[-1].response.text == WORDS
+    with simulated(text(WORDS) + error_event(503), max_retries=3) as peer:
+        _, failure = stream(peer, peer.ask(provider))
+        assert len(peer.app.script.received) == 1
+    assert failure.partial.text

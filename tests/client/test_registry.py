@@ -1,0 +1,84 @@
+"""Who serves a model: never a guess."""
+
+import pytest
+from interlingua.providers.catalog import providers_of
+
+from interlingua.client.registry import ModelEntry, Registry, resolve
+from interlingua.spec.errors import ConfigurationError
+from interlingua.spec.request import Request
+
+OPUS = ModelEntry(
+    id="anthropic:opus",
+    adapter="anthropic",
+    wire_name="claude-opus-4-6",
+    tier="deep",
+    aliases=("opus", "best"),
+)
+MINE = ModelEntry(id="house", adapter="vllm", wire_name="llama-house", tier="fast")
+OURS = ModelEntry(id="house-2", adapter="vllm", wire_name="llama-house-2", tier="fast")
+REGISTRY = Registry([OPUS, MINE, OURS])
+CONFIGURED = ("anthropic", "openai", "vllm", "ollama")
+
+
+def route(model, provider=None, configured=CONFIGURED, default=None):
+    return resolve(Request(model=model, provider=provider), configured, REGISTRY, default)
+
+
+@pytest.mark.parametrize(
+    ("model", "provider", "expected"),
+    [
+        ("anything", "openai", ("openai", "anything")),
+        ("opus", "openai", ("openai", "opus")),  # provider= goes before aliases
+        ("opus", "anthropic", ("anthropic", "claude-opus-4-6")),
+        ("openai:gpt-x", None, ("openai", "gpt-x")),
+        ("ollama:llama3.2:1b", None, ("ollama", "llama3.2:1b")),
+        ("anthropic:opus", None, ("anthropic", "claude-opus-4-6")),
+        ("opus", None, ("anthropic", "claude-opus-4-6")),
+        ("best", None, ("anthropic", "claude-opus-4-6")),
+        ("deep", None, ("anthropic", "claude-opus-4-6")),
+        ("house", None, ("vllm", "llama-house")),
+    ],
+)
+def test_in_order(model, provider, expected):
+    """What is said outright, then what the file names."""
+    assert route(model, provider) == expected
+
+
+def test_the_catalog_knows_by_exact_id():
+    """If one configured provider serves the model, it is that one, before the default."""
+    assert "anthropic" in providers_of("claude-opus-4-6")
+    assert route("claude-opus-4-6", default="openai") == ("anthropic", "claude-opus-4-6")
+    assert route("claude-opus-4-6-and-a-half", default="openai").provider == "openai"
+
+
+def test_the_default_takes_the_rest():
+    """Also names that hold a colon but no provider."""
+    assert route("llama3.2:1b", default="ollama") == ("ollama", "llama3.2:1b")
+    assert route("", default="ollama") == ("ollama", "")
+
+
+@pytest.mark.parametrize(
+    ("model", "provider", "message"),
+    [
+        ("unheard-of", None, "not known who serves 'unheard-of'.*configured: anthropic, openai"),
+        ("m", "grok", "provider 'grok' is not configured"),
+        ("groq:m", None, "'groq' is not configured; set GROQ_API_KEY"),
+        ("fast", None, "tier 'fast' has several models: house, house-2"),
+    ],
+)
+def test_what_is_unclear_is_told(model, provider, message):
+    """With the choices there are."""
+    with pytest.raises(ConfigurationError, match=message):
+        route(model, provider)
+
+
+def test_nothing_configured():
+    """A newcomer reads what to do."""
+    with pytest.raises(ConfigurationError, match="set a key such as OPENAI_API_KEY"):
+        route("m", configured=())
+
+
+def test_a_name_is_one_models():
+    """Two models with one alias would make a guess of it."""
+    with pytest.raises(ConfigurationError, match="'opus' names both"):
+        Registry([OPUS, ModelEntry(id="other", adapter="x", wire_name="y", aliases=("opus",))])

@@ -1,0 +1,236 @@
+"""Law 9 fails on a dialect that loses, moves or relinks anything without a word."""
+
+import copy
+import json
+from types import SimpleNamespace
+
+import msgspec
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+from interlingua import dialects
+from interlingua.conformance import strategies
+from interlingua.conformance.cases import Case
+from interlingua.conformance.cross import compare, crosses, crossing, crossings
+from interlingua.conformance.report import check
+from interlingua.spec.content import Image, Opaque, Refusal, Text, Thinking, ToolCall, ToolResult
+from interlingua.spec.contracts import WireCall
+from interlingua.spec.messages import Message
+from interlingua.spec.request import Request, ToolChoice, ToolDefinition
+from interlingua.spec.response import Warning
+
+NAMES = dialects.names()
+CITY = {"type": "object", "properties": {"city": {"type": "string"}}}
+REQUEST = Request(
+    model="m",
+    messages=(
+        Message.system("be brief"),
+        Message.user("where?"),
+        Message.assistant(
+            [
+                Text(text="I look."),
+                ToolCall(id="a", name="look", arguments={"city": "Oslo"}),
+                ToolCall(id="b", name="look", arguments={"city": "Rome"}),
+            ]
+        ),
+        Message(
+            role="tool",
+            content=(
+                ToolResult(tool_call_id="a", content="cold"),
+                ToolResult(tool_call_id="b", content="warm"),
+            ),
+        ),
+        Message.assistant("Rome."),
+        Message.user("and then?"),
+    ),
+    tools=(ToolDefinition(name="look", description="Look there.", parameters=CITY),),
+    temperature=0.5,
+)
+CASE = Case(name="walk", call=dialects.get("anthropic_messages").encode_request(REQUEST))
+CHAT = dialects.get("openai_chat")
+
+
+def changed(change):
+    """Chat, with something done to what it writes."""
+
+    def encode_request(request, profile, *, stream):
+        call = CHAT.encode_request(request, profile, stream=stream)
+        body = copy.deepcopy(call.body)
+        made = change(body)
+        body = made if isinstance(made, dict) and "messages" in made else body
+        return WireCall(path=call.path, body=body, warnings=call.warnings)
+
+    return SimpleNamespace(
+        NAME="openai_chat", encode_request=encode_request, decode_request=CHAT.decode_request
+    )
+
+
+def replaced(old, new):
+    return lambda body: json.loads(json.dumps(body).replace(old, new))
+
+
+@pytest.mark.parametrize("target", NAMES)
+def test_a_sound_request_crosses(target):
+    """Nothing is lost of it anywhere."""
+    assert crosses(dialects.get(target), REQUEST) == []
+
+
+@pytest.mark.parametrize("target", NAMES)
+@settings(
+    max_examples=100,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
+@given(request=strategies.requests())
+def test_made_up_requests_cross(target, request):
+    """So it is with any request."""
+    assert crosses(dialects.get(target), request) == []
+
+
+@pytest.mark.parametrize(
+    ("change", "where"),
+    [
+        (lambda body: body["messages"].pop(0), "$.said"),
+        (lambda body: body["messages"].pop(), "$.said"),
+        (lambda body: body["messages"].reverse(), "$.said"),
+        (lambda body: body["messages"][1].update(role="system"), "$.said[1].speaker"),
+        (lambda body: body["messages"][1].update(content="where? "), "$.said[1].text"),
+        (lambda body: body["messages"][2].update(content=None), "$.said"),
+        (lambda body: body["messages"][2]["tool_calls"].pop(), "$.said"),
+        (lambda body: body["messages"][2]["tool_calls"].reverse(), "$.said"),
+        (replaced("Oslo", "Bergen"), "$.said[3].arguments.city"),
+        (replaced('"name": "look"', '"name": "see"'), "$.said[4].name"),
+        (lambda body: body["messages"][3].update(tool_call_id="b"), "$.said"),
+        (lambda body: body["messages"][3].update(content="warm"), "$.said[5].text"),
+        (replaced('"b"', '"c"'), "$.said[6].id"),
+        (lambda body: body["messages"][3].update(content="Error: cold"), "$.said[5].text"),
+        (lambda body: body["tools"].pop(), "$.tools"),
+        (replaced("Look there.", "Look here."), "$.tools[0].description"),
+        (replaced('"city": {"type"', '"town": {"type"'), "$.tools[0].parameters"),
+        (lambda body: body.pop("temperature"), "temperature"),
+    ],
+)
+def test_a_silent_change_is_noticed(change, where):
+    """Whatever is lost, changed, moved or linked otherwise."""
+    found = crosses(changed(change), REQUEST)
+
+    assert any(difference.startswith(where) for difference in found), found
+
+
+def test_results_that_change_places_are_noticed():
+    """Each result has its own call, and its own place."""
+
+    def swap(body):
+        messages = body["messages"]
+        messages[3], messages[4] = messages[4], messages[3]
+
+    assert crosses(changed(swap), REQUEST) != []
+
+
+def back_after(request, *warnings):
+    """What is found if exactly these warnings are told of a way through Chat."""
+    back = CHAT.decode_request(CHAT.encode_request(request))
+    return compare(request, back, tuple(Warning(code=c, message="", path=p) for c, p in warnings))
+
+
+THOUGHT = Message.assistant([Thinking(text="hm", signature="s"), Text(text="hi")])
+FOREIGN = Message.assistant([Opaque(dialect="gemini_generate", data={}), Text(text="hi")])
+FAILED = Message(role="tool", content=(ToolResult(tool_call_id="a", content="no", is_error=True),))
+CALLED = Message.assistant([ToolCall(id="a", name="f", arguments={})])
+PICTURE = Image(data=b"\x89PNG\r\n\x1a\n", media_type="image/png")
+SHOWN = Message(role="tool", content=(ToolResult(tool_call_id="a", content=(PICTURE,)),))
+
+
+@pytest.mark.parametrize(
+    ("messages", "told"),
+    [
+        ((Message.user("x"), THOUGHT), [("foreign_thinking_dropped", "messages[1].content[0]")]),
+        ((Message.user("x"), FOREIGN), [("foreign_block_dropped", "messages[1].content[0]")]),
+        ((CALLED, FAILED), [("tool_error_as_text", "messages[1].content[0]")]),
+        ((CALLED, SHOWN), [("result_media_moved", "messages[1].content[0]")]),
+        (
+            (CALLED,),
+            [("missing_result_added", "messages[0].content[0]"), ("tool_error_as_text", None)],
+        ),
+        ((Message.user("x"), FAILED), [("orphan_result_dropped", "messages[1].content[0]")]),
+        (
+            (
+                Message.assistant([ToolCall(id="a", name="f"), Text(text="so")]),
+                Message.tool_result("a", "1"),
+            ),
+            [("calls_put_last", "messages[0]")],
+        ),
+    ],
+)
+def test_a_warning_excuses_what_it_names_and_no_more(messages, told):
+    """With the true warnings all is well; without them, or about another place, it is not."""
+    request = Request(messages=messages)
+    call = CHAT.encode_request(request)
+    elsewhere = [
+        (code, path and path.replace("[0]", "[9]").replace("[1]", "[9]")) for code, path in told
+    ]
+
+    assert [(warning.code, warning.path) for warning in call.warnings] == told
+    assert back_after(request, *told) == []
+    assert back_after(request) != []
+    assert back_after(request, *elsewhere) != []
+    assert back_after(request, *((f"strange_{code}", path) for code, path in told)) != [] or all(
+        code.endswith("_dropped") for code, _ in told
+    )
+
+
+def test_a_warning_does_not_excuse_a_loss_elsewhere():
+    """A dropped thought is no reason to lose a text."""
+    request = Request(messages=(Message.user("x"), THOUGHT))
+
+    assert crosses(CHAT, request) == []
+    assert crosses(changed(replaced("hi", "")), request) != []
+    assert back_after(request, ("foreign_thinking_dropped", "messages[1]")) != []
+
+
+def test_refusals_and_names():
+    """A refusal stays one where there is such a thing; a speaker's name is kept or told of."""
+    request = Request(
+        messages=(Message.user("x", name="ann"), Message.assistant([Refusal(text="no")]))
+    )
+
+    assert crosses(CHAT, request) == []
+    assert crosses(changed(replaced('"name": "ann"', '"name": "bob"')), request) != []
+    assert crosses(changed(replaced("refusal", "content")), request) != []
+    assert crosses(dialects.get("anthropic_messages"), request) == []
+
+
+def test_allowed_tools_and_free_text():
+    """Where only some tools may be called, or one takes free text, the warning says how."""
+    tools = (
+        ToolDefinition(name="look", parameters=CITY),
+        ToolDefinition(name="write", type="custom"),
+    )
+    choice = ToolChoice(mode="auto", allowed=("look",))
+    request = Request(messages="x", tools=tools, tool_choice=choice)
+
+    assert [crosses(dialects.get(name), request) for name in NAMES] == [[]] * 4
+    free = Request(messages="x", tools=tools)
+    assert [crosses(dialects.get(name), free) for name in NAMES] == [[]] * 4
+    assert crosses(changed(lambda body: body["tools"].pop()), request) != []
+
+
+def test_the_law_in_its_two_forms():
+    """From a recorded case, and for a report; a case without a request says nothing."""
+    source = dialects.get("anthropic_messages")
+    laws = crossings(map(dialects.get, NAMES))
+
+    assert crossing(source, CHAT, CASE) == []
+    assert crossing(source, CHAT, Case(name="empty")) == []
+    assert check(source, [CASE], laws).violations == ()
+    assert len(laws) == 4
+    broken = check(source, [CASE], crossings([changed(lambda body: body["messages"].pop())]))
+    assert [violation.law for violation in broken.violations] == ["9 crossing to openai_chat"]
+
+
+def test_comparing_changes_nothing():
+    """Neither of the two requests."""
+    before = msgspec.json.encode(REQUEST)
+    call = CHAT.encode_request(REQUEST)
+
+    assert compare(REQUEST, CHAT.decode_request(call), call.warnings) == []
+    assert msgspec.json.encode(REQUEST) == before

@@ -1,0 +1,289 @@
+"""One row and one transport: over real HTTP, in every dialect."""
+
+import asyncio
+import logging
+
+import pytest
+
+from interlingua.providers.adapter import HttpAdapter
+from interlingua.providers.provider import Provider
+from interlingua.simulator import error, header, rate_limit, text, thinking, tool_call, usage
+from interlingua.spec.content import Image, Text
+from interlingua.spec.contracts import Timeouts
+from interlingua.spec.errors import (
+    AbortError,
+    AuthenticationError,
+    ConfigurationError,
+    RequestTimeoutError,
+    UnsupportedError,
+)
+from interlingua.spec.events import Finish, StreamStart
+from interlingua.spec.messages import Message
+from interlingua.spec.request import Request, ToolDefinition
+from interlingua.transport.memory import CannedReply, CannedTransport
+from interlingua.wire.grammar import Grammar
+from interlingua.wire.jsontext import dumps
+from simulated import DIALECTS, KEY, complete, run, settled, simulated, stream
+
+TOOLS = (ToolDefinition(name="get_weather", parameters={"type": "object", "properties": {}}),)
+ANSWER = (
+    text("Let me look.")
+    + tool_call("get_weather", city="Oslo")
+    + tool_call("get_weather", city="Rome")
+    + usage(20, 9)
+    + rate_limit(requests_limit=50, requests_remaining=49)
+)
+every_provider = pytest.mark.parametrize("provider", sorted(DIALECTS))
+
+
+@every_provider
+def test_whole_and_streamed_answers_agree(provider):
+    """In text, calls, usage, finish reason, and in what only the adapter knows."""
+    with simulated(ANSWER) as peer:
+        whole = complete(peer, peer.ask(provider, tools=TOOLS, request_id="r1"))
+        events, failure = stream(peer, peer.ask(provider, tools=TOOLS, request_id="r2"))
+
+    grammar = Grammar()
+    for event in events:
+        grammar.feed(event)
+    grammar.finish()
+    streamed = events[-1].response
+    assert failure is None
+    for answer in (whole, streamed):
+        assert answer.text == "Let me look."
+        cities = [call.arguments for call in answer.tool_calls]
+        assert cities == [{"city": "Oslo"}, {"city": "Rome"}]
+        assert len({call.id for call in answer.tool_calls}) == 2
+        assert (answer.usage.input_tokens, answer.usage.output_tokens) == (20, 9)
+        assert answer.finish_reason.reason == "tool_calls"
+        assert answer.provider == provider
+        assert answer.rate_limit is None or answer.rate_limit.requests_limit == 50
+        assert answer.latency_ms is not None
+    assert (whole.request_id, streamed.request_id) == ("r1", "r2")
+
+
+@every_provider
+def test_the_key_is_shown_where_the_provider_looks(provider):
+    """A wrong one is refused in that vendor's words, and not repeated in ours."""
+    with simulated(text("hi"), key=KEY) as peer:
+        assert complete(peer, peer.ask(provider)).text == "hi"
+        wrong = HttpAdapter(provider, "sk-wrong", base_url=f"{peer.server.url}/v1")
+        with pytest.raises(AuthenticationError) as caught:
+            asyncio.run(closing(wrong, wrong.complete(peer.ask(provider, request_id="mine"))))
+
+    assert caught.value.status_code in (400, 401)
+    assert (caught.value.provider, caught.value.request_id) == (provider, "mine")
+    assert "sk-wrong" not in repr(vars(caught.value))
+
+
+async def closing(adapter, awaited):
+    try:
+        return await awaited
+    finally:
+        await adapter.close()
+
+
+@every_provider
+def test_a_thinking_stream(provider):
+    """Thoughts come before the answer, in every dialect that tells them."""
+    with simulated(thinking("Oslo is cold.") + text("4 C.")) as peer:
+        events, _ = stream(peer, peer.ask(provider))
+
+    assert events[-1].response.text == "4 C."
+    assert events[-1].response.reasoning == "Oslo is cold."
+
+
+def test_cancel_before_the_head_and_while_it_streams():
+    """By id, once; a call that waits whole raises, a stream ends with what had come."""
+    slow = text("one two three four five six") + latency_of(0.02)
+
+    async def work(client):
+        adapter = client._adapters["anthropic"]
+        waiting = asyncio.ensure_future(adapter.complete(ask("anthropic", request_id="a")))
+        await settled(lambda: peer.app.script.received)
+        assert await adapter.cancel("a")
+        with pytest.raises(AbortError) as caught:
+            await waiting
+        assert caught.value.request_id == "a"
+        assert not await adapter.cancel("a")
+        events = []
+        async for event in adapter.stream(ask("anthropic", request_id="b")):
+            events.append(event)
+            if event.type == "text_delta":
+                await adapter.cancel("b")
+        return events
+
+    with simulated(text("never") + latency_of(first=30), slow) as peer:
+        ask = peer.ask
+        events = run(peer, work)
+
+    assert isinstance(events[-1], Finish)
+    assert events[-1].finish_reason.reason == "cancelled"
+    assert events[-1].response.text.startswith("one")
+    assert [event.type for event in events[-2:]] == ["text_end", "finish"]
+
+
+def latency_of(between=0.0, first=0.0):
+    from interlingua.simulator import latency
+
+    return latency(first=first, between=between, write_bytes=64 if between else None)
+
+
+def test_an_id_is_one_calls():
+    """Two calls under way with one id could not be told apart."""
+
+    async def work(client):
+        first = asyncio.ensure_future(client.complete(peer.ask("openai", request_id="x")))
+        await settled(lambda: peer.app.script.received)
+        with pytest.raises(ConfigurationError, match="request id 'x' is under way"):
+            await client.complete(peer.ask("openai", request_id="x"))
+        await client.cancel("x")
+        await asyncio.gather(first, return_exceptions=True)
+
+    with simulated(text("a") + latency_of(first=30)) as peer:
+        run(peer, work)
+
+
+def test_a_server_that_does_not_stream():
+    """A whole body where a stream was asked: the same events."""
+    body = {
+        "id": "1",
+        "object": "chat.completion",
+        "model": "m",
+        "choices": [
+            {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": "hi"}}
+        ],
+    }
+    reply = CannedReply(headers={"content-type": "application/json"}, body=dumps(body))
+    canned = CannedTransport([reply])
+    adapter = HttpAdapter("openai_compatible", base_url="https://a.example/v1", transport=canned)
+
+    async def work():
+        request = Request(model="m", messages="hi")
+        return [event async for event in adapter.stream(request)]
+
+    events = asyncio.run(work())
+
+    assert isinstance(events[0], StreamStart)
+    assert events[-1].response.text == "hi"
+
+
+def test_losses_are_logged(caplog):
+    """One record each, with the ids a reader needs, at WARN."""
+    image = Image(data=b"\x89PNG\r\n\x1a\n", media_type="image/png")
+    picture = Message(role="user", content=(image, Text(text="What is it?")), id="m7")
+    with simulated(text("hi"), profile={"image_types": ()}) as peer:
+        request = peer.ask("openai", messages=(picture,), request_id="r9")
+        with caplog.at_level(logging.WARNING, logger="interlingua"):
+            response = complete(peer, request)
+
+    (record,) = [entry for entry in caplog.records if entry.name == "interlingua"]
+    assert record.levelno == logging.WARNING
+    assert (record.request_id, record.message_id, record.part_kind) == ("r9", "m7", "image")
+    assert (record.adapter, record.reason) == ("openai", response.warnings[0].code)
+
+
+def test_strict_refuses_before_anything_is_sent():
+    """On the adapter, or on one call."""
+    with simulated(text("hi")) as peer:
+        request = peer.ask("anthropic", seed=7)
+        adapter = peer.client._adapters["anthropic"]
+        with pytest.raises(UnsupportedError, match="seed"):
+            asyncio.run(closing(adapter, adapter.complete(request, strict=True)))
+
+        assert peer.app.script.received == ()
+        assert complete(peer, request).warnings[0].path == "seed"
+
+
+def test_what_it_needs_is_told():
+    """A key, an address."""
+    with pytest.raises(ConfigurationError, match="openai has no API key; set OPENAI_API_KEY"):
+        HttpAdapter("openai").initialize()
+    with pytest.raises(ConfigurationError, match="must look like https"):
+        HttpAdapter("azure", "key")
+    HttpAdapter("ollama").initialize()
+
+
+def test_headers_and_options():
+    """The caller's own go over the row's; flags are joined; options lie under the request's."""
+    adapter = HttpAdapter(
+        "anthropic",
+        KEY,
+        default_headers={"Anthropic-Beta": "a, b", "X-Team": "search"},
+        options={"betas": ["b", "c"], "service_tier": "auto", "top": {"x": 1, "y": 1}},
+    )
+    call = adapter.prepare(
+        Request(
+            model="claude-haiku-4-5",
+            messages="hi",
+            provider_options={"anthropic_messages": {"top": {"y": 2}}},
+        )
+    )
+
+    assert call.headers["anthropic-beta"] == "a,b,c"
+    assert call.headers["x-team"] == "search"
+    assert call.body["service_tier"] == "auto"
+    assert call.body["top"] == {"x": 1, "y": 2}
+    assert KEY not in repr(call)
+    assert KEY not in repr(adapter)
+
+
+def test_timeouts():
+    """A number is the whole exchange's; 0 is a value."""
+    with simulated(text("never") + latency_of(first=30)) as peer:
+        for timeout in (0.05, 0, Timeouts(first_byte=0.05)):
+            adapter = HttpAdapter("openai", KEY, base_url=peer.server.url, timeout=timeout)
+            with pytest.raises(RequestTimeoutError):
+                asyncio.run(closing(adapter, adapter.complete(peer.ask("openai"))))
+
+
+def test_capabilities_come_from_the_profile():
+    """Per provider, per model, with what the caller knows better."""
+    row = Provider(name="mine", dialect="openai_chat", base_url="https://a.example/v1")
+    adapter = HttpAdapter(
+        row, KEY, profile={"tools": False}, model_profiles={"big": {"context_window": 9}}
+    )
+
+    assert not adapter.capabilities.supports_tools
+    assert adapter.capabilities_for("big").max_context_tokens == 9
+    assert not adapter.supports_tool_choice("auto")
+    assert HttpAdapter("openai", KEY).supports_tool_choice("required", "gpt-5.2")
+
+
+def test_models_are_listed_live():
+    """In each vendor's words, page by page."""
+    with simulated(text("hi")) as peer:
+        for provider in DIALECTS:
+            found = run(peer, lambda client, name=provider: client.list_models(name))
+            assert found
+            assert {model.provider for model in found} == {provider}
+            assert all(model.id and "/" not in model.id for model in found)
+
+
+def test_an_error_knows_the_providers_id():
+    """Ours to find the call, theirs for their support."""
+    with simulated(error(500) + header("x-request-id", "req_theirs")) as peer:
+        _, failure = stream(peer, peer.ask("openai", request_id="ours"))
+
+    assert (failure.request_id, failure.provider_request_id) == ("ours", "req_theirs")
+
+
+@pytest.mark.parametrize("provider", ["openai", "openai_compatible"])
+def test_nulls_that_strictness_added_do_not_come_back(provider):
+    """An optional property is required and nullable on the wire; the caller does not see that."""
+    schema = {
+        "type": "object",
+        "properties": {"city": {"type": "string"}, "unit": {"type": "string"}},
+        "required": ["city"],
+    }
+    tool = ToolDefinition(name="get_weather", parameters=schema, strict=True)
+    with simulated(tool_call("get_weather", city="Oslo", unit=None)) as peer:
+        whole = complete(peer, peer.ask(provider, tools=(tool,)))
+        events, _ = stream(peer, peer.ask(provider, tools=(tool,)))
+        (sent,) = peer.app.script.received[0].request.tools
+
+    assert set(sent.parameters["required"]) == {"city", "unit"}
+    assert whole.tool_calls[0].arguments == {"city": "Oslo"}
+    assert events[-1].response.tool_calls[0].arguments == {"city": "Oslo"}
+    (ended,) = (event for event in events if event.type == "tool_call_end")
+    assert ended.tool_call.arguments == {"city": "Oslo"}

@@ -1,0 +1,73 @@
+"""A call before it is sent."""
+
+import logging
+
+from interlingua.providers.call import Call, hide, join_headers, log_losses
+from interlingua.spec.contracts import DEFAULT, Timeouts, WireCall
+from interlingua.spec.messages import Message
+from interlingua.spec.request import Request
+from interlingua.spec.response import Warning
+
+
+def test_headers_are_laid_over_each_other():
+    """By lower-cased name, the encoder's last; flags add up."""
+    wire = WireCall(headers={"anthropic-version": "2", "anthropic-beta": "c"}, stream=True)
+
+    assert join_headers(
+        {"Anthropic-Version": "1", "anthropic-beta": "a"}, {"ANTHROPIC-BETA": "b,a"}, wire
+    ) == {
+        "content-type": "application/json",
+        "accept": "text/event-stream",
+        "anthropic-version": "2",
+        "anthropic-beta": "a,b,c",
+    }
+
+
+def test_secrets_are_covered():
+    """In whatever case they are written."""
+    shown = hide({"Authorization": "Bearer k", "x-api-key": "k", "X-Goog-Api-Key": "k", "a": "b"})
+
+    assert "k" not in [*shown.values()]
+    assert shown["a"] == "b"
+
+
+def test_to_http():
+    """The key is added here, and nowhere before."""
+    call = Call(
+        request=Request(), profile=DEFAULT, url="u", headers={"a": "b"}, body={"x": 1}, stream=False
+    )
+    ready = call.to_http({"x-api-key": "k"}, Timeouts(request=1))
+
+    assert (ready.method, ready.url, ready.body) == ("POST", "u", b'{"x":1}')
+    assert ready.headers == {"a": "b", "x-api-key": "k"}
+    assert ready.timeouts.request == 1
+    assert '"k"' not in repr(ready)
+
+
+def test_a_path_that_leads_nowhere_is_logged_all_the_same(caplog):
+    """A warning about a setting, or about a message that is not there."""
+    warnings = [
+        Warning(code="seed_dropped", message="no seed", path="seed"),
+        Warning(code="odd", message="odd", path="messages[9].content[1]"),
+        Warning(code="empty", message="empty", path="messages[0].content[4]"),
+        Warning(code="none", message="none"),
+    ]
+    request = Request(messages=(Message(role="user", content="hi", id="m0"),), request_id="r")
+    call = Call(
+        request=request,
+        profile=DEFAULT,
+        url="u",
+        headers={},
+        body=None,
+        stream=False,
+        warnings=tuple(warnings),
+    )
+    with caplog.at_level(logging.WARNING, logger="interlingua"):
+        log_losses(call, "openai")
+
+    assert [(r.reason, r.message_id, r.part_kind) for r in caplog.records] == [
+        ("seed_dropped", None, None),
+        ("odd", None, None),
+        ("empty", "m0", None),
+        ("none", None, None),
+    ]

@@ -1,0 +1,56 @@
+"""Counts by the provider."""
+
+import pytest
+
+from interlingua.providers.counting import read_count
+from interlingua.providers.named import GeminiAdapter
+from interlingua.simulator import text
+from interlingua.spec.errors import DecodeError, UnsupportedError
+from interlingua.spec.request import Request
+from simulated import run, simulated
+
+
+@pytest.mark.parametrize("provider", ["openai", "anthropic", "gemini"])
+def test_the_provider_counts(provider):
+    """Over the wire; a longer request has more, and settings that do not count are not sent."""
+
+    async def work(client):
+        short = await client.count_tokens(peer.ask(provider, "hi", temperature=0.5, max_tokens=9))
+        long = await client.count_tokens(peer.ask(provider, "hi there, how are you? " * 20))
+        return short, long
+
+    with simulated(text("hi")) as peer:
+        short, long = run(peer, work)
+
+    assert 0 < short < long
+
+
+def test_chat_has_no_counter():
+    """Nothing is sent, and the other way is named."""
+    with simulated(text("hi")) as peer:
+        with pytest.raises(UnsupportedError, match="estimate_input_tokens"):
+            run(peer, lambda client: client.count_tokens(peer.ask("openai_compatible")))
+        assert peer.app.script.received == ()
+
+
+def test_geminis_counter_takes_a_whole_request():
+    """So that instructions and tools count too."""
+    from interlingua.providers.counting import counted, counting_call
+
+    request = Request(model="m", messages="hi")
+    call = counting_call(GeminiAdapter("k").prepare(counted(request, "gemini_generate")))
+
+    assert call.url.endswith("/v1beta/models/m:countTokens")
+    assert call.body == {
+        "generateContentRequest": {
+            "model": "models/m",
+            "contents": [{"role": "user", "parts": [{"text": "hi"}]}],
+        }
+    }
+
+
+@pytest.mark.parametrize("body", [None, [], {}, {"input_tokens": "9"}, {"input_tokens": True}])
+def test_an_answer_without_a_count(body):
+    """It is not taken for none."""
+    with pytest.raises(DecodeError):
+        read_count(body)

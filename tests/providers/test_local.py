@@ -1,0 +1,153 @@
+"""A real model behind our adapters: llama.cpp, through the three dialects it serves."""
+
+import asyncio
+import json
+
+import jsonschema_rs
+import pytest
+
+from interlingua.client.client import Client
+from interlingua.providers.local import LocalAdapter
+from interlingua.spec.errors import ContextLengthError, UnsupportedError
+from interlingua.spec.messages import Message
+from interlingua.spec.request import Request, ResponseFormat
+from simulated import settled
+
+DIALECTS = ("openai_chat", "openai_responses", "anthropic_messages")
+PERSON = {
+    "type": "object",
+    "properties": {"name": {"type": "string"}, "age": {"type": "integer"}},
+    "required": ["name", "age"],
+    "additionalProperties": False,
+}
+every_dialect = pytest.mark.parametrize("dialect", DIALECTS)
+
+
+def ask(messages="What is the capital of Norway? Answer in one word.", **fields):
+    fields = {"max_tokens": 24, "temperature": 0.0, **fields}
+    return Request(model="local:smollm2", messages=messages, **fields)
+
+
+def run(local, dialect, work):
+    async def whole():
+        async with Client({"local": LocalAdapter(server=local, dialect=dialect)}) as client:
+            return await work(client)
+
+    return asyncio.run(whole())
+
+
+@every_dialect
+def test_whole_and_streamed(local, dialect):
+    """It is started by the first call, and says the same in both ways."""
+
+    async def work(client):
+        whole = await client.complete(ask())
+        events = [event async for event in client.stream(ask())]
+        return whole, events
+
+    whole, events = run(local, dialect, work)
+
+    streamed = events[-1].response
+    assert whole.text == streamed.text != ""
+    assert whole.usage.output_tokens == streamed.usage.output_tokens > 0
+    assert whole.usage.input_tokens == streamed.usage.input_tokens > 10
+    assert (whole.provider, streamed.provider) == ("local", "local")
+    assert sum(event.type == "text_delta" for event in events) > 1
+
+
+@every_dialect
+def test_cancelled_in_the_middle(local, dialect):
+    """The server goes on to the next question at once."""
+
+    async def work(client):
+        events = []
+        request = ask("Count from 1 to 500.", max_tokens=1000, request_id="r")
+        async for event in client.stream(request):
+            events.append(event)
+            if event.type == "text_delta" and len(events) == 6:
+                assert await client.cancel("r")
+        return events, await client.complete(ask())
+
+    events, after = run(local, dialect, work)
+
+    assert events[-1].finish_reason.reason == "cancelled"
+    assert events[-1].response.text
+    assert after.text
+
+
+@every_dialect
+def test_a_conversation(local, dialect):
+    """Several turns, with instructions."""
+    history = (
+        Message.system("You are terse."),
+        Message.user("My name is Ada."),
+        Message.assistant("Hello, Ada."),
+        Message.user("Say hello again."),
+    )
+
+    response = run(local, dialect, lambda client: client.complete(ask(history)))
+
+    assert response.text
+    assert response.finish_reason.reason in ("stop", "length")
+
+
+def test_output_that_fits_a_schema(local):
+    """Chat Completions is where this server holds the model to it."""
+    form = ResponseFormat(type="json_schema", name="person", json_schema=PERSON, strict=True)
+    request = ask("Invent a person.", response_format=form, max_tokens=60)
+    response = run(local, "openai_chat", lambda client: client.complete(request))
+
+    jsonschema_rs.validate(PERSON, json.loads(response.text))
+
+
+def test_tokens_are_counted(local):
+    """By the server itself where the dialect has a way to ask; the estimate is near."""
+
+    async def work(client):
+        counted = await client.count_tokens(ask())
+        return counted, (await client.complete(ask())).usage.input_tokens
+
+    for dialect in ("openai_responses", "anthropic_messages"):
+        counted, used = run(local, dialect, work)
+        assert counted == used
+    with pytest.raises(UnsupportedError):
+        run(local, "openai_chat", lambda client: client.count_tokens(ask()))
+
+
+@every_dialect
+def test_too_long(local, dialect):
+    """The window is told as what it is, whole and streamed."""
+
+    async def work(client):
+        long = ask("word " * 4000)
+        with pytest.raises(ContextLengthError) as whole:
+            await client.complete(long)
+        with pytest.raises(ContextLengthError):
+            await anext(client.stream(long))
+        return whole.value
+
+    error = run(local, dialect, work)
+
+    assert (error.provider, error.status_code, error.retryable) == ("local", 400, False)
+
+
+def test_models_are_listed(local):
+    """The one that is loaded."""
+    (model,) = run(local, "openai_chat", lambda client: client.list_models())
+
+    assert model.provider == "local"
+    assert model.id
+
+
+def test_a_server_that_died_is_started_again(local):
+    """Somebody stopped it between two calls."""
+
+    async def work(client):
+        first = await client.complete(ask())
+        local.stop()
+        await settled(lambda: True)
+        return first.text, (await client.complete(ask())).text
+
+    first, second = run(local, "openai_chat", work)
+
+    assert first == second

@@ -1,0 +1,64 @@
+"""Addresses and signatures."""
+
+import pytest
+
+from interlingua.providers.provider import Provider, check_base_url, join_url, sign
+from interlingua.spec.errors import ConfigurationError
+
+
+@pytest.mark.parametrize(
+    ("base", "path", "url"),
+    [
+        ("https://a.example", "/v1/messages", "https://a.example/v1/messages"),
+        ("https://a.example/v1", "/v1/messages", "https://a.example/v1/messages"),
+        ("https://a.example/v1", "/v1/responses", "https://a.example/v1/responses"),
+        ("https://a.example/proxy", "/v1/responses", "https://a.example/proxy/v1/responses"),
+        ("https://a.example/v1", "/chat/completions", "https://a.example/v1/chat/completions"),
+        ("https://a.example/api/paas/v4", "/chat/completions", None),
+        ("https://a.example/v1alpha", "/v1beta/models/m:x", "https://a.example/v1alpha/models/m:x"),
+        ("https://a.example/voice", "/v1/models", "https://a.example/voice/v1/models"),
+    ],
+)
+def test_a_version_is_named_once(base, path, url):
+    """Base URLs come with and without it; the base's own counts."""
+    assert join_url(base, path) == (url or base + path)
+
+
+@pytest.mark.parametrize(
+    ("given", "base_path", "url"),
+    [
+        ("https://a.example/", "", "https://a.example"),
+        (" http://localhost:11434 ", "/v1", "http://localhost:11434/v1"),
+        ("http://localhost:11434/", "/v1", "http://localhost:11434/v1"),
+        ("https://r.openai.azure.com/openai/v1/", "/x", "https://r.openai.azure.com/openai/v1"),
+    ],
+)
+def test_base_urls_are_trimmed(given, base_path, url):
+    """A bare host gets the path its server is known for."""
+    assert check_base_url(given, base_path) == url
+
+
+@pytest.mark.parametrize(
+    "given",
+    ["", "api.example.com", "ftp://a", "https://", "https://a/?k=v", "https://user:pw@a/", "a b"],
+)
+def test_what_is_no_address_is_refused(given):
+    """And what it held is not repeated: it may be a secret."""
+    with pytest.raises(ConfigurationError, match="must look like https") as caught:
+        check_base_url(given)
+
+    assert "pw" not in caught.value.message
+
+
+def test_keys_are_shown_as_the_row_says():
+    """In the header the provider looks at, and only there."""
+    assert sign("bearer", "k") == {"authorization": "Bearer k"}
+    assert sign("x-api-key", "k") == {"x-api-key": "k"}
+    assert sign("api-key", None) == {}
+    assert sign("bearer", "") == {}
+
+
+def test_a_row_speaks_a_known_dialect():
+    """A typing error is told at once."""
+    with pytest.raises(ConfigurationError, match="no dialect 'openai_chatt'"):
+        Provider(name="x", dialect="openai_chatt")

@@ -1,0 +1,92 @@
+"""Our client against the simulator, over real HTTP on loopback."""
+
+import asyncio
+import contextlib
+
+from interlingua.client.client import Client
+from interlingua.providers.adapter import HttpAdapter
+from interlingua.simulator import Simulator, serve_in_thread
+from interlingua.spec.request import Request
+
+DIALECTS = {
+    "openai": "openai_responses",
+    "openai_compatible": "openai_chat",
+    "anthropic": "anthropic_messages",
+    "gemini": "gemini_generate",
+}
+"""The row that speaks each dialect."""
+
+MODELS = {
+    "openai": "gpt-5.2",
+    "openai_compatible": "house-model",
+    "anthropic": "claude-haiku-4-5",
+    "gemini": "gemini-2.5-flash",
+}
+KEY = "sk-planted-key-of-a-test"
+PATIENCE = 10.0  # seconds a test waits for what must happen; it is no measure of speed
+
+
+class Peer:
+    """A simulator that runs, and a client with an adapter for each dialect."""
+
+    def __init__(self, app, server, **settings):
+        self.app = app
+        self.server = server
+        self.client = Client(adapters(server.url, **settings))
+
+    def ask(self, provider, messages="Weather in Oslo?", **fields):
+        model = fields.pop("model", MODELS[provider])
+        return Request(provider=provider, model=model, messages=messages, **fields)
+
+
+def adapters(url, **settings):
+    bases = dict.fromkeys(DIALECTS, url) | {"openai_compatible": f"{url}/v1"}
+    return {name: HttpAdapter(name, KEY, base_url=base, **settings) for name, base in bases.items()}
+
+
+@contextlib.contextmanager
+def simulated(*answers, key=None, **settings):
+    """A simulator that answers so."""
+    app = Simulator(*answers, key=key)
+    with serve_in_thread(app) as server:
+        yield Peer(app, server, **settings)
+
+
+def run(peer, work):
+    """Run a coroutine function and close the client."""
+
+    async def whole():
+        try:
+            return await work(peer.client)
+        finally:
+            await peer.client.close()
+
+    return asyncio.run(whole())
+
+
+def complete(peer, request):
+    return run(peer, lambda client: client.complete(request))
+
+
+def stream(peer, request):
+    """The events, and the error that ended them if one did."""
+
+    async def collect(client):
+        events = []
+        try:
+            async for event in client.stream(request):
+                events.append(event)  # noqa: PERF401 -- what came before an error is kept
+        except Exception as error:  # noqa: BLE001 -- it is what we look at
+            return events, error
+        return events, None
+
+    return run(peer, collect)
+
+
+async def settled(condition):
+    """Wait until it is so."""
+    for _ in range(int(PATIENCE / 0.005)):
+        if condition():
+            return
+        await asyncio.sleep(0.005)
+    raise AssertionError("it never came to be so")

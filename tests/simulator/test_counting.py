@@ -1,0 +1,82 @@
+"""Tokens, and which of them were seen before."""
+
+import math
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from interlingua import Image, Message, Request, Text, Thinking, ToolCall, ToolDefinition
+from interlingua.simulator.counting import PrefixCache, count_text, count_usage, prompt_text
+
+prompts = st.text("ab", max_size=40)
+
+
+@given(st.lists(prompts, max_size=5), prompts)
+def test_what_is_read_is_the_longest_prefix_seen(before, prompt):
+    """In whole tokens, over all that came before."""
+    cache = PrefixCache()
+    for each in before:
+        cache.read(each)
+
+    tokens = len(prompt) // 4
+    seen = (n for n in range(tokens, 0, -1) if any(e[: 4 * n] == prompt[: 4 * n] for e in before))
+    assert cache.read(prompt) == next(seen, 0)
+
+
+@given(prompts)
+def test_a_prompt_seen_again_is_all_read(prompt):
+    """But for the token that is not whole."""
+    cache = PrefixCache()
+
+    assert cache.read(prompt) == 0
+    assert cache.read(prompt) == len(prompt) // 4
+
+
+@given(st.text())
+def test_tokens_are_four_characters(text):
+    """Rounded up."""
+    assert count_text(text) == math.ceil(len(text) / 4)
+
+
+def test_a_conversation_that_goes_on_reads_what_it_had():
+    """What is new is not read, and another model reads nothing."""
+    cache = PrefixCache()
+    first = Request(model="m", messages="A question that is long enough to count.")
+    more = (*first.messages, Message.assistant("Yes."), Message.user("And another?"))
+    second = Request(model="m", messages=more)
+    other = Request(model="n", messages=more)
+
+    assert count_usage(first, (), cache).cache_read_tokens == 0
+    usage = count_usage(second, (), cache)
+    assert usage.cache_read_tokens == len(prompt_text(first)) // 4
+    assert usage.input_tokens == count_text(prompt_text(second))
+    assert count_usage(other, (), cache).cache_read_tokens == 0
+
+
+def test_cache_marks_do_not_change_a_prompt():
+    """They move from turn to turn; the prompt stays."""
+    image = Image(url="https://example.com/a.png")
+    marked = Image(url=image.url, extra={"anthropic_messages": {"cache_control": {}}})
+
+    def prompt(part):
+        return prompt_text(Request(model="m", messages=(Message.user((Text(text="x"), part)),)))
+
+    assert prompt(marked) == prompt(image)
+
+
+def test_tools_count():
+    """They stand before the messages."""
+    plain = Request(model="m", messages="x")
+    tool = ToolDefinition(name="f", parameters={"type": "object"})
+    offered = Request(model="m", messages="x", tools=(tool,))
+
+    assert count_text(prompt_text(offered)) > count_text(prompt_text(plain))
+
+
+def test_thinking_is_counted_apart_and_within():
+    """`reasoning_tokens` is a part of `output_tokens`."""
+    parts = (Thinking(text="12345678"), Text(text="1234"), ToolCall(id="", name="f", arguments={}))
+    usage = count_usage(Request(model="m", messages="x"), parts, PrefixCache())
+
+    assert usage.reasoning_tokens == 2
+    assert usage.output_tokens == 2 + 1 + count_text("f({})")

@@ -1,0 +1,70 @@
+"""Models, token counts, embeddings."""
+
+import base64
+import math
+import struct
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from interlingua import InvalidRequestError, Request
+from interlingua.simulator.listings import (
+    DIMENSIONS,
+    count_tokens,
+    describe_model,
+    embed,
+    list_models,
+)
+
+
+@given(st.lists(st.text(min_size=1), max_size=4), st.integers(1, 64))
+def test_vectors_are_of_length_one_and_equal_for_equal_texts(texts, size):
+    """And there is one for each text, in order."""
+    body = embed({"model": "e", "input": texts, "dimensions": size})
+    vectors = [row["embedding"] for row in body["data"]]
+
+    assert [row["index"] for row in body["data"]] == list(range(len(texts)))
+    assert all(len(vector) == size for vector in vectors)
+    assert all(math.isclose(math.fsum(v * v for v in vector), 1) for vector in vectors)
+    for text, vector in zip(texts, vectors, strict=True):
+        assert embed({"input": text, "dimensions": size})["data"][0]["embedding"] == vector
+
+
+def test_vectors_in_base64():
+    """As the vendor's client asks for them."""
+    plain = embed({"input": "a"})["data"][0]["embedding"]
+    text = embed({"input": "a", "encoding_format": "base64"})["data"][0]["embedding"]
+
+    assert struct.unpack(f"<{DIMENSIONS}f", base64.b64decode(text)) == pytest.approx(plain)
+
+
+def test_tokens_may_be_given_instead_of_text():
+    """One list of them, or several."""
+    assert len(embed({"input": [1, 2, 3]})["data"]) == 1
+    assert len(embed({"input": [[1, 2], [3]]})["data"]) == 2
+
+
+@pytest.mark.parametrize("body", [None, [], {}, {"input": 3}])
+def test_nothing_to_embed(body):
+    """Bad input is a typed error."""
+    with pytest.raises(InvalidRequestError):
+        embed(body)
+
+
+def test_lists_of_models():
+    """In each vendor's form, also when there are none."""
+    assert list_models("openai_chat", ("a",))["data"][0]["id"] == "a"
+    assert list_models("anthropic_messages", ("a", "b"))["last_id"] == "b"
+    assert list_models("anthropic_messages", ())["first_id"] is None
+    assert list_models("gemini_generate", ("a",))["models"][0]["name"] == "models/a"
+    assert describe_model("openai_responses", "a")["owned_by"] == "simulated"
+
+
+def test_counts():
+    """The same number, under each vendor's name."""
+    request = Request(model="m", messages="Hello?")
+
+    assert count_tokens("anthropic_messages", request) == {"input_tokens": 4}
+    assert count_tokens("gemini_generate", request) == {"totalTokens": 4}
+    assert count_tokens("openai_responses", request)["input_tokens"] == 4

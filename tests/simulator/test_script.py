@@ -1,0 +1,164 @@
+"""Which turn answers which request."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from interlingua import (
+    ConfigurationError,
+    Message,
+    Request,
+    ToolChoice,
+    ToolDefinition,
+    ToolResult,
+    WireCall,
+)
+from interlingua.simulator import (
+    SIMULATED,
+    Script,
+    by_model,
+    echo,
+    results,
+    text,
+    tool_call,
+    tool_loop,
+    use_tools,
+)
+from interlingua.simulator.script import example
+
+QUESTION = Request(model="m", messages="Hello?")
+TOOL = ToolDefinition(
+    name="f",
+    parameters={
+        "type": "object",
+        "properties": {
+            "a": {"type": "string"},
+            "b": {"type": "INTEGER"},
+            "c": {"enum": ["x", "y"]},
+            "d": {"type": ["number", "null"]},
+            "e": {"properties": {"f": {"const": 7}}, "required": ["f"]},
+            "g": {"type": "array"},
+        },
+        "required": ["a", "b", "c", "d", "e", "g"],
+    },
+)
+LOOP = (
+    Message.user("Hello?"),
+    Message.assistant(tool_call("f", id="1").parts + tool_call("f", id="2").parts),
+    Message.tool_result("1", "one"),
+    Message.tool_result("2", {"two": 2}),
+)
+
+
+def test_turns_come_in_order_and_the_last_stays():
+    """A list is read once; its last turn answers whatever follows."""
+    script = Script(text("a"), lambda _: text("b"), text("c"))
+
+    assert [script.answer(QUESTION).parts[0].text for _ in range(5)] == ["a", "b", "c", "c", "c"]
+
+
+def test_threads_each_get_a_turn():
+    """No turn is given twice, and no request is lost from the record."""
+    script = Script(*(text(str(number)) for number in range(200)))
+
+    def one(_):
+        script.record("openai_chat", "POST", WireCall())
+        return script.answer(QUESTION).parts[0].text
+
+    with ThreadPoolExecutor(8) as pool:
+        given = list(pool.map(one, range(200)))
+
+    assert sorted(map(int, given)) == list(range(200))
+    assert [each.number for each in script.received] == list(range(1, 201))
+
+
+@pytest.mark.parametrize("wrong", [["a"], None, "text"])
+def test_only_turns_and_functions(wrong):
+    """A mistake in a script is told when it is written."""
+    with pytest.raises(ConfigurationError, match="turns and functions"):
+        Script(wrong)
+
+
+def test_a_function_must_make_a_turn():
+    """What a function gives is looked at."""
+    with pytest.raises(ConfigurationError, match="str, not a Turn"):
+        Script(lambda _: "hi").answer(QUESTION)
+
+
+def test_echo_says_that_it_is_simulated():
+    """Nobody can take it for a model's answer."""
+    assert echo(QUESTION).parts[0].text == f"{SIMULATED} You said: Hello?"
+    assert echo(Request(model="m")).parts[0].text == SIMULATED
+
+
+def test_results_are_those_at_the_end():
+    """Results that were answered already are not news."""
+    request = Request(model="m", messages=LOOP)
+    later = Request(model="m", messages=(*LOOP, Message.assistant("ok"), Message.user("next")))
+
+    assert [result.tool_call_id for result in results(request)] == ["1", "2"]
+    assert results(later) == ()
+    one = Message(role="user", content=(ToolResult(tool_call_id="1", content="x"),))
+    assert len(results(Request(model="m", messages=(one,)))) == 1
+
+
+def test_use_tools():
+    """Offered tools are called, results are told, and else the user is echoed."""
+    offered = Request(model="m", messages="Hello?", tools=(TOOL, ToolDefinition(name="g")))
+    call, other = use_tools(offered).parts
+
+    assert call.arguments == {
+        "a": "simulated",
+        "b": 1,
+        "c": "x",
+        "d": 1.5,
+        "e": {"f": 7},
+        "g": [],
+    }
+    assert (call.name, other.name, other.arguments) == ("f", "g", {})
+    told = use_tools(Request(model="m", messages=LOOP, tools=(TOOL,))).parts[0].text
+    assert told == f'{SIMULATED} The tools returned: one; {{"two":2}}'
+    assert use_tools(QUESTION) == echo(QUESTION)
+
+
+def test_use_tools_minds_the_choice():
+    """A forced tool is the one that is called, and none is none."""
+    tools = (TOOL, ToolDefinition(name="g"))
+    forced = ToolChoice(mode="named", tool_name="g")
+    named = Request(model="m", messages="Hello?", tools=tools, tool_choice=forced)
+    none = Request(model="m", messages="Hi", tools=tools, tool_choice=ToolChoice(mode="none"))
+
+    assert [part.name for part in use_tools(named).parts] == ["g"]
+    assert use_tools(none) == echo(none)
+
+
+def test_tool_loop():
+    """Calls first, the answer when their results are there."""
+    loop = tool_loop(tool_call("f"), lambda request: text(str(len(results(request)))))
+    offered = Request(model="m", messages="Hello?", tools=(TOOL,))
+
+    assert loop(offered) == tool_call("f")
+    assert loop(Request(model="m", messages=LOOP, tools=(TOOL,))) == text("2")
+    assert loop(QUESTION) == text("0")
+
+
+def test_by_model():
+    """One simulator can be several models."""
+    script = by_model({"a": text("I am a."), "b": echo}, otherwise=text("Who?"))
+
+    assert script(Request(model="a")) == text("I am a.")
+    assert script(Request(model="b", messages="x")) == echo(Request(model="b", messages="x"))
+    assert script(Request(model="c")) == text("Who?")
+
+
+@pytest.mark.parametrize("schema", [None, True, [], {"type": "string"}, {"required": 3}])
+def test_odd_schemas_have_no_arguments(schema):
+    """A schema that is not of an object gives none."""
+    assert example(schema) == {}
+
+
+def test_the_record_shows_itself_in_short():
+    """An exchange in a failing test's output is one line."""
+    exchange = Script().record("openai_chat", "POST", WireCall(path="/v1/x"))
+
+    assert repr(exchange) == "<Exchange 1 openai_chat /v1/x None open>"
