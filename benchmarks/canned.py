@@ -89,7 +89,8 @@ class Connection(asyncio.Protocol):
         if pace:
             self._write_slowly(iter(writes), pace)
         else:
-            self._transport.write(b"".join(writes))
+            for packet in writes:
+                self._transport.write(packet)
 
     def _write_slowly(self, writes: Iterator[bytes], pace: float) -> None:
         packet = next(writes, None)

@@ -103,9 +103,7 @@ class Server:
     async def _serve(self):
         self._loop = asyncio.get_running_loop()
         self._stop = asyncio.Event()
-        server = await asyncio.start_server(
-            self._run, "127.0.0.1", 0, ssl=self.tls, backlog=1024
-        )
+        server = await asyncio.start_server(self._run, "127.0.0.1", 0, ssl=self.tls, backlog=1024)
         self.port = server.sockets[0].getsockname()[1]
         self._ready.set()
         await self._stop.wait()
@@ -140,7 +138,9 @@ def reply(body=b"{}", *, status="200 OK", headers=()):
     return "\r\n".join(lines).encode() + b"\r\n\r\n" + body
 
 
-CHUNKED = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
+CHUNKED = (
+    b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
+)
 LAST = b"0\r\n\r\n"
 
 

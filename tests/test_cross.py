@@ -9,7 +9,9 @@ import pytest
 import corpus
 from exceptions import CROSSING
 from interlingua import dialects
-from interlingua.conformance.cross import compare
+from interlingua.conformance.cases import read_cases
+from interlingua.conformance.cross import compare, crossings
+from interlingua.conformance.report import check
 from interlingua.providers.profiles import profile_for
 from interlingua.spec.contracts import DEFAULT
 from oracles_requests import problems
@@ -46,6 +48,16 @@ def crossed(source, target, *, neutral):
         for name, request in requests(source).items()
     )
     return {name: (request, encode(request, profile)) for name, request in named}
+
+
+@pytest.mark.parametrize("source", dialects.names())
+def test_law_9_on_fixtures(source):
+    """The hand-written cases cross to every other dialect."""
+    cases = list(read_cases(corpus.FIXTURES / source))
+
+    report = check(dialects.get(source), cases, crossings(map(dialects.get, dialects.names())))
+
+    assert report.violations == (), str(report)
 
 
 @recorded

@@ -13,11 +13,10 @@ from interlingua.conformance import strategies
 from interlingua.conformance.cases import Case
 from interlingua.conformance.cross import compare, crosses, crossing, crossings
 from interlingua.conformance.report import check
-from interlingua.spec.content import Image, Opaque, Refusal, Text, Thinking, ToolCall, ToolResult
+from interlingua.spec.content import Refusal, Text, ToolCall, ToolResult
 from interlingua.spec.contracts import WireCall
 from interlingua.spec.messages import Message
 from interlingua.spec.request import Request, ToolChoice, ToolDefinition
-from interlingua.spec.response import Warning
 
 NAMES = dialects.names()
 CITY = {"type": "object", "properties": {"city": {"type": "string"}}}
@@ -124,67 +123,6 @@ def test_results_that_change_places_are_noticed():
         messages[3], messages[4] = messages[4], messages[3]
 
     assert crosses(changed(swap), REQUEST) != []
-
-
-def back_after(request, *warnings):
-    """What is found if exactly these warnings are told of a way through Chat."""
-    back = CHAT.decode_request(CHAT.encode_request(request))
-    return compare(request, back, tuple(Warning(code=c, message="", path=p) for c, p in warnings))
-
-
-THOUGHT = Message.assistant([Thinking(text="hm", signature="s"), Text(text="hi")])
-FOREIGN = Message.assistant([Opaque(dialect="gemini_generate", data={}), Text(text="hi")])
-FAILED = Message(role="tool", content=(ToolResult(tool_call_id="a", content="no", is_error=True),))
-CALLED = Message.assistant([ToolCall(id="a", name="f", arguments={})])
-PICTURE = Image(data=b"\x89PNG\r\n\x1a\n", media_type="image/png")
-SHOWN = Message(role="tool", content=(ToolResult(tool_call_id="a", content=(PICTURE,)),))
-
-
-@pytest.mark.parametrize(
-    ("messages", "told"),
-    [
-        ((Message.user("x"), THOUGHT), [("foreign_thinking_dropped", "messages[1].content[0]")]),
-        ((Message.user("x"), FOREIGN), [("foreign_block_dropped", "messages[1].content[0]")]),
-        ((CALLED, FAILED), [("tool_error_as_text", "messages[1].content[0]")]),
-        ((CALLED, SHOWN), [("result_media_moved", "messages[1].content[0]")]),
-        (
-            (CALLED,),
-            [("missing_result_added", "messages[0].content[0]"), ("tool_error_as_text", None)],
-        ),
-        ((Message.user("x"), FAILED), [("orphan_result_dropped", "messages[1].content[0]")]),
-        (
-            (
-                Message.assistant([ToolCall(id="a", name="f"), Text(text="so")]),
-                Message.tool_result("a", "1"),
-            ),
-            [("calls_put_last", "messages[0]")],
-        ),
-    ],
-)
-def test_a_warning_excuses_what_it_names_and_no_more(messages, told):
-    """With the true warnings all is well; without them, or about another place, it is not."""
-    request = Request(messages=messages)
-    call = CHAT.encode_request(request)
-    elsewhere = [
-        (code, path and path.replace("[0]", "[9]").replace("[1]", "[9]")) for code, path in told
-    ]
-
-    assert [(warning.code, warning.path) for warning in call.warnings] == told
-    assert back_after(request, *told) == []
-    assert back_after(request) != []
-    assert back_after(request, *elsewhere) != []
-    assert back_after(request, *((f"strange_{code}", path) for code, path in told)) != [] or all(
-        code.endswith("_dropped") for code, _ in told
-    )
-
-
-def test_a_warning_does_not_excuse_a_loss_elsewhere():
-    """A dropped thought is no reason to lose a text."""
-    request = Request(messages=(Message.user("x"), THOUGHT))
-
-    assert crosses(CHAT, request) == []
-    assert crosses(changed(replaced("hi", "")), request) != []
-    assert back_after(request, ("foreign_thinking_dropped", "messages[1]")) != []
 
 
 def test_refusals_and_names():

@@ -11,6 +11,7 @@ from interlingua.spec.contracts import (
     Frame,
     HttpRequest,
     Profile,
+    Timeouts,
     WireCall,
 )
 
@@ -96,3 +97,17 @@ def test_the_grid():
         "encode_request", "decode_request", "encode_response", "decode_response",
         "stream_encoder", "stream_decoder", "encode_error", "decode_error",
     }  # fmt: skip
+
+
+def test_a_request_does_not_show_its_key():
+    """The repr has neither headers nor query nor body."""
+    request = HttpRequest(
+        url="https://a.example/v1?key=secret", headers={"x-api-key": "secret"}, body=b"secret"
+    )
+
+    assert repr(request) == str(request) == "HttpRequest(POST https://a.example/v1, 6 bytes)"
+
+
+def test_default_timeouts():
+    """Ten seconds to connect, ten minutes for a reply, five of silence in a stream."""
+    assert Timeouts() == Timeouts(connect=10, request=600, first_byte=None, stream_read=300)

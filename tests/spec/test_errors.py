@@ -167,3 +167,10 @@ def test_repr_is_short():
     error = RateLimitError("slow down", raw={"secret": "x"})
 
     assert repr(error) == "RateLimitError('slow down')"
+
+
+def test_timeouts_say_which_clock():
+    """A retry policy can tell a connection that did not come about from a slow reply."""
+    assert RequestTimeoutError("x", phase="connect").phase == "connect"
+    assert RequestTimeoutError("x").phase is None
+    assert ProviderTimeoutError("x", status_code=504).phase is None

@@ -6,7 +6,6 @@ import gzip
 
 import httpx2
 import pytest
-from servers import CHUNKED, LAST, Server, answering, free_port, piece, reply, streaming
 
 from interlingua.spec.contracts import HttpRequest, Timeouts, Transport
 from interlingua.spec.errors import (
@@ -18,6 +17,7 @@ from interlingua.spec.errors import (
     StreamError,
 )
 from interlingua.transport.httpx2 import HttpxTransport
+from servers import CHUNKED, LAST, Server, answering, free_port, piece, reply, streaming
 
 KEY = "sk-planted-0123456789abcdef"
 SHORT = 0.2

@@ -25,6 +25,7 @@ from interlingua.spec.errors import (
 from interlingua.wire.faults import (
     Fault,
     classify,
+    find_secrets,
     make_error,
     read_body,
     read_fault,
@@ -666,3 +667,10 @@ def test_retry_headers_say_what_the_kind_does_not():
     assert retry_headers(InvalidRequestError("x", retryable=True)) == {"x-should-retry": "true"}
     assert retry_headers(ServerError("x", retryable=False)) == {"x-should-retry": "false"}
     assert retry_headers(ServerError("x")) == {}
+
+
+def test_secrets_can_be_found():
+    """What has the form of a key, but no word that follows "bearer"."""
+    key = "sk-unknown-0123456789"
+
+    assert find_secrets(f"a {key} of the bearer instrument, {key}") == [key, key]

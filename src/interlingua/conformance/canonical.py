@@ -80,11 +80,20 @@ def _plain_settings(request: Request) -> dict[str, Any]:
     settings = {name: _bare(getattr(request, name)) for name in _SETTINGS}
     if request.n == 1:
         settings["n"] = None
-    if settings["tool_choice"] == ToolChoice():
-        settings["tool_choice"] = None
+    settings["tool_choice"] = _plain_choice(settings["tool_choice"])
     if request.reasoning_effort == "none" and request.thinking_budget is None:
         settings |= {"reasoning_effort": None, "thinking_budget": 0}
     return settings
+
+
+def _plain_choice(choice: ToolChoice | None) -> ToolChoice | None:
+    """One tool that is allowed and required is named; what is usual need not be said."""
+    if choice == ToolChoice():
+        return None
+    if choice is not None and choice.mode == "required" and len(choice.allowed or ()) == 1:
+        (name,) = choice.allowed or ("",)
+        return ToolChoice(mode="named", tool_name=name)
+    return choice
 
 
 def response_survives(dialect: Dialect, response: Response) -> list[str]:

@@ -140,7 +140,7 @@ def redact(text: str) -> str:
 def find_secrets(text: str) -> list[str]:
     """What looks like a key by its form; a word after "bearer" may be any word, and is not one."""
     found = (match.group() for match in _SECRET.finditer(text))
-    return [secret for secret in found if not secret[:6].lower() == "bearer"]
+    return [secret for secret in found if secret[:6].lower() != "bearer"]
 
 
 def read_body(body: bytes) -> tuple[Json, str]:

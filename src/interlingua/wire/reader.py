@@ -15,6 +15,8 @@ from interlingua.wire.accumulate import StreamAccumulator, replay
 from interlingua.wire.grammar import RULES, Action
 from interlingua.wire.sse import SSEDecoder
 
+_DELTAS = frozenset(kind for kind, rule in RULES.items() if rule.action is Action.DELTA)
+
 
 class FrameDecoder(Protocol):
     """Bytes in, frames out: `SSEDecoder`, `JSONArrayDecoder`."""
@@ -138,7 +140,7 @@ class StreamReader:
         try:
             for frame in frames:
                 for event in decode(frame):
-                    if RULES[type(event)].action is Action.DELTA:
+                    if type(event) in _DELTAS:
                         accumulate(event)
                         events.append(event)
                     else:

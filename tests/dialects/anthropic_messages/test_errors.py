@@ -37,7 +37,7 @@ def body(kind, message="m", **details):
         (408, "timeout_error", ProviderTimeoutError, True),
         (409, "conflict_error", InvalidRequestError, True),
         (412, "memory_precondition_failed_error", InvalidRequestError, False),
-        (413, "request_too_large", InvalidRequestError, False),
+        (413, "request_too_large", ContextLengthError, False),
         (429, "rate_limit_error", RateLimitError, True),
         (500, "api_error", ServerError, True),
         (504, "timeout_error", ProviderTimeoutError, True),

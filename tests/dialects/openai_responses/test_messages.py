@@ -49,7 +49,7 @@ def test_input_as_a_string(text):
 
     assert [("user", text)] == [(message.role, message.text) for message in request.messages]
     assert text == again({"input": text})["input"]
-    both = [user(text), {"role": "assistant", "content": "a"}]
+    both = [user(text), {"type": "message", "role": "assistant", "content": "a"}]
     assert both == encode_request(longer).body["input"]
 
 
@@ -371,9 +371,9 @@ def test_what_other_models_said_is_one_text_an_item():
     body, told = say(Message.user("hi"), said)
 
     assert body["input"][1:] == [
-        {"role": "assistant", "content": "a"},
-        {"role": "assistant", "content": "b"},
-        {"role": "assistant", "content": "no"},
+        {"type": "message", "role": "assistant", "content": "a"},
+        {"type": "message", "role": "assistant", "content": "b"},
+        {"type": "message", "role": "assistant", "content": "no"},
     ]
     assert told == ["refusal_as_text"]
 
@@ -411,5 +411,5 @@ def test_field_bug_39_what_is_freed_of_its_id_is_plain_text():
     freed = msgspec.structs.replace(text, extra=free)
     assert say(Message.assistant([text]))[0]["input"] == [item]
     assert say(Message.assistant([freed]))[0]["input"] == [
-        {"role": "assistant", "content": "a", "phase": "commentary"}
+        {"type": "message", "role": "assistant", "content": "a", "phase": "commentary"}
     ]

@@ -42,7 +42,7 @@ def encode_request(
     path = str(options.pop("path", PATH))
     cached = options.pop(AUTO_CACHE, None) is not False and not path.endswith(_COUNT)
     headers = {_VERSION_HEADER: str(options.pop("version", profile.api_version or VERSION))}
-    betas = options.pop("betas", None)
+    betas = (*(options.pop("betas", None) or ()), *(options.pop("beta_headers", None) or ()))
     if betas:
         headers[_BETA_HEADER] = ",".join(dict.fromkeys(betas))
     body: dict[str, Any] = {}

@@ -61,6 +61,7 @@ from interlingua.wire.shape import Fields, extra_of, wrong_type
 _SHORT = "~input"  # a user message that was all of `input`, as a string
 _INLINE = "~inline"  # a system message that was an item, where ours would be `instructions`
 _LIST = "~list"  # an assistant item that had a list of parts, though no id
+_BARE = "~bare"  # it came without its type
 _WHOLE = ("id", "status", _LIST)
 _CONTENT = (Text, Refusal, Image, Document, Audio)
 _PREFIXES = {
@@ -237,9 +238,10 @@ def item_id(response_id: str, kind: str, index: int) -> str:
 
 
 def message_item(role: str, own: Mapping[str, Any], content: list[Json]) -> dict[str, Any]:
-    """A message item; the model's own, which has an id, must say its type."""
-    long = role == "assistant" and ("id" in own or "status" in own)
-    item = {**({"type": "message"} if long else {}), **own, "role": role, "content": content}
+    """A message item; the model's own says its type: some servers do not know it without."""
+    typed = role == "assistant" and _BARE not in own
+    item = {**({"type": "message"} if typed else {}), **own, "role": role, "content": content}
+    item.pop(_BARE, None)
     item.pop(_LIST, None)
     return item
 
@@ -352,8 +354,8 @@ def decode_turn(
     ):
         return [Opaque(dialect=NAME, data=item)]
     if "id" not in fields.left and "status" not in fields.left:
-        if kind is not None:
-            fields.left["type"] = kind  # the short form may leave it out
+        if kind is None:
+            fields.left[_BARE] = True
         is_plain = len(parts) == 1 and isinstance(parts[0], Text) and not parts[0].extra
         if new_id is None and not is_plain:
             fields.left[_LIST] = True

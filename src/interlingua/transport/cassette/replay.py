@@ -43,11 +43,17 @@ class ReplayTransport:
     """
 
     def __init__(
-        self, path: str | PathLike[str], *, speed: float = 0.0, ignore: Collection[str] = ()
+        self,
+        path: str | PathLike[str],
+        *,
+        speed: float = 0.0,
+        ignore: Collection[str] = (),
+        secrets: Collection[str] = (),
     ) -> None:
         self._path = Path(path)
         self._speed = speed
         self._ignore = frozenset(ignore)
+        self._secrets = secrets
         self._exchanges = load_exchanges(self._path)
         self._asked = [self._recorded(exchange) for exchange in self._exchanges]
         self._used: set[int] = set()
@@ -59,7 +65,7 @@ class ReplayTransport:
 
     def send(self, request: HttpRequest) -> AbstractAsyncContextManager[HttpReply]:
         """Answer with the exchange that was recorded for this request."""
-        redactor = Redactor()
+        redactor = Redactor(self._secrets)
         redactor.learn(request)
         target = target_of(redactor.redact_text(redact_url(request.url)))
         asked = _Asked(request.method, target, self._body(redactor.redact(request.body)))

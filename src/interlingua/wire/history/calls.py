@@ -255,6 +255,8 @@ def put_calls_last(messages: Messages, target: Target, _: Policy, trail: Trail) 
         return messages
 
     def put_last(message: Message) -> Message:
+        if len(message.content) < 2:
+            return message
         calls = [part for part in message.content if isinstance(part, ToolCall)]
         others = [part for part in message.content if not isinstance(part, ToolCall)]
         if not calls or is_unchanged([*others, *calls], message.content):

@@ -1,0 +1,87 @@
+"""What is wrong with a JSON value, and where."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, TypeAlias
+
+import msgspec
+
+from interlingua.spec.errors import DecodeError
+
+Path: TypeAlias = "tuple[Path, str | int] | None"
+"""The way to a value, innermost step last; None is the root. It is spelled out only on need."""
+
+_SHOWN = 10
+
+
+class Problem(msgspec.Struct, frozen=True):
+    """One thing that is wrong."""
+
+    path: str
+    message: str
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.message}" if self.path else self.message
+
+
+class MismatchError(DecodeError):
+    """A JSON value is not what the type says."""
+
+    def __init__(self, message: str, *, problems: Sequence[Problem] = ()) -> None:
+        super().__init__(message, path=problems[0].path if problems else None)
+        self.problems = tuple(problems)
+
+
+class Findings:
+    """The problems of one conversion, as they are found."""
+
+    def __init__(self) -> None:
+        self.problems: list[Problem] = []
+        self.tried: dict[tuple[int, int], tuple[Any, list[Problem]]] = {}
+        """What unions have made of a value, so that none is read twice by the same one."""
+
+    def add(self, path: Path, message: str) -> None:
+        """Note a problem."""
+        self.problems.append(Problem(spell(step_list(path)), message))
+
+
+def list_problems(problems: Sequence[Problem | str]) -> str:
+    """On one line, the first of them and how many more."""
+    more = len(problems) - _SHOWN
+    shown = "; ".join(str(problem) for problem in problems[:_SHOWN])
+    return f"{shown}; and {more} more" if more > 0 else shown
+
+
+def step_list(path: Path) -> list[str | int]:
+    """The steps from the root."""
+    steps: list[str | int] = []
+    while path is not None:
+        path, step = path
+        steps.append(step)
+    return steps[::-1]
+
+
+def spell(steps: Iterable[str | int]) -> str:
+    """Like `people[2].name`; the root is empty."""
+    spelled = (f"[{step}]" if isinstance(step, int) else f".{step}" for step in steps)
+    return "".join(spelled).removeprefix(".")
+
+
+def kind_of(value: Any) -> str:
+    """The JSON word for what a value is."""
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "a boolean"
+        case int() | float():
+            return "a number"
+        case str():
+            return "a string"
+        case list() | tuple():
+            return "an array"
+        case dict():
+            return "an object"
+        case _:
+            return type(value).__name__

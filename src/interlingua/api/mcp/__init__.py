@@ -1,0 +1,6 @@
+"""MCP: the tools of servers, for any model."""
+
+from interlingua.api.mcp.servers import HttpServer, McpServer, StdioServer
+from interlingua.api.mcp.tools import mcp_tools
+
+__all__ = ["HttpServer", "McpServer", "StdioServer", "mcp_tools"]

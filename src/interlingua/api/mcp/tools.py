@@ -1,0 +1,137 @@
+"""The tools of MCP servers, as tools for any model."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Collection, Mapping
+from contextlib import asynccontextmanager
+from typing import Any, TextIO
+
+import msgspec
+
+from interlingua.api.mcp.content import decode_result
+from interlingua.api.mcp.names import safe_names
+from interlingua.api.mcp.servers import McpServer
+from interlingua.api.mcp.session import Session
+from interlingua.api.tools import Tool, ToolAnnotations
+from interlingua.spec.content import Json, Text, ToolResult
+from interlingua.spec.errors import ConfigurationError
+
+
+@asynccontextmanager
+async def mcp_tools(
+    server: McpServer | Mapping[str, McpServer],
+    *,
+    prefix: str = "",
+    only: Collection[str] | None = None,
+    connect_timeout: float | None = 30.0,
+    timeout: float | None = 60.0,  # noqa: ASYNC109 -- of each call, not of this function
+    errlog: TextIO | None = None,
+) -> AsyncIterator[list[Tool]]:
+    """
+    The tools of a server, or of several by name, for as long as the block is open.
+
+        async with mcp_tools(StdioServer(command="uvx", args=["mcp-server-git"])) as tools:
+            result = await generate(model, prompt, tools=tools)
+
+    Leaving it ends the sessions, and the processes of stdio servers, whatever happened inside.
+    Several servers are connected at once; if one cannot be, none is.
+
+    A tool is called `<prefix>_<name>`; of several servers, the name of its server is (or
+    follows) the prefix. A name that a provider would refuse, or that two tools want, ends in a
+    digest, the same in every run. With `only`, the others, by the names their servers give
+    them, are left out. The list is what the servers offer at the start: later changes are not
+    followed, and a call of a tool that is gone is an error for the model.
+
+    What a tool says of itself (`annotations`) is as trustworthy as its server. Errors of a
+    tool are results with `is_error`; a server that does not answer within `timeout` seconds,
+    or is gone, is a typed error, of which `generate` and the others tell the model. A server
+    that is gone stays so: its tools fail until the block is entered again.
+
+    What a stdio server writes to its stderr goes to `errlog`, or to ours.
+    """
+    servers = server if isinstance(server, Mapping) else {"": server}
+    sessions = {
+        _join(prefix, name): Session(
+            each, connect_timeout=connect_timeout, timeout=timeout, errlog=errlog
+        )
+        for name, each in servers.items()
+    }
+    try:
+        yield _make_tools(sessions, _choose(await _open(sessions), only))
+    finally:
+        await asyncio.gather(*(session.close() for session in sessions.values()))
+
+
+def _join(*words: str) -> str:
+    return "_".join(word for word in words if word)
+
+
+async def _open(sessions: Mapping[str, Session]) -> dict[tuple[str, str], Json]:
+    """Each tool as it is on the wire, by prefix and name."""
+    listings = await asyncio.gather(
+        *(session.open() for session in sessions.values()), return_exceptions=True
+    )
+    listed: dict[tuple[str, str], Json] = {}
+    for prefix, listing in zip(sessions, listings, strict=True):
+        if isinstance(listing, BaseException):
+            raise listing
+        for tool in listing:
+            listed.setdefault((prefix, tool["name"]), tool)
+    return listed
+
+
+def _choose(
+    listed: dict[tuple[str, str], Json], only: Collection[str] | None
+) -> dict[tuple[str, str], Json]:
+    if only is None:
+        return listed
+    chosen = {source: tool for source, tool in listed.items() if source[1] in only}
+    missing = set(only) - {name for _, name in chosen}
+    if missing:
+        raise ConfigurationError(f"no MCP server has the tools {', '.join(sorted(missing))}")
+    return chosen
+
+
+def _make_tools(
+    sessions: Mapping[str, Session], listed: Mapping[tuple[str, str], Json]
+) -> list[Tool]:
+    names = safe_names(listed)
+    return [
+        _make_tool(sessions[source[0]], tool, names[source]) for source, tool in listed.items()
+    ]
+
+
+def _make_tool(session: Session, wire: Mapping[str, Any], name: str) -> Tool:
+    async def execute(arguments: dict[str, Any], /) -> ToolResult:
+        result = decode_result(await session.call(wire["name"], arguments), name)
+        if not result.is_error:
+            return result
+        return msgspec.structs.replace(result, content=_scrub(result.content, session))
+
+    hints = wire.get("annotations") or {}
+    return Tool(
+        name=name,
+        description=wire.get("description") or wire.get("title") or hints.get("title"),
+        parameters={"type": "object", **wire["inputSchema"]},  # some leave the type out
+        execute=execute,
+        annotations=ToolAnnotations(
+            read_only=hints.get("readOnlyHint"),
+            destructive=hints.get("destructiveHint"),
+            idempotent=hints.get("idempotentHint"),
+            open_world=hints.get("openWorldHint"),
+        ),
+    )
+
+
+def _scrub(value: Any, session: Session) -> Any:
+    """An error may quote the key that was wrong."""
+    if isinstance(value, str):
+        return session.scrub(value)
+    if isinstance(value, Text):
+        return msgspec.structs.replace(value, text=session.scrub(value.text))
+    if isinstance(value, (list, tuple)):
+        return type(value)(_scrub(item, session) for item in value)
+    if isinstance(value, dict):
+        return {key: _scrub(item, session) for key, item in value.items()}
+    return value

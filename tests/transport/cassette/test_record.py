@@ -1,0 +1,168 @@
+"""Recording."""
+
+import asyncio
+import json
+
+import pytest
+
+from interlingua.spec.contracts import HttpRequest, Transport
+from interlingua.spec.errors import NetworkError, StreamError
+from interlingua.transport.cassette import RecordingTransport
+from interlingua.transport.cassette.tape import load_exchanges
+from interlingua.transport.memory import CannedReply, CannedTransport
+
+KEY = "planted-key-0123456789"
+REQUEST = HttpRequest(
+    url=f"https://user:{KEY}@api.example.com/v1/x?key={KEY}&alt=sse",
+    headers={"Authorization": f"Bearer {KEY}", "X-Custom": f"a {KEY}", "accept": "*/*"},
+    body=json.dumps({"model": "m", "note": f"my {KEY}"}).encode(),
+)
+ECHO = {"Set-Cookie": f"s={KEY}", "X-Echo": KEY, "content-encoding": "gzip", "x-request-id": "r1"}
+
+
+def record(path, *answers, use):
+    async def main():
+        transport: Transport = RecordingTransport(CannedTransport(answers), path)
+        await use(transport)
+        await transport.close()
+
+    asyncio.run(main())
+    return load_exchanges(path)
+
+
+async def read(transport):
+    async with transport.send(REQUEST) as got:
+        return await got.read()
+
+
+async def collect(transport):
+    async with transport.send(REQUEST) as got:
+        return [chunk async for chunk in got.chunks()]
+
+
+def test_what_is_kept_and_what_is_not(tmp_path):
+    """Request and reply are all there, but no key in any place."""
+    path = tmp_path / "tape.json"
+    body = f'{{"echo":"{KEY}"}}'.encode()
+
+    (exchange,) = record(path, CannedReply(body=body, headers=ECHO), use=read)
+
+    assert KEY not in path.read_text()
+    stars = "*" * len(KEY)
+    assert exchange["request"] == {
+        "method": "POST",
+        "url": "https://api.example.com/v1/x?key=[redacted]&alt=sse",
+        "headers": {"authorization": "[redacted]", "x-custom": f"a {stars}", "accept": "*/*"},
+        "text": json.dumps({"model": "m", "note": f"my {stars}"}),
+    }
+    reply = exchange["reply"]
+    assert reply["headers"] == {"set-cookie": "[redacted]", "x-echo": stars, "x-request-id": "r1"}
+    assert [chunk["json"] for chunk in reply["chunks"]] == [{"echo": stars}]
+    assert "error" not in exchange
+
+
+def test_keys_told_apart(tmp_path):
+    """What the caller names as secret is left out too."""
+    path = tmp_path / "tape.json"
+
+    async def main():
+        inner = CannedTransport([CannedReply(body=b"the launch code is 12345678")])
+        await read(RecordingTransport(inner, path, secrets=["12345678"]))
+
+    asyncio.run(main())
+    assert "12345678" not in path.read_text().replace("0123456789", "")
+
+
+def test_the_reader_gets_everything(tmp_path):
+    """Recording changes nothing of what is read, keys included."""
+    got = []
+
+    async def use(transport):
+        got.append(await read(transport))
+        got.append(await collect(transport))
+
+    record(
+        tmp_path / "t.json",
+        CannedReply(body=KEY.encode()),
+        CannedReply(body=(KEY[:5].encode(), KEY[5:].encode())),
+        use=use,
+    )
+    assert got == [KEY.encode(), [KEY[:5].encode(), KEY[5:].encode()]]
+
+
+def test_streams_keep_their_chunks_and_pauses(tmp_path):
+    """A chunk a line, with the time before it; a key cut in two is found."""
+    body = (b"one ", 0.05, KEY[:9].encode(), KEY[9:].encode())
+
+    (exchange,) = record(tmp_path / "t.json", CannedReply(body=body), use=collect)
+
+    chunks = exchange["reply"]["chunks"]
+    assert [chunk["text"] for chunk in chunks] == ["one ", "*" * 9, "*" * (len(KEY) - 9)]
+    assert chunks[1]["after"] >= 0.04
+    assert "error" not in exchange
+
+
+def test_failures_are_kept(tmp_path):
+    """No connection, a cut in the middle: the error, after what had come."""
+
+    async def use(transport):
+        for kind, action in ((NetworkError, read), (StreamError, collect)):
+            with pytest.raises(kind):
+                await action(transport)
+
+    first, second = record(
+        tmp_path / "t.json",
+        NetworkError("refused", retryable=False),
+        CannedReply(body=(b"one", StreamError("cut"))),
+        use=use,
+    )
+
+    assert first["error"] == {"type": "NetworkError", "message": "refused", "retryable": False}
+    assert "reply" not in first
+    assert second["error"]["message"] == "cut"
+    assert [chunk["text"] for chunk in second["reply"]["chunks"]] == ["one"]
+
+
+def test_a_reader_that_leaves(tmp_path):
+    """What was read is kept, and that it was not all."""
+
+    async def use(transport):
+        async with transport.send(REQUEST) as got:
+            await anext(got.chunks())
+            got.abort()
+
+    (exchange,) = record(tmp_path / "t.json", CannedReply(body=(b"one", b"two")), use=use)
+
+    assert [chunk["text"] for chunk in exchange["reply"]["chunks"]] == ["one"]
+    assert exchange["error"]["type"] == "StreamError"
+
+
+def test_an_error_of_the_reader_is_not_the_network_s(tmp_path):
+    """What the caller raises about what it read does not count as a fault."""
+
+    async def use(transport):
+        with pytest.raises(NetworkError):
+            await complain(transport)
+
+    async def complain(transport):
+        async with transport.send(REQUEST) as got:
+            await got.read()
+            raise NetworkError("my own")
+
+    (exchange,) = record(tmp_path / "t.json", CannedReply(body=b"x"), use=use)
+
+    assert "error" not in exchange
+
+
+def test_a_conversation_is_one_file(tmp_path):
+    """Calls follow each other; a new recording begins anew."""
+
+    async def twice(transport):
+        await read(transport)
+        await read(transport)
+
+    path = tmp_path / "t.json"
+    replies = [CannedReply(body=b"1"), CannedReply(body=b"2")]
+
+    assert len(record(path, *replies, use=twice)) == 2
+    assert len(record(path, replies[0], use=read)) == 1

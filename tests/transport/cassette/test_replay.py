@@ -1,0 +1,185 @@
+"""Replaying."""
+
+import asyncio
+import contextlib
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from interlingua.spec.contracts import HttpRequest, Transport
+from interlingua.spec.errors import ConfigurationError, NetworkError, StreamError
+from interlingua.transport.cassette import RecordingTransport, ReplayTransport
+from interlingua.transport.cassette.replay import differences
+from interlingua.transport.memory import CannedReply, CannedTransport
+
+KEY = "planted-key-0123456789"
+
+
+def ask(body, path="/v1/x", **fields):
+    data = body if isinstance(body, bytes) else json.dumps(body).encode()
+    url = f"https://api.example.com{path}?key={KEY}"
+    return HttpRequest(url=url, headers={"x-api-key": KEY}, body=data, **fields)
+
+
+async def collect(transport, request):
+    async with transport.send(request) as got:
+        chunks = [chunk async for chunk in got.chunks()]
+        return got.status, got.headers, chunks
+
+
+def record(path, *exchanges):
+    async def main():
+        transport = RecordingTransport(CannedTransport([a for _, a in exchanges]), path)
+        for request, _ in exchanges:
+            with contextlib.suppress(NetworkError, StreamError):
+                await collect(transport, request)
+
+    asyncio.run(main())
+
+
+def replay(path, *requests, **settings):
+    async def main():
+        transport: Transport = ReplayTransport(path, **settings)
+        got = [await collect(transport, request) for request in requests]
+        await transport.close()
+        return got
+
+    return asyncio.run(main())
+
+
+@given(
+    bodies=st.lists(st.lists(st.binary(min_size=1, max_size=20), max_size=5), max_size=4),
+    status=st.sampled_from([200, 400, 429, 500]),
+)
+def test_what_was_recorded_comes_back(tmp_path_factory, bodies, status):
+    """Status, headers and chunks, whatever their bytes."""
+    path = tmp_path_factory.mktemp("t") / "t.json"
+    replies = [
+        CannedReply(status=status, headers={"x-request-id": "r"}, body=tuple(body))
+        for body in bodies
+    ]
+    requests = [ask({"n": number}) for number in range(len(bodies))]
+    if not bodies:
+        return
+    record(path, *zip(requests, replies, strict=True))
+
+    got = replay(path, *reversed(requests))
+
+    assert got == [(status, {"x-request-id": "r"}, body) for body in reversed(bodies)]
+
+
+def test_equal_requests_get_their_replies_in_order(tmp_path):
+    """Asked twice means recorded twice; a third time is a mistake."""
+    path = tmp_path / "t.json"
+    record(path, *((ask({}), CannedReply(body=text)) for text in (b"1", b"2")))
+
+    assert [got[2] for got in replay(path, ask({}), ask({}))] == [[b"1"], [b"2"]]
+    with pytest.raises(ConfigurationError, match="recorded 2 times"):
+        replay(path, ask({}), ask({}), ask({}))
+
+
+def test_what_does_not_count(tmp_path):
+    """Host, key, order of fields and blanks do not; ignored fields do not."""
+    path = tmp_path / "t.json"
+    record(path, (ask({"a": 1, "b": f"x {KEY}", "user": "1"}), CannedReply(body=b"ok")))
+
+    other = HttpRequest(
+        url="http://localhost:1/v1/x?key=another-key-987",
+        headers={"x-api-key": KEY},
+        body=b'{"b" : "x planted-key-0123456789","a":1, "user": "2"}',
+    )
+
+    assert replay(path, other, ignore=["user"])[0][2] == [b"ok"]
+    with pytest.raises(ConfigurationError, match=r"body\.user"):
+        replay(path, other)
+
+
+@pytest.mark.parametrize(
+    ("request_", "complaint"),
+    [
+        (ask({"a": [1, {"b": 2}]}, method="GET"), "GET /v1/x; recorded are: POST /v1/x"),
+        (ask({"a": [1, {"b": 2}]}, path="/v2"), "POST /v2; recorded are: POST /v1/x"),
+        (ask({"a": [1, {"b": 3}]}), r"body\.a\[1\]\.b: was recorded as 2, is 3 now"),
+        (ask({"a": [1]}), r"body\.a: was recorded with 2 items, has 1 now"),
+        (ask({}), r"body\.a: was recorded as \[1, {'b': 2}\], is not there now"),
+        (ask({"a": [1, {"b": 2}], "c": KEY}), r"body\.c: was not recorded, is '\*+' now"),
+        (ask(b"not json"), "body"),
+    ],
+)
+def test_no_match_says_what_differs(tmp_path, request_, complaint):
+    """The nearest recording, and where it differs; no key is shown."""
+    path = tmp_path / "t.json"
+    record(path, (ask({"a": [1, {"b": 2}]}), CannedReply()))
+
+    with pytest.raises(ConfigurationError, match=complaint) as caught:
+        replay(path, request_)
+    assert KEY not in str(caught.value)
+    assert "t.json" in str(caught.value)
+
+
+def test_only_a_few_differences_are_shown(tmp_path):
+    """A message can be read."""
+    path = tmp_path / "t.json"
+    record(path, (ask({str(n): n for n in range(20)}), CannedReply()))
+
+    with pytest.raises(ConfigurationError, match="and 15 more"):
+        replay(path, ask({str(n): -n - 1 for n in range(20)}))
+
+
+def test_failures_come_back(tmp_path):
+    """No connection, and a cut after what had come."""
+    path = tmp_path / "t.json"
+    record(
+        path,
+        (ask({"n": 1}), NetworkError("refused", retryable=False)),
+        (ask({"n": 2}), CannedReply(body=(b"one", StreamError("cut")))),
+    )
+
+    with pytest.raises(NetworkError, match="refused") as caught:
+        replay(path, ask({"n": 1}))
+    assert not caught.value.retryable
+    with pytest.raises(StreamError, match="cut"):
+        replay(path, ask({"n": 2}))
+
+
+def test_pauses(tmp_path):
+    """They are left out unless a speed is given."""
+    path = tmp_path / "t.json"
+    record(path, (ask({}), CannedReply(body=(b"a", 0.2, b"b"))))
+
+    async def timed(speed):
+        loop = asyncio.get_running_loop()
+        began = loop.time()
+        await collect(ReplayTransport(path, speed=speed), ask({}))
+        return loop.time() - began
+
+    assert asyncio.run(timed(1)) >= 0.19
+    assert asyncio.run(timed(4)) >= 0.04
+
+
+def test_what_is_left(tmp_path):
+    """One can tell whether all of a recording was asked for."""
+    path = tmp_path / "t.json"
+    record(path, (ask({"n": 1}), CannedReply()), (ask({"n": 2}), CannedReply()))
+
+    async def main():
+        transport = ReplayTransport(path)
+        counts = [transport.unused]
+        await collect(transport, ask({"n": 2}))
+        return [*counts, transport.unused]
+
+    assert asyncio.run(main()) == [2, 1]
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner),
+)
+
+
+@given(JSON, JSON)
+def test_differences_are_found_if_there_are_any(one, other):
+    """None exactly where two values are equal."""
+    assert (list(differences(one, other)) == []) is (one == other)

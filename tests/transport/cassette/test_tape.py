@@ -1,0 +1,89 @@
+"""The file of a recording."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from interlingua.spec import errors
+from interlingua.spec.errors import ConfigurationError, RequestTimeoutError, SDKError, StreamError
+from interlingua.transport.cassette.tape import (
+    append_exchange,
+    decode_data,
+    decode_error,
+    encode_data,
+    encode_error,
+    load_exchanges,
+)
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+)
+
+
+@given(st.binary() | st.text().map(str.encode) | JSON.map(lambda value: json.dumps(value).encode()))
+def test_bytes_come_back(data):
+    """Whatever form they are kept in, it is JSON and gives the bytes again."""
+    held = json.loads(json.dumps(encode_data(data)))
+
+    assert decode_data(held) == data
+
+
+def test_the_most_readable_form():
+    """JSON as JSON, text as text, the rest as base64."""
+    assert encode_data(b'{"a":[1,2]}') == {"json": {"a": [1, 2]}}
+    assert encode_data(b'{ "a": 1 }') == {"text": '{ "a": 1 }'}
+    assert encode_data("data: é\n\n".encode()) == {"text": "data: é\n\n"}
+    assert encode_data(b"\xff") == {"base64": "/w=="}
+
+
+def test_a_file_is_whole_after_each(tmp_path):
+    """Each exchange is added without reading the others, and the file is JSON all the time."""
+    path = tmp_path / "deep" / "tape.json"
+    exchanges = [{"request": {"text": f"é{number}"}} for number in range(3)]
+
+    for number, exchange in enumerate(exchanges):
+        append_exchange(path, exchange, is_first=number == 0)
+        assert load_exchanges(path) == exchanges[: number + 1]
+    append_exchange(path, exchanges[2], is_first=True)
+    assert load_exchanges(path) == exchanges[2:]
+
+
+@pytest.mark.parametrize("text", [None, "", "{}", "[]", "no", '{"format": "other"}'])
+def test_what_is_no_cassette(tmp_path, text):
+    """A missing or foreign file is a clear mistake, with its name."""
+    path = tmp_path / "tape.json"
+    if text is not None:
+        path.write_text(text)
+
+    with pytest.raises(ConfigurationError, match=r"tape\.json"):
+        load_exchanges(path)
+
+
+@pytest.mark.parametrize("retryable", [True, False])
+@pytest.mark.parametrize(
+    "kind", [errors.NetworkError, errors.StreamError, errors.DecodeError, errors.SDKError]
+)
+def test_errors_come_back(kind, retryable):
+    """Class, message and whether to try again."""
+    error = decode_error(encode_error(kind("what", retryable=retryable)))
+
+    assert (type(error), error.message, error.retryable) == (kind, "what", retryable)
+
+
+def test_timeouts_come_back():
+    """With the clock that ran out."""
+    error = decode_error(encode_error(RequestTimeoutError("slow", phase="connect")))
+
+    assert isinstance(error, RequestTimeoutError)
+    assert error.phase == "connect"
+
+
+@pytest.mark.parametrize("kind", ["Gone", "ErrorClass", "Any", None])
+def test_errors_nobody_knows(kind):
+    """A class that is not one of ours is a stream error."""
+    error: SDKError = decode_error({"type": kind, "message": "x"})
+
+    assert type(error) is StreamError
