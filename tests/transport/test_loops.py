@@ -7,6 +7,7 @@ import pytest
 from calls import (
     complains,
 )
+from interlingua.transport.loops import PerLoop
 from servers import (
     Server,
     answering,
@@ -125,3 +126,89 @@ asyncio.run(parent())
         assert complains(PROGRAM + code, server.url) == ""
         counts = sorted(len(connection.requests) for connection in server.connections)
     assert counts == [1, 3]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork on this system")
+def test_field_bug_83_a_child_does_not_touch_its_parent_s():
+    """What a child closes are its own connections; the parent's go on."""
+    code = """
+import os
+async def child():
+    await main()
+    await transport.close()
+loop = asyncio.new_event_loop()
+loop.run_until_complete(main())
+forked = os.fork()
+if forked == 0:
+    asyncio.run(child())
+    gc.collect()
+    sys.stdout.flush(); sys.stderr.flush()
+    os._exit(0)
+assert os.waitpid(forked, 0)[1] == 0
+loop.run_until_complete(asyncio.wait_for(main(), 10))
+loop.close()
+"""
+    with Server(answering(reply())) as server:
+        assert complains(PROGRAM + code, server.url) == ""
+        counts = sorted(len(connection.requests) for connection in server.connections)
+    assert counts == [1, 2]
+
+
+class Values:
+    """Counts what is opened, closed and discarded."""
+
+    def __init__(self):
+        self.opened, self.closed, self.discarded = [], [], []
+        self.per_loop = PerLoop(self._open, self._close, self.discarded.append)
+
+    def _open(self):
+        self.opened.append(object())
+        return self.opened[-1]
+
+    async def _close(self, value):
+        self.closed.append(value)
+
+    async def get(self):
+        return self.per_loop.get(asyncio.get_running_loop())
+
+
+def test_one_value_a_loop():
+    """The same one in a loop, another in the next; each is closed with its loop."""
+    values = Values()
+
+    async def main():
+        assert await values.get() is await values.get()
+
+    for _ in range(3):
+        asyncio.run(main())
+
+    assert len(values.opened) == 3
+    assert values.closed == values.opened
+    assert values.discarded == []
+
+
+def test_loops_that_ended_without_a_word():
+    """Their values are discarded by the next use, so that they do not gather."""
+    values = Values()
+    for _ in range(3):
+        loop = asyncio.new_event_loop()
+        loop.run_until_complete(values.get())
+        loop.close()
+
+    assert values.discarded == values.opened[:2]
+    assert values.closed == []
+
+
+def test_close():
+    """It closes the value here, and a later use opens another."""
+    values = Values()
+
+    async def main():
+        await values.get()
+        await values.per_loop.close()
+        assert values.closed == values.opened
+        await values.get()
+
+    asyncio.run(main())
+    assert values.closed == values.opened
+    assert len(values.opened) == 2

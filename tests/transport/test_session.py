@@ -9,11 +9,9 @@ import threading
 import pytest
 
 from calls import (
-    assert_no_key,
     call,
     cancel_when,
     collect,
-    fails,
     leaves,
     make_certificate,
     read,
@@ -30,7 +28,6 @@ from servers import (
     PATIENCE,
     Server,
     answering,
-    free_port,
     piece,
     reply,
     streaming,
@@ -43,61 +40,6 @@ def certificate(tmp_path_factory):
     made = tmp_path_factory.mktemp("tls") / "both.pem"
     make_certificate(made)
     return made
-
-
-@pytest.mark.parametrize("action", [read, collect])
-def test_refused(action):
-    """Nobody listens: a network error that may be tried again."""
-
-    async def work(transport):
-        with pytest.raises(NetworkError, match=r"cannot connect to 127\.0\.0\.1") as caught:
-            await action(transport, call(f"http://127.0.0.1:{free_port()}/v1"))
-        return caught.value
-
-    error = run(work)
-
-    assert error.retryable
-    assert_no_key(error)
-
-
-def test_no_such_name():
-    """A host without an address: a network error that names it."""
-
-    async def work(transport):
-        with pytest.raises(NetworkError, match=r"cannot find the address of nowhere\.invalid") as c:
-            await read(transport, call("http://nowhere.invalid/v1"))
-        return c.value
-
-    error = run(work)
-
-    assert error.retryable
-    assert_no_key(error)
-
-
-def test_a_certificate_nobody_signed(certificate):
-    """A certificate that is not trusted: an error that trying again cannot help."""
-    error = fails(answering(reply()), tls=server_tls(certificate))
-
-    assert type(error) is NetworkError
-    assert not error.retryable
-    assert "certificate" in error.message
-
-
-def test_no_tls_there():
-    """TLS to a server that speaks none."""
-
-    async def script(connection):
-        await connection.reader.read(1)
-        await connection.send(b"HTTP/1.1 400 Bad Request\r\n\r\n")
-
-    with Server(script) as server:
-
-        async def work(transport):
-            with pytest.raises(NetworkError, match="no TLS") as caught:
-                await read(transport, call(server.url.replace("http:", "https:")))
-            return caught.value
-
-        assert not run(work).retryable
 
 
 def test_tls_of_the_caller(certificate):

@@ -4,7 +4,7 @@ What a user's type checker sees.
 Checked by mypy, never run.
 """
 
-from collections.abc import Mapping
+from collections.abc import Coroutine, Mapping
 from typing import Any, assert_type
 
 from interlingua import (
@@ -34,6 +34,8 @@ from interlingua import (
     replay,
     to_json,
 )
+from interlingua.api.hints import convert, schema_of
+from interlingua.api.tools import Tool, ToolAnnotations, check_tools, tool
 from interlingua.dialects import (
     anthropic_messages,
     gemini_generate,
@@ -92,3 +94,44 @@ assert_type(dialect.encode_error(ValueError()), tuple[int, dict[str, str], Any])
 assert_type(to_json(message), bytes)
 assert_type(from_json(b"", Message), Message)
 assert_type(from_json(b"", StreamEvent), StreamEvent)
+
+# A decorated function is a tool, and still the function.
+
+
+@tool
+def search(query: str, *, limit: int = 5) -> list[str]:
+    return [query] * limit
+
+
+@tool(name="fetch", timeout=3, needs_approval=lambda arguments: "url" in arguments)
+async def fetch_page(url: str) -> bytes:
+    return url.encode()
+
+
+class Shelf:
+    @tool
+    def take(self, title: str) -> int:
+        return len(title)
+
+
+assert_type(search("a", limit=2), list[str])
+page: Coroutine[Any, Any, bytes] = fetch_page("https://example.com")
+assert_type(Shelf().take("a"), int)
+search(3)  # type: ignore[arg-type]
+Shelf().take(title=3)  # type: ignore[arg-type]
+tools: list[Tool] = [
+    search,
+    fetch_page,
+    Shelf().take,
+    Tool(name="passive", annotations=ToolAnnotations(read_only=True)),
+    Tool(name="by_hand", parameters={"type": "object"}, execute=lambda: None),
+]
+assert_type(check_tools([*tools, ToolDefinition(name="g")]), dict[str, Tool])
+assert_type(search.definition, ToolDefinition)
+assert_type(search.problems({}), list[str])
+assert_type(search.bind({}, {}), tuple[tuple[Any, ...], dict[str, Any]])
+
+assert_type(convert({}, Message), Message)
+assert_type(convert([], list[int]), list[int])
+maybe: int | None = convert(None, int | None)
+assert_type(schema_of(int | None), dict[str, Any])

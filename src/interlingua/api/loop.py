@@ -78,11 +78,16 @@ class ToolLoop:
         last = self.messages[-1] if self.messages else None
         if last is None or last.role != "assistant" or not self.approvals:
             return ()
-        return tuple(last.tool_calls)
+        calls = tuple(last.tool_calls)
+        undecided = [call.id for call in calls if self._needs_approval(call)]
+        if undecided:
+            raise ConfigurationError(f"approvals say nothing about {', '.join(undecided)}")
+        return calls
 
     def resume(self, results: Sequence[ToolResult]) -> None:
         """The results of the open calls, before the first request."""
         self._say(*_as_messages(results))
+        self._first = self._asked = replace(self._first, messages=self.messages)
 
     def feed(self, response: Response) -> tuple[ToolCall, ...]:
         """The answer to `request`; returns the calls that are to be run for it."""

@@ -93,7 +93,7 @@ class Run:
                 stopper.on_stop = _canceller(self.client, request.request_id or "")
                 finish: Finish | None = None
                 async for event in self._stream(request, stopper):
-                    if type(event) is Finish:
+                    if type(event) is Finish and event.finish_reason.reason != "error":
                         finish = event
                     elif type(event) is not StreamStart or not self.loop.steps:
                         yield event

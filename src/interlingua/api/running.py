@@ -18,7 +18,7 @@ from interlingua.spec.errors import InvalidToolCallError
 from interlingua.spec.messages import Message
 
 RepairToolCall: TypeAlias = Callable[
-    [ToolCall, InvalidToolCallError], "ToolCall | None | Awaitable[ToolCall | None]"
+    [ToolCall, InvalidToolCallError], "ToolCall | Awaitable[ToolCall | None] | None"
 ]
 """Mends a call whose arguments do not fit; None if it cannot."""
 

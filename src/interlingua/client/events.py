@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import ClassVar, TypeAlias
+from typing import ClassVar, Literal, TypeAlias
 
 import msgspec
 
@@ -29,14 +29,14 @@ class _CallEvent(
 class CallStarted(_CallEvent, frozen=True, kw_only=True, tag="call_started"):
     """An attempt goes out."""
 
-    type: ClassVar[str] = "call_started"
+    type: ClassVar[Literal["call_started"]] = "call_started"
     stream: bool = False
 
 
 class CallCompleted(_CallEvent, frozen=True, kw_only=True, tag="call_completed"):
     """An attempt was answered."""
 
-    type: ClassVar[str] = "call_completed"
+    type: ClassVar[Literal["call_completed"]] = "call_completed"
     usage: Usage = Usage()
     finish_reason: str = "other"
     latency_ms: int = 0
@@ -45,7 +45,7 @@ class CallCompleted(_CallEvent, frozen=True, kw_only=True, tag="call_completed")
 class CallFailed(_CallEvent, frozen=True, kw_only=True, tag="call_failed"):
     """An attempt failed; another may follow."""
 
-    type: ClassVar[str] = "call_failed"
+    type: ClassVar[Literal["call_failed"]] = "call_failed"
     error_class: ErrorClass = ErrorClass.OTHER
     message: str = ""
     retryable: bool = False

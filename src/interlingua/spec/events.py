@@ -9,7 +9,7 @@ deltas and one end, all with the same `id` and `index`; segments may interleave,
 
 from __future__ import annotations
 
-from typing import ClassVar, TypeAlias
+from typing import ClassVar, Literal, TypeAlias
 
 import msgspec
 
@@ -32,7 +32,7 @@ class _Event(
 class StreamStart(_Event, frozen=True, kw_only=True, tag="stream_start"):
     """The provider has begun to answer."""
 
-    type: ClassVar[str] = "stream_start"
+    type: ClassVar[Literal["stream_start"]] = "stream_start"
     id: str = ""
     model: str = ""
     provider: str = ""
@@ -51,7 +51,7 @@ class StreamStart(_Event, frozen=True, kw_only=True, tag="stream_start"):
 class TextStart(_Event, frozen=True, kw_only=True, tag="text_start"):
     """A text part begins."""
 
-    type: ClassVar[str] = "text_start"
+    type: ClassVar[Literal["text_start"]] = "text_start"
     id: str
     index: int
     extra: Extra = {}
@@ -60,7 +60,7 @@ class TextStart(_Event, frozen=True, kw_only=True, tag="text_start"):
 class TextDelta(_Event, frozen=True, kw_only=True, tag="text_delta", gc=False):
     """More of a text part."""
 
-    type: ClassVar[str] = "text_delta"
+    type: ClassVar[Literal["text_delta"]] = "text_delta"
     id: str
     index: int
     delta: str
@@ -69,7 +69,7 @@ class TextDelta(_Event, frozen=True, kw_only=True, tag="text_delta", gc=False):
 class TextEnd(_Event, frozen=True, kw_only=True, tag="text_end"):
     """A text part, whole."""
 
-    type: ClassVar[str] = "text_end"
+    type: ClassVar[Literal["text_end"]] = "text_end"
     id: str
     index: int
     part: Text
@@ -78,7 +78,7 @@ class TextEnd(_Event, frozen=True, kw_only=True, tag="text_end"):
 class ReasoningStart(_Event, frozen=True, kw_only=True, tag="reasoning_start"):
     """A thinking part begins."""
 
-    type: ClassVar[str] = "reasoning_start"
+    type: ClassVar[Literal["reasoning_start"]] = "reasoning_start"
     id: str
     index: int
     extra: Extra = {}
@@ -87,7 +87,7 @@ class ReasoningStart(_Event, frozen=True, kw_only=True, tag="reasoning_start"):
 class ReasoningDelta(_Event, frozen=True, kw_only=True, tag="reasoning_delta", gc=False):
     """More of a thinking part."""
 
-    type: ClassVar[str] = "reasoning_delta"
+    type: ClassVar[Literal["reasoning_delta"]] = "reasoning_delta"
     id: str
     index: int
     delta: str
@@ -96,7 +96,7 @@ class ReasoningDelta(_Event, frozen=True, kw_only=True, tag="reasoning_delta", g
 class ReasoningEnd(_Event, frozen=True, kw_only=True, tag="reasoning_end"):
     """A thinking part, whole, with its signature."""
 
-    type: ClassVar[str] = "reasoning_end"
+    type: ClassVar[Literal["reasoning_end"]] = "reasoning_end"
     id: str
     index: int
     part: Thinking
@@ -105,7 +105,7 @@ class ReasoningEnd(_Event, frozen=True, kw_only=True, tag="reasoning_end"):
 class ToolCallStart(_Event, frozen=True, kw_only=True, tag="tool_call_start"):
     """A tool call begins; `tool_call_id` is what its result will name."""
 
-    type: ClassVar[str] = "tool_call_start"
+    type: ClassVar[Literal["tool_call_start"]] = "tool_call_start"
     id: str
     index: int
     tool_call_id: str
@@ -117,7 +117,7 @@ class ToolCallStart(_Event, frozen=True, kw_only=True, tag="tool_call_start"):
 class ToolCallDelta(_Event, frozen=True, kw_only=True, tag="tool_call_delta", gc=False):
     """A fragment of the argument text, as it came."""
 
-    type: ClassVar[str] = "tool_call_delta"
+    type: ClassVar[Literal["tool_call_delta"]] = "tool_call_delta"
     id: str
     index: int
     delta: str
@@ -126,7 +126,7 @@ class ToolCallDelta(_Event, frozen=True, kw_only=True, tag="tool_call_delta", gc
 class ToolCallEnd(_Event, frozen=True, kw_only=True, tag="tool_call_end"):
     """A tool call, whole. Its `is_valid` is False if the argument text was not an object."""
 
-    type: ClassVar[str] = "tool_call_end"
+    type: ClassVar[Literal["tool_call_end"]] = "tool_call_end"
     id: str
     index: int
     tool_call: ToolCall
@@ -140,7 +140,7 @@ class ProviderEvent(_Event, frozen=True, kw_only=True, tag="provider_event"):
     segments (opaque blocks, refusals, images) arrive.
     """
 
-    type: ClassVar[str] = "provider_event"
+    type: ClassVar[Literal["provider_event"]] = "provider_event"
     dialect: str = ""
     data: Json = None
     name: str | None = None
@@ -151,7 +151,7 @@ class ProviderEvent(_Event, frozen=True, kw_only=True, tag="provider_event"):
 class StepFinish(_Event, frozen=True, kw_only=True, tag="step_finish"):
     """One model call of a tool loop is over; more may follow."""
 
-    type: ClassVar[str] = "step_finish"
+    type: ClassVar[Literal["step_finish"]] = "step_finish"
     step: int
     response: Response
 
@@ -159,7 +159,7 @@ class StepFinish(_Event, frozen=True, kw_only=True, tag="step_finish"):
 class ErrorEvent(_Event, frozen=True, kw_only=True, tag="error"):
     """The stream failed; the error is raised after `Finish`."""
 
-    type: ClassVar[str] = "error"
+    type: ClassVar[Literal["error"]] = "error"
     error: SDKError
     response: Response | None = None
 
@@ -172,7 +172,7 @@ class Finish(_Event, frozen=True, kw_only=True, tag="finish"):
     `StreamAccumulator.response()` has it in every case.
     """
 
-    type: ClassVar[str] = "finish"
+    type: ClassVar[Literal["finish"]] = "finish"
     finish_reason: FinishReason
     usage: Usage = Usage()
     response: Response | None = None

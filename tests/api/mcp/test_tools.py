@@ -1,20 +1,18 @@
 """The tools of MCP servers, run as `generate` runs them."""
 
 import asyncio
-import base64
 import subprocess
 import sys
 
-import mcp_types
 import pytest
 from mcp import StdioServerParameters
-from mcp_server import PNG, WAV
 
-from interlingua.api.mcp import HttpServer, mcp_tools
+from interlingua.api.mcp import mcp_tools
 from interlingua.api.running import ToolRunner
 from interlingua.api.tools import ToolAnnotations, check_tools
 from interlingua.spec.content import Audio, Image, Text, ToolCall, ToolResult
 from interlingua.spec.errors import ConfigurationError
+from mcp_server import PNG, WAV
 
 PATIENCE = 60.0  # seconds a test waits for what must happen; it is no measure of speed
 KEY = "key-very-secret"
@@ -221,6 +219,8 @@ def test_cancelling_inside(plain, process):
 def test_importing_it_is_light():
     """The `mcp` package is imported on use."""
     code = "import sys, interlingua.api.mcp; print({'mcp', 'mcp_types', 'httpx2'} & {*sys.modules})"
-    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    loaded = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
 
     assert loaded.stdout.strip() == "set()"

@@ -13,6 +13,7 @@ Path: TypeAlias = "tuple[Path, str | int] | None"
 """The way to a value, innermost step last; None is the root. It is spelled out only on need."""
 
 _SHOWN = 10
+_LONGEST = 40
 
 
 class Problem(msgspec.Struct, frozen=True):
@@ -68,8 +69,8 @@ def spell(steps: Iterable[str | int]) -> str:
     return "".join(spelled).removeprefix(".")
 
 
-def kind_of(value: Any) -> str:
-    """The JSON word for what a value is."""
+def show(value: Any) -> str:
+    """The JSON word for what a value is; of text, the text."""
     match value:
         case None:
             return "null"
@@ -78,7 +79,7 @@ def kind_of(value: Any) -> str:
         case int() | float():
             return "a number"
         case str():
-            return "a string"
+            return repr(value if len(value) <= _LONGEST else f"{value[:_LONGEST]}…")
         case list() | tuple():
             return "an array"
         case dict():

@@ -13,7 +13,7 @@ import typing
 import uuid
 from collections.abc import Callable, Mapping
 from functools import lru_cache
-from typing import Any, TypeVar, cast, get_args, get_origin
+from typing import Any, TypeVar, get_args, get_origin, overload
 
 import msgspec
 
@@ -94,14 +94,18 @@ def schema_of(type_: Any) -> dict[str, Json]:
     return definitions.finish(shape_of(type_).schema(definitions))
 
 
-def convert(value: Json, type_: type[T]) -> T:
+@overload
+def convert(value: Json, type_: type[T]) -> T: ...
+@overload
+def convert(value: Json, type_: Any) -> Any: ...  # unions and the like are no `type`
+def convert(value: Json, type_: Any) -> Any:
     """
     The value of that type which a JSON value stands for.
 
     `MismatchError` lists all that does not fit, each with its path. Keys that a type does not
     have are passed over, unless the type forbids them.
     """
-    return cast(T, decode(shape_of(type_), value))
+    return decode(shape_of(type_), value)
 
 
 def decode(shape: Shape, value: Json) -> Any:

@@ -14,7 +14,7 @@ import msgspec
 
 from interlingua.api.hints.definitions import Definitions
 from interlingua.api.hints.limits import add_limits
-from interlingua.api.hints.problems import Findings, Path, kind_of
+from interlingua.api.hints.problems import Findings, Path, show
 from interlingua.api.hints.records import Field
 from interlingua.spec.content import Json
 
@@ -73,12 +73,12 @@ class Scalar:
             try:
                 return self._read(value)
             except (ValueError, ArithmeticError):
-                findings.add(path, f"expected {self.label}, got {value[:40]!r}")
+                findings.add(path, f"expected {self.label}, got {show(value)}")
                 return None
         try:
             return msgspec.convert(value, self.type)
         except (msgspec.ValidationError, TypeError, OverflowError):
-            findings.add(path, f"expected {self.label}, got {kind_of(value)}")
+            findings.add(path, f"expected {self.label}, got {show(value)}")
             return None
 
 
@@ -107,8 +107,7 @@ class Choice:
         key = (isinstance(value, bool), value)
         if not isinstance(value, (list, dict)) and key in self._values:
             return self._values[key]
-        got = repr(value[:40]) if isinstance(value, str) else kind_of(value)
-        findings.add(path, f"expected {self.label}, got {got}")
+        findings.add(path, f"expected {self.label}, got {show(value)}")
         return None
 
 
@@ -130,7 +129,7 @@ class Array:
     def decode(self, value: Json, path: Path, findings: Findings) -> Any:
         """A list, tuple, set, …"""
         if not isinstance(value, (list, tuple)):
-            findings.add(path, f"expected array, got {kind_of(value)}")
+            findings.add(path, f"expected array, got {show(value)}")
             return None
         before = len(findings.problems)
         items = [self._items.decode(item, (path, at), findings) for at, item in enumerate(value)]
@@ -158,7 +157,7 @@ class FixedArray:
     def decode(self, value: Json, path: Path, findings: Findings) -> Any:
         """A tuple."""
         if not isinstance(value, (list, tuple)) or len(value) != len(self._items):
-            got = f"{len(value)}" if isinstance(value, (list, tuple)) else kind_of(value)
+            got = f"{len(value)}" if isinstance(value, (list, tuple)) else show(value)
             findings.add(path, f"expected array of {len(self._items)}, got {got}")
             return None
         pairs = enumerate(zip(self._items, value, strict=True))
@@ -189,7 +188,7 @@ class Mapped:
     def decode(self, value: Json, path: Path, findings: Findings) -> Any:
         """A dict."""
         if not isinstance(value, Mapping):
-            findings.add(path, f"expected object, got {kind_of(value)}")
+            findings.add(path, f"expected object, got {show(value)}")
             return None
         before = len(findings.problems)
         found = {}
@@ -249,7 +248,7 @@ class Record:
     def decode(self, value: Json, path: Path, findings: Findings) -> Any:
         """What the type's own constructor makes of the fields."""
         if not isinstance(value, Mapping):
-            findings.add(path, f"expected object, got {kind_of(value)}")
+            findings.add(path, f"expected object, got {show(value)}")
             return None
         before = len(findings.problems)
         given = self.read(value, path, findings)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from interlingua.api.hints.definitions import Definitions
-from interlingua.api.hints.problems import Findings, Path, Problem, kind_of
+from interlingua.api.hints.problems import Findings, Path, Problem, show
 from interlingua.api.hints.shapes import Scalar, Shape
 from interlingua.spec.content import Json
 
@@ -50,7 +50,7 @@ class OneOf:
             if _depth(inner.problems) > _depth(closest):
                 closest = inner.problems
         inner.problems = []
-        inner.add(path, f"expected {self.label}, got {kind_of(value)}")
+        inner.add(path, f"expected {self.label}, got {show(value)}")
         # problems further in say more than that no member fits
         here = _depth(inner.problems)
         return None, closest if _depth(closest) > here else inner.problems

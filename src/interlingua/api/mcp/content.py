@@ -25,7 +25,7 @@ def decode_result(result: Mapping[str, Any], name: str) -> ToolResult:
     parts = tuple(_decode_block(block) for block in result.get("content") or ())
     content = _join(parts, result.get("structuredContent"))
     is_error = bool(result.get("isError"))
-    if is_error and (content == () or content == ""):
+    if is_error and content in ((), ""):
         content = "the tool failed and gave no reason"
     return ToolResult(tool_call_id="", name=name, content=content, is_error=is_error)
 

@@ -47,6 +47,8 @@ def connect_failure(
     if type(cause) in {FileNotFoundError, PermissionError, NotADirectoryError, OSError, ValueError}:
         said_why = scrub(getattr(cause, "strerror", None) or str(cause), secrets)
         return ConfigurationError(f"the MCP server {name} cannot be started: {said_why}")
+    if isinstance(cause, ValueError):
+        return DecodeError(f"the MCP server {name} cannot be read: {_say(cause, secrets)}")
     if code_of(cause) == _CLOSED:
         return NetworkError(f"the MCP server {name} ended before there was a session")
     return NetworkError(f"no session with the MCP server {name}: {_say(cause, secrets)}")

@@ -34,10 +34,9 @@ class StdioServer(msgspec.Struct, frozen=True, kw_only=True):
         msgspec.structs.force_setattr(self, "args", tuple(self.args))
         msgspec.structs.force_setattr(self, "env", dict(self.env))
 
-    def __rich_repr__(self) -> Iterator[tuple[str, Any]]:
+    def __rich_repr__(self) -> list[tuple[str, Any]]:
         """What may be shown: arguments and values may be keys."""
-        yield "command", self.command
-        yield "env", tuple(self.env)
+        return [("command", self.command), ("env", tuple(self.env))]
 
     def __repr__(self) -> str:
         return _represent(self)
@@ -59,10 +58,9 @@ class HttpServer(msgspec.Struct, frozen=True, kw_only=True):
             raise ConfigurationError("the URL of an MCP server begins with http:// or https://")
         msgspec.structs.force_setattr(self, "headers", dict(self.headers))
 
-    def __rich_repr__(self) -> Iterator[tuple[str, Any]]:
+    def __rich_repr__(self) -> list[tuple[str, Any]]:
         """What may be shown: the path and the query of a URL may be keys too."""
-        yield "host", name_of(self)
-        yield "headers", tuple(self.headers)
+        return [("host", name_of(self)), ("headers", tuple(self.headers))]
 
     def __repr__(self) -> str:
         return _represent(self)

@@ -67,23 +67,23 @@ class Session:
         self._loop = asyncio.get_running_loop()
         ready: asyncio.Future[list[Json]] = self._loop.create_future()
         self._task = self._loop.create_task(self._hold(ready), name=f"mcp {self.name}")
+        waited: set[asyncio.Future[Any]] = {self._task, ready}
         try:
             await asyncio.wait(
-                {self._task, ready},
-                timeout=self._connect_timeout,
-                return_when=asyncio.FIRST_COMPLETED,
+                waited, timeout=self._connect_timeout, return_when=asyncio.FIRST_COMPLETED
             )
-            if ready.done():
-                return ready.result()
-            if not self._task.done():
-                raise RequestTimeoutError(
-                    f"no session with the MCP server {self.name}"
-                    f" within {self._connect_timeout:g} s",
-                    phase="connect",
-                )
-        except BaseException:
+        except asyncio.CancelledError:
             await self.close()
             raise
+        if ready.done():
+            return ready.result()
+        is_late = not self._task.done()
+        await self.close()
+        if is_late:
+            raise RequestTimeoutError(
+                f"no session with the MCP server {self.name} within {self._connect_timeout:g} s",
+                phase="connect",
+            )
         # not raised from its cause, which may show a URL or a header
         raise connect_failure(
             _error_of(self._task), self.name, status=self._status, secrets=self._secrets
@@ -121,7 +121,7 @@ class Session:
         return scrub(text, self._secrets)
 
     async def _hold(self, ready: asyncio.Future[list[Json]]) -> None:
-        client_of = _load()
+        client_of = await asyncio.to_thread(_load)  # it takes a second; others are not held up
         transport = open_transport(
             self._server,
             connect_timeout=self._connect_timeout,

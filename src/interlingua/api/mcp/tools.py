@@ -97,9 +97,7 @@ def _make_tools(
     sessions: Mapping[str, Session], listed: Mapping[tuple[str, str], Json]
 ) -> list[Tool]:
     names = safe_names(listed)
-    return [
-        _make_tool(sessions[source[0]], tool, names[source]) for source, tool in listed.items()
-    ]
+    return [_make_tool(sessions[source[0]], tool, names[source]) for source, tool in listed.items()]
 
 
 def _make_tool(session: Session, wire: Mapping[str, Any], name: str) -> Tool:
@@ -113,7 +111,7 @@ def _make_tool(session: Session, wire: Mapping[str, Any], name: str) -> Tool:
     return Tool(
         name=name,
         description=wire.get("description") or wire.get("title") or hints.get("title"),
-        parameters={"type": "object", **wire["inputSchema"]},  # some leave the type out
+        parameters=wire["inputSchema"],
         execute=execute,
         annotations=ToolAnnotations(
             read_only=hints.get("readOnlyHint"),

@@ -1,0 +1,191 @@
+"""The state machine of the tool loop."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from interlingua.api.loop import MAX_CONTINUATIONS, ToolLoop
+from interlingua.api.tools import Tool, tool
+from interlingua.spec.content import Text, ToolCall, ToolResult
+from interlingua.spec.errors import ConfigurationError
+from interlingua.spec.messages import Message
+from interlingua.spec.request import Request, ToolChoice
+from interlingua.spec.response import FinishReason, Response
+
+REQUEST = Request(model="m", messages="Weather?", request_id="r")
+CALL = ToolCall(id="a", name="look", arguments={})
+
+
+@tool
+def look() -> str:
+    """Look outside."""
+    return "rain"
+
+
+TOOLS = {"look": look}
+
+
+def answer(*parts, reason="stop", raw=None, extra=None):
+    if any(isinstance(part, ToolCall) for part in parts) and reason == "stop":
+        reason = "tool_calls"
+    return Response(
+        message=Message.assistant(list(parts)),
+        finish_reason=FinishReason(reason=reason, raw=raw),
+        extra=extra or {},
+    )
+
+
+def result(call=CALL):
+    return ToolResult(tool_call_id=call.id, content="rain")
+
+
+def play(loop, answers):
+    """Feed the answers one after another, every call answered; the requests that were made."""
+    asked = []
+    answers = iter(answers)
+    while (request := loop.request) is not None:
+        asked.append(request)
+        calls = loop.feed(next(answers))
+        loop.finish_step([result(call) for call in calls])
+    return asked
+
+
+@given(st.integers(0, 5), st.integers(0, 8))
+def test_at_most_that_many_rounds(rounds, calls):
+    """N rounds are at most N + 1 requests, and every call that was run has its result."""
+    loop = ToolLoop(REQUEST, TOOLS, max_tool_rounds=rounds)
+    asked = play(loop, [*[answer(CALL)] * calls, answer(Text(text="done")), answer(CALL)])
+
+    assert len(asked) == min(rounds, calls) + 1
+    assert sum(bool(step.tool_results) for step in loop.steps) == min(rounds, calls)
+    assert len(loop.steps) == len(asked)
+
+
+def test_the_conversation_grows():
+    """Question, call, result, answer; each request has what was said before it."""
+    loop = ToolLoop(REQUEST, TOOLS)
+    first, second = play(loop, [answer(CALL), answer(Text(text="It rains."))])
+
+    assert first is REQUEST
+    assert [message.role for message in second.messages] == ["user", "assistant", "tool"]
+    assert [message.role for message in loop.messages][3:] == ["assistant"]
+    assert second.request_id is None
+    assert loop.steps[0].tool_results == (result(),)
+    assert loop.steps[-1].text == "It rains."
+
+
+@pytest.mark.parametrize("reason", ["length", "content_filter", "cancelled", "error"])
+def test_field_bug_22_cut_answers_are_not_acted_upon(reason):
+    """Their calls may be half, or not meant to be run."""
+    loop = ToolLoop(REQUEST, TOOLS)
+
+    assert loop.feed(answer(CALL, reason=reason)) == ()
+    loop.finish_step()
+    assert loop.request is None
+
+
+def test_calls_for_passive_tools_are_the_callers():
+    """None of the answer's calls is run then: their results belong together."""
+    passive = Tool(name="ask_user")
+    tools = {**TOOLS, "ask_user": passive}
+    loop = ToolLoop(REQUEST, tools)
+
+    assert loop.feed(answer(CALL, ToolCall(id="b", name="ask_user", arguments={}))) == ()
+    assert loop.finish_step().tool_calls[1].name == "ask_user"
+    assert loop.request is None
+    assert ToolLoop(REQUEST, {"ask_user": passive}).feed(answer(CALL)) == ()
+
+
+def test_unknown_tools_go_to_the_runner():
+    """It tells the model that there are none of that name."""
+    unknown = ToolCall(id="b", name="lok", arguments={})
+
+    assert ToolLoop(REQUEST, TOOLS).feed(answer(unknown)) == (unknown,)
+
+
+def test_stop_when():
+    """After the tools have run, before the model is asked again."""
+    seen = []
+
+    def stop(steps):
+        seen.append(len(steps))
+        return len(steps) == 2
+
+    loop = ToolLoop(REQUEST, TOOLS, max_tool_rounds=9, stop_when=stop)
+    play(loop, [answer(CALL)] * 9)
+
+    assert seen == [1, 2]
+    assert loop.steps[-1].tool_results
+
+
+@pytest.mark.parametrize("mode", ["required", "named"])
+def test_a_forced_tool_is_forced_once(mode):
+    """Else the model could never answer."""
+    forced = Request(model="m", messages="?", tool_choice=ToolChoice(mode=mode, tool_name="look"))
+    _, second = play(ToolLoop(forced, TOOLS), [answer(CALL), answer(Text(text="x"))])
+
+    assert second.tool_choice is None
+
+
+def test_a_turn_that_the_provider_paused():
+    """It is asked to go on with what it has said, a bounded number of times."""
+    paused = answer(Text(text="…"), reason="other", raw="pause_turn")
+    loop = ToolLoop(REQUEST, {})
+    asked = play(loop, [paused, answer(Text(text="done"))])
+
+    assert [message.role for message in asked[1].messages] == ["user", "assistant"]
+    assert len(play(ToolLoop(REQUEST, {}), [paused] * 99)) == MAX_CONTINUATIONS + 1
+
+
+def test_an_answer_to_be_continued():
+    """Gemini wants the same request again, with the token it gave."""
+    extra = {"gemini_generate": {"candidate": {"continuationToken": "dG9r"}}}
+    half = answer(Text(text="one "), reason="length", raw="CONTINUATION", extra=extra)
+    _, second = play(ToolLoop(REQUEST, {}), [half, answer(Text(text="two"))])
+
+    assert second.messages == REQUEST.messages
+    assert second.provider_options == {"gemini_generate": {"continuationToken": "dG9r"}}
+    lost = answer(Text(text="one "), reason="length", raw="CONTINUATION")
+    assert len(play(ToolLoop(REQUEST, {}), [lost])) == 1
+
+
+def test_approval():
+    """A call that needs it is not run; with a decision the conversation goes on from there."""
+    risky = Tool(name="look", execute=lambda: "rain", needs_approval=True)
+    loop = ToolLoop(REQUEST, {"look": risky})
+
+    assert loop.feed(answer(CALL)) == ()
+    loop.finish_step()
+    assert (loop.request, loop.pending) == (None, (CALL,))
+    again = Request(model="m", messages=loop.messages)
+    resumed = ToolLoop(again, {"look": risky}, approvals={"a": True})
+    assert resumed.open_calls() == (CALL,)
+    resumed.resume([result()])
+    assert [message.role for message in resumed.request.messages] == ["user", "assistant", "tool"]
+    assert ToolLoop(again, {"look": risky}).open_calls() == ()
+    with pytest.raises(ConfigurationError, match="nothing about a"):
+        ToolLoop(again, {"look": risky}, approvals={"other": True}).open_calls()
+
+
+def test_approval_by_arguments():
+    """A function decides which calls need it."""
+    tools = {
+        "look": Tool(
+            name="look",
+            parameters={"type": "object", "properties": {"far": {"type": "boolean"}}},
+            execute=lambda far=False: far,
+            needs_approval=lambda arguments: arguments.get("far", False),
+        )
+    }
+    far = ToolCall(id="b", name="look", arguments={"far": True})
+
+    assert ToolLoop(REQUEST, tools).feed(answer(CALL)) == (CALL,)
+    assert ToolLoop(REQUEST, tools).feed(answer(CALL, far)) == ()
+
+
+def test_wrong_use():
+    """Told, not guessed."""
+    with pytest.raises(ConfigurationError, match="max_tool_rounds"):
+        ToolLoop(REQUEST, {}, max_tool_rounds=-1)
+    with pytest.raises(ConfigurationError, match="after feed"):
+        ToolLoop(REQUEST, {}).finish_step()
