@@ -62,7 +62,7 @@ async def collect(result):
     return events
 
 
-async def drain(result, seen, look=lambda event: None):
+async def drain(result, seen, look=lambda _: None):
     """Read it all into `seen`, which has what came before an error too."""
     async for event in result:
         seen.append(event)

@@ -138,13 +138,17 @@ def test_a_turn_that_the_provider_paused():
 
 
 def test_an_answer_to_be_continued():
-    """Gemini wants the same request again, with the token it gave."""
+    """Gemini wants the same request again, with its token; the pieces are one answer."""
     extra = {"gemini_generate": {"candidate": {"continuationToken": "dG9r"}}}
     half = answer(Text(text="one "), reason="length", raw="CONTINUATION", extra=extra)
-    _, second = play(ToolLoop(REQUEST, {}), [half, answer(Text(text="two"))])
+    loop = ToolLoop(REQUEST, {})
+    _, second, third = play(loop, [half, half, answer(Text(text="two"), CALL)])
 
-    assert second.messages == REQUEST.messages
+    assert second.messages == third.messages == REQUEST.messages
     assert second.provider_options == {"gemini_generate": {"continuationToken": "dG9r"}}
+    (step,) = loop.steps
+    assert step.text == "one one two"
+    assert [message.text for message in loop.messages] == ["Weather?", "one one two"]
     lost = answer(Text(text="one "), reason="length", raw="CONTINUATION")
     assert len(play(ToolLoop(REQUEST, {}), [lost])) == 1
 

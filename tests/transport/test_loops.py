@@ -1,5 +1,6 @@
 """One transport, many loops."""
 
+import asyncio
 import os
 
 import pytest

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from interlingua.api.results import StepResult
 from interlingua.api.tools import Tool
-from interlingua.spec.content import ToolCall, ToolResult
+from interlingua.spec.content import Text, ToolCall, ToolResult
 from interlingua.spec.errors import ConfigurationError
 from interlingua.spec.messages import Message
 from interlingua.spec.request import Request
@@ -63,6 +63,7 @@ class ToolLoop:
         self._continuations = 0
         self._asked: Request | None = request
         self._answer: Response | None = None
+        self._held: Response | None = None  # the beginning of an answer that goes on
         self.messages = request.messages
         self.steps: list[StepResult] = []
         self.approvals = dict(approvals or {})
@@ -91,7 +92,11 @@ class ToolLoop:
 
     def feed(self, response: Response) -> tuple[ToolCall, ...]:
         """The answer to `request`; returns the calls that are to be run for it."""
+        if self._held is not None:
+            response, self._held = join_answers(self._held, response), None
         self._answer = response
+        if self._is_to_be_continued(response):
+            return ()
         self._say(response.message)
         calls = tuple(response.tool_calls)
         if not calls or not self._may_run(response, calls):
@@ -109,6 +114,11 @@ class ToolLoop:
             raise ConfigurationError("finish_step comes after feed")
         self._answer = None
         step = StepResult(response=response, tool_results=tuple(results))
+        if self._is_to_be_continued(response):
+            self._continuations += 1
+            self._held = response
+            self._asked = _continued(self._asked or self._first, response)
+            return step
         self.steps.append(step)
         if results:
             self._say(*_as_messages(results))
@@ -143,21 +153,42 @@ class ToolLoop:
 
     def _continued(self, response: Response) -> Request | None:
         """The next request of a turn that the provider broke off by itself."""
-        raw = response.finish_reason.raw
-        if raw not in (_PAUSED, _TO_BE_CONTINUED) or self._continuations >= MAX_CONTINUATIONS:
+        paused = response.finish_reason.raw == _PAUSED
+        if not paused or self._continuations >= MAX_CONTINUATIONS:
             return None
         self._continuations += 1
-        following = self._next()
-        if raw == _PAUSED:
-            return following
-        token = _continuation_token(response)
-        if token is None:
-            return None
-        options = merge(following.provider_options, {_GEMINI: {"continuationToken": token}})
-        return replace(following, messages=self._first.messages, provider_options=options)
+        return self._next()
+
+    def _is_to_be_continued(self, response: Response) -> bool:
+        """Whether it is the beginning of an answer, and there is a token for the rest."""
+        cut = response.finish_reason.raw == _TO_BE_CONTINUED
+        return (
+            cut
+            and self._continuations < MAX_CONTINUATIONS
+            and _continuation_token(response) is not None
+        )
 
     def _say(self, *messages: Message) -> None:
         self.messages = (*self.messages, *messages)
+
+
+def join_answers(first: Response, then: Response) -> Response:
+    """One answer that came in two pieces."""
+    parts, rest = first.message.content, then.message.content
+    if parts and rest:
+        last, following = parts[-1], rest[0]
+        if isinstance(last, Text) and isinstance(following, Text):
+            whole = replace(following, text=last.text + following.text)
+            parts, rest = parts[:-1], (whole, *rest[1:])
+    message = replace(then.message, content=(*parts, *rest))
+    return replace(then, message=message, usage=first.usage + then.usage, warnings=first.warnings)
+
+
+def _continued(request: Request, response: Response) -> Request:
+    """Gemini wants the same request again, with the token it gave."""
+    token = _continuation_token(response)
+    options = merge(request.provider_options, {_GEMINI: {"continuationToken": token}})
+    return replace(request, provider_options=options, request_id=None)
 
 
 def _as_messages(results: Sequence[ToolResult]) -> tuple[Message, ...]:

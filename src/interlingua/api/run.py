@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping
+from itertools import count
 from typing import Any
 
 from msgspec.structs import replace
@@ -87,7 +88,10 @@ class Run:
         """All steps, each answer as it comes: one start, one end, `StepFinish` between."""
         with Stopper(self._signal, self._timeouts) as stopper:
             await self._resume(stopper)
-            while (request := self.loop.request) is not None:
+            for number in count():
+                request = self.loop.request
+                if request is None:
+                    return
                 request = replace(request, request_id=request.request_id or new_ulid())
                 stopper.start_step()
                 stopper.on_stop = _canceller(self.client, request.request_id or "")
@@ -95,7 +99,7 @@ class Run:
                 async for event in self._stream(request, stopper):
                     if type(event) is Finish and event.finish_reason.reason != "error":
                         finish = event
-                    elif type(event) is not StreamStart or not self.loop.steps:
+                    elif type(event) is not StreamStart or number == 0:
                         yield event
                 stopper.on_stop = None
                 stopper.end_step()
@@ -108,7 +112,7 @@ class Run:
                 if self.loop.request is None:
                     yield replace(finish, response=step.response)
                 else:
-                    yield StepFinish(step=len(self.loop.steps) - 1, response=step.response)
+                    yield StepFinish(step=number, response=step.response)
 
     async def _resume(self, stopper: Stopper) -> None:
         """Run what was waiting for approval, of a conversation that goes on."""
