@@ -18,6 +18,7 @@ def test_headers_are_laid_over_each_other():
     ) == {
         "content-type": "application/json",
         "accept": "text/event-stream",
+        "accept-encoding": "identity",
         "anthropic-version": "2",
         "anthropic-beta": "a,b,c",
     }

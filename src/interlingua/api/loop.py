@@ -23,6 +23,7 @@ from interlingua.spec.messages import Message
 from interlingua.spec.request import Request
 from interlingua.spec.response import Response
 from interlingua.wire.options import merge
+from interlingua.wire.overflow import drop_oldest_turns
 from interlingua.wire.shape import extra_of
 
 StopCondition: TypeAlias = Callable[[Sequence[StepResult]], bool]
@@ -89,6 +90,18 @@ class ToolLoop:
         """The results of the open calls, before the first request."""
         self._say(*_as_messages(results))
         self._first = self._asked = replace(self._first, messages=self.messages)
+
+    def shorten(self) -> bool:
+        """Leave out the oldest turns of what is asked; False if there is nothing to leave out."""
+        asked = self._asked
+        if asked is None:
+            return False
+        left = drop_oldest_turns(asked.messages)
+        if left is asked.messages:
+            return False
+        self.messages = left
+        self._asked = replace(asked, messages=left, request_id=None)
+        return True
 
     def feed(self, response: Response) -> tuple[ToolCall, ...]:
         """The answer to `request`; returns the calls that are to be run for it."""

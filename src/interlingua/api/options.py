@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, TypeAlias, TypedDict
+from typing import Any, Literal, TypeAlias, TypedDict
 
 import msgspec
 
@@ -65,6 +65,8 @@ class GenerateOptions(RequestOptions, total=False):
     approvals: Mapping[str, bool] | None
     """Decisions about `result.pending`, by the id of the call."""
     tool_observer: ToolObserver | None
+    on_overflow: Literal["raise", "truncate"]
+    """What to do when the history is too long: tell, or leave out its oldest turns, once."""
     max_retries: int
     """Retries of each call of the model; 2 unless said."""
     retry_policy: RetryPolicy | None

@@ -21,7 +21,7 @@ from interlingua.client.client import Client
 from interlingua.client.retry import NO_RETRIES, retry, retry_stream
 from interlingua.providers.ids import new_ulid
 from interlingua.spec.content import ToolCall
-from interlingua.spec.errors import SDKError
+from interlingua.spec.errors import ContextLengthError, SDKError
 from interlingua.spec.events import Finish, StepFinish, StreamEvent, StreamStart
 from interlingua.spec.messages import Message
 from interlingua.spec.request import Request
@@ -60,6 +60,7 @@ class Run:
         self._signal = options.get("abort_signal")
         self._timeouts = timeouts_of(options.get("timeout"))
         self._policy = policy_of(options)
+        self._truncates = options.get("on_overflow") == "truncate"
 
     def result(self, output: Any = None) -> GenerateResult[Any]:
         """What came of it."""
@@ -75,7 +76,7 @@ class Run:
                 await self._resume(stopper)
                 while (request := self.loop.request) is not None:
                     stopper.start_step()
-                    response = await self._complete(request, stopper)
+                    response = await self._complete_fitting(request, stopper)
                     stopper.end_step()
                     await self._finish_step(response, stopper)
             except SDKError as error:
@@ -96,7 +97,7 @@ class Run:
                 stopper.start_step()
                 stopper.on_stop = _canceller(self.client, request.request_id or "")
                 finish: Finish | None = None
-                async for event in self._stream(request, stopper):
+                async for event in self._stream_fitting(request, stopper):
                     if type(event) is Finish and event.finish_reason.reason != "error":
                         finish = event
                     elif type(event) is not StreamStart or number == 0:
@@ -119,6 +120,35 @@ class Run:
         calls = self.loop.open_calls()
         if calls:
             self.loop.resume(await self._run_tools(calls, stopper))
+
+    async def _complete_fitting(self, request: Request, stopper: Stopper) -> Response:
+        """The answer, to a shorter history if the whole did not fit and that is wanted."""
+        try:
+            return await self._complete(request, stopper)
+        except ContextLengthError:
+            shorter = self._shorter()
+            if shorter is None:
+                raise
+        return await self._complete(shorter, stopper)
+
+    async def _stream_fitting(
+        self, request: Request, stopper: Stopper
+    ) -> AsyncIterator[StreamEvent]:
+        """The same as it comes."""
+        try:
+            async for event in self._stream(request, stopper):
+                yield event
+            return
+        except ContextLengthError as error:
+            shorter = None if error.partial is not None else self._shorter()
+            if shorter is None:
+                raise
+        shorter = replace(shorter, request_id=request.request_id)
+        async for event in self._stream(shorter, stopper):
+            yield event
+
+    def _shorter(self) -> Request | None:
+        return self.loop.request if self._truncates and self.loop.shorten() else None
 
     async def _complete(self, request: Request, stopper: Stopper) -> Response:
         async def once() -> Response:

@@ -37,6 +37,8 @@ from interlingua.spec.errors import (
 from interlingua.spec.events import StreamEvent
 from interlingua.spec.request import Request, ToolChoiceMode
 from interlingua.spec.response import Response
+from interlingua.transport.fetch import fetch_media
+from interlingua.transport.files import has_media, load_media_async
 from interlingua.wire.jsonarray import JSONArrayDecoder
 from interlingua.wire.jsontext import loads
 from interlingua.wire.limits import parse_rate_limit
@@ -60,6 +62,7 @@ class AdapterSettings(TypedDict, total=False):
     options: Mapping[str, Any]
     profile: Mapping[str, Any] | None
     model_profiles: Mapping[str, Mapping[str, Any]]
+    read_files: bool
     strict: bool
     transport: Transport | None
     name: str | None
@@ -74,7 +77,8 @@ class HttpAdapter:
 
     `options` are merged under the provider options of each request; `profile` (and
     `model_profiles`, by model) hold fields of `Profile` known better here. `max_retries` is
-    for the client that calls it: an adapter alone never repeats a call.
+    for the client that calls it: an adapter alone never repeats a call. `read_files=False` is
+    for requests that came over a network: a path in them is somebody else's.
     """
 
     def __init__(
@@ -88,6 +92,7 @@ class HttpAdapter:
         self.name = settings.get("name") or row.name
         self.max_retries = settings.get("max_retries", 0)
         self.strict = settings.get("strict", False)
+        self._reads_files = settings.get("read_files", True)
         self._key = api_key
         self._base_url = check_base_url(settings.get("base_url") or row.base_url, row.base_path)
         self._headers = settings.get("default_headers") or {}
@@ -176,7 +181,7 @@ class HttpAdapter:
 
     async def complete(self, request: Request, *, strict: bool = False) -> Response:
         """The whole answer; `AbortError` if the call is cancelled meanwhile."""
-        await self._wake()
+        request = await self._gather(request)
         call = self._ready(request, stream=False, strict=strict)
         flight = self._start(call)
         try:
@@ -197,7 +202,7 @@ class HttpAdapter:
         Leaving the loop closes the connection. A failure after the first event is told by
         events before it is raised.
         """
-        await self._wake()
+        request = await self._gather(request)
         call = self._ready(request, stream=True, strict=strict)
         reader = self._reader(call)
         flight = self._start(call)
@@ -273,6 +278,14 @@ class HttpAdapter:
 
     async def _wake(self) -> None:
         """Be there to be called: for adapters whose server has to be started."""
+
+    async def _gather(self, request: Request) -> Request:
+        """The request with the bytes of the files it names, and of URLs its dialect cannot."""
+        await self._wake()
+        if self._reads_files and has_media(request):
+            request = await load_media_async(request)
+            request = await fetch_media(request, self._dialect_name)
+        return request
 
     def _ready(self, request: Request, *, stream: bool, strict: bool) -> Call:
         self.initialize()

@@ -57,6 +57,8 @@ def join_headers(
     """
     headers = {"content-type": "application/json"}
     headers["accept"] = "text/event-stream" if wire.stream else "application/json"
+    if wire.stream:
+        headers["accept-encoding"] = "identity"  # a packer holds events back
     for given in (row, defaults, wire.headers):
         for name, value in given.items():
             lowered = name.lower()
