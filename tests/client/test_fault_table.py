@@ -2,10 +2,10 @@
 
 import asyncio
 import socket
-import ssl
 
 import pytest
 
+from calls import make_certificate, server_tls
 from interlingua.client.client import Client
 from interlingua.providers.adapter import HttpAdapter
 from interlingua.simulator import (
@@ -173,7 +173,9 @@ def test_no_connection(base_url, retryable):
 
 def test_tls_that_fails(tmp_path):
     """A certificate nobody vouches for, and a server that speaks none."""
-    context = self_signed(tmp_path)
+    path = tmp_path / "both.pem"
+    make_certificate(path)
+    context = server_tls(path)
     with serve_in_thread(Simulator(text("hi")), tls=context) as server:
         untrusted = fails(server.url)
     with serve_in_thread(Simulator(text("hi"))) as server:
@@ -182,15 +184,6 @@ def test_tls_that_fails(tmp_path):
     for failure in (*untrusted, *plain):
         assert isinstance(failure, NetworkError)
         assert not failure.retryable
-
-
-def self_signed(tmp_path):
-    from servers import certificate
-
-    certificate_file, key_file = certificate(tmp_path)
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(certificate_file, key_file)
-    return context
 
 
 @every_provider
