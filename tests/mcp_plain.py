@@ -39,8 +39,11 @@ def call(name, arguments):
     if name == "untrue":
         return {"content": [], "structuredContent": {"n": "one"}}
     if name == "leak":
-        said = {"type": "text", "text": f"{os.environ.get('API_KEY')} is wrong"}
-        return {"content": [said], "isError": True}
+        said = f"{os.environ.get('API_KEY')} is wrong"
+        if arguments.get("x") == "json":
+            return {"content": [], "structuredContent": {"why": [said, 1]}, "isError": True}
+        block = {"type": "text", "text": said}
+        return {"content": [block] * (1 + bool(arguments.get("x"))), "isError": True}
     if name == "die":
         sys.exit(3)
     if name == "hang":

@@ -23,6 +23,7 @@ from interlingua.spec.contracts import (
     Profile,
     StreamDecoder,
     StreamEncoder,
+    Timeouts,
     Transport,
     WireCall,
 )
@@ -82,6 +83,14 @@ from interlingua.wire.accumulate import StreamAccumulator, replay
 from interlingua.wire.sse import SSEDecoder, encode_sse
 
 if TYPE_CHECKING:
+    from interlingua.api.abort import AbortController, AbortSignal
+    from interlingua.api.default import get_default_client, set_default_client
+    from interlingua.api.generate import StreamResult, generate, stream
+    from interlingua.api.loop import ToolLoop
+    from interlingua.api.mcp import HttpServer, StdioServer, mcp_tools
+    from interlingua.api.options import TimeoutConfig
+    from interlingua.api.results import GenerateResult, StepResult
+    from interlingua.api.tools import Tool, ToolAnnotations, tool
     from interlingua.client.client import Client
     from interlingua.client.events import CallCompleted, CallEvent, CallFailed, CallStarted
     from interlingua.client.explain import Explanation
@@ -95,6 +104,7 @@ if TYPE_CHECKING:
         get_model_info,
         list_models,
     )
+    from interlingua.providers.local import LocalAdapter
     from interlingua.providers.models import ServedModel
     from interlingua.providers.named import (
         AnthropicAdapter,
@@ -107,12 +117,15 @@ if TYPE_CHECKING:
     from interlingua.spec.capabilities import AdapterCapabilities, capabilities_of
     from interlingua.wire.history import Diagnosis, Policy, Target, doctor
     from interlingua.wire.prefix import cache_prefix_diff
+    from interlingua.wire.schema import drop_added_nulls, restore_arguments
     from interlingua.wire.strict import raise_on_loss
 
 __all__ = [
     "DEFAULT",
     "VERSION",
+    "AbortController",
     "AbortError",
+    "AbortSignal",
     "AccessDeniedError",
     "Adapter",
     "AdapterCapabilities",
@@ -139,10 +152,13 @@ __all__ = [
     "FinishReason",
     "Frame",
     "GeminiAdapter",
+    "GenerateResult",
     "HttpAdapter",
+    "HttpServer",
     "Image",
     "InvalidRequestError",
     "InvalidToolCallError",
+    "LocalAdapter",
     "Message",
     "Middleware",
     "ModelEntry",
@@ -178,12 +194,15 @@ __all__ = [
     "SSEDecoder",
     "ServedModel",
     "ServerError",
+    "StdioServer",
     "StepFinish",
+    "StepResult",
     "StreamAccumulator",
     "StreamDecoder",
     "StreamEncoder",
     "StreamError",
     "StreamEvent",
+    "StreamResult",
     "StreamStart",
     "Target",
     "Text",
@@ -191,12 +210,17 @@ __all__ = [
     "TextEnd",
     "TextStart",
     "Thinking",
+    "TimeoutConfig",
+    "Timeouts",
+    "Tool",
+    "ToolAnnotations",
     "ToolCall",
     "ToolCallDelta",
     "ToolCallEnd",
     "ToolCallStart",
     "ToolChoice",
     "ToolDefinition",
+    "ToolLoop",
     "ToolResult",
     "Transport",
     "UnsupportedError",
@@ -208,21 +232,37 @@ __all__ = [
     "capabilities_of",
     "dialects",
     "doctor",
+    "drop_added_nulls",
     "encode_sse",
     "from_document",
     "from_json",
+    "generate",
+    "get_default_client",
     "get_latest_model",
     "get_model_info",
     "list_models",
+    "mcp_tools",
     "profile_for",
     "raise_on_loss",
     "replay",
+    "restore_arguments",
     "retry",
+    "set_default_client",
+    "stream",
     "to_document",
     "to_json",
+    "tool",
 ]
 
 _ON_USE = {
+    "interlingua.api.abort": ("AbortController", "AbortSignal"),
+    "interlingua.api.default": ("get_default_client", "set_default_client"),
+    "interlingua.api.generate": ("StreamResult", "generate", "stream"),
+    "interlingua.api.loop": ("ToolLoop",),
+    "interlingua.api.mcp": ("HttpServer", "StdioServer", "mcp_tools"),
+    "interlingua.api.options": ("TimeoutConfig",),
+    "interlingua.api.results": ("GenerateResult", "StepResult"),
+    "interlingua.api.tools": ("Tool", "ToolAnnotations", "tool"),
     "interlingua.client.client": ("Client",),
     "interlingua.client.events": ("CallCompleted", "CallEvent", "CallFailed", "CallStarted"),
     "interlingua.client.explain": ("Explanation",),
@@ -236,6 +276,7 @@ _ON_USE = {
         "get_model_info",
         "list_models",
     ),
+    "interlingua.providers.local": ("LocalAdapter",),
     "interlingua.providers.models": ("ServedModel",),
     "interlingua.providers.named": (
         "AnthropicAdapter",
@@ -248,6 +289,7 @@ _ON_USE = {
     "interlingua.spec.capabilities": ("AdapterCapabilities", "capabilities_of"),
     "interlingua.wire.history": ("Diagnosis", "Policy", "Target", "doctor"),
     "interlingua.wire.prefix": ("cache_prefix_diff",),
+    "interlingua.wire.schema": ("drop_added_nulls", "restore_arguments"),
     "interlingua.wire.strict": ("raise_on_loss",),
 }
 """What is loaded when it is first used, so that `import interlingua` stays light."""

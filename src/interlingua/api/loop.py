@@ -75,6 +75,11 @@ class ToolLoop:
         """What to ask next; None when the loop is over."""
         return self._asked
 
+    @property
+    def is_out_of_rounds(self) -> bool:
+        """Whether tools have run, and none will be run any more."""
+        return self._rounds_left <= 0 and any(step.tool_results for step in self.steps)
+
     def open_calls(self) -> tuple[ToolCall, ...]:
         """The calls that the conversation ends with, of one that goes on after an approval."""
         last = self.messages[-1] if self.messages else None
@@ -141,6 +146,11 @@ class ToolLoop:
         else:
             self._asked = self._continued(response)
         return step
+
+    def ask_again(self, messages: Sequence[Message]) -> None:
+        """Go on after the end, with more to say."""
+        self._say(*messages)
+        self._asked = self._next()
 
     def _may_run(self, response: Response, calls: tuple[ToolCall, ...]) -> bool:
         if self._rounds_left <= 0 or response.finish_reason.reason in _UNSAFE:

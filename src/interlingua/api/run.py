@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Mapping
 from itertools import count
-from typing import Any
+from typing import Any, Protocol
 
 from msgspec.structs import replace
 
@@ -28,11 +28,25 @@ from interlingua.spec.request import Request
 from interlingua.spec.response import Response
 
 
+class Goal(Protocol):
+    """What a run has to end with, besides an answer."""
+
+    def ask(self, request: Request, *, is_last: bool) -> Request:
+        """The request as it asks for that; `is_last` if no tool will be run any more."""
+
+    def review(self, response: Response) -> tuple[Message, ...]:
+        """What to say to a last answer that will not do; nothing if it does, or to give up."""
+
+
 class Run:
     """What `generate` and `stream` do, step by step."""
 
     def __init__(
-        self, model: str, prompt: str | Message | None, options: Mapping[str, Any]
+        self,
+        model: str,
+        prompt: str | Message | None,
+        options: Mapping[str, Any],
+        goal: Goal | None = None,
     ) -> None:
         check_options(options)
         given = options.get("tools")
@@ -57,6 +71,7 @@ class Run:
             abort_signal=options.get("abort_signal"),
             observer=options.get("tool_observer"),
         )
+        self._goal = goal
         self._signal = options.get("abort_signal")
         self._timeouts = timeouts_of(options.get("timeout"))
         self._policy = policy_of(options)
@@ -151,6 +166,8 @@ class Run:
         return self.loop.request if self._truncates and self.loop.shorten() else None
 
     async def _complete(self, request: Request, stopper: Stopper) -> Response:
+        request = self._asked(request)
+
         async def once() -> Response:
             return await self.client.complete(replace(request, request_id=None))
 
@@ -158,6 +175,8 @@ class Run:
         return await stopper.wait(retry(once, policy))
 
     def _stream(self, request: Request, stopper: Stopper) -> AsyncIterator[StreamEvent]:
+        request = self._asked(request)
+
         def once() -> AsyncIterator[StreamEvent]:
             return self.client.stream(request)
 
@@ -169,7 +188,17 @@ class Run:
 
     async def _finish_step(self, response: Response, stopper: Stopper) -> StepResult:
         calls = self.loop.feed(response)
-        return self.loop.finish_step(await self._run_tools(calls, stopper) if calls else ())
+        step = self.loop.finish_step(await self._run_tools(calls, stopper) if calls else ())
+        if self._goal is not None and self.loop.request is None and not self.loop.pending:
+            said = self._goal.review(step.response)
+            if said:
+                self.loop.ask_again(said)
+        return step
+
+    def _asked(self, request: Request) -> Request:
+        if self._goal is None:
+            return request
+        return self._goal.ask(request, is_last=self.loop.is_out_of_rounds)
 
     async def _run_tools(self, calls: tuple[ToolCall, ...], stopper: Stopper) -> Any:
         return await stopper.wait(self._runner.run(calls, self.loop.messages))

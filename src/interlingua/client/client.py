@@ -18,7 +18,7 @@ from interlingua.client.registry import Registry, resolve
 from interlingua.providers.adapter import HttpAdapter
 from interlingua.providers.ids import new_ulid
 from interlingua.providers.models import ServedModel
-from interlingua.spec.contracts import Adapter
+from interlingua.spec.contracts import DEFAULT, Adapter, Profile
 from interlingua.spec.errors import ConfigurationError
 from interlingua.spec.events import StreamEvent
 from interlingua.spec.request import Request
@@ -120,6 +120,12 @@ class Client:
         """Whether the adapter of this request is set to try again: nobody else should then."""
         adapter = self._adapters.get(self._address(request).provider or "")
         return policy_of(adapter) is not None
+
+    def profile_for(self, request: Request) -> Profile:
+        """What is known of the model that would answer; the neutral profile if nothing is."""
+        request = self._address(request)
+        known = getattr(self._adapters[request.provider or ""], "profile_for", None)
+        return DEFAULT if known is None else known(request.model)
 
     def explain(self, request: Request, *, stream: bool = False) -> Explanation:
         """The exact wire request and every change, without key or network."""

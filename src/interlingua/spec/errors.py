@@ -27,6 +27,7 @@ What can go wrong.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
@@ -233,6 +234,25 @@ class InvalidToolCallError(SDKError):
 
 class NoObjectGeneratedError(SDKError):
     """Structured output could not be read or does not fit the schema."""
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        text: str = "",
+        response: Response | None = None,
+        problems: Sequence[str] = (),
+        retryable: bool | None = None,
+        request_id: str | None = None,
+        partial: Response | None = None,
+    ) -> None:
+        super().__init__(message, retryable=retryable, request_id=request_id, partial=partial)
+        self.text = text
+        """What was to be the object, as the model wrote it."""
+        self.response = response
+        """The whole answer."""
+        self.problems = tuple(problems)
+        """What is wrong with it, each as `path: what`; none if there was no object at all."""
 
 
 class ConfigurationError(SDKError):

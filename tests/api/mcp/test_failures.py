@@ -65,6 +65,7 @@ def test_scrubbed_text_has_no_secret(text, secrets):
         (MCPError(-32603, "error"), 401, AuthenticationError),
         (MCPError(-32603, "error"), 503, ServerError),
         (MCPError(-32603, "error"), 200, NetworkError),
+        (UnicodeDecodeError("utf-8", b"x", 0, 1, "bad"), None, DecodeError),
         (ConfigurationError("install srv"), None, ConfigurationError),
     ],
 )

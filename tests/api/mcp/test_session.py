@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import json
 import sys
+import time
 
 import pytest
 
@@ -24,6 +25,11 @@ KEY = "key-very-secret"
 
 def run(work):
     return asyncio.run(asyncio.wait_for(work, PATIENCE))
+
+
+def wait_for(condition):
+    while not condition():
+        time.sleep(0.01)
 
 
 @contextlib.asynccontextmanager
@@ -126,8 +132,7 @@ def test_cancelling_while_it_connects(plain, process, tmp_path):
 
     async def work():
         task = asyncio.create_task(fails(plain("deaf")))
-        while not pid_file.exists() or not pid_file.read_text():
-            await asyncio.sleep(0.01)
+        await asyncio.to_thread(wait_for, lambda: pid_file.exists() and pid_file.read_text())
         task.cancel()
         await asyncio.wait({task})
         return task.cancelled()
@@ -219,9 +224,10 @@ def test_calls_from_another_event_loop(plain):
 
 
 def test_calls_outside_of_the_session(plain):
-    """A tool that outlives its session says so."""
+    """A tool that outlives its session says so; one that never began is left without a word."""
 
     async def work():
+        await Session(plain(), connect_timeout=1, timeout=1).close()
         async with opened(plain()) as (session, _):
             pass
         await session.call("echo", {})

@@ -180,11 +180,17 @@ def test_a_server_that_dies(plain):
 
 
 def test_no_secret_in_an_error(plain):
-    """An error that quotes the key is told without it."""
-    tools, (result,) = run(plain(API_KEY=KEY), ("leak", {}))
+    """An error that quotes the key is told without it, be it text, parts or JSON."""
+    calls = [("leak", {}), ("leak", {"x": "parts"}), ("leak", {"x": "json"})]
+    tools, results = run(plain(API_KEY=KEY), *calls)
+    said = "[redacted] is wrong"
 
-    assert result.is_error
-    assert result.content == "[redacted] is wrong"
+    assert all(result.is_error for result in results)
+    assert [result.content for result in results] == [
+        said,
+        (Text(text=said), Text(text=said)),
+        {"why": [said, 1]},
+    ]
     assert KEY not in repr(tools)
 
 

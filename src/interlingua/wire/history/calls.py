@@ -8,6 +8,7 @@ from interlingua.spec.content import Part, ToolCall, ToolResult
 from interlingua.spec.messages import Message
 from interlingua.wire.history.ids import CallIds
 from interlingua.wire.history.pairs import end_of_results, pairs_of
+from interlingua.wire.history.survey import survey_of
 from interlingua.wire.history.target import Policy, Target
 from interlingua.wire.history.trail import (
     Messages,
@@ -172,9 +173,9 @@ def rename_calls(messages: Messages, target: Target, _: Policy, trail: Trail) ->
     if target.call_id is None:
         return messages
     matches = re.compile(target.call_id).fullmatch
-    pairs = pairs_of(messages, target, trail)
-    if all(matches(call.id) for call in pairs.calls.values()):
+    if all(map(matches, [call.id for call in survey_of(messages, trail).calls])):
         return messages
+    pairs = pairs_of(messages, target, trail)
     ids = CallIds(target.call_id)
     renamed: dict[Spot, str] = {}
     for spot, call in pairs.calls.items():
@@ -214,7 +215,7 @@ def rename_tools(messages: Messages, target: Target, _: Policy, trail: Trail) ->
     if target.call_name is None:
         return messages
     matches = re.compile(target.call_name).fullmatch
-    if all(matches(call.name) for call in pairs_of(messages, target, trail).calls.values()):
+    if all(map(matches, {call.name for call in survey_of(messages, trail).calls})):
         return messages
 
     def rename(part: Part, _: Message) -> Part:
@@ -235,7 +236,7 @@ def wrap_arguments(messages: Messages, target: Target, _: Policy, trail: Trail) 
     """Argument text that is no object goes in one under `input`."""
     if not target.valid_arguments:
         return messages
-    if all(call.is_valid for call in pairs_of(messages, target, trail).calls.values()):
+    if all(call.is_valid for call in survey_of(messages, trail).calls):
         return messages
 
     def wrap(part: Part, _: Message) -> Part:

@@ -115,10 +115,7 @@ def holds_only_results(message: Message) -> bool:
 
 def pairs_of(messages: Messages, target: Target, trail: Trail) -> Pairs:
     """The pairs, found once for as long as the history does not change."""
-    if trail.memo is None or trail.memo[0] is not messages:
-        trail.memo = (messages, Pairs(messages, target))
-    found: Pairs = trail.memo[1]
-    return found
+    return trail.remember(messages, Pairs, target)
 
 
 def _ends(messages: Messages, *, joined: bool) -> dict[int, int]:

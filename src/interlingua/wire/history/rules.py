@@ -50,15 +50,7 @@ from functools import partial
 
 import msgspec
 
-from interlingua.spec.content import (
-    Audio,
-    Document,
-    Image,
-    Opaque,
-    Thinking,
-    ToolCall,
-    ToolResult,
-)
+from interlingua.spec.content import Audio, Document, Image, Opaque, Thinking, ToolCall
 from interlingua.spec.messages import Message
 from interlingua.spec.response import Warning
 from interlingua.wire.carry import Losses
@@ -92,6 +84,20 @@ from interlingua.wire.history.results import (
     place_results,
     put_results_first,
 )
+from interlingua.wire.history.survey import (
+    BLANK,
+    BROKEN,
+    CALLS_AMONG,
+    EMPTY,
+    LATE,
+    REPEATED,
+    SPREAD,
+    TOLD,
+    UNPAIRED,
+    WRITTEN,
+    Sign,
+    survey_of,
+)
 from interlingua.wire.history.target import DEFAULT_POLICY, Policy, Target, find_target
 from interlingua.wire.history.thinking import (
     drop_foreign_thinking,
@@ -103,45 +109,42 @@ from interlingua.wire.history.thinking import (
 )
 from interlingua.wire.history.trail import Messages, Rule, Trail
 
-_CALLS = frozenset((ToolCall,))
-_RESULTS = frozenset((ToolResult,))
-_THINKING = frozenset((Thinking,))
-_MEDIA = frozenset((Image, Audio, Document, ToolResult))
-_ANY: frozenset[type] = frozenset()
+_MEDIA = frozenset((Image, Audio, Document))
+_ALWAYS: frozenset[Sign] = frozenset()  # it costs nothing to ask
 
-RULES: tuple[tuple[Rule, frozenset[type]], ...] = (
+RULES: tuple[tuple[Rule, frozenset[Sign]], ...] = (
     (drop_foreign_blocks, frozenset((Opaque,))),
     (drop_unsayable_media, _MEDIA),
-    (drop_misplaced_calls, _CALLS),
-    (drop_aborted_calls, _CALLS),
-    (drop_orphan_results, _RESULTS),
-    (answer_calls, _CALLS),
-    (rename_duplicate_calls, _CALLS),
-    (rename_calls, _CALLS),
-    (rename_tools, _CALLS),
-    (wrap_arguments, _CALLS),
-    (drop_stale_thinking, _ANY),
-    (drop_foreign_thinking, _THINKING),
-    (drop_unsigned_thinking, _THINKING),
-    (clean_surrogates, _ANY),
-    (sign_calls, _CALLS),
-    (drop_blank_texts, _ANY),
-    (drop_empty_messages, _ANY),
-    (place_results, _RESULTS),
-    (order_results, _RESULTS),
-    (drop_trailing_thinking, _THINKING),
-    (drop_thinking_only, _THINKING),
-    (gather_results, _RESULTS),
-    (move_media, _RESULTS),
-    (fold_system, _ANY),
-    (put_results_first, _RESULTS),
+    (drop_misplaced_calls, frozenset((UNPAIRED,))),
+    (drop_aborted_calls, frozenset((TOLD,))),
+    (drop_orphan_results, frozenset((UNPAIRED,))),
+    (answer_calls, frozenset((UNPAIRED,))),
+    (rename_duplicate_calls, frozenset((REPEATED,))),
+    (rename_calls, frozenset((ToolCall,))),
+    (rename_tools, frozenset((ToolCall,))),
+    (wrap_arguments, frozenset((WRITTEN,))),
+    (drop_stale_thinking, frozenset((TOLD,))),
+    (drop_foreign_thinking, frozenset((Thinking,))),
+    (drop_unsigned_thinking, frozenset((Thinking,))),
+    (clean_surrogates, frozenset((BROKEN,))),
+    (sign_calls, frozenset((ToolCall,))),
+    (drop_blank_texts, frozenset((BLANK,))),
+    (drop_empty_messages, frozenset((EMPTY,))),
+    (place_results, frozenset((UNPAIRED,))),
+    (order_results, frozenset((UNPAIRED,))),
+    (drop_trailing_thinking, frozenset((Thinking,))),
+    (drop_thinking_only, frozenset((Thinking,))),
+    (gather_results, frozenset((SPREAD,))),
+    (move_media, _MEDIA),
+    (fold_system, frozenset((LATE,))),
+    (put_results_first, frozenset((UNPAIRED,))),
     (accompany_documents, frozenset((Document,))),
-    (drop_blank_prompts, _ANY),
-    (begin_conversation, _ANY),
-    (merge_roles, _ANY),
-    (put_calls_last, _CALLS),
+    (drop_blank_prompts, frozenset((BLANK, EMPTY))),
+    (begin_conversation, _ALWAYS),
+    (merge_roles, _ALWAYS),
+    (put_calls_last, frozenset((CALLS_AMONG,))),
 )
-"""The rules in their order, each with the parts it is about: without them it need not run."""
+"""The rules in their order, each with the signs it is about: without any it need not run."""
 
 
 class Diagnosis(msgspec.Struct, frozen=True, kw_only=True):
@@ -166,14 +169,14 @@ def repair(
     repair twice changes nothing more.
     """
     trail = Trail(messages, history)
-    kinds = {type(part) for message in messages for part in message.content}
+    signs = survey_of(messages, trail).signs
     repaired = messages
     for rule, about in RULES:
-        if not about or about & kinds:
+        if not about or not about.isdisjoint(signs):
             before = repaired
             repaired = rule(repaired, target, policy, trail)
             if repaired is not before:  # an answer to a call may be the first result
-                kinds = {type(part) for message in repaired for part in message.content}
+                signs = survey_of(repaired, trail).signs
     if losses is not None:
         losses.warnings += trail.warnings
         if repaired is not trail.history:

@@ -20,6 +20,7 @@ Spot: TypeAlias = tuple[int, int]
 """A part by its place: the message's index, and the part's in it."""
 _read_path = re.compile(r"messages\[(\d+)\](?:\.content\[(\d+)\])?(.*)").fullmatch
 Found = TypeVar("Found", bound=Message | Part)
+Finding = TypeVar("Finding")
 
 
 class Trail(Losses):
@@ -30,7 +31,7 @@ class Trail(Losses):
     table is made at the first change: a history that needs none costs nothing.
     """
 
-    __slots__ = ("_narrowed", "_places", "history", "memo")
+    __slots__ = ("_memory", "_narrowed", "_places", "history")
 
     def __init__(self, messages: Messages, history: Messages | None = None) -> None:
         super().__init__()
@@ -38,8 +39,7 @@ class Trail(Losses):
         """As it came; `messages` may have been narrowed since, part by part."""
         self._narrowed = messages
         self._places: dict[int, tuple[object, str]] = {}  # the object keeps its id from reuse
-        self.memo: tuple[Messages, Any] | None = None
-        """What was found out about a history, for the next rule that asks about the same one."""
+        self._memory: dict[Callable[..., Any], tuple[Messages, Any]] = {}
 
     def change(self, code: str, message: str, at: Message | Part) -> None:
         """One more, at what was or is there."""
@@ -56,6 +56,14 @@ class Trail(Losses):
         if place is not None:
             self._places.setdefault(id(edited), (edited, place))
         return edited
+
+    def remember(self, messages: Messages, find: Callable[..., Finding], *about: Any) -> Finding:
+        """What `find` finds out about a history; the next rule that asks has it at once."""
+        known = self._memory.get(find)
+        if known is None or known[0] is not messages:
+            known = self._memory[find] = (messages, find(messages, *about))
+        found: Finding = known[1]
+        return found
 
     def trace(self, path: str, messages: Messages) -> str | None:
         """The path in the history as it came, of one in what became of it."""

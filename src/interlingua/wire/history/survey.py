@@ -1,0 +1,166 @@
+"""
+What a history holds, seen in one look at its parts.
+
+A rule need not run where nothing it is about is to be seen. A sign is never missing where a
+rule about it has something to do; it may be there though no rule has.
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import msgspec
+
+from interlingua.spec.content import Document, Opaque, Part, Refusal, Text, ToolCall, ToolResult
+from interlingua.spec.messages import Message
+from interlingua.wire.history.trail import Messages, Trail
+
+Sign: TypeAlias = type | str
+"""A kind of part, in a message or a result; or one of these conditions."""
+UNPAIRED = "unpaired"
+"""Calls are not answered at once, in their order, by results that stand first in messages."""
+SPREAD = "spread"
+"""The results of a turn are in several messages."""
+CALLS_AMONG = "calls among"
+"""Something stands after a call in its message."""
+REPEATED = "repeated"
+"""Two calls have the same id, or one has none."""
+WRITTEN = "written"
+"""A call has its arguments as text."""
+BLANK = "blank"
+"""A text says nothing, or a failed result does."""
+BROKEN = "broken"
+"""Some text may be no Unicode."""
+EMPTY = "empty"
+"""A message has no parts."""
+TOLD = "told"
+"""Something is told about a message: whose it is, how it ended."""
+LATE = "late"
+"""A system prompt comes after the conversation has begun."""
+
+_INSTRUCTING = ("system", "developer")
+_PAIRED = (ToolCall, ToolResult)
+_UNSOUND: set[Sign] = {UNPAIRED, SPREAD, CALLS_AMONG}
+_encode = msgspec.json.Encoder().encode
+
+
+class Survey:
+    """The signs of a history, and its calls."""
+
+    __slots__ = ("calls", "signs")
+
+    def __init__(self, messages: Messages) -> None:
+        self.calls: list[ToolCall] = []
+        """Wherever they stand, inside results too."""
+        self.signs: set[Sign] = _message_signs(messages)
+        self._look_at([part for message in messages for part in message.content])
+        if not self.signs.isdisjoint(_PAIRED):
+            self.signs |= _pair_signs(messages)
+            if Opaque in self.signs:  # it may be a call or a result
+                self.signs.add(UNPAIRED)
+
+    def _look_at(self, parts: list[Part]) -> None:
+        texts: list[str] = []
+        values: list[Any] = []  # other text, and JSON
+        for part in parts:
+            if type(part) is Text or type(part) is Refusal:
+                texts.append(part.text)
+            elif type(part) is ToolCall:
+                self.calls.append(part)
+            elif type(part) is ToolResult:
+                if part.is_error and not part.content:
+                    self.signs.add(BLANK)
+                if type(part.content) is tuple:
+                    parts += part.content  # this loop comes to them too
+                else:
+                    values.append(part.content)
+            elif type(part) is Document:
+                values.append(part.text)
+        self.signs |= {*map(type, parts), *_text_signs(texts), *_call_signs(self.calls, values)}
+        if _may_be_broken(texts, values):
+            self.signs.add(BROKEN)
+
+
+def survey_of(messages: Messages, trail: Trail) -> Survey:
+    """The survey, made once for as long as the history does not change."""
+    return trail.remember(messages, Survey)
+
+
+def _message_signs(messages: Messages) -> set[Sign]:
+    signs: set[Sign] = set()
+    has_begun = False
+    for message in messages:
+        if not message.content:
+            signs.add(EMPTY)
+        if message.metadata:
+            signs.add(TOLD)
+        if message.role not in _INSTRUCTING:
+            has_begun = True
+        elif has_begun:
+            signs.add(LATE)
+    return signs
+
+
+def _text_signs(texts: list[str]) -> set[Sign]:
+    return set() if all(texts) and not any(map(str.isspace, texts)) else {BLANK}
+
+
+def _call_signs(calls: list[ToolCall], values: list[Any]) -> set[Sign]:
+    """Of the calls themselves; what text and JSON they hold is added to `values`."""
+    signs: set[Sign] = set()
+    ids = {call.id for call in calls}
+    if len(ids) < len(calls) or "" in ids:
+        signs.add(REPEATED)
+    for call in calls:
+        values.append(call.arguments)
+        if call.raw_arguments is not None:
+            values.append(call.raw_arguments)
+            signs.add(WRITTEN)
+    return signs
+
+
+def _may_be_broken(texts: list[str], values: list[Any]) -> bool:
+    """Whether anything cannot be written, for whatever reason."""
+    if not all(map(str.isascii, texts)):
+        values = [*values, *(text for text in texts if not text.isascii())]
+    try:
+        _encode(values)
+    except (TypeError, ValueError, RecursionError, msgspec.MsgspecError):
+        return True
+    return False
+
+
+def _pair_signs(messages: Messages) -> set[Sign]:
+    signs: set[Sign] = set()
+    waiting: list[str] = []  # the ids of the calls without a result, the next at the end
+    for message in messages:
+        if message.role != "assistant":
+            if not _answers(message, waiting):
+                return _UNSOUND
+            if waiting:
+                signs.add(SPREAD)
+            continue
+        if waiting:
+            return _UNSOUND
+        for part in message.content:
+            if type(part) is ToolCall:
+                waiting.append(part.id)
+            elif type(part) is ToolResult:
+                return _UNSOUND
+            elif waiting:
+                signs.add(CALLS_AMONG)
+        waiting.reverse()
+    return _UNSOUND if waiting else signs
+
+
+def _answers(message: Message, waiting: list[str]) -> bool:
+    """Whether it answers what waits, though not all of it: the answered are taken away."""
+    if waiting and (message.role in _INSTRUCTING or not message.content):
+        return False
+    for part in message.content:
+        if type(part) is ToolResult and waiting:
+            if waiting.pop() != part.tool_call_id:
+                return False
+        elif waiting or type(part) in _PAIRED:
+            return False
+    return True
