@@ -27,6 +27,7 @@ from interlingua import (
     SSEDecoder,
     StreamAccumulator,
     Text,
+    Thinking,
     ToolCall,
     ToolDefinition,
     Usage,
@@ -45,6 +46,7 @@ from interlingua.spec.events import (
     ToolCallStart,
 )
 from interlingua.spec.response import FinishReason
+from interlingua.wire.history import doctor, find_target, repair
 from interlingua.wire.jsontext import dumps, loads
 
 EVENTS = 2_000
@@ -212,6 +214,44 @@ def histories(name: str, runs: int) -> None:
     print(f"  1,000 messages cost {cost[1_000] / cost[100]:.1f} x 100 messages")
 
 
+def broken(request: Request) -> Request:
+    """The same, as an interrupted program and another provider may have left it."""
+    messages: list[Message] = []
+    for i, message in enumerate(request.messages):
+        if message.role == "assistant" and message.tool_calls:
+            content = [Thinking(text="Hm.", extra={"elsewhere": {}}), *message.content]
+            messages.append(Message.assistant(content))
+        elif message.role != "tool" or i % 3:  # every third result was lost
+            messages.append(message)
+        if i % 10 == 0:
+            messages.append(Message.user(" "))
+    return msgspec.structs.replace(request, messages=tuple(messages[: len(request.messages)]))
+
+
+def repairs(name: str, runs: int) -> None:
+    print(f"\n{name}: repair a history, milliseconds")
+    print(f"  {'messages':>10}{'sound':>9}{'broken':>9}{'changes':>9}")
+    cost: dict[tuple[str, int], float] = {}
+    target = find_target(name)
+    for count in (10, 100, 1_000):
+        again = max(1, 1_000 // count)
+        for kind, request in (("sound", history(count)), ("broken", broken(history(count)))):
+            messages = request.messages
+
+            def work(m: tuple[Message, ...] = messages, times: int = again) -> None:
+                for _ in range(times):
+                    repair(m, target)
+
+            cost[kind, count] = best(work, runs) / again
+        changes = len(doctor(messages, target).changes)
+        print(
+            f"  {count:10}{cost['sound', count] * 1e3:9.3f}{cost['broken', count] * 1e3:9.3f}"
+            f"{changes:9}"
+        )
+    ratios = [f"{cost[kind, 1_000] / cost[kind, 100]:.1f} x" for kind in ("sound", "broken")]
+    print(f"  1,000 messages cost {ratios[0]} 100 messages sound, {ratios[1]} broken")
+
+
 def wholes(name: str, runs: int) -> None:
     text = "It rains in Oslo today, and will tomorrow. " * 105
     response = Response(
@@ -242,6 +282,7 @@ def main() -> None:
     for name in options.dialects:
         streams(name, runs)
         histories(name, runs)
+        repairs(name, runs)
         wholes(name, runs)
 
 

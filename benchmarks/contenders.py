@@ -42,6 +42,11 @@ class Exchange(NamedTuple):
     """The same for this library, if it is not the plain prompt."""
 
 
+def path_of(dialect: str) -> str:
+    """Where a request goes."""
+    return _PATHS[dialect].format(model=MODELS[dialect])
+
+
 def plain_body(dialect: str) -> dict[str, Any]:
     """The plain prompt, in the words of a dialect."""
     message = {"role": "user", "content": PROMPT}
@@ -70,8 +75,7 @@ class Raw:
         self._session = aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0))
         self._encode = msgspec.json.Encoder().encode
         self._decode = msgspec.json.Decoder().decode
-        path = _PATHS[exchange.dialect].format(model=MODELS[exchange.dialect])
-        self._url = exchange.base + path
+        self._url = exchange.base + path_of(exchange.dialect)
         self._body = exchange.body
         self._bytes = self._encode(exchange.body)
         self._headers = {"content-type": "application/json", "authorization": "Bearer none"}

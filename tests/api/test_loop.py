@@ -193,3 +193,22 @@ def test_wrong_use():
         ToolLoop(REQUEST, {}, max_tool_rounds=-1)
     with pytest.raises(ConfigurationError, match="after feed"):
         ToolLoop(REQUEST, {}).finish_step()
+
+
+def test_asked_again_after_the_end():
+    """The conversation goes on with what is said, the answer before it included."""
+    loop = ToolLoop(REQUEST, TOOLS)
+    play(loop, [answer(Text(text="wrong"))])
+    loop.ask_again([Message.user("Again.")])
+
+    assert [message.text for message in loop.request.messages] == ["Weather?", "wrong", "Again."]
+    assert loop.request.request_id is None
+
+
+def test_out_of_rounds():
+    """Only where tools have run: with none to run, nothing was ever used up."""
+    for rounds, was_run in ((0, False), (1, True), (2, False)):
+        loop = ToolLoop(REQUEST, TOOLS, max_tool_rounds=rounds)
+        assert not loop.is_out_of_rounds
+        play(loop, [answer(CALL), answer(Text(text="done"))])
+        assert loop.is_out_of_rounds is was_run

@@ -10,6 +10,7 @@ from interlingua.client.client import Client
 from interlingua.client.events import CallCompleted, CallFailed, CallStarted
 from interlingua.client.registry import ModelEntry, Registry
 from interlingua.simulator import Simulator, error, latency, serve_in_thread, text
+from interlingua.spec.contracts import DEFAULT
 from interlingua.spec.errors import (
     ConfigurationError,
     ErrorClass,
@@ -183,6 +184,22 @@ def test_from_env_and_from_file(tmp_path):
     assert (repr(one), repr(other)) == ("Client(openai, local)", "Client(openai)")
     assert one.explain(Request(model="x", messages="hi")).model == "x"
     assert other.explain(Request(model="a", messages="hi")).model == "m"
+
+
+def test_profiles():
+    """By whatever name the model is called; the neutral one of an adapter that tells nothing."""
+
+    class Plain:
+        name = "plain"
+
+    registry = Registry([ModelEntry(id="big", adapter="anthropic", wire_name="claude-opus-4-8")])
+    known = adapters("http://127.0.0.1", profile={"max_output_tokens": 5})
+    client = Client({**known, "plain": Plain()}, registry=registry)
+
+    assert not client.profile_for(Request(model="big")).sampling
+    assert client.profile_for(Request(model="anthropic:claude-3")).sampling
+    assert client.profile_for(Request(model="big")).max_output_tokens == 5
+    assert client.profile_for(Request(model="plain:m")) is DEFAULT
 
 
 def test_mistakes():

@@ -453,6 +453,11 @@ def test_how_claude_keeps_to_a_schema(model, ways):
     assert profile.strict_tools == ("native" in ways)
 
 
+def test_gemini_has_no_strict_tools():
+    """Its declarations have no word for it."""
+    assert not profile_for("gemini_generate", "gemini-3-pro").strict_tools
+
+
 @pytest.mark.parametrize(
     ("model", "least"),
     [

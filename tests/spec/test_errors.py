@@ -11,6 +11,7 @@ from interlingua.spec import errors
 from interlingua.spec.errors import (
     DecodeError,
     ErrorClass,
+    NoObjectGeneratedError,
     ProviderError,
     ProviderTimeoutError,
     RateLimitError,
@@ -160,6 +161,15 @@ def test_decode_error_has_a_path():
     """A decode error may say where in the JSON."""
     assert DecodeError("x", path="messages[2].role").path == "messages[2].role"
     assert DecodeError("x").path is None
+
+
+def test_no_object_has_what_came_instead():
+    """The text, the whole answer, and what is wrong with it."""
+    response = Response(id="r")
+    error = NoObjectGeneratedError("x", text="{", response=response, problems=["a: b"])
+
+    assert (error.text, error.response, error.problems) == ("{", response, ("a: b",))
+    assert NoObjectGeneratedError("x").problems == ()
 
 
 def test_repr_is_short():

@@ -5,7 +5,8 @@ Checked by mypy, never run.
 """
 
 from collections.abc import Coroutine, Mapping
-from typing import Any, assert_type
+from dataclasses import dataclass
+from typing import Any, TypedDict, assert_type
 
 from interlingua import (
     DEFAULT,
@@ -35,6 +36,9 @@ from interlingua import (
     to_json,
 )
 from interlingua.api.hints import convert, schema_of
+from interlingua.api.object_stream import ObjectStream
+from interlingua.api.objects import generate_object, stream_object
+from interlingua.api.results import GenerateResult
 from interlingua.api.tools import Tool, ToolAnnotations, check_tools, tool
 from interlingua.dialects import (
     anthropic_messages,
@@ -135,3 +139,40 @@ assert_type(convert({}, Message), Message)
 assert_type(convert([], list[int]), list[int])
 maybe: int | None = convert(None, int | None)
 assert_type(schema_of(int | None), dict[str, Any])
+
+# The object is of the type that was asked for.
+
+
+class Book(TypedDict):
+    title: str
+
+
+@dataclass
+class Author:
+    name: str
+
+
+async def objects() -> None:
+    author = await generate_object("openai:gpt-5.2", "Who?", schema=Author, max_reasks=1)
+    assert_type(author, GenerateResult[Author])
+    assert_type(author.output.name, str)
+    assert_type((await generate_object("m", schema=Book)).output["title"], str)
+    assert_type((await generate_object("m", schema=Message)).output, Message)
+    authors = await generate_object("m", "Who?", schema=list[Author])
+    assert_type(authors.output, list[Author])
+    assert_type((await generate_object("m", schema=int)).output, int)
+    assert_type((await generate_object("m", schema={"type": "array"})).output, Any)
+    perhaps: Author | None = (await generate_object("m", schema=Author | None)).output
+    del perhaps
+    await generate_object("m", schema=3)  # type: ignore[call-overload]
+    await generate_object("m", schema=int, max_reask=1)  # type: ignore[call-overload]
+
+    async with stream_object("m", "Who?", schema=Author, temperature=0) as growing:
+        assert_type(growing, ObjectStream[Author])
+        async for partial in growing:
+            assert_type(partial, Any)
+        assert_type(growing.partial, Any)
+    assert_type(growing.object(), Author)
+    assert_type(growing.response(), Response)
+    assert_type(growing.result(), GenerateResult[Author])
+    assert_type(stream_object("m", schema={"type": "object"}).object(), Any)

@@ -7,13 +7,12 @@ from types import TracebackType
 from typing import Self, Unpack
 
 from interlingua.api.options import GenerateOptions
+from interlingua.api.progress import Progress
 from interlingua.api.results import GenerateResult
 from interlingua.api.run import Run
-from interlingua.spec.errors import StreamError
-from interlingua.spec.events import Finish, StreamEvent
+from interlingua.spec.events import StreamEvent
 from interlingua.spec.messages import Message
 from interlingua.spec.response import Response
-from interlingua.wire.accumulate import StreamAccumulator
 
 
 async def generate(
@@ -54,18 +53,14 @@ class StreamResult:
     def __init__(self, run: Run) -> None:
         self._run = run
         self._events = run.stream()
-        self._accumulator = StreamAccumulator()
-        self._unread: list[StreamEvent] = []
-        self._last: Response | None = None
+        self._progress = Progress()
 
     def __aiter__(self) -> Self:
         return self
 
     async def __anext__(self) -> StreamEvent:
         event = await anext(self._events)
-        self._unread.append(event)
-        if type(event) is Finish:
-            self._last = event.response
+        self._progress.feed(event)
         return event
 
     async def __aenter__(self) -> Self:
@@ -93,18 +88,11 @@ class StreamResult:
     @property
     def partial_response(self) -> Response | None:
         """The answer as far as it has come; None before it has begun."""
-        for event in self._unread:  # folded only when somebody looks
-            self._accumulator.feed(event)
-        began = bool(self._unread) or self._last is not None
-        self._unread.clear()
-        partial = self._accumulator.partial()
-        return partial if began or partial.message.content else None
+        return self._progress.partial()
 
     def response(self) -> Response:
         """The last answer, when it is over; `StreamError` before."""
-        if self._last is None:
-            raise StreamError("the stream is not over; read it to its end first")
-        return self._last
+        return self._progress.response()
 
     def result(self) -> GenerateResult[None]:
         """Every step and the whole conversation, when it is over."""

@@ -53,7 +53,7 @@ class RequestOptions(TypedDict, total=False):
     provider_options: Mapping[str, Any]
 
 
-class GenerateOptions(RequestOptions, total=False):
+class RunOptions(RequestOptions, total=False):
     """And how it is done."""
 
     max_tool_rounds: int
@@ -72,6 +72,11 @@ class GenerateOptions(RequestOptions, total=False):
     retry_policy: RetryPolicy | None
     timeout: float | TimeoutConfig | None
     abort_signal: AbortSignal | None
+
+
+class GenerateOptions(RunOptions, total=False):
+    """And by whom."""
+
     client: Client | None
 
 

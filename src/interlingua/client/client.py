@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
+from functools import lru_cache
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -14,7 +15,7 @@ from interlingua.client.config import adapters_from_env, read_registry
 from interlingua.client.events import Subscriber
 from interlingua.client.explain import Explanation, explain
 from interlingua.client.middleware import Middleware, Onion
-from interlingua.client.registry import Registry, resolve
+from interlingua.client.registry import Registry, Route, resolve
 from interlingua.providers.adapter import HttpAdapter
 from interlingua.providers.ids import new_ulid
 from interlingua.providers.models import ServedModel
@@ -23,6 +24,9 @@ from interlingua.spec.errors import ConfigurationError
 from interlingua.spec.events import StreamEvent
 from interlingua.spec.request import Request
 from interlingua.spec.response import Response
+
+ROUTES = 256
+"""How many names of models a client remembers the way to."""
 
 
 class Client:
@@ -53,6 +57,7 @@ class Client:
         self._adapters = dict(providers)
         self._default = default_provider
         self._registry = registry or Registry()
+        self._route = lru_cache(ROUTES)(self._find_route)
         self._calls = Calls(strict=strict)
         onion = Onion(middleware)
         self._complete = onion.wrap_complete(self._complete_inner)
@@ -185,13 +190,17 @@ class Client:
 
     def _address(self, request: Request) -> Request:
         """The request with its provider, the model's name there, and an id."""
-        route = resolve(request, self._adapters, self._registry, self._default)
+        route = self._route(request.provider, request.model)
         return replace(
             request,
             provider=route.provider,
             model=route.model,
             request_id=request.request_id or new_ulid(),
         )
+
+    def _find_route(self, provider: str | None, model: str) -> Route:
+        named = Request(provider=provider, model=model)
+        return resolve(named, self._adapters, self._registry, self._default)
 
     def _complete_inner(self, request: Request) -> Awaitable[Response]:
         return self._calls.complete(self._adapter(request), request)

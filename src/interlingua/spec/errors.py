@@ -252,7 +252,7 @@ class NoObjectGeneratedError(SDKError):
         self.response = response
         """The whole answer."""
         self.problems = tuple(problems)
-        """What is wrong with it, each as `path: what`; none if there was no object at all."""
+        """What is wrong with it, each as `path: what`."""
 
 
 class ConfigurationError(SDKError):

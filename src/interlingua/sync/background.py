@@ -31,6 +31,7 @@ class Background:
         self._lock = threading.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
+        self._ident: int | None = None
         self._is_over = False
 
     def loop(self) -> asyncio.AbstractEventLoop:
@@ -47,7 +48,7 @@ class Background:
 
     def is_here(self) -> bool:
         """Whether this is the loop's own thread."""
-        return self._thread is threading.current_thread()
+        return self._ident == threading.get_ident()
 
     def is_running(self, loop: asyncio.AbstractEventLoop) -> bool:
         """Whether this loop is the one; it is not after a fork, and after the end."""
@@ -97,21 +98,23 @@ class Background:
                 return self._loop
             if self._is_over:
                 raise ConfigurationError("the interpreter exits; no call can begin now")
-            ready: list[asyncio.AbstractEventLoop] = []
-            begun = threading.Event()
-            thread = threading.Thread(
-                target=self._live, args=(ready, begun), name="interlingua", daemon=True
-            )
-            thread.start()
-            begun.wait()
-            self._thread, self._loop = thread, ready[0]
-            return ready[0]
-
-    def _live(self, ready: list[asyncio.AbstractEventLoop], begun: threading.Event) -> None:
-        with asyncio.Runner() as runner:  # it closes all that is left when it ends
+            # made here, so that its errors are raised here; it is not this thread's loop
+            runner = asyncio.Runner(loop_factory=asyncio.new_event_loop)
             loop = runner.get_loop()
-            ready.append(loop)
-            begun.set()
+            thread = threading.Thread(
+                target=self._live, args=(runner,), name="interlingua", daemon=True
+            )
+            try:
+                thread.start()
+            except RuntimeError:
+                runner.close()
+                raise
+            self._thread, self._ident, self._loop = thread, thread.ident, loop
+            return loop
+
+    def _live(self, runner: asyncio.Runner) -> None:
+        with runner:  # it closes all that is left when it ends
+            loop = runner.get_loop()
             while not self._is_over:
                 # a tool that exits ends its caller, who is told, and not all the others
                 with suppress(SystemExit, KeyboardInterrupt):

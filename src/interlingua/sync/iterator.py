@@ -60,6 +60,7 @@ class BlockingIterator(Generic[Item]):
         loop, pump = self._loop, self._pump
         if loop is None:
             pump.is_over = True  # it never began, and there is nothing to close
+            return
         while not pump.is_over and not background.is_here() and background.is_running(loop):
             wait(pump.gate)
 

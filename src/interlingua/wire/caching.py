@@ -89,19 +89,21 @@ def conversation_key(request: Request) -> str | None:
 def _lives(items: Json) -> list[str]:
     """How long the marks on tools, blocks or messages live, and on the blocks within them."""
     found: list[str] = []
-    waiting = [items]
-    while waiting:
-        items = waiting.pop()
-        for item in items if isinstance(items, list) else ():
-            if not isinstance(item, dict):
-                continue
-            if isinstance(mark := item.get(MARK), Mapping):
-                found.append(str(mark.get("ttl") or ""))
-            if isinstance(inner := item.get("content"), list):
-                waiting.append(inner)
-            if isinstance(source := item.get("source"), dict):  # a document may be of blocks
-                waiting.append(source.get("content"))
+    waiting = [*_blocks(items)]
+    for item in waiting:
+        if not isinstance(item, dict):
+            continue
+        if MARK in item and isinstance(mark := item[MARK], Mapping):
+            found.append(str(mark.get("ttl") or ""))
+        if isinstance(inner := item.get("content"), list):
+            waiting += inner  # this loop comes to them too
+        if isinstance(source := item.get("source"), dict):  # a document may be of blocks
+            waiting += _blocks(source.get("content"))
     return found
+
+
+def _blocks(content: Json) -> list[Any]:
+    return content if isinstance(content, list) else []
 
 
 def _mark_place(body: dict[str, Any], place: str, mark: dict[str, str]) -> Json:

@@ -41,7 +41,7 @@ _USUAL = {  # what a model does when it is not told
 _FORCED = ("required", "named")
 _LOGPROBS = ("logprobs", "top_logprobs")
 _LOGPROBS_INCLUDED = "message.output_text.logprobs"
-_WITH_MEDIA: frozenset[type] = frozenset((Image, Audio, Document, ToolResult))
+_MEDIA = (Image, Audio, Document)
 _SAME_TYPE = {
     "image/jpg": "image/jpeg",
     "audio/mp3": "audio/mpeg",
@@ -251,10 +251,12 @@ def drop_media(request: Request, profile: Profile, losses: Losses) -> Request:
     accepted = {Image.kind: images, Audio.kind: audio, Document.kind: documents}
     changed: dict[int, Message] = {}
     for i, message in enumerate(request.messages):
-        if not _WITH_MEDIA.isdisjoint(map(type, message.content)):
-            content = _readable(message.content, accepted, losses, f"messages[{i}].content")
-            if content is not message.content:
-                changed[i] = replace(message, content=content)
+        for part in message.content:
+            if type(part) in _MEDIA or (type(part) is ToolResult and type(part.content) is tuple):
+                content = _readable(message.content, accepted, losses, f"messages[{i}].content")
+                if content is not message.content:
+                    changed[i] = replace(message, content=content)
+                break
     if not changed:
         return request
     messages = tuple(changed.get(i, message) for i, message in enumerate(request.messages))
@@ -337,7 +339,7 @@ def _readable(
     kept: list[Part] = []
     for i, part in enumerate(parts):
         where = f"{path}[{i}]"
-        if isinstance(part, (Image, Audio, Document)):
+        if isinstance(part, _MEDIA):
             if not _is_accepted(part, accepted[part.kind]):
                 message = f"{_media_type(part) or part.kind} is not read here; it was left out"
                 losses.add(f"{part.kind}_dropped", message, where)

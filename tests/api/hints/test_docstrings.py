@@ -93,13 +93,42 @@ def test_nothing_is_said_by_nothing():
     assert parse_docstring(None) == parse_docstring("")
 
 
+names = st.from_regex(r"[a-z_]{1,8}", fullmatch=True)
+sentences = st.from_regex(r"[A-Z][a-z:() ]{0,20}[a-z.]", fullmatch=True).map(
+    lambda text: " ".join(text.split())
+)
+
+
+def google(parameters):
+    return "Args:\n" + "\n".join(f"    {name} (int): {text}" for name, text in parameters.items())
+
+
+def rest(parameters):
+    return "\n".join(f":param {name}: {text}" for name, text in parameters.items())
+
+
+def numpy(parameters):
+    items = (f"{name} : int\n    {text}" for name, text in parameters.items())
+    return "Parameters\n----------\n" + "\n".join(items)
+
+
+@pytest.mark.parametrize("form", [google, rest, numpy])
+@given(parameters=st.dictionaries(names, sentences, min_size=1))
+def test_what_is_written_is_read(form, parameters):
+    """Whatever the names and texts, each form gives them back."""
+    read = parse_docstring(f"Do it.\n\n{form(parameters)}\n")
+
+    assert read.description == "Do it."
+    assert read.parameters == parameters
+
+
 LINES = ["Args:", "Parameters", "----------", ":param x: y", "  x: y", "x : int", "", "words", "  "]
 
 
 @given(st.lists(st.sampled_from(LINES) | st.text(max_size=20), max_size=12))
 def test_any_text_can_be_read(lines):
-    """Whatever the text, each line of it goes to the description, a parameter or a section."""
+    """There is always a description, and no parameter without a name or without words."""
     read = parse_docstring("\n".join(lines))
 
+    assert read.description == read.description.strip()
     assert all(name and text for name, text in read.parameters.items())
-    assert "words" not in lines or read != parse_docstring("") or "Parameters" in lines

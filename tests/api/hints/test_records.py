@@ -140,4 +140,22 @@ def test_a_local_class_may_name_itself():
     class Node:
         next: Node | None = None
 
+    class Link(msgspec.Struct):
+        next: Link | None = None
+
     assert record_type(Node).fields[0].type == Node | None
+    assert record_type(Link).fields[0].type == Link | None
+
+
+def test_struct_defaults():
+    """Plain ones are said, those of a factory only if they are empty each time."""
+
+    class Made(msgspec.Struct, kw_only=True):
+        a: int = 1
+        b: str
+        c: list[int] = []
+        d: uuid.UUID = msgspec.field(default_factory=uuid.uuid4)
+
+    fields = record_type(Made).fields
+    assert [field.required for field in fields] == [False, True, False, False]
+    assert [field.default for field in fields] == [1, msgspec.UNSET, [], msgspec.UNSET]

@@ -1,5 +1,8 @@
 """Repairs of calls."""
 
+from hypothesis import given
+from hypothesis import strategies as st
+
 from interlingua.spec.content import Opaque, Text, Thinking, ToolCall, ToolResult
 from interlingua.spec.messages import Message
 from interlingua.wire.history.calls import NO_RESULT, is_aborted, is_genuine
@@ -301,3 +304,17 @@ def test_calls_stand_last():
     ]
     assert doctor(found.messages, CHAT).messages is found.messages
     assert doctor(history, CLAUDE).messages is history
+
+
+@given(
+    st.text('{}[]"a:1e9,.- \n\\ud8', max_size=12)
+    | st.sampled_from(["null", '{"a": NaN}', '{"a": 1e999}', '{"a": "\\ud83d"}', "[" * 5000])
+)
+def test_argument_text_is_wrapped_just_where_it_is_not_valid(raw):
+    """However the text is read, the word of `is_valid` stands."""
+    made = call("a", raw_arguments=raw)
+    history = (Message.assistant([made]), tool(result("a")))
+
+    found = doctor(history, Target(dialect="any", valid_arguments=True))
+
+    assert (codes(found) == []) is made.is_valid

@@ -33,7 +33,9 @@ from interlingua.spec.messages import Message
 from interlingua.wire.carry import Losses
 from interlingua.wire.history.rules import RULES, Diagnosis, doctor, repair
 from interlingua.wire.history.rules import __doc__ as told
+from interlingua.wire.history.survey import survey_of
 from interlingua.wire.history.target import TARGETS, Policy, Target, target_for
+from interlingua.wire.history.trail import Trail
 from interlingua.wire.options import options_for
 
 PNG = b"\x89PNG\r\n\x1a\n"
@@ -437,6 +439,50 @@ def test_a_sound_history_stays_itself(history, target):
 def test_the_neutral_target_accepts_everything(history):
     """Every default means: no objection."""
     assert repair(history, Target(dialect="any")) is history
+
+
+@st.composite
+def hardly_damaged(draw):
+    """Sound turns of several calls, in which one part or message may be another."""
+    history = [Message.user("go")]
+    for turn in range(draw(st.integers(1, 3))):
+        made = [call(f"c{turn}{i}") for i in range(draw(st.integers(1, 3)))]
+        answers = [ToolResult(tool_call_id=one.id, content="ok") for one in made]
+        cut = draw(st.integers(0, len(answers)))
+        history += [
+            Message(role="assistant", content=(Text(text="I look"), *made)),
+            Message(role="tool", content=tuple(answers[:cut])),
+            Message(role=draw(st.sampled_from(["tool", "user"])), content=tuple(answers[cut:])),
+        ]
+    history = [message for message in history if message.content]
+    at = draw(st.integers(0, len(history) - 1))
+    content = list(history[at].content)
+    match draw(st.sampled_from(["nothing", "replace", "insert", "remove", "reverse", "message"])):
+        case "replace":
+            content[draw(st.integers(0, len(content) - 1))] = draw(parts)
+        case "insert":
+            content.insert(draw(st.integers(0, len(content))), draw(parts))
+        case "remove":
+            content.pop()
+        case "reverse":
+            content.reverse()
+        case "message":
+            history.insert(at, draw(messages))
+            return tuple(history)
+    history[at] = msgspec.structs.replace(history[at], content=tuple(content))
+    return tuple(history)
+
+
+@given(histories | conversations() | hardly_damaged(), targets(), policies)
+def test_a_rule_without_its_signs_has_nothing_to_do(history, target, policy):
+    """What is not run would not have changed anything, at its stage of a repair."""
+    trail = Trail(history)
+    for rule, about in RULES:
+        is_run = not about or not about.isdisjoint(survey_of(history, trail).signs)
+        repaired = rule(history, target, policy, trail)
+
+        assert is_run or repaired is history, rule.__name__
+        history = repaired
 
 
 def test_every_rule_is_told():

@@ -24,6 +24,8 @@ from interlingua.api.hints.docstrings import parse_docstring
 from interlingua.spec.errors import ConfigurationError
 
 _EMPTY = (list, dict, set, frozenset, tuple)
+# msgspec does not name this type
+_FACTORY = type(msgspec.defstruct("_", [("a", list[int], [])]).__struct_defaults__[0])
 
 
 class Field(msgspec.Struct, frozen=True, kw_only=True):
@@ -185,14 +187,19 @@ def _dataclass_fields(cls: Any, hints: Mapping[str, Any]) -> Iterator[Field]:
         )
 
 
-def _struct_fields(cls: type[msgspec.Struct], hints: Mapping[str, Any]) -> Iterator[Field]:
-    for field in msgspec.structs.fields(cls):
+def _struct_fields(cls: Any, hints: Mapping[str, Any]) -> Iterator[Field]:
+    # not `msgspec.structs.fields`: that resolves the hints too, and knows no local names
+    missing = msgspec.NODEFAULT
+    names, keys = cls.__struct_fields__, cls.__struct_encode_fields__
+    defaults = (missing,) * (len(names) - len(cls.__struct_defaults__)) + cls.__struct_defaults__
+    for name, key, default in zip(names, keys, defaults, strict=True):
+        factory = default.factory if isinstance(default, _FACTORY) else missing
         yield Field(
-            name=field.name,
-            key=field.encode_name,
-            type=hints[field.name],
-            required=field.required,
-            default=_default(field.default, field.default_factory, msgspec.NODEFAULT),
+            name=name,
+            key=key,
+            type=hints[name],
+            required=default is missing,
+            default=_default(missing if factory is not missing else default, factory, missing),
         )
 
 
@@ -221,4 +228,4 @@ def _default(default: Any, factory: Any, missing: Any) -> Any:
     """A default that is the same each time; what a factory makes may not be."""
     if default is not missing:
         return default
-    return factory() if factory in _EMPTY else msgspec.UNSET
+    return factory() if factory in _EMPTY else msgspec.UNSET  # also where there is neither

@@ -14,6 +14,7 @@ from interlingua.spec.content import Json, Opaque, ToolResult
 from interlingua.spec.messages import Message, Role
 from interlingua.spec.request import Request
 from interlingua.wire.carry import Losses
+from interlingua.wire.plain import plain_text
 from interlingua.wire.shape import Fields, extra_of, restore, wrong_type
 
 INLINE = "~inline"
@@ -33,10 +34,12 @@ def encode_messages(request: Request, body: dict[str, Any], losses: Losses) -> N
     ]
     if hoisted:
         body["system"] = _shorten(system)
-    encoded = (
+    encoded = [
         _encode_message(message, losses, f"messages[{i}]")
+        if (text := plain_text(message)) is None
+        else {"role": _ROLES[message.role], "content": text}
         for i, message in enumerate(request.messages[hoisted:], hoisted)
-    )
+    ]
     body["messages"] = [wire for wire in encoded if wire is not None]
     for i, message in enumerate(request.messages):
         if message.role == "developer":
@@ -70,10 +73,12 @@ _ROLES: dict[Role, str] = {
 
 
 def _encode_parts(message: Message, losses: Losses, path: str) -> list[dict[str, Any]]:
-    blocks = (
-        encode_part(part, losses, f"{path}.content[{i}]") for i, part in enumerate(message.content)
-    )
-    return [block for block in blocks if block is not None]
+    blocks: list[dict[str, Any]] = []
+    for i, part in enumerate(message.content):
+        block = encode_part(part, losses, f"{path}.content[{i}]")
+        if block is not None:
+            blocks.append(block)
+    return blocks
 
 
 def _shorten(blocks: list[dict[str, Any]]) -> Json:

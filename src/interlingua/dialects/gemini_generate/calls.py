@@ -221,6 +221,8 @@ def _keep(fields: Fields, key: str, inner: dict[str, Any], absent: list[str]) ->
 def _kept(
     part: ToolCall | ToolResult, key: str
 ) -> tuple[dict[str, Any], dict[str, Any], Iterable[str]]:
+    if not part.extra:  # as with most
+        return {}, {}, ()
     kept = dict(extra_of(part, NAME))
     inner = take_nested(kept, key)
     absent = kept.pop(ABSENT, ())

@@ -15,6 +15,7 @@ from interlingua.spec.content import Json, Opaque, Part, ToolCall, ToolResult
 from interlingua.spec.messages import Message, Role
 from interlingua.spec.request import Request
 from interlingua.wire.carry import Losses
+from interlingua.wire.plain import plain_text
 from interlingua.wire.shape import Fields, extra_of
 
 
@@ -27,8 +28,12 @@ def encode_messages(request: Request, body: dict[str, Any], losses: Losses) -> N
     system: dict[str, Any] | None = None
     contents: list[Json] = []
     for position, message in enumerate(request.messages):
-        path = f"messages[{position}]"
         leading = position < hoisted
+        text = None if leading else plain_text(message)
+        if text is not None:
+            contents.append({"role": _ROLES[message.role], "parts": [{"text": text}]})
+            continue
+        path = f"messages[{position}]"
         content = _encode_message(message, calls, losses, path, leading=leading)
         if content is None:
             losses.dropped("message with nothing left in it", NAME, path)
@@ -47,6 +52,13 @@ def encode_messages(request: Request, body: dict[str, Any], losses: Losses) -> N
 
 
 _INSTRUCTING = ("system", "developer")
+_ROLES: dict[Role, str] = {
+    "user": "user",
+    "tool": "user",
+    "assistant": "model",
+    "system": "user",
+    "developer": "user",
+}
 
 
 def _encode_message(
@@ -61,7 +73,8 @@ def _encode_message(
         if isinstance(part, ToolCall):
             calls[part.id] = part
         wire = encode_part(part, losses, f"{path}.content[{position}]", calls)
-        parts += [] if wire is None else [wire]
+        if wire is not None:
+            parts.append(wire)
     if message.name is not None:
         losses.dropped("name", NAME, f"{path}.name")
     if message.content and not parts:
@@ -78,9 +91,9 @@ def _encode_content(
     if leading:  # it needs no role, but most clients give one
         wire: dict[str, Any] = told or {}
     elif message.role in ("user", "tool"):
-        wire = told or ({} if "role" in absent else {"role": "user"})
+        wire = told or ({} if "role" in absent else {"role": _ROLES[message.role]})
     else:
-        wire = {"role": "model" if message.role == "assistant" else "user"}
+        wire = {"role": _ROLES[message.role]}
     if parts or not ("parts" in absent or "parts" in kept):
         wire["parts"] = parts
     return {**kept, **wire}

@@ -7,7 +7,7 @@ In a stream, calls are put together from fragments.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
 from interlingua.dialects.openai_chat.wire import (
@@ -128,7 +128,9 @@ def encode_call(call: ToolCall, *, answer: bool) -> dict[str, Any]:
     left it out; only whoever sent the same message before gets it back without.
     """
     kept = extra_of(call, NAME)
-    inner = {"name": call.name, **_encode_arguments(call)}
+    inner = {"name": call.name, **_encode_arguments(call, kept)}
+    if not kept:
+        return {"id": call.id, "type": call.type, call.type: inner}
     typed = {} if "type" in kept else {"type": call.type}
     wire = complete({"id": call.id, **typed, call.type: inner}, call)
     if POSITION in kept:
@@ -145,8 +147,7 @@ def encode_legacy(call: ToolCall) -> Json:
     return encode_call(call, answer=False).get(call.type)
 
 
-def _encode_arguments(call: ToolCall) -> dict[str, Any]:
-    kept = extra_of(call, NAME)
+def _encode_arguments(call: ToolCall, kept: Mapping[str, Any]) -> dict[str, Any]:
     field = ARGUMENTS[call.type]
     raw = call.raw_arguments
     inner = kept.get(call.type)

@@ -137,6 +137,11 @@ _DECODE: dict[str, Any] = {
 }
 
 
+def encode_text(part: Text) -> dict[str, Any]:
+    """A text as a content part."""
+    return complete({"type": "text", "text": part.text}, part)
+
+
 def encode_part(
     part: Part, losses: Losses, path: str, quirks: ChatQuirks = DEFAULT_QUIRKS
 ) -> Json | None:
@@ -147,7 +152,7 @@ def encode_part(
     """
     match part:
         case Text():
-            return complete({"type": "text", "text": part.text}, part)
+            return encode_text(part)
         case Image() | Audio() | Document():
             return encode_media(part, losses, path, quirks)
         case Refusal():

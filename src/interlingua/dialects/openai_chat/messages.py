@@ -16,6 +16,7 @@ from interlingua.dialects.openai_chat.calls import (
 from interlingua.dialects.openai_chat.content import (
     decode_content,
     encode_item,
+    encode_text,
     join_content,
     parsed_again,
 )
@@ -40,14 +41,18 @@ from interlingua.spec.content import (
     Opaque,
     Part,
     Refusal,
+    Text,
     Thinking,
     ToolCall,
     ToolResult,
 )
-from interlingua.spec.messages import ROLES, Message
+from interlingua.spec.messages import ROLES, Message, Role
 from interlingua.wire.carry import Losses
 from interlingua.wire.jsontext import dump_text
+from interlingua.wire.plain import plain_text
 from interlingua.wire.shape import Fields, extra_of, wrong_type
+
+_PLAIN = ("system", "user", "assistant")  # the roles that every server knows
 
 
 class _Ids:
@@ -120,7 +125,11 @@ def encode_messages(
     """
     writer = _Writer(quirks, losses)
     for i, message in enumerate(messages):
-        writer.feed(message, f"messages[{i}]")
+        text = plain_text(message) if message.role in _PLAIN else None
+        if text is None:
+            writer.feed(message, f"messages[{i}]")
+        else:
+            writer.plain(message.role, text)
     writer.flush()
     return writer.wire
 
@@ -140,24 +149,29 @@ def encode_assistant(
     made it.
     """
     # some server's own word for the role is put back
-    wire = {} if "role" in extra_of(message, NAME) else {"role": "assistant"}
+    wire: dict[str, Any] = {} if "role" in extra_of(message, NAME) else {"role": "assistant"}
     items: list[Json] = []
+    marked: list[Part] = []
     for i, part in enumerate(message.content):
-        where = f"{path}.content[{i}]"
+        if part.extra:
+            marked.append(part)
         if isinstance(part, Thinking):
             if NAME in part.extra or (answer and part.text):
                 items += encode_thinking(part, wire)
             elif not answer:
-                losses.foreign_thinking(NAME, where)
+                losses.foreign_thinking(NAME, f"{path}.content[{i}]")
+        elif isinstance(part, Text):
+            items.append(encode_text(part))
         elif not _encode_field(part, wire, answer=answer):
-            items += encode_item(part, losses, where, quirks, media=answer)
-    marked = [part for part in message.content if part.extra]
+            items += encode_item(part, losses, f"{path}.content[{i}]", quirks, media=answer)
     tagged = any(mark_of(part, TAGS) for part in marked)
-    content = join_content(items, flat=quirks.flat_content or tagged) if items else None
+    wire["content"] = join_content(items, flat=quirks.flat_content or tagged) if items else None
     parsed = [found for part in marked if (found := parsed_again(part)) is not None]
     if len(items) == 1 and parsed:
-        content = parsed[0]
-    return complete({**wire, "content": content, **given(name=message.name)}, message)
+        wire["content"] = parsed[0]
+    if message.name is not None:
+        wire["name"] = message.name
+    return complete(wire, message)
 
 
 def _encode_field(part: Part, wire: dict[str, Any], *, answer: bool) -> bool:
@@ -190,12 +204,20 @@ class _Writer:
         if message.role == "assistant":
             self.flush()
             self._assistant(message, path)
+        count = 0
         for i, part in enumerate(message.content):
             if isinstance(part, ToolResult):
+                count += 1
                 content = self._result_content(part, f"{path}.content[{i}]")
                 self.wire.append(complete(encode_result(part, content), message))
-        if message.role != "assistant":
+        is_said = count == len(message.content) and (count or message.role == "tool")
+        if message.role != "assistant" and not is_said:
             self._other(message, path)
+
+    def plain(self, role: Role, text: str) -> None:
+        """Write a message that is one text."""
+        self.flush()
+        self.wire.append({"role": role, "content": text})
 
     def flush(self) -> None:
         """Write what was moved out of results."""
@@ -205,16 +227,13 @@ class _Writer:
 
     def _assistant(self, message: Message, path: str) -> None:
         wire = encode_assistant(message, self._losses, path, quirks=self._quirks)
-        is_empty = wire.keys() <= {"role", "name", "content"} and wire.get("content") is None
+        is_empty = wire.get("content") is None and wire.keys() <= {"role", "name", "content"}
         if not is_empty or not message.content or NAME in message.extra:
             self.wire.append(wire)
         elif not all(isinstance(part, ToolResult) for part in message.content):
             self._losses.dropped("message with nothing left in it", NAME, path)
 
     def _other(self, message: Message, path: str) -> None:
-        is_results = all(isinstance(part, ToolResult) for part in message.content)
-        if is_results and (message.content or message.role == "tool"):
-            return
         self.flush()
         match message.content:
             case (Opaque(dialect=dialect, data=str(data)),) if dialect == NAME:
@@ -244,6 +263,8 @@ class _Writer:
         return message.role
 
     def _result_content(self, result: ToolResult, path: str) -> Json:
+        if isinstance(result.content, str) and not result.is_error:
+            return result.content
         if result.parts is not None:
             items = self._result_items(result, result.parts, path)
         elif isinstance(result.content, str):

@@ -56,12 +56,14 @@ from interlingua.spec.errors import DecodeError
 from interlingua.spec.messages import Message, Role
 from interlingua.spec.request import Request
 from interlingua.wire.carry import Losses
+from interlingua.wire.plain import plain_text
 from interlingua.wire.shape import Fields, extra_of, wrong_type
 
 _SHORT = "~input"  # a user message that was all of `input`, as a string
 _INLINE = "~inline"  # a system message that was an item, where ours would be `instructions`
 _LIST = "~list"  # an assistant item that had a list of parts, though no id
 _BARE = "~bare"  # it came without its type
+_MARKS = (ITEM, _INLINE, _SHORT)  # what is no field of a message item
 _WHOLE = ("id", "status", _LIST)
 _CONTENT = (Text, Refusal, Image, Document, Audio)
 _PREFIXES = {
@@ -80,11 +82,15 @@ def encode_messages(request: Request, body: dict[str, Any], losses: Losses) -> N
     if messages and _is_instructions(messages[0]):
         body["instructions"] = messages[0].text
         first = 1
-    calls = (part for message in messages for part in message.content if isinstance(part, ToolCall))
+    calls = [part for message in messages for part in message.content if type(part) is ToolCall]
     custom = frozenset(call.id for call in calls if call.type == "custom")
     encoder = ItemEncoder(losses, custom=custom)
     for i, message in enumerate(messages[first:], first):
-        _encode_message(message, encoder, f"messages[{i}]")
+        text = plain_text(message)
+        if text is None:
+            _encode_message(message, encoder, f"messages[{i}]")
+        else:
+            encoder.plain(message.role, text)
         if message.name is not None:
             losses.dropped("name", NAME, f"messages[{i}].name")
     for item in encoder.messages:
@@ -112,12 +118,11 @@ def _is_instructions(message: Message) -> bool:
 
 
 def _encode_message(message: Message, encoder: ItemEncoder, path: str) -> None:
-    own = dict(extra_of(message, NAME))
-    if own.pop(ITEM, False):
+    kept = extra_of(message, NAME)
+    if kept.get(ITEM):
         encoder.items += [part.data for part in message.content if isinstance(part, Opaque)]
         return
-    for mark in (_INLINE, _SHORT):
-        own.pop(mark, None)
+    own = {name: kept[name] for name in kept if name not in _MARKS}
     encoder.message(message.role, message.content, path, own or None)
 
 
@@ -173,6 +178,10 @@ class ItemEncoder:
                     self.items.append(item)
         if not parts and inner:
             self._open(role, own)
+
+    def plain(self, role: Role, text: str) -> None:
+        """One canonical message that is one text, in the short form."""
+        self.items.append(message_item("user" if role == "tool" else role, {}, text))
 
     def item(self, part: Part, path: str) -> Json:
         """The item that says a part which is no content; None, and a warning, if there is none."""
@@ -237,12 +246,15 @@ def item_id(response_id: str, kind: str, index: int) -> str:
     return f"{_PREFIXES[kind]}_{response_id.removeprefix('resp_')}_{index}"
 
 
-def message_item(role: str, own: Mapping[str, Any], content: list[Json]) -> dict[str, Any]:
+def message_item(role: str, own: Mapping[str, Any], content: Json) -> dict[str, Any]:
     """A message item; the model's own says its type: some servers do not know it without."""
-    typed = role == "assistant" and _BARE not in own
-    item = {**({"type": "message"} if typed else {}), **own, "role": role, "content": content}
-    item.pop(_BARE, None)
-    item.pop(_LIST, None)
+    item: dict[str, Any] = {"type": "message"} if role == "assistant" and _BARE not in own else {}
+    if own:
+        item |= own
+        item.pop(_BARE, None)
+        item.pop(_LIST, None)
+    item["role"] = role
+    item["content"] = content
     return item
 
 

@@ -21,6 +21,7 @@ from interlingua.wire.history.trail import (
     with_fields,
     with_parts,
 )
+from interlingua.wire.jsontext import loads_object
 from interlingua.wire.shape import extra_of
 
 NO_RESULT = "No result was recorded for this call."
@@ -236,7 +237,7 @@ def wrap_arguments(messages: Messages, target: Target, _: Policy, trail: Trail) 
     """Argument text that is no object goes in one under `input`."""
     if not target.valid_arguments:
         return messages
-    if all(call.is_valid for call in survey_of(messages, trail).calls):
+    if all(map(_is_object, survey_of(messages, trail).calls)):
         return messages
 
     def wrap(part: Part, _: Message) -> Part:
@@ -248,6 +249,12 @@ def wrap_arguments(messages: Messages, target: Target, _: Policy, trail: Trail) 
         return with_fields(part, trail, arguments=arguments, raw_arguments=None)
 
     return edit_parts(messages, wrap, trail)
+
+
+def _is_object(call: ToolCall) -> bool:
+    """What `is_valid` says, by a faster reader."""
+    raw = call.raw_arguments
+    return raw is None or call.type == "custom" or loads_object(raw) is not None
 
 
 def put_calls_last(messages: Messages, target: Target, _: Policy, trail: Trail) -> Messages:

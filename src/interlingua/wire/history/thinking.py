@@ -132,11 +132,12 @@ def _settle(
     message: Message, loss: _Loss, target: Target, policy: Policy, trail: Trail
 ) -> Message | None:
     """The message with its lost thoughts left out or said as text, and what they held freed."""
+    lost = [part for part in message.content if type(part) is Thinking and loss.is_lost(part)]
+    if not lost and not loss.with_signatures:
+        return message
     parts: list[Part] = []
-    lost: list[Part] = []
     for part in message.content:
         if isinstance(part, Thinking) and loss.is_lost(part):
-            lost.append(part)
             parts += _say(part, loss, policy, trail)
         else:
             parts.append(part)

@@ -1,0 +1,73 @@
+"""JSON in the midst of what a model says."""
+
+import contextlib
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from interlingua.api.object_text import find_json
+from interlingua.spec.errors import DecodeError
+
+values = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**50), 2**50) | st.text(max_size=8),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner, max_size=3)
+    ),
+    max_leaves=8,
+)
+objects = st.dictionaries(st.text(max_size=4) | st.just("```\n{"), values, max_size=3)
+prose = st.text(st.sampled_from("Here is it: [1] `x`\n\"'é"), max_size=20)
+indents = st.sampled_from([None, 2])
+
+
+@given(value=values, indent=indents)
+def test_bare(value, indent):
+    """A text that is JSON is just that."""
+    assert find_json(f" {json.dumps(value, indent=indent)}\n") == value
+
+
+@given(value=values, before=prose, after=prose, indent=indents, word=st.sampled_from(["", "json"]))
+def test_in_a_fence(value, before, after, indent, word):
+    """A code fence is taken off, and what is said around it."""
+    text = f"{before}\n```{word}\n{json.dumps(value, indent=indent)}\n```\n{after}"
+
+    assert find_json(text) == value
+
+
+@given(value=objects, before=prose, after=prose | st.just("} {"), indent=indents)
+def test_among_words(value, before, after, indent):
+    """From the first brace on, up to where the object ends."""
+    assert find_json(f"So {before}{json.dumps(value, indent=indent)} ok {after}") == value
+
+
+@given(value=objects, before=prose, data=st.data())
+def test_cut_off(value, before, data):
+    """A part is never taken for the whole."""
+    whole = json.dumps(value)
+    text = f"So {before}{whole[: data.draw(st.integers(0, len(whole) - 1))]}"
+
+    with pytest.raises(DecodeError):
+        find_json(text)
+
+
+@given(st.text(st.sampled_from('{}[]":,`1a\\\n '), max_size=40))
+def test_any_text_is_read_or_refused(text):
+    """Whatever it is."""
+    with contextlib.suppress(DecodeError):
+        json.dumps(find_json(text), allow_nan=False)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "No.", "{'a': 1}", "see {x} and {y}", 'So {"a": NaN}', "So " + '{"a":' * 100_000]
+)
+def test_no_json(text):
+    """It says so."""
+    with pytest.raises(DecodeError):
+        find_json(text)
+
+
+def test_a_fence_counts_before_a_brace():
+    """Braces in the words before it do not hide it."""
+    assert find_json('Using {your schema}:\n```json\n{"a": 1}\n```') == {"a": 1}

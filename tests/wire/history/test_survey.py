@@ -1,0 +1,133 @@
+"""Each sign is seen where it is, and a sound history shows none."""
+
+import pytest
+
+from interlingua.spec.content import Document, Image, Opaque, Refusal, Text, ToolCall, ToolResult
+from interlingua.spec.messages import Message
+from interlingua.wire.history.survey import (
+    BLANK,
+    BROKEN,
+    CALLS_AMONG,
+    EMPTY,
+    LATE,
+    REPEATED,
+    SPREAD,
+    TOLD,
+    UNPAIRED,
+    WRITTEN,
+    Survey,
+    survey_of,
+)
+from interlingua.wire.history.trail import Trail
+
+ASK = Message.user("how cold is it?")
+CALL = ToolCall(id="a", name="look", arguments={"city": "Köln"})
+OTHER = ToolCall(id="b", name="look")
+RESULT = ToolResult(tool_call_id="a", content="4 °C")
+ANSWERED = Message(role="tool", content=(RESULT,))
+UNSOUND = {UNPAIRED, SPREAD, CALLS_AMONG}
+
+
+def says(*parts):
+    return Message(role="assistant", content=parts)
+
+
+def results(*ids, role="tool"):
+    return Message(role=role, content=tuple(ToolResult(tool_call_id=i, content="ok") for i in ids))
+
+
+def conditions(*messages):
+    """The signs that are no kinds of parts."""
+    return {sign for sign in Survey(messages).signs if isinstance(sign, str)}
+
+
+def test_a_sound_history_shows_only_its_kinds():
+    """Calls answered at once, in their order, give no cause for anything."""
+    history = (
+        Message.system("be brief"),
+        ASK,
+        says(Text(text="I look"), CALL, OTHER),
+        results("a", "b"),
+        says(Text(text="cold")),
+        Message.user([Text(text="thanks"), Image(url="https://example.com/a.png")]),
+    )
+
+    assert Survey(history).signs == {Text, ToolCall, ToolResult, Image}
+    assert Survey(history).calls == [CALL, OTHER]
+
+
+def test_what_follows_the_results_is_no_sign():
+    """A user may go on speaking in the message that holds the results."""
+    more = Message(role="user", content=(RESULT, Text(text="well?")))
+
+    assert conditions(ASK, says(CALL), more) == set()
+
+
+@pytest.mark.parametrize(
+    ("sign", "messages"),
+    [
+        (SPREAD, [says(CALL, OTHER), results("a"), results("b")]),
+        (CALLS_AMONG, [says(CALL, Text(text="so")), ANSWERED]),
+        (REPEATED, [says(CALL), ANSWERED, says(CALL), ANSWERED]),
+        (REPEATED, [says(ToolCall(id="", name="f")), results("")]),
+        (WRITTEN, [says(ToolCall(id="a", name="f", raw_arguments="{}")), ANSWERED]),
+        (BLANK, [Message.user("")]),
+        (BLANK, [says(Refusal(text=" \n"))]),
+        (BLANK, [says(CALL), Message.tool_result("a", (Text(text=""),))]),
+        (BLANK, [says(CALL), Message.tool_result("a", "", is_error=True)]),
+        (BROKEN, [Message.user("half \ud83d")]),
+        (BROKEN, [Message.user([Document(text="half \ud83d")])]),
+        (BROKEN, [says(ToolCall(id="a", name="f", arguments={"x": "\ud83d"})), ANSWERED]),
+        (BROKEN, [says(CALL), Message.tool_result("a", {"x": ["\ud83d"]})]),
+        (BROKEN, [says(CALL), Message.tool_result("a", [Text(text="\ud83d")])]),
+        (EMPTY, [Message(role="user")]),
+        (TOLD, [Message(role="assistant", metadata={"model": "m"}, content=(Text(text="so"),))]),
+        (LATE, [ASK, Message.developer("be brief")]),
+    ],
+)
+def test_each_condition_alone(sign, messages):
+    """A history with one thing amiss shows that one."""
+    assert conditions(*messages) == {sign}
+
+
+@pytest.mark.parametrize(
+    "messages",
+    [
+        [says(CALL)],
+        [ANSWERED],
+        [says(CALL), ASK, ANSWERED],
+        [says(CALL), ANSWERED, ANSWERED],
+        [says(CALL), says(Text(text="so")), ANSWERED],
+        [says(CALL, OTHER), results("b", "a")],
+        [says(CALL, OTHER), results("a"), ASK, results("b")],
+        [says(CALL), Message(role="user", content=(Text(text="so"), RESULT))],
+        [says(CALL), results("a", role="system")],
+        [says(CALL, RESULT)],
+        [Message(role="user", content=(CALL,)), ANSWERED],
+    ],
+)
+def test_what_is_not_each_others(messages):
+    """Calls and results in any other order are looked at by every rule about them."""
+    assert conditions(*messages) - {LATE} == UNSOUND
+
+
+def test_opaque_blocks_may_be_calls():
+    """Only the target can tell, so the pairs must be looked at."""
+    assert conditions(ASK, says(Opaque(dialect="x", data={}), CALL), ANSWERED) == {UNPAIRED}
+    assert conditions(ASK, says(Opaque(dialect="x", data={}))) == set()
+
+
+def test_what_is_inside_results_is_seen():
+    """The kinds of parts that results hold are signs too."""
+    image = Image(url="https://example.com/a.png")
+
+    assert Image in Survey((says(CALL), Message.tool_result("a", [image]))).signs
+
+
+def test_it_is_made_once():
+    """Rules that ask about the same history share what was seen."""
+    history = (ASK,)
+    trail = Trail(history)
+
+    assert survey_of(history, trail) is survey_of(history, trail)
+    assert survey_of((ASK, ASK), trail) is not survey_of(history, trail)
