@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from interlingua.api.default import set_default_client
 from interlingua.simulator import Simulator, serve_in_thread
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -20,6 +21,7 @@ def providers(monkeypatch):
             monkeypatch.setenv(f"{name}_API_KEY", "a-key-of-the-reader")
             monkeypatch.setenv(f"{name}_BASE_URL", server.url)
         yield
+        set_default_client(None)
 
 
 @pytest.mark.usefixtures("providers")

@@ -88,6 +88,8 @@ if TYPE_CHECKING:
     from interlingua.api.generate import StreamResult, generate, stream
     from interlingua.api.loop import ToolLoop
     from interlingua.api.mcp import HttpServer, StdioServer, mcp_tools
+    from interlingua.api.object_stream import ObjectStream
+    from interlingua.api.objects import generate_object, stream_object
     from interlingua.api.options import TimeoutConfig
     from interlingua.api.results import GenerateResult, StepResult
     from interlingua.api.tools import Tool, ToolAnnotations, tool
@@ -166,6 +168,7 @@ __all__ = [
     "NetworkError",
     "NoObjectGeneratedError",
     "NotFoundError",
+    "ObjectStream",
     "Opaque",
     "OpenAIAdapter",
     "OpenAICompatibleAdapter",
@@ -237,6 +240,7 @@ __all__ = [
     "from_document",
     "from_json",
     "generate",
+    "generate_object",
     "get_default_client",
     "get_latest_model",
     "get_model_info",
@@ -249,6 +253,7 @@ __all__ = [
     "retry",
     "set_default_client",
     "stream",
+    "stream_object",
     "to_document",
     "to_json",
     "tool",
@@ -260,6 +265,8 @@ _ON_USE = {
     "interlingua.api.generate": ("StreamResult", "generate", "stream"),
     "interlingua.api.loop": ("ToolLoop",),
     "interlingua.api.mcp": ("HttpServer", "StdioServer", "mcp_tools"),
+    "interlingua.api.object_stream": ("ObjectStream",),
+    "interlingua.api.objects": ("generate_object", "stream_object"),
     "interlingua.api.options": ("TimeoutConfig",),
     "interlingua.api.results": ("GenerateResult", "StepResult"),
     "interlingua.api.tools": ("Tool", "ToolAnnotations", "tool"),

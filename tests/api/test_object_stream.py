@@ -1,8 +1,10 @@
 """An object as it comes."""
 
+import asyncio
 import json
 from itertools import pairwise
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,6 +14,7 @@ from interlingua.api.object_schema import ObjectSchema
 from interlingua.api.object_stream import GrowingObject
 from interlingua.api.objects import stream_object
 from interlingua.api.tools import tool
+from interlingua.client.client import Client
 from interlingua.simulator import (
     cut,
     error_event,
@@ -25,7 +28,10 @@ from interlingua.simulator import (
 from interlingua.spec.content import ToolCall
 from interlingua.spec.errors import NoObjectGeneratedError, SDKError, StreamError
 from interlingua.spec.events import TextDelta, ToolCallDelta, ToolCallEnd, ToolCallStart
+from interlingua.spec.messages import Message
+from interlingua.spec.response import FinishReason, Response
 from interlingua.wire import partial as partial_module
+from interlingua.wire.accumulate import replay
 from simulated import MODELS, run, settled, simulated
 
 ANY = ObjectSchema({"type": "object"})
@@ -290,6 +296,43 @@ def test_tools_on_the_way():
 
     assert error is None
     assert shown[-1] == {"n": 5} == found.object()
+
+
+class InPieces:
+    """An adapter whose answer comes in two responses, as Gemini's may."""
+
+    name = "pieces"
+
+    def __init__(self):
+        token = {"gemini_generate": {"candidate": {"continuationToken": "t"}}}
+        first = FinishReason(reason="length", raw="CONTINUATION")
+        rest = Message.assistant(["Oslo", '", "n": 12}'])
+        self.answers = [
+            Response(message=Message.assistant('{"s": "In '), finish_reason=first, extra=token),
+            Response(message=rest, finish_reason=FinishReason(reason="stop")),
+        ]
+
+    async def stream(self, _request):
+        answer = self.answers.pop(0)
+        *events, end = replay(answer)
+        for event in events:
+            yield event
+        yield msgspec.structs.replace(end, response=answer)
+
+    async def close(self):
+        pass
+
+
+def test_an_answer_in_pieces():
+    """They belong together, and make one object."""
+
+    async def work():
+        async with Client({"pieces": InPieces()}) as client:
+            found = stream_object("pieces:m", "Go", schema=SCHEMA, client=client)
+            return [partial async for partial in found], found.object()
+
+    whole = {"s": "In Oslo", "n": 12}
+    assert asyncio.run(work()) == ([{"s": "In "}, {"s": "In Oslo"}, whole], whole)
 
 
 def test_calls_that_wait():

@@ -68,6 +68,11 @@ def test_no_json(text):
         find_json(text)
 
 
+def test_a_fence_with_something_else():
+    """The next one counts."""
+    assert find_json("```sh\nls {}\n```\n```\n[1]\n```") == [1]
+
+
 def test_a_fence_counts_before_a_brace():
     """Braces in the words before it do not hide it."""
     assert find_json('Using {your schema}:\n```json\n{"a": 1}\n```') == {"a": 1}
