@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from interlingua.api.default import set_default_client
-from interlingua.simulator import Simulator, serve_in_thread
+from interlingua.simulator import Simulator, serve_in_thread, text, use_tools
 
 ROOT = Path(__file__).resolve().parents[1]
 PYTHON = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
@@ -16,7 +16,13 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 @pytest.fixture
 def providers(monkeypatch):
     """Keys and addresses in the environment, as a reader would have them; the simulator answers."""
-    with serve_in_thread(Simulator()) as server:
+
+    def answer(request):
+        if request.response_format is not None:
+            return text('{"name": "Alice", "age": 30}')
+        return use_tools(request)
+
+    with serve_in_thread(Simulator(answer)) as server:
         for name in ("OPENAI", "ANTHROPIC", "GEMINI"):
             monkeypatch.setenv(f"{name}_API_KEY", "a-key-of-the-reader")
             monkeypatch.setenv(f"{name}_BASE_URL", server.url)
