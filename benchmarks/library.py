@@ -138,8 +138,8 @@ async def calls(library: str, server: str) -> dict[str, float | None]:
     for dialect in MODELS:
         make = LIBRARIES[library]
         complete, _ = make(dialect, f"{server}/{dialect}.whole")
-        _, stream = make(dialect, f"{server}/{dialect}.text.burst")
-        _, arguments = make(dialect, f"{server}/{dialect}.arguments.burst")
+        _, stream = make(dialect, f"{server}/{dialect}.burst")
+        _, arguments = make(dialect, f"{server}/{dialect}.arguments_burst")
 
         async def batch(complete: Ask = complete) -> None:
             for _ in range(BATCH):

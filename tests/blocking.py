@@ -1,10 +1,13 @@
 """The blocking client against the simulator, in this process and in programs of their own."""
 
 import contextlib
+import signal
 import subprocess
 import sys
 import time
 from pathlib import Path
+
+import pytest
 
 from interlingua import sync
 from interlingua.simulator import latency, text
@@ -29,6 +32,23 @@ def blocking(*answers, **settings):
     """A simulator that answers so, and a client."""
     with simulated(*answers, **settings) as peer, sync.Client.wrap(peer.client) as client:
         yield peer, client
+
+
+@contextlib.contextmanager
+def interrupted(seconds):
+    """A signal that raises comes while the main thread waits."""
+
+    def leave(*_):
+        raise InterruptedError
+
+    before = signal.signal(signal.SIGALRM, leave)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        with pytest.raises(InterruptedError):
+            yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
 
 
 def named(provider):
@@ -64,5 +84,8 @@ def start(code, url):
 def says(code, url):
     """What a program says, on both its outputs, and how it ended."""
     with start(code, url) as program:
-        out, err = program.communicate(timeout=60)
+        try:
+            out, err = program.communicate(timeout=60)
+        finally:
+            program.kill()
     return out, err, program.returncode

@@ -85,6 +85,7 @@ from interlingua.wire.sse import SSEDecoder, encode_sse
 if TYPE_CHECKING:
     from interlingua.api.abort import AbortController, AbortSignal
     from interlingua.api.default import get_default_client, set_default_client
+    from interlingua.api.execute import ExecuteResult, Execution, execute
     from interlingua.api.generate import StreamResult, generate, stream
     from interlingua.api.loop import ToolLoop
     from interlingua.api.mcp import HttpServer, StdioServer, mcp_tools
@@ -149,6 +150,8 @@ __all__ = [
     "Document",
     "ErrorClass",
     "ErrorEvent",
+    "ExecuteResult",
+    "Execution",
     "Explanation",
     "Finish",
     "FinishReason",
@@ -237,6 +240,7 @@ __all__ = [
     "doctor",
     "drop_added_nulls",
     "encode_sse",
+    "execute",
     "from_document",
     "from_json",
     "generate",
@@ -262,6 +266,7 @@ __all__ = [
 _ON_USE = {
     "interlingua.api.abort": ("AbortController", "AbortSignal"),
     "interlingua.api.default": ("get_default_client", "set_default_client"),
+    "interlingua.api.execute": ("ExecuteResult", "Execution", "execute"),
     "interlingua.api.generate": ("StreamResult", "generate", "stream"),
     "interlingua.api.loop": ("ToolLoop",),
     "interlingua.api.mcp": ("HttpServer", "StdioServer", "mcp_tools"),

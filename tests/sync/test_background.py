@@ -11,7 +11,7 @@ import traceback
 
 import pytest
 
-from blocking import NEVER, SLOW, WORDS, left, says, start, until
+from blocking import NEVER, SLOW, WORDS, interrupted, left, says, start, until
 from interlingua.simulator import text, tool_call, tool_loop
 from interlingua.spec.errors import AbortError, ConfigurationError
 from interlingua.sync.background import Background, background
@@ -136,6 +136,38 @@ def test_work_that_exits(leaving):
 
     assert done == ["still here"]
     assert background.run(here())
+
+
+@pytest.mark.skipif(os.name == "nt", reason="there are no such signals there")
+def test_a_wait_that_is_broken_off():
+    """The work is cancelled; work that has not begun never begins."""
+    seen = []
+
+    async def work(name):
+        seen.append(f"{name} begins")
+        try:
+            await asyncio.sleep(60)
+        finally:
+            seen.append(f"{name} ends")
+
+    async def busy():
+        held.set()
+        free.wait()
+
+    with interrupted(0.1):
+        background.run(work("first"))
+    until(lambda: len(seen) == 2)
+    held, free = threading.Event(), threading.Event()
+    thread = threading.Thread(target=lambda: background.run(busy()))
+    thread.start()
+    held.wait()
+    with interrupted(0.1):
+        background.run(work("second"))
+    free.set()
+    thread.join()
+    background.run(asyncio.sleep(0))
+
+    assert seen == ["first begins", "first ends"]
 
 
 def test_work_that_is_cancelled():
@@ -319,13 +351,15 @@ signal.pause()
 """
     with simulated(answer) as peer:
         program = start(code, peer.server.url)
-        until(lambda: peer.app.script.received)
-        program.send_signal(signal.SIGINT)
-        assert program.stdout.readline() == "interrupted\n"
-        until(lambda: left(peer))
-        assert program.poll() is None  # it was not the end of the program that closed it
-        program.terminate()
-        out, err = program.communicate(timeout=60)
+        try:
+            until(lambda: peer.app.script.received)
+            program.send_signal(signal.SIGINT)
+            assert program.stdout.readline() == "interrupted\n"
+            until(lambda: left(peer))
+            assert program.poll() is None  # it was not the end of the program that closed it
+        finally:
+            program.kill()
+            out, err = program.communicate()
 
     assert (out, err) == ("", "")
 
@@ -334,10 +368,10 @@ signal.pause()
 def test_ctrl_c_that_nobody_catches():
     """The program ends as others do, with nothing said but the interruption."""
     with simulated(NEVER) as peer:
-        program = start("client.complete(ask)", peer.server.url)
-        until(lambda: peer.app.script.received)
-        program.send_signal(signal.SIGINT)
-        _, err = program.communicate(timeout=60)
+        with start("client.complete(ask)", peer.server.url) as program:
+            until(lambda: peer.app.script.received)
+            program.send_signal(signal.SIGINT)
+            _, err = program.communicate(timeout=60)
         until(lambda: left(peer))
 
     assert program.returncode == -signal.SIGINT

@@ -86,6 +86,14 @@ class Background:
             loop.call_soon_threadsafe(loop.stop)
         thread.join(_EXIT_SECONDS)
 
+    def before_fork(self) -> None:
+        """A fork waits until a loop that starts has started."""
+        self._lock.acquire()
+
+    def after_fork(self) -> None:
+        """In the parent."""
+        self._lock.release()
+
     def forget(self) -> None:
         """In a forked child: the thread is not there, and its loop is the parent's."""
         if self._loop is not None:
@@ -98,6 +106,10 @@ class Background:
                 return self._loop
             if self._is_over:
                 raise ConfigurationError("the interpreter exits; no call can begin now")
+            # Loaded here, since a fork waits for this lock: a child that is forked while another
+            # thread loads a module can never load it. And the loop is not held up.
+            from interlingua.transport import exchange  # noqa: F401
+
             # made here, so that its errors are raised here; it is not this thread's loop
             runner = asyncio.Runner(loop_factory=asyncio.new_event_loop)
             loop = runner.get_loop()
@@ -130,20 +142,18 @@ class _Call(Generic[Value]):
         self._task: asyncio.Task[None] | None = None
         self._value: Value | None = None
         self._error: BaseException | None = None
-        self._is_cancelled = False
+        self._has_begun = False
 
     def start(self) -> None:
         """In the loop."""
-        if self._is_cancelled:
-            self._work.close()
-        else:
-            self._task = asyncio.ensure_future(self._run())
+        self._task = asyncio.ensure_future(self._run())
 
     def cancel(self) -> None:
-        """In the loop."""
-        self._is_cancelled = True
+        """In the loop, after `start` if at all."""
         if self._task is not None:
             self._task.cancel()
+        if not self._has_begun:  # and it never will
+            self._work.close()
 
     def result(self) -> Value:
         """What came of it, once the gate was opened."""
@@ -156,6 +166,7 @@ class _Call(Generic[Value]):
             del error, self  # the error's traceback would hold the error
 
     async def _run(self) -> None:
+        self._has_begun = True
         try:
             self._value = await self._work
         except asyncio.CancelledError:
@@ -185,4 +196,8 @@ _inherited: list[object] = []
 
 atexit.register(background.stop)
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=background.forget)
+    os.register_at_fork(
+        before=background.before_fork,
+        after_in_parent=background.after_fork,
+        after_in_child=background.forget,
+    )

@@ -14,7 +14,7 @@ from interlingua.client.explain import Explanation
 from interlingua.client.middleware import Middleware
 from interlingua.client.registry import Registry
 from interlingua.providers.models import ServedModel
-from interlingua.spec.contracts import Adapter
+from interlingua.spec.contracts import Adapter, Profile
 from interlingua.spec.events import StreamEvent
 from interlingua.spec.request import Request
 from interlingua.spec.response import Response
@@ -101,6 +101,10 @@ class Client:
     def retries_itself(self, request: Request) -> bool:
         """Whether the adapter of this request is set to try again: nobody else should then."""
         return self.asynchronous.retries_itself(request)
+
+    def profile_for(self, request: Request) -> Profile:
+        """What is known of the model of this request; the neutral profile if nothing is."""
+        return self.asynchronous.profile_for(request)
 
     def explain(self, request: Request, *, stream: bool = False) -> Explanation:
         """The exact wire request and every change, without key or network."""

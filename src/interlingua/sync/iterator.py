@@ -56,7 +56,7 @@ class BlockingIterator(Generic[Item]):
     def close(self) -> None:
         """Stop reading, and wait until what is behind it is closed; may be called twice."""
         self._leave()
-        self._ready.clear()
+        self._ready = deque()  # the pump may still fill the other one
         loop, pump = self._loop, self._pump
         if loop is None:
             pump.is_over = True  # it never began, and there is nothing to close
@@ -123,13 +123,12 @@ class _Pump(Generic[Item]):
         self.is_over = False
         self._source = source
         self._task: asyncio.Task[None] | None = None
+        self._has_begun = False
         self._is_stopped = False
 
     def start(self) -> None:
         """In the loop."""
         self._task = asyncio.ensure_future(self._run())
-        if self._is_stopped:
-            self._task.cancel()
 
     def resume(self) -> None:
         """In the loop."""
@@ -137,12 +136,15 @@ class _Pump(Generic[Item]):
             self.pause.set_result(None)
 
     def stop(self) -> None:
-        """In the loop."""
+        """In the loop, after `start`."""
         self._is_stopped = True
         if self._task is not None:
             self._task.cancel()
+        if not self._has_begun:  # and it never will
+            self._end()
 
     async def _run(self) -> None:
+        self._has_begun = True
         try:
             await self._read()
         except asyncio.CancelledError:
@@ -151,8 +153,7 @@ class _Pump(Generic[Item]):
         except BaseException as error:  # noqa: BLE001 -- it is raised where it is waited for
             self.error = error
         finally:
-            self.is_over = True
-            self._open()
+            self._end()
 
     async def _read(self) -> None:
         ready, gate = self.ready, self.gate
@@ -174,6 +175,7 @@ class _Pump(Generic[Item]):
             await self.pause
         self.pause = None
 
-    def _open(self) -> None:
+    def _end(self) -> None:
+        self.is_over = True
         if self.gate.locked():
             self.gate.release()

@@ -12,6 +12,7 @@ Names of fields may also be in snake case. The JSON form of a `Message` is read 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from types import NoneType
 from typing import Any, TypeAlias
 
 import msgspec
@@ -47,13 +48,8 @@ def _decode(given: AnyMessage, where: str) -> Message:
     content = given.get("content")
     if _is_canonical(content):
         return _read(given, where)
-    role = given.get("role")
-    if role not in ROLES:
-        known = ", ".join(sorted(ROLES))
-        raise ConfigurationError(f"{where}.role is {role!r}; use one of {known}")
-    unknown = given.keys() - _FIELDS
-    if unknown:
-        raise ConfigurationError(f"{where} has a field that is not known: {min(unknown)}")
+    _check(given, where)
+    role = given["role"]
     if role == "tool":
         parts: tuple[Part, ...] = (_result(given, where),)
     else:
@@ -64,6 +60,20 @@ def _decode(given: AnyMessage, where: str) -> Message:
         name=given.get("name") if role != "tool" else None,
         metadata=given.get("metadata") or {},
     )
+
+
+def _check(given: Mapping[str, Any], where: str) -> None:
+    role = given.get("role")
+    if not isinstance(role, str) or role not in ROLES:
+        known = ", ".join(sorted(ROLES))
+        raise ConfigurationError(f"{where}.role is {role!r}; use one of {known}")
+    for field in given:
+        if field not in _FIELDS:
+            raise ConfigurationError(f"{where} has a field that is not known: {field!r}")
+    if not isinstance(given.get("name"), (str, NoneType)):
+        raise ConfigurationError(f"{where}.name is no text")
+    if not isinstance(given.get("metadata"), (Mapping, NoneType)):
+        raise ConfigurationError(f"{where}.metadata is no object")
 
 
 def _is_canonical(content: Any) -> bool:

@@ -1,0 +1,424 @@
+"""`execute`, in every dialect, over real HTTP."""
+
+import asyncio
+import threading
+
+import pytest
+
+from blocking import until
+from interlingua.api.abort import AbortController
+from interlingua.api.default import set_default_client
+from interlingua.api.execute import execute
+from interlingua.api.tools import Tool, tool
+from interlingua.simulator import error, error_event, latency, text, thinking, tool_call, tool_loop
+from interlingua.spec.content import Image, ToolResult
+from interlingua.spec.errors import ConfigurationError
+from interlingua.spec.messages import Message
+from simulated import DIALECTS, KEY, MODELS, run, settled, simulated
+
+every_provider = pytest.mark.parametrize("provider", sorted(DIALECTS))
+SLOW = text("word " * 400) + latency(between=0.01, write_bytes=40)
+PNG = "data:image/png;base64,iVBORw0KGgo="
+
+
+@tool
+def get_weather(city: str) -> dict[str, str]:
+    """The weather in a city now."""
+    if city == "Atlantis":
+        raise KeyError(city)
+    return {"city": city, "weather": "rain"}
+
+
+def named(provider):
+    return f"{provider}:{MODELS[provider]}"
+
+
+def executed(peer, provider, messages="Hi", **options):
+    """The result, and all that the callbacks were told."""
+    told = []
+    callbacks = {
+        name: lambda *given, name=name: told.append((name, *given))
+        for name in ("on_chunk", "on_reasoning", "on_tool_start", "on_tool_end", "on_tool_error")
+    }
+
+    async def work(client):
+        return await execute(named(provider), messages, **{"client": client} | callbacks | options)
+
+    return run(peer, work), told
+
+
+@every_provider
+def test_basic_text(provider):
+    """Told piece by piece, and whole at the end, with its tokens."""
+    with simulated(text("It rains in Oslo.")) as peer:
+        result, told = executed(
+            peer, provider, system="Be brief.", temperature=0.0, max_tokens=99, max_retries=0
+        )
+        (asked,) = peer.app.script.requests
+
+    assert result.text == "It rains in Oslo."
+    assert len(told) > 1
+    assert {chunk["type"] for _, chunk in told} == {"text-delta"}
+    assert "".join(chunk["text"] for _, chunk in told) == result.text
+    assert (result.error, result.reasoning, result.finish_reason) == (None, None, "stop")
+    usage = result.usage
+    assert usage.prompt_tokens + usage.cached_tokens > 0
+    assert usage.completion_tokens > 0
+    assert [message.role for message in result.messages][-1] == "assistant"
+    assert asked.messages[0].text == "Be brief."
+    assert asked.max_tokens == 99
+    assert provider == "anthropic" or asked.temperature == 0.0  # it no longer takes one
+    assert asked.tool_choice is None
+
+
+@every_provider
+def test_tools_and_reasoning(provider):
+    """Thoughts, calls, results and text, in the order in which they happen."""
+    calls = thinking("Let me look.") + tool_call("get_weather", city="Oslo")
+    with simulated(tool_loop(calls, text("Rain."))) as peer:
+        result, told = executed(peer, provider, tools=[get_weather], thinking_budget=2048)
+
+    rain = {"city": "Oslo", "weather": "rain"}
+    kinds = [name if name != "on_chunk" else given[0]["type"] for name, *given in told]
+    assert list(dict.fromkeys(kinds)) == [
+        "on_reasoning",
+        "tool-call",
+        "on_tool_start",
+        "on_tool_end",
+        "tool-result",
+        "text-delta",
+    ]
+    assert ("on_tool_start", "get_weather", {"city": "Oslo"}) in told
+    assert ("on_tool_end", "get_weather", rain) in told
+    assert ("on_chunk", {"type": "tool-result", "name": "get_weather", "result": rain}) in told
+    assert result.reasoning == "".join(t for name, t, *_ in told if name == "on_reasoning")
+    assert result.reasoning == "Let me look."
+    assert result.text == "Rain."
+    assert len(result.messages) == 4
+    assert result.usage.reasoning_tokens > 0
+
+
+@every_provider
+def test_a_tool_that_fails(provider):
+    """It is told of, the model is told, and the run goes on."""
+    calls = tool_call("get_weather", city="Atlantis") + tool_call("get_weather", city="Oslo")
+    with simulated(tool_loop(calls, text("Half of it."))) as peer:
+        result, told = executed(peer, provider, tools=[get_weather])
+
+    ((_, name, failure),) = [each for each in told if each[0] == "on_tool_error"]
+    assert (name, type(failure)) == ("get_weather", KeyError)
+    assert {"type": "tool-error", "name": "get_weather", "error": failure} in [
+        chunk for _, chunk, *_ in told
+    ]
+    assert (result.text, result.error) == ("Half of it.", None)
+
+
+def test_many_rounds():
+    """Tools are run round after round, unless it is said how often."""
+
+    def answer(request):
+        given = [p for m in request.messages for p in m.content if isinstance(p, ToolResult)]
+        return text("done") if len(given) == 4 else tool_call("get_weather", city="Oslo")
+
+    with simulated(answer) as peer:
+        whole, _ = executed(peer, "anthropic", tools=[get_weather])
+    with simulated(answer) as peer:
+        short, _ = executed(peer, "anthropic", tools=[get_weather], max_tool_rounds=1)
+
+    assert whole.text == "done"
+    assert (short.text, short.finish_reason) == ("", "tool_calls")
+
+
+def test_a_passive_tool():
+    """Its call is told and returned; nothing is run."""
+    with simulated(tool_call("look")) as peer:
+        result, told = executed(peer, "openai", tools=[Tool(name="look")])
+
+    assert [chunk["type"] for _, chunk in told] == ["tool-call"]
+    assert result.messages[-1].tool_calls[0].name == "look"
+
+
+@pytest.mark.parametrize(("choice", "mode"), [("auto", "auto"), ("none", "none"), (None, None)])
+def test_tool_choice(choice, mode):
+    """As it is said; without tools it is not said at all."""
+    with simulated(text("x")) as peer:
+        executed(peer, "openai", tools=[get_weather], tool_choice=choice)
+        executed(peer, "openai", tools=[], tool_choice=choice)
+        first, second = peer.app.script.requests
+
+    assert (first.tool_choice.mode if first.tool_choice else None) == mode
+    assert second.tool_choice is None
+
+
+@every_provider
+def test_plain_messages(provider):
+    """A conversation of dicts, with an image and a tool's answer, reaches the provider."""
+    messages = [
+        {"role": "user", "content": [{"type": "text", "text": "What is this?"}]},
+        {
+            "role": "assistant",
+            "content": None,
+            "toolCalls": [{"id": "call_1", "name": "get_weather", "args": {"city": "Oslo"}}],
+        },
+        {"role": "tool", "toolCallId": "call_1", "content": "rain"},
+        {"role": "user", "content": [{"type": "image_url", "image_url": {"url": PNG}}]},
+    ]
+    with simulated(text("A picture.")) as peer:
+        result, _ = executed(peer, provider, messages, tools=[get_weather])
+        (asked,) = peer.app.script.requests
+
+    assert result.error is None
+    assert len(result.messages) == 5
+    parts = [part for message in asked.messages for part in message.content]
+    assert [part.content for part in parts if isinstance(part, ToolResult)] == ["rain"]
+    assert [part for part in parts if isinstance(part, Image)]
+
+
+@every_provider
+def test_errors_are_returned(provider):
+    """With the status, a code, and what else is known; no key in any of it."""
+    with simulated(error(403)) as peer:
+        result, told = executed(peer, provider)
+
+    assert result.error.status_code == 403
+    assert result.error.debug["type"] == "AccessDeniedError"
+    assert result.error.debug["provider"] == provider
+    assert (result.text, told) == ("", [])
+    assert KEY not in f"{result!r}{result.to_dict()}"
+
+
+@every_provider
+def test_an_error_in_the_middle(provider):
+    """What came before it is kept."""
+    with simulated(text("Half of") + error_event(500)) as peer:
+        result, told = executed(peer, provider, max_retries=0)
+
+    assert result.error is not None
+    assert result.error.debug["error_class"] == "server_error"
+    assert result.text == "".join(chunk["text"] for _, chunk in told) == "Half of"
+
+
+def test_mistakes_are_returned():
+    """Whatever was wrong with the call itself."""
+    mistakes = [
+        {"messages": []},
+        {"messages": [{"role": "robot"}]},
+        {"temprature": 1},
+        {"tools": [5]},
+        {"api_key": "a key besides a client"},
+    ]
+    with simulated(text("x")) as peer:
+        for mistake in mistakes:
+            result, _ = executed(peer, "openai", **mistake)
+            assert result.error.debug["type"] == "ConfigurationError", mistake
+        assert peer.app.script.received == ()
+
+
+@every_provider
+def test_cancel(provider):
+    """The server sees it, at whatever moment; the result has what came, and says why it ended."""
+
+    async def at_once(client):
+        execution = execute(named(provider), "Hi", client=client)
+        execution.cancel()
+        return await execution
+
+    async def in_the_middle(client):
+        told = []
+
+        def on_chunk(chunk):
+            told.append(chunk["text"])
+            if len(told) == 3:
+                execution.cancel()
+                execution.cancel()
+
+        execution = execute(named(provider), "Hi", client=client, on_chunk=on_chunk)
+        result = await execution
+        assert execution.is_done
+        execution.cancel()
+        assert result.text == "".join(told)
+        (exchange,) = peer.app.script.received
+        await settled(lambda: exchange.disconnected is not None)
+        return result
+
+    with simulated(SLOW) as peer:
+        result = run(peer, at_once)
+        assert (result.error.code, result.text) == ("cancelled", "")
+        assert peer.app.script.received == ()
+    with simulated(SLOW) as peer:
+        result = run(peer, in_the_middle)
+    assert result.error.code == "cancelled"
+    assert result.finish_reason == "cancelled"
+    assert result.text.startswith("word ")
+
+
+def test_cancel_while_a_tool_runs():
+    """The tool is cancelled too."""
+    ended = []
+
+    @tool
+    async def wait() -> str:
+        """Wait."""
+        try:
+            await asyncio.sleep(60)
+        except asyncio.CancelledError:
+            ended.append(True)
+            raise
+        return "never"
+
+    async def work(client):
+        execution = execute(
+            named("openai"),
+            "Hi",
+            client=client,
+            tools=[wait],
+            on_tool_start=lambda *_: threading.Timer(0.01, execution.cancel).start(),
+        )
+        result = await execution
+        await settled(lambda: ended)
+        return result
+
+    with simulated(tool_loop(tool_call("wait"), text("x"))) as peer:
+        result = run(peer, work)
+
+    assert result.error.code == "cancelled"
+
+
+def test_cancel_while_a_callback_hangs():
+    """It is not waited for."""
+
+    async def work(client):
+        async def on_chunk(_):
+            asyncio.get_running_loop().call_later(0.01, execution.cancel)
+            await asyncio.sleep(60)
+
+        execution = execute(named("openai"), "Hi", client=client, on_chunk=on_chunk)
+        return await execution
+
+    with simulated(SLOW) as peer:
+        assert run(peer, work).error.code == "cancelled"
+
+
+def test_ways_to_end_it():
+    """An abort signal, a time limit, and cancelling the task that awaits it."""
+    controller = AbortController()
+
+    async def work(client):
+        def start(**options):
+            return execute(named("openai"), "Hi", client=client, **options)
+
+        aborted = start(abort_signal=controller.signal, on_chunk=lambda _: controller.abort("no"))
+        found = [(await aborted).error, (await start(timeout=0.2)).error]
+        execution = start()
+
+        async def wait():
+            return await execution
+
+        task = asyncio.ensure_future(wait())
+        await settled(lambda: len(peer.app.script.received) == 3)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert execution.is_done
+        for exchange in peer.app.script.received:
+            await settled(lambda exchange=exchange: exchange.disconnected is not None)
+        return found
+
+    with simulated(SLOW) as peer:
+        aborted, late = run(peer, work)
+
+    assert (aborted.code, aborted.message) == ("cancelled", "no")
+    assert late.code == "timeout"
+
+
+@pytest.mark.parametrize("name", ["on_chunk", "on_tool_start", "on_tool_end"])
+@pytest.mark.parametrize("is_async", [False, True])
+def test_a_callback_that_fails(name, is_async):
+    """The run ends, the connection is closed, and the result says whose fault it was."""
+    failure = ZeroDivisionError("ours")
+
+    def fails(*_):
+        raise failure
+
+    async def fails_later(*_):
+        raise failure
+
+    async def work(client):
+        result = await execute(
+            named("openai"),
+            "Hi",
+            client=client,
+            tools=[get_weather],
+            **{name: fails_later if is_async else fails},
+        )
+        await settled(lambda: all(each.over.is_set() for each in peer.app.script.received))
+        return result
+
+    loop = tool_loop(text("First ") + tool_call("get_weather", city="Oslo"), SLOW)
+    with simulated(loop) as peer:
+        result = run(peer, work)
+        assert len(peer.app.script.received) == 1
+
+    assert (result.error.code, result.error.exception) == ("callback_failed", failure)
+    assert result.text == "First "
+
+
+def test_async_callbacks_hold_up_the_stream():
+    """A slow listener is waited for, so nothing gathers."""
+    running = []
+
+    async def on_chunk(_):
+        running.append(len(running))
+        await asyncio.sleep(0.001)
+        assert running.pop() == 0
+
+    with simulated(text("word " * 30)) as peer:
+        result, _ = executed(peer, "anthropic", on_chunk=on_chunk)
+
+    assert result.error is None
+
+
+def test_a_key_of_ones_own():
+    """Instead of a client; the provider is known by the prefix, by name, or by the model."""
+    with simulated(text("x"), key="mine") as peer:
+        options = {"client": None, "base_url": peer.server.url, "max_retries": 0}
+        right, _ = executed(peer, "anthropic", api_key="mine", **options)
+        wrong, _ = executed(peer, "anthropic", api_key="other", **options)
+
+        async def by_model(_):
+            given = {**options, "api_key": "mine"}
+            return [
+                await execute("claude-haiku-4-5", "Hi", provider="anthropic", **given),
+                await execute("claude-haiku-4-5", "Hi", **given),
+                await execute("house-model", "Hi", **given),
+            ]
+
+        named_, found, unknown = run(peer, by_model)
+        until(lambda: peer.server.open_connections == 0)
+
+    assert right.text == named_.text == found.text == "x"
+    assert wrong.error.status_code == 401
+    assert "house-model" in unknown.error.message
+
+
+def test_awaiting():
+    """The default client serves; it may be awaited twice, or never; a loop must run."""
+
+    async def work(client):
+        set_default_client(client)
+        try:
+            execution = execute(named("gemini"), [Message.user("Hi")])
+            forgotten = execute(named("gemini"), "Hi")
+            first, second = await execution, await execution
+            await settled(lambda: forgotten.is_done)
+        finally:
+            set_default_client(None)
+        return first, second
+
+    with simulated(text("x")) as peer:
+        first, second = run(peer, work)
+
+    assert first is second
+    assert first.text == "x"
+    with pytest.raises(ConfigurationError, match=r"sync\.execute"):
+        execute("openai:m", "Hi")

@@ -1,0 +1,82 @@
+"""Objects, blocking, in every dialect, over real HTTP."""
+
+from dataclasses import dataclass
+
+import pytest
+
+from blocking import SLOW, blocking, left, named, until
+from interlingua import sync
+from interlingua.simulator import text, tool_call
+from interlingua.spec.errors import NoObjectGeneratedError, StreamError
+from interlingua.spec.request import ToolDefinition
+from simulated import DIALECTS
+
+every_provider = pytest.mark.parametrize("provider", sorted(DIALECTS))
+ALICE = '{"name": "Alice", "age": 30}'
+
+
+@dataclass
+class Person:
+    """Somebody."""
+
+    name: str
+    age: int
+
+
+def answer(request):
+    """In text, or by the tool where that is how objects are asked for."""
+    tools = [tool for tool in request.tools or () if isinstance(tool, ToolDefinition)]
+    return tool_call(tools[0].name, name="Alice", age=30) if tools else text(ALICE)
+
+
+@every_provider
+def test_whole(provider):
+    """It is of the type that was asked for."""
+    with blocking(answer) as (_, client):
+        result = sync.generate_object(named(provider), "Who?", schema=Person, client=client)
+
+    assert result.output == Person("Alice", 30)
+
+
+@every_provider
+def test_as_it_comes(provider):
+    """Partials grow; the object is there when they have been read, not before."""
+    with blocking(answer) as (_, client):
+        found = sync.stream_object(named(provider), "Who?", schema=Person, client=client)
+        assert found.partial is None
+        with pytest.raises(StreamError):
+            found.object()
+        partials = []
+        for partial in found:
+            partials.append(partial)
+            assert found.partial is partial
+            with pytest.raises(StreamError):
+                found.response()
+
+    assert partials[-1] == {"name": "Alice", "age": 30}
+    assert found.object() == found.result().output == Person("Alice", 30)
+    assert found.response() == found.result().response
+
+
+@every_provider
+def test_no_object(provider):
+    """What does not fit is an error, in both ways."""
+    with blocking(text("I would rather not.")) as (_, client):
+        with pytest.raises(NoObjectGeneratedError):
+            sync.generate_object(named(provider), "Who?", schema=Person, client=client)
+        found = sync.stream_object(named(provider), "Who?", schema=Person, client=client)
+        with pytest.raises(NoObjectGeneratedError):
+            list(found)
+        with pytest.raises(NoObjectGeneratedError):
+            found.object()
+
+
+def test_leaving():
+    """Closing it closes the connection."""
+    slow = text('{"names": ["' + "x" * 4000) + SLOW
+    with blocking(slow) as (peer, client):
+        with sync.stream_object(
+            named("openai"), "Who?", schema={"type": "object"}, client=client
+        ) as found:
+            next(found)
+        until(lambda: left(peer))
