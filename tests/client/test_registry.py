@@ -1,9 +1,9 @@
 """Who serves a model: never a guess."""
 
 import pytest
-from interlingua.providers.catalog import providers_of
 
 from interlingua.client.registry import ModelEntry, Registry, resolve
+from interlingua.providers.catalog import providers_of
 from interlingua.spec.errors import ConfigurationError
 from interlingua.spec.request import Request
 
