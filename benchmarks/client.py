@@ -29,6 +29,7 @@ from codec import EVENTS, argument_events, history, text_events, to_bytes
 from contenders import CONTENDERS, MODELS, VENDORS, Exchange, Ours, plain_body
 from report import Measure, compare, judge, verdict
 
+from blocking import compare_blocking
 from interlingua import Message, Response, Text, Usage, dialects
 from interlingua.spec.response import FinishReason
 
@@ -185,6 +186,10 @@ class Bench:
         title = f"A call with {MESSAGES:,} messages"
         compare(Measure(title, "ms", 1e3, raw=10.0, fastest=1.0), costs, VENDORS)
 
+    async def blocking(self) -> None:
+        """Programs without an event loop, beside the vendors' blocking clients."""
+        await asyncio.to_thread(compare_blocking, self._server, self._runs)
+
     async def start(self) -> None:
         """Loading, and the first call of a process; each in processes of its own."""
         asked = {
@@ -271,7 +276,7 @@ async def single(*arguments: str) -> dict[str, float]:
     return result
 
 
-SECTIONS = ("whole", "concurrent", "stream", "arguments", "history", "start", "memory")
+SECTIONS = ("whole", "concurrent", "stream", "arguments", "history", "blocking", "start", "memory")
 
 
 def main() -> None:

@@ -98,6 +98,14 @@ def test_import_is_light():
     assert loaded.strip() == "[]"
 
 
+def test_what_is_loaded_on_use():
+    """Names and the blocking half come when they are asked for; nothing else does."""
+    assert interlingua.sync.generate.__module__ == "interlingua.sync.generate"
+    assert {"generate", "Client"} <= {*dir(interlingua)}
+    with pytest.raises(AttributeError, match="no attribute 'genrate'"):
+        interlingua.genrate  # noqa: B018 -- it is what raises
+
+
 def test_typed():
     """The package tells type checkers that it is typed."""
     assert (SOURCE / "py.typed").exists()

@@ -308,6 +308,10 @@ _ON_USE = {
 
 
 def __getattr__(name: str) -> Any:
+    if name == "sync":
+        from importlib import import_module
+
+        return import_module("interlingua.sync")
     for module, names in _ON_USE.items():
         if name in names:
             from importlib import import_module
