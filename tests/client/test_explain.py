@@ -3,6 +3,7 @@
 import pytest
 
 from interlingua.client.client import Client
+from interlingua.providers.adapter import HttpAdapter
 from interlingua.spec.messages import Message
 from interlingua.spec.request import Request, ToolDefinition
 
@@ -38,3 +39,12 @@ def test_cache_marks_are_shown():
 
     assert "cache_control" in told.cache_marks
     assert "tools[0].cache_control" in told.cache_marks
+
+
+def test_a_header_that_may_hold_a_key_is_covered():
+    """Also one that only the caller's own proxy knows."""
+    adapter = HttpAdapter("openai", KEY, default_headers={"X-Proxy-Token": "hunter2", "x-a": "b"})
+    told = Client({"openai": adapter}).explain(Request(model="openai:m", messages="hi"))
+
+    assert "hunter2" not in repr(told)
+    assert told.headers["x-a"] == "b"

@@ -51,19 +51,20 @@ class Run:
         check_options(options)
         given = options.get("tools")
         tools = None if given is None else tuple(given)
+        by_name = check_tools(tools or ())
         messages = make_messages(prompt, options.get("messages"), options.get("system"))
         request = make_request(model, messages, tools, request_fields(options))
         approvals = options.get("approvals") or {}
         self.client: Client = options.get("client") or get_default_client()
         self.loop = ToolLoop(
             request,
-            check_tools(tools or ()),
+            by_name,
             max_tool_rounds=options.get("max_tool_rounds", 1),
             stop_when=options.get("stop_when"),
             approvals=approvals,
         )
         self._runner = ToolRunner(
-            tools=check_tools(tools or ()),
+            tools=by_name,
             timeout=options.get("tool_timeout"),
             max_concurrent=options.get("max_concurrent_tools"),
             repair=options.get("repair_tool_call"),

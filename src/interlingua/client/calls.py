@@ -17,6 +17,7 @@ from interlingua.client.events import (
     Subscriber,
 )
 from interlingua.client.retry import RetryPolicy, Sleep, retry, retry_stream
+from interlingua.providers.call import since
 from interlingua.providers.flights import CancelledCallError, Flight
 from interlingua.spec.contracts import Adapter
 from interlingua.spec.errors import AbortError, ErrorClass, SDKError
@@ -151,7 +152,7 @@ class Calls:
         def told(response: Response) -> None:
             reason = response.finish_reason.reason
             ended = CallCompleted(
-                **about, usage=response.usage, finish_reason=reason, latency_ms=_since(began)
+                **about, usage=response.usage, finish_reason=reason, latency_ms=since(began)
             )
             self._tell(ended)
 
@@ -164,7 +165,7 @@ class Calls:
                 error_class=error.error_class,
                 message=error.message,
                 retryable=error.retryable,
-                latency_ms=_since(began),
+                latency_ms=since(began),
             )
             self._tell(failed)
             raise
@@ -187,7 +188,3 @@ def _cancelled(adapter: Adapter, request: Request) -> list[StreamEvent]:
     about: dict[str, Any] = {"provider": adapter.name, "request_id": request.request_id}
     response = Response(model=request.model, finish_reason=reason, **about)
     return [StreamStart(**about), Finish(finish_reason=reason, response=response)]
-
-
-def _since(began: float) -> int:
-    return round((perf_counter() - began) * 1000)

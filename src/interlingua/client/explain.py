@@ -8,12 +8,12 @@ from typing import Any
 import msgspec
 
 from interlingua.providers.adapter import HttpAdapter
-from interlingua.providers.call import hide
 from interlingua.providers.provider import sign
 from interlingua.spec.content import Json
 from interlingua.spec.contracts import Profile
 from interlingua.spec.request import Request
 from interlingua.spec.response import Warning
+from interlingua.transport.cassette.redact import redact_headers
 
 _CACHE_MARKS = ("cache_control", "prompt_cache_key", "cachedContent")
 
@@ -46,7 +46,7 @@ def explain(adapter: HttpAdapter, request: Request, *, stream: bool = False) -> 
         model=request.model,
         dialect=adapter.dialect,
         url=call.url,
-        headers=hide({**call.headers, **sign(adapter.provider.signing, "key")}),
+        headers=redact_headers({**call.headers, **sign(adapter.provider.signing, "key")}),
         body=call.body,
         warnings=call.warnings,
         cache_marks=tuple(_marks(call.body)),

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from interlingua import dialects
 from interlingua.providers.builtin import find_provider
-from interlingua.providers.call import Call, join_headers, log_losses
+from interlingua.providers.call import Call, join_headers, log_losses, since
 from interlingua.providers.counting import counted, counting_call, read_count
 from interlingua.providers.flights import CancelledCallError, Flight, Watched
 from interlingua.providers.ids import new_call_id, new_ulid
@@ -309,7 +309,7 @@ class HttpAdapter:
             provider=self.name,
             request_id=call.request.request_id,
             warnings=(*call.warnings, *response.warnings),
-            latency_ms=_since(began),
+            latency_ms=since(began),
         )
 
     def _decode(self, body: Json, call: Call, headers: Mapping[str, str]) -> Response:
@@ -332,7 +332,7 @@ class HttpAdapter:
         began = perf_counter()
         tools = call.request.tools
         edit = partial(restore_event, request=call.request) if tools else None
-        return StreamReader(decoder, about, lambda: _since(began), edit)
+        return StreamReader(decoder, about, lambda: since(began), edit)
 
     async def _begin(self, reader: StreamReader, reply: HttpReply, call: Call) -> None:
         """Tell the reader how the reply is framed; raise it if it is an error."""
@@ -383,10 +383,6 @@ def _no_key(row: Provider, name: str) -> str:
 def _timeouts(given: float | Timeouts | None) -> Timeouts | None:
     """A number is the time for a whole exchange."""
     return given if given is None or isinstance(given, Timeouts) else Timeouts(request=given)
-
-
-def _since(began: float) -> int:
-    return round((perf_counter() - began) * 1000)
 
 
 def _default_transport() -> Transport:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Mapping
+from time import perf_counter
 from typing import Any
 
 import msgspec
@@ -18,9 +19,6 @@ logger = logging.getLogger("interlingua")
 logger.addHandler(logging.NullHandler())  # nothing is printed unless the program sets up logging
 
 _place = re.compile(r"messages\[(\d+)\](?:\.content\[(\d+)\])?").match
-
-SECRET_HEADERS = frozenset(("authorization", "x-api-key", "x-goog-api-key", "api-key", "cookie"))
-"""Headers that are never shown."""
 
 
 class Call(msgspec.Struct, frozen=True, kw_only=True):
@@ -69,14 +67,6 @@ def join_headers(
     return headers
 
 
-def hide(headers: Mapping[str, str]) -> dict[str, str]:
-    """The headers with every secret covered."""
-    return {
-        name: "[redacted]" if name.lower() in SECRET_HEADERS else value
-        for name, value in headers.items()
-    }
-
-
 def log_losses(call: Call, adapter: str) -> None:
     """One record for each thing that could not be said as it was asked."""
     for warning in call.warnings:
@@ -93,6 +83,11 @@ def log_losses(call: Call, adapter: str) -> None:
                 "reason": warning.code,
             },
         )
+
+
+def since(began: float) -> int:
+    """Milliseconds, rounded, from that moment of `perf_counter` on."""
+    return round((perf_counter() - began) * 1000)
 
 
 def _about(warning: Warning, request: Request) -> tuple[str | None, str | None]:

@@ -104,3 +104,13 @@ def test_what_looks_like_a_key():
     said = f"{unknown} and a bearer instrument and short"
 
     assert Redactor(["short"]).redact_text(said) == said.replace(unknown, "*" * len(unknown))
+
+
+def test_secrets_are_covered():
+    """In whatever case they are written."""
+    shown = redact_headers(
+        {"Authorization": "Bearer k", "x-api-key": "k", "X-Goog-Api-Key": "k", "a": "b"}
+    )
+
+    assert "k" not in [*shown.values()]
+    assert shown["a"] == "b"
