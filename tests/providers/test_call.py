@@ -2,7 +2,7 @@
 
 import logging
 
-from interlingua.providers.call import Call, join_headers, log_losses
+from interlingua.providers.call import Call, headers_for, join_headers, log_losses
 from interlingua.spec.contracts import DEFAULT, Timeouts, WireCall
 from interlingua.spec.messages import Message
 from interlingua.spec.request import Request
@@ -13,9 +13,11 @@ def test_headers_are_laid_over_each_other():
     """By lower-cased name, the encoder's last; flags add up."""
     wire = WireCall(headers={"anthropic-version": "2", "anthropic-beta": "c"}, stream=True)
 
-    assert join_headers(
-        {"Anthropic-Version": "1", "anthropic-beta": "a"}, {"ANTHROPIC-BETA": "b,a"}, wire
-    ) == {
+    defaults = join_headers(
+        {"Anthropic-Version": "1", "anthropic-beta": "a"}, {"ANTHROPIC-BETA": "b,a"}
+    )
+
+    assert headers_for(wire, defaults) == {
         "content-type": "application/json",
         "accept": "text/event-stream",
         "accept-encoding": "identity",

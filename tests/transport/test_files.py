@@ -9,7 +9,7 @@ from interlingua.spec.content import Audio, Document, Image, Text, ToolResult
 from interlingua.spec.errors import ConfigurationError
 from interlingua.spec.messages import Message
 from interlingua.spec.request import Request
-from interlingua.transport.files import has_media, load_media, load_media_async
+from interlingua.transport.files import load_media, load_media_async
 
 PNG = b"\x89PNG\r\n\x1a\nrest"
 PDF = b"%PDF-1.7 rest"
@@ -156,12 +156,3 @@ def test_only_inside_a_folder(tmp_path):
     for name in ("../secret", "link"):
         with pytest.raises(ConfigurationError, match="outside"):
             one(Document(url=f"{root}/{name}"), root=root)
-
-
-def test_most_requests_hold_none():
-    """Which is seen without looking further."""
-    inside = ToolResult(tool_call_id="a", content=(Image(url="./a.png"),))
-
-    assert not has_media(Request(messages=("hi", Message.assistant("yes"))))
-    assert has_media(Request(messages=(Message.user([Image(url="./a.png")]),)))
-    assert has_media(Request(messages=(Message(role="tool", content=(inside,)),)))

@@ -297,7 +297,7 @@ def test_code(status, kind, code, cls):
 
 @pytest.mark.parametrize("status", [400, 413, 422, 500, None])
 @pytest.mark.parametrize("wording", OVERFLOWS.values(), ids=OVERFLOWS)
-def test_overflow(wording, status):
+def test_field_bug_75_overflow_by_its_wording(wording, status):
     """The wording of an overflow is known, whoever the host and whatever the vague type."""
     for kind in (None, "invalid_request_error", "server_error", "api_error", "INVALID_ARGUMENT"):
         assert classify(status, Fault(wording, kind)) is ContextLengthError
@@ -348,7 +348,7 @@ def test_context_window_of_a_plan(status, cls):
         b'{"error":{"type":"request_too_large","message":"too large"}}',
     ],
 )
-def test_413_is_an_overflow(body):
+def test_field_bug_75_413_is_an_overflow(body):
     """Too many tokens or too many bytes: whoever shortens the history has cured it."""
     assert type(decode(413, body)) is ContextLengthError
 
@@ -368,7 +368,7 @@ def test_overflow_in_plain_text():
     ],
 )
 @pytest.mark.parametrize("status", [400, 422, 500])
-def test_auth_in_a_message_is_not_auth(message, status):
+def test_field_bug_75_auth_in_a_message_is_not_auth(message, status):
     """A message that speaks of authors or authorization does not decide."""
     assert classify(status, Fault(message)) is STATUSES[status]
 
@@ -506,6 +506,30 @@ def test_dialect_may_know_better():
 def test_retryable(status, headers, retryable):
     """The status decides, a lock conflict is retried, and the provider's word wins."""
     assert decode(status, b"x", headers).retryable is retryable
+
+
+@pytest.mark.parametrize(
+    ("location", "said"),
+    [
+        ("https://user:word@new.example.com:8443/v2?key=planted", "https://new.example.com:8443"),
+        ("//new.example.com/x", "to new.example.com"),
+        ("/v2/chat", "another path"),
+        ("http://[oops", "another path"),
+        (None, "without saying where"),
+    ],
+)
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+def test_a_redirect_is_final(status, location, said):
+    """It says where to and what to do; asking again would lead to the same place."""
+    headers = {"x-should-retry": "true"} | ({} if location is None else {"Location": location})
+    error = decode(status, b"", headers)
+
+    assert type(error) is InvalidRequestError
+    assert (error.status_code, error.retryable) == (status, False)
+    assert said in error.message
+    assert "base_url" in error.message
+    assert "planted" not in f"{error.message}{error.raw}"
+    assert "word" not in error.message
 
 
 def test_error_without_a_status():

@@ -1,4 +1,4 @@
-"""The short way says just what the long way says."""
+"""The short ways say just what the long ways say."""
 
 import msgspec
 import pytest
@@ -7,11 +7,11 @@ from hypothesis import strategies as st
 
 from interlingua import dialects
 from interlingua.conformance.strategies import conversations
-from interlingua.spec.content import Text, ToolCall, ToolResult
+from interlingua.spec.content import Image, Text, ToolCall, ToolResult
 from interlingua.spec.messages import ROLES, Message
 from interlingua.spec.request import Request
 from interlingua.wire.jsontext import dumps
-from interlingua.wire.plain import plain_text
+from interlingua.wire.plain import may_hold_media, plain_result, plain_text, plain_turn
 
 ELSEWHERE = {"elsewhere": {"id": "x"}}  # nothing that any dialect reads, but it is not plain
 texts = st.sampled_from(["hi", "", " ", "naïve", "half \ud83d", '{"a": 1}'])
@@ -75,3 +75,36 @@ def test_one_text_alone_is_plain():
     assert plain_text(Message(role="user", content=(text,), extra=ELSEWHERE)) is None
     assert plain_text(Message(role="user", content=(marked(text),))) is None
     assert plain_text(Message.tool_result("a", "hi")) is None
+
+
+def test_a_turn_of_texts_and_calls_is_plain():
+    """The model's own, in any order, with nothing told beside it."""
+    turn = (Text(text="hi"), ToolCall(id="a", name="f"))
+
+    assert plain_turn(Message(role="assistant", content=turn)) == turn
+    assert plain_turn(Message(role="user", content=turn)) is None
+    assert plain_turn(Message(role="assistant", content=turn, extra=ELSEWHERE)) is None
+    assert plain_turn(Message(role="assistant", content=tuple(map(marked, turn)))) is None
+    assert plain_turn(Message(role="assistant", content=(*turn, Image(url="u")))) is None
+
+
+def test_one_result_of_text_is_plain():
+    """A failure, a value, parts or a mark is more than text."""
+    result = ToolResult(tool_call_id="a", content="4 C")
+
+    assert plain_result(Message(role="tool", content=(result,))) == result
+    assert plain_result(Message(role="user", content=(result,))) is None
+    assert plain_result(Message(role="tool", content=(result, result))) is None
+    assert plain_result(Message(role="tool", content=(marked(result),))) is None
+    assert plain_result(Message.tool_result("a", {"x": 1})) is None
+    assert plain_result(Message.tool_result("a", "no", is_error=True)) is None
+
+
+def test_media_are_seen_wherever_they_stand():
+    """In a message or in a result; most hold none, which is seen without looking further."""
+    image = Image(url="./a.png")
+    inside = ToolResult(tool_call_id="a", content=(image,))
+
+    assert not may_hold_media((Message.user("hi"), Message.tool_result("a", "yes")))
+    assert may_hold_media((Message.user([image]),))
+    assert may_hold_media((Message(role="tool", content=(inside,)),))

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from interlingua import dialects
 from interlingua.providers.builtin import find_provider
-from interlingua.providers.call import Call, join_headers, log_losses, since
+from interlingua.providers.call import Call, headers_for, join_headers, log_losses, since
 from interlingua.providers.counting import counted, counting_call, read_count
 from interlingua.providers.flights import CancelledCallError, Flight, Watched
 from interlingua.providers.ids import new_call_id, new_ulid
@@ -38,11 +38,12 @@ from interlingua.spec.events import StreamEvent
 from interlingua.spec.request import Request, ToolChoiceMode
 from interlingua.spec.response import Response
 from interlingua.transport.fetch import fetch_media
-from interlingua.transport.files import has_media, load_media_async
+from interlingua.transport.files import load_media_async
 from interlingua.wire.jsonarray import JSONArrayDecoder
 from interlingua.wire.jsontext import loads
 from interlingua.wire.limits import parse_rate_limit
 from interlingua.wire.options import merge
+from interlingua.wire.plain import may_hold_media
 from interlingua.wire.reader import StreamReader, WholeBody, WholeDecoder
 from interlingua.wire.schema import restore_arguments, restore_event
 from interlingua.wire.strict import raise_on_loss
@@ -95,7 +96,7 @@ class HttpAdapter:
         self._reads_files = settings.get("read_files", True)
         self._key = api_key
         self._base_url = check_base_url(settings.get("base_url") or row.base_url, row.base_path)
-        self._headers = settings.get("default_headers") or {}
+        self._headers = join_headers(row.headers, settings.get("default_headers") or {})
         self._options = settings.get("options") or {}
         self._overrides = settings.get("profile") or {}
         self._model_overrides = settings.get("model_profiles") or {}
@@ -173,7 +174,7 @@ class HttpAdapter:
             request=request,
             profile=profile,
             url=join_url(self._base_url, wire.path),
-            headers=join_headers(self.provider.headers, self._headers, wire),
+            headers=headers_for(wire, self._headers),
             body=wire.body,
             stream=stream,
             warnings=wire.warnings,
@@ -234,7 +235,7 @@ class HttpAdapter:
         await self._wake()
         self.initialize()
         url = join_url(self._base_url, self.provider.models_path)
-        headers = {**self.provider.headers, **self._headers, "accept": "application/json"}
+        headers = {**self._headers, "accept": "application/json"}
         if self._dialect_name == "anthropic_messages":
             headers["anthropic-version"] = self.profile_for("").api_version or "2023-06-01"
         headers |= sign(self.provider.signing, self._key)
@@ -282,7 +283,7 @@ class HttpAdapter:
     async def _gather(self, request: Request) -> Request:
         """The request with the bytes of the files it names, and of URLs its dialect cannot."""
         await self._wake()
-        if self._reads_files and has_media(request):
+        if self._reads_files and may_hold_media(request.messages):
             request = await load_media_async(request)
             request = await fetch_media(request, self._dialect_name)
         return request

@@ -45,19 +45,30 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
         )
 
 
-def join_headers(
-    row: Mapping[str, str], defaults: Mapping[str, str], wire: WireCall
-) -> dict[str, str]:
+_WHOLE = {"content-type": "application/json", "accept": "application/json"}
+_STREAM = {
+    "content-type": "application/json",
+    "accept": "text/event-stream",
+    "accept-encoding": "identity",  # a packer holds events back
+}
+
+
+def headers_for(wire: WireCall, defaults: Mapping[str, str]) -> dict[str, str]:
+    """The headers of a call: the usual ones, the defaults, the encoder's, each over the last."""
+    usual = _STREAM if wire.stream else _WHOLE
+    if defaults.keys().isdisjoint(wire.headers):
+        return {**usual, **defaults, **wire.headers}
+    return join_headers(usual, defaults, wire.headers)
+
+
+def join_headers(*layers: Mapping[str, str]) -> dict[str, str]:
     """
-    The headers of a call: the row's, the caller's, the encoder's, each over the last.
+    Headers by their names in small letters, each layer over the last.
 
     Flags that several of them name (`anthropic-beta`) are joined, not replaced.
     """
-    headers = {"content-type": "application/json"}
-    headers["accept"] = "text/event-stream" if wire.stream else "application/json"
-    if wire.stream:
-        headers["accept-encoding"] = "identity"  # a packer holds events back
-    for given in (row, defaults, wire.headers):
+    headers: dict[str, str] = {}
+    for given in layers:
         for name, value in given.items():
             lowered = name.lower()
             if lowered.endswith("-beta") and lowered in headers:

@@ -7,12 +7,14 @@ import time
 
 _ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 _PAIRS = tuple(first + second for first in _ALPHABET for second in _ALPHABET)
+_LETTERS = (_ALPHABET * 8).encode()  # of any byte, the one its last five bits stand for
 
 
 def new_ulid() -> str:
     """26 letters and digits: 48 bits of milliseconds, then 80 of chance."""
-    number = (time.time_ns() // 1_000_000) << 80 | int.from_bytes(os.urandom(10), "big")
-    return "".join([_PAIRS[number >> shift & 1023] for shift in range(120, -1, -10)])
+    now = time.time_ns() // 1_000_000
+    moment = "".join([_PAIRS[now >> shift & 1023] for shift in (40, 30, 20, 10, 0)])
+    return moment + os.urandom(16).translate(_LETTERS).decode()
 
 
 def new_call_id() -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Literal, TypeAlias
 
 import msgspec
@@ -63,6 +64,7 @@ def check_base_url(url: str, base_path: str = "") -> str:
     return f"{scheme}://{host}{path}"
 
 
+@lru_cache(maxsize=256)
 def join_url(base_url: str, path: str) -> str:
     """
     The address of a call.

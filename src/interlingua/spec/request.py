@@ -120,12 +120,15 @@ class Request(
     def __post_init__(self) -> None:
         set_field = msgspec.structs.force_setattr
         messages: Any = self.messages  # a caller without a type checker may pass text
-        if type(messages) is not tuple or not all(type(item) is Message for item in messages):
+        if type(messages) is not tuple or not _MESSAGE.issuperset(map(type, messages)):
             set_field(self, "messages", _messages(messages))
         if self.tools is not None and type(self.tools) is not tuple:
             set_field(self, "tools", tuple(self.tools))
         if self.stop_sequences is not None and type(self.stop_sequences) is not tuple:
             set_field(self, "stop_sequences", _texts(self.stop_sequences))
+
+
+_MESSAGE = frozenset((Message,))
 
 
 def _messages(given: Any) -> tuple[Message, ...]:

@@ -49,15 +49,6 @@ async def load_media_async(
     return await asyncio.to_thread(load_media, request, max_bytes=max_bytes, root=root)
 
 
-def has_media(request: Request) -> bool:
-    """Whether any part may need looking at; quick, since most requests are text."""
-    return any(
-        type(part) in _MEDIA or (type(part) is ToolResult and isinstance(part.content, tuple))
-        for message in request.messages
-        for part in message.content
-    )
-
-
 def find_media(request: Request, wanted: Callable[[Media], bool]) -> list[tuple[str, Media]]:
     """The media parts that are wanted, those in tool results too, and where they stand."""
     found: list[tuple[str, Media]] = []

@@ -37,8 +37,9 @@ def add_marks(body: dict[str, Any], profile: Profile) -> dict[str, Any]:
     """
     if not profile.caching:
         return body
-    lives = {place: _lives(body.get(place)) for place in _PLACES}
-    lives["messages"] += _lives([{MARK: body.get(MARK)}])
+    lives = {place: _lives(body[place]) if place in body else [] for place in _PLACES}
+    if MARK in body:
+        lives["messages"] += _lives([{MARK: body[MARK]}])
     most = profile.cache_breakpoints
     room = _OURS if most is None else most - sum(map(len, lives.values()))
     mark = {"type": "ephemeral"}
@@ -89,7 +90,9 @@ def conversation_key(request: Request) -> str | None:
 def _lives(items: Json) -> list[str]:
     """How long the marks on tools, blocks or messages live, and on the blocks within them."""
     found: list[str] = []
-    waiting = [*_blocks(items)]
+    if not isinstance(items, list):
+        return found
+    waiting = [*items]
     for item in waiting:
         if not isinstance(item, dict):
             continue

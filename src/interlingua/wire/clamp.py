@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, TypeAlias
+from functools import lru_cache
+from itertools import compress
+from operator import ne
+from typing import Any, TypeAlias, get_args
 
-from msgspec.structs import replace
+from msgspec.structs import astuple, replace
 
-from interlingua.spec.content import Audio, Document, Image, Part, ToolResult
-from interlingua.spec.contracts import Profile, StructuredOutput
-from interlingua.spec.messages import Message
+from interlingua.spec.contracts import Profile, Setting, StructuredOutput
 from interlingua.spec.request import Request, ToolChoice, ToolDefinition
 from interlingua.wire.carry import Losses
-from interlingua.wire.media import sniff
 from interlingua.wire.options import options_for
+from interlingua.wire.readable import drop_media
 from interlingua.wire.thinking import (
     budget_below_max_tokens,
     budget_to_effort,
@@ -28,7 +29,7 @@ from interlingua.wire.thinking import (
 )
 
 Rule: TypeAlias = Callable[[Request, Profile, Losses], Request]
-_Types: TypeAlias = tuple[str, ...] | None
+_Fields: TypeAlias = frozenset[str]
 
 _SAMPLING = ("temperature", "top_p", "top_k")
 _PENALTIES = ("frequency_penalty", "presence_penalty")
@@ -41,18 +42,12 @@ _USUAL = {  # what a model does when it is not told
 _FORCED = ("required", "named")
 _LOGPROBS = ("logprobs", "top_logprobs")
 _LOGPROBS_INCLUDED = "message.output_text.logprobs"
-_MEDIA = (Image, Audio, Document)
-_SAME_TYPE = {
-    "image/jpg": "image/jpeg",
-    "audio/mp3": "audio/mpeg",
-    "audio/wave": "audio/wav",
-    "audio/x-wav": "audio/wav",
-}
 
 
 def clamp(request: Request, profile: Profile, losses: Losses) -> Request:
     """The request as the profile takes it; the same object if that changes nothing."""
-    for rule in RULES:
+    said = tuple(map(ne, astuple(request), _UNSAID))
+    for rule in _due(said):
         request = rule(request, profile, losses)
     return request
 
@@ -243,51 +238,49 @@ def check_response_format(request: Request, profile: Profile, losses: Losses) ->
     return request
 
 
-def drop_media(request: Request, profile: Profile, losses: Losses) -> Request:
-    """Media the model does not read."""
-    images, audio, documents = profile.image_types, profile.audio_types, profile.document_types
-    if images is None and audio is None and documents is None:
-        return request
-    accepted = {Image.kind: images, Audio.kind: audio, Document.kind: documents}
-    changed: dict[int, Message] = {}
-    for i, message in enumerate(request.messages):
-        for part in message.content:
-            if type(part) in _MEDIA or (type(part) is ToolResult and type(part.content) is tuple):
-                content = _readable(message.content, accepted, losses, f"messages[{i}].content")
-                if content is not message.content:
-                    changed[i] = replace(message, content=content)
-                break
-    if not changed:
-        return request
-    messages = tuple(changed.get(i, message) for i, message in enumerate(request.messages))
-    return replace(request, messages=messages)
+_THINKING = frozenset(("thinking_budget", "reasoning_effort"))  # each may be said as the other
+_TOOLS = frozenset(("tools",))
+_CHOICE = frozenset(("tool_choice",))
+_PARALLEL = frozenset(("parallel_tool_calls",))
+_OPTIONS = frozenset(("provider_options",))
 
-
-RULES: tuple[Rule, ...] = (
-    drop_thinking,
-    zero_budget,
-    budget_to_effort,
-    effort_to_budget,
-    nearest_effort,
-    drop_tools,
-    tools_before_thinking,
-    limit_budget,
-    limit_max_tokens,
-    budget_below_max_tokens,
-    limit_stop_sequences,
-    drop_sampling,
-    drop_while_thinking,
-    limit_temperature,
-    drop_settings,
-    drop_logprobs,
-    drop_strict,
-    choice_without_tools,
-    relax_tool_choice,
-    drop_parallel,
-    check_response_format,
-    drop_media,
+RULES: tuple[tuple[Rule, _Fields], ...] = (
+    (drop_thinking, _THINKING),
+    (zero_budget, _THINKING),
+    (budget_to_effort, _THINKING),
+    (effort_to_budget, _THINKING),
+    (nearest_effort, _THINKING),
+    (drop_tools, _TOOLS),
+    (tools_before_thinking, _TOOLS),
+    (limit_budget, _THINKING),
+    (limit_max_tokens, frozenset(("max_tokens",))),
+    (budget_below_max_tokens, _THINKING),
+    (limit_stop_sequences, frozenset(("stop_sequences",))),
+    (drop_sampling, frozenset(_SAMPLING)),
+    (drop_while_thinking, frozenset(get_args(Setting)) | _OPTIONS),
+    (limit_temperature, frozenset(("temperature",))),
+    (drop_settings, frozenset((*_PENALTIES, "seed", "n", "verbosity"))),
+    (drop_logprobs, _OPTIONS),
+    (drop_strict, _TOOLS),
+    (choice_without_tools, _CHOICE | _PARALLEL),
+    (relax_tool_choice, _CHOICE),
+    (drop_parallel, _PARALLEL),
+    (check_response_format, frozenset(("response_format",))),
+    (drop_media, frozenset(("messages",))),
 )
-"""In the order they are tried: tools are dropped before they could stop the thinking."""
+"""
+In the order they are tried: tools are dropped before they could stop the thinking.
+
+Each with the fields it is about: where none is said it need not run.
+"""
+_UNSAID = astuple(Request())
+
+
+@lru_cache(maxsize=256)
+def _due(said: tuple[bool, ...]) -> tuple[Rule, ...]:
+    """The rules about the fields of a request that are said."""
+    names = set(compress(Request.__struct_fields__, said))
+    return tuple(rule for rule, about in RULES if not about.isdisjoint(names))
 
 
 def _drop(request: Request, names: Iterable[str], why: str, losses: Losses) -> Request:
@@ -331,47 +324,3 @@ def _other_options(options: Mapping[str, Any]) -> Mapping[str, Any]:
     if among:
         fewer["include"] = [name for name in fewer["include"] if name != _LOGPROBS_INCLUDED]
     return fewer
-
-
-def _readable(
-    parts: tuple[Part, ...], accepted: Mapping[str, _Types], losses: Losses, path: str
-) -> tuple[Part, ...]:
-    kept: list[Part] = []
-    for i, part in enumerate(parts):
-        where = f"{path}[{i}]"
-        if isinstance(part, _MEDIA):
-            if not _is_accepted(part, accepted[part.kind]):
-                message = f"{_media_type(part) or part.kind} is not read here; it was left out"
-                losses.add(f"{part.kind}_dropped", message, where)
-                continue
-        elif isinstance(part, ToolResult) and part.parts:
-            inner = _readable(part.parts, accepted, losses, f"{where}.content")
-            if inner is not part.parts:
-                kept.append(replace(part, content=inner))
-                continue
-        kept.append(part)
-    same = len(kept) == len(parts) and all(a is b for a, b in zip(kept, parts, strict=True))
-    return parts if same else tuple(kept)
-
-
-def _is_accepted(part: Image | Audio | Document, types: _Types) -> bool:
-    if not types:
-        return types is None
-    if isinstance(part, Document) and part.text is not None and "text/plain" in types:
-        return True
-    media_type = _media_type(part)
-    return (
-        media_type is None  # only its owner can tell
-        or media_type in types
-        or f"{media_type.partition('/')[0]}/*" in types
-    )
-
-
-def _media_type(part: Image | Audio | Document) -> str | None:
-    named = part.media_type
-    if named is None and part.url is not None and part.url[:5].lower() == "data:":
-        named = part.url[5:256].partition(",")[0]
-    if named is None and part.data is not None:
-        named = sniff(part.data)
-    bare = (named or "").partition(";")[0].strip().lower()
-    return _SAME_TYPE.get(bare, bare) or None

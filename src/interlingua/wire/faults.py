@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple
+from urllib.parse import urlsplit
 
 from interlingua.spec.content import Json
 from interlingua.spec.errors import (
@@ -29,7 +30,7 @@ from interlingua.spec.errors import (
     StreamError,
 )
 from interlingua.wire.jsontext import loads
-from interlingua.wire.limits import parse_retry_after, should_retry
+from interlingua.wire.limits import lower_names, parse_retry_after, should_retry
 
 _BY_STATUS: dict[int, type[ProviderError]] = {
     400: InvalidRequestError,
@@ -184,10 +185,13 @@ def make_error(
     text = redact(text)[:_MAX_TEXT]
     if not fault.message:
         fault = fault._replace(message=text.strip())
-    lowered = {str(name).lower(): str(value) for name, value in headers.items()}
+    lowered = lower_names(headers)
     make = found or classify(status, fault)
     message = redact(fault.message) or "no message"
     retryable = should_retry(lowered)
+    if status is not None and 300 <= status < 400:
+        make, retryable = InvalidRequestError, False  # it would lead there the next time too
+        message = _redirection(lowered.get("location", ""))
     if retryable is None and status == 409:
         retryable = True  # a lock conflict: the vendors' own clients retry it
     if retryable is None and status == 501:
@@ -272,6 +276,22 @@ def retry_headers(error: Exception) -> dict[str, str]:
     if seconds is not None and math.isfinite(seconds) and seconds >= 0:
         headers["retry-after"] = f"{seconds:.3f}".rstrip("0").rstrip(".")
     return headers
+
+
+def _redirection(location: str) -> str:
+    """What to do about a redirect; the host it names, not the URL, which may hold a key."""
+    try:
+        parts = urlsplit(location)
+        host = parts.netloc.rpartition("@")[2]
+    except ValueError:
+        host = ""
+    if host:
+        where = f"to {parts.scheme}://{host}" if parts.scheme else f"to {host}"
+        cure = "if that is where it should go, name it as the base_url"
+    else:
+        where = "to another path" if location else "without saying where to"
+        cure = "look at the path of the base_url"
+    return f"the server redirects {redact(where)}; requests with keys follow no redirect: {cure}"
 
 
 def _status_in(code: str | None) -> int | None:

@@ -35,6 +35,7 @@ _timestamp = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt ][0-9].*").fullmatch
 _EPOCH = 1e9  # a plain number from here on is no wait (31 years) but a moment, in seconds
 _EPOCH_MS = 1e12
 
+_tells_limit = re.compile(r"rate-?limit", re.IGNORECASE).search
 _bucket_first = re.compile(r"anthropic-ratelimit-(.+)-(limit|remaining|reset)").fullmatch
 _measure_first = re.compile(r"(?:x-)?rate-?limit-(limit|remaining|reset)(?:-(.+))?").fullmatch
 # Buckets by the name after the measure, the most telling first; "" is the bare header.
@@ -57,13 +58,21 @@ class _Reset(msgspec.Struct, frozen=True):
     at: datetime | None
 
 
+def lower_names(headers: Mapping[str, str]) -> dict[str, str]:
+    """
+    The headers by their names in lower case, in which everything here looks for them.
+
+    A transport gives them so; a caller of a dialect may have them from anywhere.
+    """
+    return {str(name).lower(): str(value) for name, value in headers.items()}
+
+
 def parse_retry_after(headers: Mapping[str, str], *, now: datetime | None = None) -> float | None:
     """
     Seconds the provider asks to wait; None if it does not say, or not in a way we know.
 
-    A date is counted from `now`, or else from the response's own `date`.
+    Names are in lower case. A date is counted from `now`, or else from the response's own `date`.
     """
-    headers = _lower(headers)
     milliseconds = _parse_number(headers.get("retry-after-ms", ""))
     if milliseconds is not None:
         return milliseconds / 1000
@@ -75,8 +84,12 @@ def parse_retry_after(headers: Mapping[str, str], *, now: datetime | None = None
 
 
 def should_retry(headers: Mapping[str, str]) -> bool | None:
-    """What `x-should-retry` says, which overrides the status; None if it says nothing."""
-    text = _lower(headers).get("x-should-retry", "").strip().lower()
+    """
+    What `x-should-retry` says, which overrides the status; None if it says nothing.
+
+    Names are in lower case.
+    """
+    text = headers.get("x-should-retry", "").strip().lower()
     return {"true": True, "false": False}.get(text)
 
 
@@ -98,10 +111,10 @@ def parse_rate_limit(
     Minutes are preferred to longer windows. `reset_after` is that of the limit which is used
     up, if one is, else the nearest. A moment is counted from `now`, or else from `date`.
     """
-    headers = _lower(headers)
-    raw = {name: headers[name] for name in headers if "ratelimit" in name or "rate-limit" in name}
-    if not raw:
+    if not any(map(_tells_limit, headers)):  # as with most
         return None
+    headers = lower_names(headers)
+    raw = {name: value for name, value in headers.items() if _tells_limit(name)}
     buckets = _buckets(raw)
     requests = _first(buckets, _REQUESTS)
     tokens = _first(buckets, _TOKENS)
@@ -115,10 +128,6 @@ def parse_rate_limit(
         reset_at=reset.at,
         raw=raw,
     )
-
-
-def _lower(headers: Mapping[str, str]) -> dict[str, str]:
-    return {name.lower(): value for name, value in headers.items()}
 
 
 def _now(headers: Mapping[str, str], now: datetime | None) -> datetime | None:

@@ -37,8 +37,13 @@ class Fields:
 
     def text(self, key: str) -> str | None:
         """A string."""
-        found: str | None = self._typed(key, str, "a string")
-        return found
+        found = self.left.get(key)
+        if isinstance(found, str):
+            del self.left[key]
+            return found
+        if self.strict and found is not None:
+            raise wrong_type(self.at(key), "a string", found)
+        return None
 
     def number(self, key: str) -> float | None:
         """A number, whole or not."""
@@ -62,8 +67,13 @@ class Fields:
 
     def object(self, key: str) -> dict[str, Any] | None:
         """An object."""
-        found: dict[str, Any] | None = self._typed(key, dict, "an object")
-        return found
+        found = self.left.get(key)
+        if isinstance(found, dict):
+            del self.left[key]
+            return found
+        if self.strict and found is not None:
+            raise wrong_type(self.at(key), "an object", found)
+        return None
 
     def fields(self, key: str) -> Fields | None:
         """An object, to be read field by field."""
@@ -125,7 +135,9 @@ def request_errors() -> Iterator[None]:
 
 def count(value: Any) -> int | None:
     """A token count: never negative, None if it is no number."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
+    if type(value) is int:
+        return max(0, value)
+    if value is None or isinstance(value, bool) or not isinstance(value, (int, float)):
         return None
     if isinstance(value, float) and not math.isfinite(value):
         return None

@@ -29,11 +29,13 @@ _OFF = ("disabled", "between_tools")
 
 def thinking_mode(request: Request, profile: Profile) -> str | None:
     """Which of the profile's modes this request asks for; None if it is left to the model."""
+    effort, budget = request.reasoning_effort, request.thinking_budget
+    if effort is None and budget is None and not request.provider_options:
+        return None  # as in most requests
     option = options_for(request, profile.dialect).get("thinking")
     if isinstance(option, Mapping) and isinstance(option.get("type"), str):
         return str(option["type"])  # the caller knows the dialect's own words
     modes = profile.thinking_modes or ()
-    effort, budget = request.reasoning_effort, request.thinking_budget
     if budget and "enabled" in modes:
         return "enabled"
     if budget == 0 or effort == "none":

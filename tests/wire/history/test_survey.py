@@ -5,6 +5,7 @@ import pytest
 from interlingua.spec.content import Document, Image, Opaque, Refusal, Text, ToolCall, ToolResult
 from interlingua.spec.messages import Message
 from interlingua.wire.history.survey import (
+    ADJACENT,
     BLANK,
     BROKEN,
     CALLS_AMONG,
@@ -13,6 +14,7 @@ from interlingua.wire.history.survey import (
     REPEATED,
     SPREAD,
     TOLD,
+    UNBEGUN,
     UNPAIRED,
     WRITTEN,
     Survey,
@@ -83,11 +85,15 @@ def test_what_follows_the_results_is_no_sign():
         (EMPTY, [Message(role="user")]),
         (TOLD, [Message(role="assistant", metadata={"model": "m"}, content=(Text(text="so"),))]),
         (LATE, [ASK, Message.developer("be brief")]),
+        (UNBEGUN, [Message.system("be brief")]),
+        (UNBEGUN, []),
+        (ADJACENT, [ASK, ASK]),
+        (ADJACENT, [says(CALL), ANSWERED, ASK]),
     ],
 )
 def test_each_condition_alone(sign, messages):
     """A history with one thing amiss shows that one."""
-    assert conditions(*messages) == {sign}
+    assert conditions(*messages) - ({ADJACENT} - {sign}) == {sign}
 
 
 @pytest.mark.parametrize(
@@ -108,7 +114,7 @@ def test_each_condition_alone(sign, messages):
 )
 def test_what_is_not_each_others(messages):
     """Calls and results in any other order are looked at by every rule about them."""
-    assert conditions(*messages) - {LATE} == UNSOUND
+    assert conditions(*messages) - {LATE, ADJACENT} == UNSOUND
 
 
 def test_opaque_blocks_may_be_calls():

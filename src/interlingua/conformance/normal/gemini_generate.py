@@ -15,7 +15,8 @@ def request(body: Json) -> Json:
     """
     normal = to_camel(body, REQUEST)
     if isinstance(normal, dict) and isinstance(normal.get("systemInstruction"), str):
-        normal["systemInstruction"] = {"parts": [{"text": normal["systemInstruction"]}]}
+        instruction = {"parts": [{"text": normal["systemInstruction"]}]}
+        return {**normal, "systemInstruction": instruction}
     return normal
 
 

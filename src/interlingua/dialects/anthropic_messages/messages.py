@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from interlingua.dialects.anthropic_messages.calls import encode_tool_use
 from interlingua.dialects.anthropic_messages.content import decode_content, encode_part
 from interlingua.dialects.anthropic_messages.wire import NAME, extra_for
-from interlingua.spec.content import Json, Opaque, ToolResult
+from interlingua.spec.content import Json, Opaque, Text, ToolResult
 from interlingua.spec.messages import Message, Role
 from interlingua.spec.request import Request
 from interlingua.wire.carry import Losses
-from interlingua.wire.plain import plain_text
+from interlingua.wire.plain import plain_result, plain_text, plain_turn
 from interlingua.wire.shape import Fields, extra_of, restore, wrong_type
 
 INLINE = "~inline"
@@ -35,15 +36,36 @@ def encode_messages(request: Request, body: dict[str, Any], losses: Losses) -> N
     if hoisted:
         body["system"] = _shorten(system)
     encoded = [
-        _encode_message(message, losses, f"messages[{i}]")
-        if (text := plain_text(message)) is None
-        else {"role": _ROLES[message.role], "content": text}
+        _encode_plain(message) or _encode_message(message, losses, f"messages[{i}]")
         for i, message in enumerate(request.messages[hoisted:], hoisted)
     ]
     body["messages"] = [wire for wire in encoded if wire is not None]
     for i, message in enumerate(request.messages):
         if message.role == "developer":
             losses.add("developer_as_system", f"{NAME} has no developer role", f"messages[{i}]")
+
+
+def _encode_plain(message: Message) -> dict[str, Any] | None:
+    """The short way for what most messages are."""
+    text = plain_text(message)
+    if text is not None:
+        return {"role": _ROLES[message.role], "content": text}
+    turn = plain_turn(message)
+    if turn is not None:
+        blocks = [
+            {"type": "text", "text": part.text} if isinstance(part, Text) else encode_tool_use(part)
+            for part in turn
+        ]
+        return {"role": "assistant", "content": blocks}
+    result = plain_result(message)
+    if result is None:
+        return None
+    block = {
+        "type": "tool_result",
+        "tool_use_id": result.tool_call_id,
+        "content": result.content,
+    }
+    return {"role": "user", "content": [block]}
 
 
 def _encode_message(message: Message, losses: Losses, path: str) -> Json:

@@ -21,6 +21,7 @@ from interlingua.wire.carry import Losses
 from interlingua.wire.options import AUTO_CACHE, foreign_options, merge
 from interlingua.wire.prepare import prepare
 from interlingua.wire.schema import ANTHROPIC, encode_schema
+from interlingua.wire.settings import Settings
 from interlingua.wire.shape import Fields, extra_of, request_errors
 from interlingua.wire.thinking import thinking_mode
 
@@ -30,6 +31,8 @@ _MODEL_IN_PATH = re.compile(r"(?<=/models/)[^/:]+(?=:)")
 _COUNT = "/count_tokens"
 _SCHEMA = "response_format.json_schema"
 _DEPRECATED = "~output_format"  # our own mark in `extra`: the older place of the format
+_sampling = Settings("temperature", "top_p", "top_k")
+_unsayable = Settings("seed", "frequency_penalty", "presence_penalty", "n", "verbosity", "metadata")
 _EFFORT = {"minimal": "low"}  # the one word of ours that is not also theirs
 
 
@@ -41,10 +44,7 @@ def encode_request(
     request, options = prepare(request, NAME, profile, losses)
     path = str(options.pop("path", PATH))
     cached = options.pop(AUTO_CACHE, None) is not False and not path.endswith(_COUNT)
-    headers = {_VERSION_HEADER: str(options.pop("version", profile.api_version or VERSION))}
-    betas = (*(options.pop("betas", None) or ()), *(options.pop("beta_headers", None) or ()))
-    if betas:
-        headers[_BETA_HEADER] = ",".join(dict.fromkeys(betas))
+    headers = _headers(options, profile)
     body: dict[str, Any] = {}
     if "{model}" in path:
         path = path.replace("{model}", request.model)
@@ -61,7 +61,7 @@ def encode_request(
     _encode_settings(request, body, losses)
     if stream:
         body["stream"] = True
-    body = merge(body, options)
+    body = merge(body, options) if options else body
     return WireCall(
         path=path,
         body=add_marks(body, profile) if cached else body,
@@ -69,6 +69,18 @@ def encode_request(
         stream=stream,
         warnings=(*losses.warnings, *foreign_options(request, NAME)),
     )
+
+
+def _headers(options: dict[str, Any], profile: Profile) -> dict[str, str]:
+    """The version and the flags, taken out of the options."""
+    version = profile.api_version or VERSION
+    if not options:
+        return {_VERSION_HEADER: version}
+    headers = {_VERSION_HEADER: str(options.pop("version", version))}
+    betas = (*(options.pop("betas", None) or ()), *(options.pop("beta_headers", None) or ()))
+    if betas:
+        headers[_BETA_HEADER] = ",".join(dict.fromkeys(betas))
+    return headers
 
 
 def decode_request(call: WireCall) -> Request:
@@ -111,19 +123,15 @@ def _decode_address(call: WireCall, model: str | None) -> dict[str, Any]:
 
 
 def _encode_settings(request: Request, body: dict[str, Any], losses: Losses) -> None:
-    for name in ("temperature", "top_p", "top_k"):
-        value = getattr(request, name)
-        if value is not None:
-            body[name] = value
+    body.update(_sampling.said(request))
     if request.stop_sequences is not None:
         body["stop_sequences"] = list(request.stop_sequences)
     if request.user is not None:
         body["metadata"] = {"user_id": request.user}
     if request.response_format is not None:
         _encode_format(request.response_format, body, losses)
-    for name in ("seed", "frequency_penalty", "presence_penalty", "n", "verbosity", "metadata"):
-        if getattr(request, name) is not None:
-            losses.dropped(name, NAME, name)
+    for name, _ in _unsayable.said(request):
+        losses.dropped(name, NAME, name)
 
 
 def _encode_thinking(

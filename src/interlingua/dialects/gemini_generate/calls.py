@@ -48,8 +48,10 @@ def decode_call(part: dict[str, Any], links: Links, path: str = "") -> ToolCall:
 
 def encode_call(call: ToolCall) -> dict[str, Any]:
     """Arguments are an object here: text that is none goes in one under `input`."""
-    kept, inner, absent = _kept(call, "functionCall")
     arguments = input_object(call)
+    if not call.extra:  # as with most
+        return {"functionCall": {"name": call.name, "args": arguments, "id": call.id}}
+    kept, inner, absent = _kept(call, "functionCall")
     wire: dict[str, Any] = {**inner, "name": call.name}
     if arguments or not ("args" in absent or "args" in inner):
         wire["args"] = arguments
@@ -96,6 +98,17 @@ def encode_result(
         wire["name"] = (call.name if call else result.name) or result.tool_call_id
     wire.update(_encode_response(result, inner, absent, losses, path))
     return {"functionResponse": {**inner, **wire}, **kept}
+
+
+def encode_plain_result(result: ToolResult, calls: Mapping[str, ToolCall]) -> dict[str, Any]:
+    """The same for a text of success that nothing is told beside."""
+    call = calls.get(result.tool_call_id)
+    wire: dict[str, Any] = {}
+    if call is None or _sends_id(call):
+        wire["id"] = result.tool_call_id
+    wire["name"] = (call.name if call else result.name) or result.tool_call_id
+    wire[_RESPONSE] = {"output": result.content}
+    return {"functionResponse": wire}
 
 
 def _encode_response(
@@ -221,8 +234,6 @@ def _keep(fields: Fields, key: str, inner: dict[str, Any], absent: list[str]) ->
 def _kept(
     part: ToolCall | ToolResult, key: str
 ) -> tuple[dict[str, Any], dict[str, Any], Iterable[str]]:
-    if not part.extra:  # as with most
-        return {}, {}, ()
     kept = dict(extra_of(part, NAME))
     inner = take_nested(kept, key)
     absent = kept.pop(ABSENT, ())
@@ -230,6 +241,8 @@ def _kept(
 
 
 def _sends_id(call: ToolCall) -> bool:
+    if not call.extra:
+        return True
     _, inner, absent = _kept(call, "functionCall")
     return not ("id" in absent or "id" in inner)
 

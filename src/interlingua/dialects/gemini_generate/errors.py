@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from interlingua.dialects.gemini_generate.wire import to_camel
+from interlingua.dialects.gemini_generate.wire import shape_of, to_camel
 from interlingua.spec.content import Json
 from interlingua.spec.errors import (
     AccessDeniedError,
@@ -57,7 +57,7 @@ _RETRY_INFO = "type.googleapis.com/google.rpc.RetryInfo"
 _BAD_KEYS = ("API_KEY_INVALID", "API_KEY_EXPIRED")
 # A precondition that fails for the caller, whatever the request.
 _NOT_FOR_YOU = re.compile(r"location is not supported|billing", re.IGNORECASE)
-_DETAIL = dict.fromkeys(("retryDelay", "quotaId"))
+_DETAIL = shape_of("retryDelay", "quotaId")
 
 
 def decode_error(status: int, headers: Mapping[str, str], body: bytes) -> ProviderError:

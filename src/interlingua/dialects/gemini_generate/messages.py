@@ -8,14 +8,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from interlingua.dialects.gemini_generate.calls import Links, request_links
+from interlingua.dialects.gemini_generate.calls import (
+    Links,
+    encode_call,
+    encode_plain_result,
+    request_links,
+)
 from interlingua.dialects.gemini_generate.content import decode_content, encode_part
 from interlingua.dialects.gemini_generate.wire import ABSENT, NAME, keep
-from interlingua.spec.content import Json, Opaque, Part, ToolCall, ToolResult
+from interlingua.spec.content import Json, Opaque, Part, Text, ToolCall, ToolResult
 from interlingua.spec.messages import Message, Role
 from interlingua.spec.request import Request
 from interlingua.wire.carry import Losses
-from interlingua.wire.plain import plain_text
+from interlingua.wire.plain import plain_result, plain_text, plain_turn
 from interlingua.wire.shape import Fields, extra_of
 
 
@@ -29,9 +34,9 @@ def encode_messages(request: Request, body: dict[str, Any], losses: Losses) -> N
     contents: list[Json] = []
     for position, message in enumerate(request.messages):
         leading = position < hoisted
-        text = None if leading else plain_text(message)
-        if text is not None:
-            contents.append({"role": _ROLES[message.role], "parts": [{"text": text}]})
+        parts = None if leading else _plain_parts(message, calls)
+        if parts is not None:
+            contents.append({"role": _ROLES[message.role], "parts": parts})
             continue
         path = f"messages[{position}]"
         content = _encode_message(message, calls, losses, path, leading=leading)
@@ -49,6 +54,21 @@ def encode_messages(request: Request, body: dict[str, Any], losses: Losses) -> N
         body["systemInstruction"] = system
     if contents:
         body["contents"] = contents
+
+
+def _plain_parts(message: Message, calls: dict[str, ToolCall]) -> list[Json] | None:
+    """The short way for what most messages are."""
+    text = plain_text(message)
+    if text is not None:
+        return [{"text": text}]
+    turn = plain_turn(message)
+    if turn is not None:
+        calls.update([(part.id, part) for part in turn if isinstance(part, ToolCall)])
+        return [
+            {"text": part.text} if isinstance(part, Text) else encode_call(part) for part in turn
+        ]
+    result = plain_result(message)
+    return None if result is None else [encode_plain_result(result, calls)]
 
 
 _INSTRUCTING = ("system", "developer")

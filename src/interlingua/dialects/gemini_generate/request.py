@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import Any
 from urllib.parse import quote, unquote
 
@@ -15,6 +16,7 @@ from interlingua.wire.carry import Losses
 from interlingua.wire.options import AUTO_CACHE, foreign_options, merge
 from interlingua.wire.prepare import prepare
 from interlingua.wire.schema import GEMINI_JSON_SCHEMA, encode_schema, from_openapi
+from interlingua.wire.settings import Settings
 from interlingua.wire.shape import Fields, extra_of, request_errors
 
 _find_address = re.compile(r"(.*/models/)([^/:]+)(:\w+)").fullmatch
@@ -34,6 +36,9 @@ _WHOLE_NUMBERS = {
     "max_tokens": "maxOutputTokens",
     "seed": "seed",
 }
+_SETTINGS = _NUMBERS | _WHOLE_NUMBERS
+_sayable = Settings(*_SETTINGS)
+_unsayable = Settings("verbosity", "user", "metadata")
 _JSON = "application/json"
 _PLAIN = "text/plain"
 _OPENAPI = "responseSchema"
@@ -61,7 +66,7 @@ def encode_request(
     _encode_settings(request, body, losses)
     return WireCall(
         path=path,
-        body=merge(body, options),
+        body=merge(body, options) if options else body,
         stream=stream,
         warnings=(*losses.warnings, *foreign_options(request, NAME)),
     )
@@ -89,6 +94,7 @@ def decode_request(call: WireCall) -> Request:
 # template; whether the method streams is said by `stream` each time.
 
 
+@lru_cache(maxsize=256)
 def _encode_path(template: str, model: str, *, stream: bool) -> str:
     path, _, query = template.partition("?")
     method = ":streamGenerateContent" if stream else ":generateContent"
@@ -118,10 +124,8 @@ def _decode_path(given: str) -> tuple[str, dict[str, Any]]:
 
 def _encode_settings(request: Request, body: dict[str, Any], losses: Losses) -> None:
     config: dict[str, Any] = {}
-    for ours, theirs in (_NUMBERS | _WHOLE_NUMBERS).items():
-        value = getattr(request, ours)
-        if value is not None:
-            config[theirs] = value
+    for name, value in _sayable.said(request):
+        config[_SETTINGS[name]] = value
     if request.stop_sequences is not None:
         config["stopSequences"] = list(request.stop_sequences)
     if request.response_format is not None:
@@ -131,9 +135,8 @@ def _encode_settings(request: Request, body: dict[str, Any], losses: Losses) -> 
         config[_THINKING] = thinking
     if config:
         body[_CONFIG] = config
-    for name in ("verbosity", "user", "metadata"):
-        if getattr(request, name) is not None:
-            losses.dropped(name, NAME, name)
+    for name, _ in _unsayable.said(request):
+        losses.dropped(name, NAME, name)
 
 
 def _decode_settings(fields: Fields) -> dict[str, Any]:

@@ -66,7 +66,11 @@ _FINISH_REASONS: dict[Reason, str] = {
     "error": "OTHER",
     "other": "OTHER",
 }
-_ANSWER = ("candidates", "promptFeedback", "modelVersion", "responseId")
+_ANSWER = frozenset(("candidates", "promptFeedback", "modelVersion", "responseId"))
+
+
+_USUAL_CANDIDATE = frozenset(("content", FINISH))
+_USUAL_CONTENT = frozenset(("parts", "role"))
 
 
 class Envelope(NamedTuple):
@@ -94,8 +98,8 @@ def decode_response(
         return carry_body(NAME, body)
     envelope = read_envelope(whole)
     links = response_links(new_id)
-    content = tuple(read_part(part, links) for part in envelope.parts)
-    has_calls = any(isinstance(part, ToolCall) for part in content)
+    content = tuple([read_part(part, links) for part in envelope.parts])
+    has_calls = ToolCall in map(type, content)
     return Response(
         id=envelope.id,
         model=envelope.model,
@@ -119,7 +123,7 @@ def encode_response(response: Response) -> Json:
 
 def is_answer(whole: dict[str, Any]) -> bool:
     """Whether it is an answer, and not a token count, an embedding or some other body."""
-    return any(name in whole for name in _ANSWER)
+    return not _ANSWER.isdisjoint(whole)
 
 
 # The first candidate is the answer. What is not read of it is kept under `candidate`, and the
@@ -152,25 +156,29 @@ def read_envelope(whole: dict[str, Any]) -> Envelope:
 
 
 def _read_candidate(candidate: dict[str, Any]) -> tuple[list[Any], str | None, dict[str, Any]]:
-    fields = Fields(candidate, strict=False)
-    absent = [name for name in ("content", FINISH) if name not in candidate]
-    finish = _word(fields.left.get(FINISH))
+    left = dict(candidate)
+    if not candidate.keys() >= _USUAL_CANDIDATE:
+        left[ABSENT] = [name for name in ("content", FINISH) if name not in candidate]
+    finish = _word(left.get(FINISH))
     if finish is not None:
-        del fields.left[FINISH]
+        del left[FINISH]
     parts: list[Any] = []
-    content = fields.fields("content")
-    if content is not None:
-        missing = [name for name in ("parts", "role") if name not in content.left]
-        parts = content.array("parts") or []
-        if content.left.get("role") == "model":
-            del content.left["role"]
-        if missing:
-            content.left[ABSENT] = missing
-        if content.left:
-            fields.left["content"] = content.left
-    if absent:
-        fields.left[ABSENT] = absent
-    return parts, finish, fields.left
+    if isinstance(content := left.get("content"), dict):
+        parts, left["content"] = _read_content(content)
+        if not left["content"]:
+            del left["content"]
+    return parts, finish, left
+
+
+def _read_content(content: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
+    left = dict(content)
+    if not content.keys() >= _USUAL_CONTENT:
+        left[ABSENT] = [name for name in ("parts", "role") if name not in content]
+    if left.get("role") == "model":
+        del left["role"]
+    if not isinstance(left.get("parts"), list):
+        return [], left
+    return left.pop("parts"), left
 
 
 def write_envelope(

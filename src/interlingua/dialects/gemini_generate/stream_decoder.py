@@ -149,7 +149,7 @@ class Decoder:
     def _settle(self) -> None:
         """Take in the figures of the frames that only went on with the text."""
         if self._last is not None:
-            self._frames.feed_usage(to_camel(self._last.usage, RESPONSE[_USAGE]))
+            self._frames.feed_usage(to_camel(self._last.usage, RESPONSE.inner[_USAGE]))
             self._last = None
 
     def _feed_frame(self, data: dict[str, Any]) -> list[StreamEvent]:

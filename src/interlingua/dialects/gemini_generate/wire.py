@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any, Literal, NotRequired, TypeAlias, TypedDict
+from operator import is_
+from typing import Any, Literal, NamedTuple, NotRequired, TypedDict
 
 from interlingua.spec.content import Extra, Json
 from interlingua.wire.shape import Fields
@@ -120,72 +121,92 @@ DATA = frozenset(WirePart.__annotations__) - {"thought", SIGNATURE}
 # These are the fields we know; whatever is not named here is free-form or unknown and stays
 # as it is, whatever its keys look like.
 
-Shape: TypeAlias = Mapping[str, Any]
+
+class Shape(NamedTuple):
+    """The fields of an object, and the shape of those that are objects or arrays of them."""
+
+    names: frozenset[str]
+    inner: Mapping[str, Shape]
 
 
-def _flat(*names: str) -> Shape:
-    return dict.fromkeys(names)
+def shape_of(*names: str, **inner: Shape) -> Shape:
+    """The shape with these fields, some with shapes of their own."""
+    return Shape(frozenset((*names, *inner)), inner)
 
 
-_MEDIA = _flat("mimeType", "data", "fileUri", "displayName")
-_MEDIA_PART: Shape = {"inlineData": _MEDIA, "fileData": _MEDIA}
-_PART: Shape = {
-    **_flat(*WirePart.__annotations__, "videoMetadata", "mediaResolution"),
-    **_MEDIA_PART,
-    "functionCall": {
-        **_flat(*FunctionCall.__annotations__),
-        "partialArgs": _flat(
+_MEDIA = shape_of("mimeType", "data", "fileUri", "displayName")
+_PART = shape_of(
+    *WirePart.__annotations__,
+    "videoMetadata",
+    "mediaResolution",
+    inlineData=_MEDIA,
+    fileData=_MEDIA,
+    functionCall=shape_of(
+        *FunctionCall.__annotations__,
+        partialArgs=shape_of(
             "jsonPath", "stringValue", "numberValue", "boolValue", "nullValue", "willContinue"
         ),
-    },
-    "functionResponse": {**_flat(*FunctionResponse.__annotations__), "parts": _MEDIA_PART},
-}
-_CONTENT: Shape = {"role": None, "parts": _PART}
-_GENERATION: Shape = {
-    **_flat("temperature", "topP", "topK", "candidateCount", "maxOutputTokens", "stopSequences"),
-    **_flat("seed", "presencePenalty", "frequencyPenalty"),
-    **_flat("responseMimeType", "responseSchema", "responseJsonSchema"),
-    "thinkingConfig": _flat("includeThoughts", "thinkingBudget", "thinkingLevel"),
-}
-REQUEST: Shape = {
-    **_flat(*WireRequest.__annotations__),
-    "contents": _CONTENT,
-    "systemInstruction": _CONTENT,
-    "tools": {
-        "functionDeclarations": _flat("name", "description", "parameters", "parametersJsonSchema")
-    },
-    "toolConfig": {"functionCallingConfig": _flat("mode", "allowedFunctionNames")},
-    "generationConfig": _GENERATION,
-}
-RESPONSE: Shape = {
-    **_flat(*WireResponse.__annotations__),
-    "candidates": {**_flat(*Candidate.__annotations__), "content": _CONTENT},
-    "promptFeedback": _flat("blockReason", "blockReasonMessage"),
-    "usageMetadata": _flat(*WireUsage.__annotations__),
-}
+    ),
+    functionResponse=shape_of(
+        *FunctionResponse.__annotations__, parts=shape_of(inlineData=_MEDIA, fileData=_MEDIA)
+    ),
+)
+_CONTENT = shape_of("role", parts=_PART)
+_GENERATION = shape_of(
+    *("temperature", "topP", "topK", "candidateCount", "maxOutputTokens", "stopSequences"),
+    *("seed", "presencePenalty", "frequencyPenalty"),
+    *("responseMimeType", "responseSchema", "responseJsonSchema"),
+    thinkingConfig=shape_of("includeThoughts", "thinkingBudget", "thinkingLevel"),
+)
+REQUEST = shape_of(
+    *WireRequest.__annotations__,
+    contents=_CONTENT,
+    systemInstruction=_CONTENT,
+    tools=shape_of(
+        functionDeclarations=shape_of("name", "description", "parameters", "parametersJsonSchema")
+    ),
+    toolConfig=shape_of(functionCallingConfig=shape_of("mode", "allowedFunctionNames")),
+    generationConfig=_GENERATION,
+)
+RESPONSE = shape_of(
+    *WireResponse.__annotations__,
+    candidates=shape_of(*Candidate.__annotations__, content=_CONTENT),
+    promptFeedback=shape_of("blockReason", "blockReasonMessage"),
+    usageMetadata=shape_of(*WireUsage.__annotations__),
+)
 
 _ARRAYS = frozenset(("contents", "parts", "tools", "functionDeclarations"))
 _capitals = re.compile(r"_([a-z0-9])").sub
 
 
 def to_camel(value: Json, shape: Shape) -> Json:
-    """The value with its known fields in camelCase; the depth is that of the shape."""
+    """
+    The value with its known fields in camelCase; the same object if they are already.
+
+    The depth is that of the shape.
+    """
+    if isinstance(value, dict):
+        named = _rename(value, shape) if "_" in "".join(value) else value
+        changed: dict[str, Any] = {}
+        for name in shape.inner.keys() & named.keys() if shape.inner else ():
+            item = named[name]
+            new = to_camel(item, shape.inner[name])
+            if new is not item:
+                changed[name] = new
+            if isinstance(new, dict) and name in _ARRAYS:
+                changed[name] = [new]
+        return {**named, **changed} if changed else named
     if isinstance(value, list):
-        return [to_camel(item, shape) if isinstance(item, dict) else item for item in value]
-    if not isinstance(value, dict):
-        return value
+        items = [to_camel(item, shape) if isinstance(item, dict) else item for item in value]
+        return value if all(map(is_, items, value)) else items
+    return value
+
+
+def _rename(value: dict[str, Any], shape: Shape) -> dict[str, Any]:
     named: dict[str, Any] = {}
-    for key, item in value.items():
-        name = key
-        if "_" in key:
-            camel = _capitals(lambda found: found[1].upper(), key)
-            name = camel if camel in shape and camel not in value else key
-        inner = shape.get(name)
-        if inner:
-            item = to_camel(item, inner)  # noqa: PLW2901 -- the same item, renamed
-            if name in _ARRAYS and isinstance(item, dict):
-                item = [item]  # noqa: PLW2901
-        named[name] = item
+    for name, item in value.items():
+        camel = _capitals(lambda found: found[1].upper(), name) if "_" in name else name
+        named[camel if camel in shape.names and camel not in value else name] = item
     return named
 
 

@@ -128,9 +128,12 @@ def encode_call(call: ToolCall, *, answer: bool) -> dict[str, Any]:
     left it out; only whoever sent the same message before gets it back without.
     """
     kept = extra_of(call, NAME)
-    inner = {"name": call.name, **_encode_arguments(call, kept)}
     if not kept:
+        raw = call.raw_arguments
+        text = dump_text(call.arguments) if raw is None else raw
+        inner = {"name": call.name, ARGUMENTS[call.type]: text}
         return {"id": call.id, "type": call.type, call.type: inner}
+    inner = {"name": call.name, **_encode_arguments(call, kept)}
     typed = {} if "type" in kept else {"type": call.type}
     wire = complete({"id": call.id, **typed, call.type: inner}, call)
     if POSITION in kept:

@@ -46,10 +46,10 @@ from interlingua.spec.content import (
     ToolCall,
     ToolResult,
 )
-from interlingua.spec.messages import ROLES, Message, Role
+from interlingua.spec.messages import ROLES, Message
 from interlingua.wire.carry import Losses
 from interlingua.wire.jsontext import dump_text
-from interlingua.wire.plain import plain_text
+from interlingua.wire.plain import plain_result, plain_text, plain_turn
 from interlingua.wire.shape import Fields, extra_of, wrong_type
 
 _PLAIN = ("system", "user", "assistant")  # the roles that every server knows
@@ -125,11 +125,8 @@ def encode_messages(
     """
     writer = _Writer(quirks, losses)
     for i, message in enumerate(messages):
-        text = plain_text(message) if message.role in _PLAIN else None
-        if text is None:
+        if not writer.plain(message):
             writer.feed(message, f"messages[{i}]")
-        else:
-            writer.plain(message.role, text)
     writer.flush()
     return writer.wire
 
@@ -214,10 +211,32 @@ class _Writer:
         if message.role != "assistant" and not is_said:
             self._other(message, path)
 
-    def plain(self, role: Role, text: str) -> None:
-        """Write a message that is one text."""
-        self.flush()
-        self.wire.append({"role": role, "content": text})
+    def plain(self, message: Message) -> bool:
+        """Write what most messages are, the short way; False if it is not that."""
+        text = plain_text(message) if message.role in _PLAIN else None
+        if text is not None:
+            self.flush()
+            self.wire.append({"role": message.role, "content": text})
+            return True
+        turn = plain_turn(message)
+        if turn:
+            self.flush()
+            self.wire.append(self._turn(turn))
+            return True
+        result = plain_result(message)
+        if result is None:
+            return False
+        wire = {"role": "tool", "tool_call_id": result.tool_call_id, "content": result.content}
+        self.wire.append(wire)
+        return True
+
+    def _turn(self, turn: tuple[Text | ToolCall, ...]) -> dict[str, Any]:
+        texts = [_text(part.text) for part in turn if isinstance(part, Text)]
+        content = join_content(texts, flat=self._quirks.flat_content) if texts else None
+        calls = [encode_call(part, answer=False) for part in turn if isinstance(part, ToolCall)]
+        if not calls:
+            return {"role": "assistant", "content": content}
+        return {"role": "assistant", "tool_calls": calls, "content": content}
 
     def flush(self) -> None:
         """Write what was moved out of results."""

@@ -27,6 +27,7 @@ from interlingua.wire.carry import Losses
 from interlingua.wire.options import AUTO_CACHE, foreign_options, merge
 from interlingua.wire.prepare import prepare
 from interlingua.wire.schema import OPENAI_STRICT, encode_schema
+from interlingua.wire.settings import Settings
 from interlingua.wire.shape import Fields, request_errors, wrong_type
 
 _MODEL_IN_PATH = re.compile(r"(?<=/deployments/)[^/?]+(?=/)")
@@ -34,6 +35,8 @@ FIELD_NAMES = "field_names"
 """An option beside the body's fields: the names that settings with several had."""
 _NUMBERS = ("temperature", "top_p", "frequency_penalty", "presence_penalty")
 _WORDS = ("verbosity", "user")
+_sayable = Settings(*_NUMBERS, "n", *_WORDS)
+_named = Settings("max_tokens", "seed", "top_k")
 
 
 def encode_request(
@@ -59,7 +62,7 @@ def encode_request(
         body["stream"] = True
         if quirks.stream_usage:
             body["stream_options"] = {"include_usage": True}
-    body = merge(body, options)
+    body = merge(body, options) if options else body
     return WireCall(
         path=path,
         body=add_cache_key(body, request, profile) if keyed else body,
@@ -99,7 +102,7 @@ def decode_request(call: WireCall) -> Request:
 def _encode_settings(
     request: Request, body: dict[str, Any], quirks: ChatQuirks, losses: Losses
 ) -> None:
-    body |= given(**{name: getattr(request, name) for name in (*_NUMBERS, "n", *_WORDS)})
+    body |= _sayable.said(request)
     if request.stop_sequences is not None:
         body["stop"] = list(request.stop_sequences)
     if request.metadata is not None:
@@ -108,12 +111,13 @@ def _encode_settings(
         body["response_format"] = _encode_format(request.response_format, losses)
     if quirks.reasoning_object:
         reasoning = given(effort=request.reasoning_effort, max_tokens=request.thinking_budget)
-        body |= given(reasoning=reasoning or None)
+        if reasoning:
+            body["reasoning"] = reasoning
         return
     if request.reasoning_effort == "none" and quirks.thinking_off:
         body |= deepcopy(dict(quirks.thinking_off))  # the row's own must not be changed
-    else:
-        body |= given(reasoning_effort=request.reasoning_effort)
+    elif request.reasoning_effort is not None:
+        body["reasoning_effort"] = request.reasoning_effort
     if request.thinking_budget is not None:
         losses.dropped("thinking_budget", NAME, "thinking_budget")
 
@@ -127,13 +131,12 @@ def _encode_named(
         "seed": quirks.seed_field,
         "top_k": "top_k" if quirks.top_k else "",
     }
-    for ours, name in usual.items():
-        value = getattr(request, ours)
-        field = names.get(ours, name) if isinstance(names, dict) else name
-        if value is not None and field:
+    for name, value in _named.said(request):
+        field = names.get(name, usual[name]) if isinstance(names, dict) else usual[name]
+        if field:
             body[field] = value
-        elif value is not None:
-            losses.dropped(ours, NAME, ours)
+        else:
+            losses.dropped(name, NAME, name)
 
 
 def _encode_format(form: ResponseFormat, losses: Losses) -> dict[str, Any]:

@@ -229,9 +229,10 @@ def decode_usage(wire: Any) -> Usage:
 def _count(details: Any, name: str, usage: dict[str, Any], *others: str) -> int | None:
     """A count from the details, else from the first of the other names that has it."""
     found = count(details.get(name)) if isinstance(details, dict) else None
-    for other in others:
-        found = count(usage.get(other)) if found is None else found
-    return found
+    if found is not None:
+        return found
+    told = (count(usage[other]) for other in others if other in usage)
+    return next((number for number in told if number is not None), None)
 
 
 def encode_usage(usage: Usage, *, native: bool) -> dict[str, Any] | None:

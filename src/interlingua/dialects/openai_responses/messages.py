@@ -27,14 +27,19 @@ from interlingua.dialects.openai_responses.thinking import (
     is_native,
 )
 from interlingua.dialects.openai_responses.wire import (
+    BARE,
     CALLS,
     INPUT_TEXT,
     ITEM,
+    LIST,
     NAME,
     OUTPUT_TEXT,
+    PREFIXES,
     RESULTS,
     TOOL_TYPES,
     extra_for,
+    item_id,
+    message_item,
     shorten,
 )
 from interlingua.spec.content import (
@@ -56,22 +61,14 @@ from interlingua.spec.errors import DecodeError
 from interlingua.spec.messages import Message, Role
 from interlingua.spec.request import Request
 from interlingua.wire.carry import Losses
-from interlingua.wire.plain import plain_text
+from interlingua.wire.plain import plain_result, plain_text, plain_turn
 from interlingua.wire.shape import Fields, extra_of, wrong_type
 
 _SHORT = "~input"  # a user message that was all of `input`, as a string
 _INLINE = "~inline"  # a system message that was an item, where ours would be `instructions`
-_LIST = "~list"  # an assistant item that had a list of parts, though no id
-_BARE = "~bare"  # it came without its type
 _MARKS = (ITEM, _INLINE, _SHORT)  # what is no field of a message item
-_WHOLE = ("id", "status", _LIST)
+_WHOLE = ("id", "status", LIST)
 _CONTENT = (Text, Refusal, Image, Document, Audio)
-_PREFIXES = {
-    "message": "msg",
-    "reasoning": "rs",
-    "function_call": "fc",
-    "custom_tool_call": "ctc",
-}
 _SAID_BY_DEVELOPER = ("additional_tools", "configuration_update", "compaction_trigger")
 
 
@@ -86,11 +83,8 @@ def encode_messages(request: Request, body: dict[str, Any], losses: Losses) -> N
     custom = frozenset(call.id for call in calls if call.type == "custom")
     encoder = ItemEncoder(losses, custom=custom)
     for i, message in enumerate(messages[first:], first):
-        text = plain_text(message)
-        if text is None:
+        if not encoder.plain(message):
             _encode_message(message, encoder, f"messages[{i}]")
-        else:
-            encoder.plain(message.role, text)
         if message.name is not None:
             losses.dropped("name", NAME, f"messages[{i}].name")
     for item in encoder.messages:
@@ -179,9 +173,29 @@ class ItemEncoder:
         if not parts and inner:
             self._open(role, own)
 
-    def plain(self, role: Role, text: str) -> None:
-        """One canonical message that is one text, in the short form."""
-        self.items.append(message_item("user" if role == "tool" else role, {}, text))
+    def plain(self, message: Message) -> bool:
+        """Say what most messages of a request are, the short way; False if it is not that."""
+        text = plain_text(message)
+        if text is not None:
+            role = "user" if message.role == "tool" else message.role
+            self.items.append(message_item(role, {}, text))
+            return True
+        turn = plain_turn(message)
+        if turn is not None:
+            self.items += [
+                message_item("assistant", {}, part.text)
+                if isinstance(part, Text)
+                else encode_call(part)
+                for part in turn
+            ]
+            return True
+        result = plain_result(message)
+        if result is None:
+            return False
+        kind = RESULTS[self._tool_type(result)]
+        wire = {"type": kind, "call_id": result.tool_call_id, "output": result.content}
+        self.items.append(wire)
+        return True
 
     def item(self, part: Part, path: str) -> Json:
         """The item that says a part which is no content; None, and a warning, if there is none."""
@@ -189,8 +203,7 @@ class ItemEncoder:
             case ToolCall():
                 return encode_call(part, self._made(CALLS[part.type], part))
             case ToolResult():
-                tool_type: ToolType = "custom" if part.tool_call_id in self._custom else "function"
-                return encode_result(part, tool_type, self._losses, path, encode_part)
+                return encode_result(part, self._tool_type(part), self._losses, path, encode_part)
             case Thinking():
                 shown = self._is_answer and not part.redacted
                 if is_native(part) or shown:
@@ -201,6 +214,9 @@ class ItemEncoder:
                     return part.data
                 self._losses.foreign_block(part.dialect, NAME, path)
         return None
+
+    def _tool_type(self, result: ToolResult) -> ToolType:
+        return "custom" if result.tool_call_id in self._custom else "function"
 
     def _open(self, role: Role, own: Any) -> list[Json]:
         """The content of a new message item."""
@@ -239,23 +255,6 @@ class ItemEncoder:
 def _is_whole(mark: Any) -> bool:
     """Whether the mark is of an item that came so, and still has what it came with."""
     return isinstance(mark, Mapping) and any(name in mark for name in _WHOLE)
-
-
-def item_id(response_id: str, kind: str, index: int) -> str:
-    """An id for an item of ours: the same wherever the item is written."""
-    return f"{_PREFIXES[kind]}_{response_id.removeprefix('resp_')}_{index}"
-
-
-def message_item(role: str, own: Mapping[str, Any], content: Json) -> dict[str, Any]:
-    """A message item; the model's own says its type: some servers do not know it without."""
-    item: dict[str, Any] = {"type": "message"} if role == "assistant" and _BARE not in own else {}
-    if own:
-        item |= own
-        item.pop(_BARE, None)
-        item.pop(_LIST, None)
-    item["role"] = role
-    item["content"] = content
-    return item
 
 
 def decode_messages(fields: Fields) -> tuple[Message, ...]:
@@ -345,7 +344,7 @@ def is_turn(item: Mapping[str, Any]) -> bool:
     kind = item.get("type", "message")
     if kind == "message":
         return item.get("role") == "assistant"
-    return isinstance(kind, str) and kind in _PREFIXES
+    return isinstance(kind, str) and kind in PREFIXES
 
 
 def decode_turn(
@@ -367,10 +366,10 @@ def decode_turn(
         return [Opaque(dialect=NAME, data=item)]
     if "id" not in fields.left and "status" not in fields.left:
         if kind is None:
-            fields.left[_BARE] = True
+            fields.left[BARE] = True
         is_plain = len(parts) == 1 and isinstance(parts[0], Text) and not parts[0].extra
         if new_id is None and not is_plain:
-            fields.left[_LIST] = True
+            fields.left[LIST] = True
     if marked or fields.left:
         extra = {NAME: {**extra_of(parts[0], NAME), ITEM: fields.left}}
         parts[0] = msgspec.structs.replace(parts[0], extra=extra)

@@ -14,6 +14,7 @@ from interlingua.wire.carry import Losses
 from interlingua.wire.options import AUTO_CACHE, foreign_options, merge
 from interlingua.wire.prepare import prepare
 from interlingua.wire.schema import OPENAI_STRICT, encode_schema
+from interlingua.wire.settings import Settings
 from interlingua.wire.shape import Fields, extra_of, request_errors, wrong_type
 
 _ENDPOINT = "/responses"
@@ -24,13 +25,9 @@ _SETTINGS = {  # ours: theirs
     "metadata": "metadata",
     "user": "user",
 }
-_UNSAYABLE = (
-    "stop_sequences",
-    "seed",
-    "frequency_penalty",
-    "presence_penalty",
-    "top_k",
-    "thinking_budget",
+_sayable = Settings(*_SETTINGS)
+_unsayable = Settings(
+    "stop_sequences", "seed", "frequency_penalty", "presence_penalty", "top_k", "thinking_budget"
 )
 _FORMATS = {"text": "text", "json_object": "json", "json_schema": "json_schema"}
 _FORMAT_NAMES = {ours: theirs for theirs, ours in _FORMATS.items()}
@@ -55,7 +52,7 @@ def encode_request(
     _encode_settings(request, body, losses)
     if stream:
         body["stream"] = True
-    body = merge(body, options)
+    body = merge(body, options) if options else body
     return WireCall(
         path=path,
         body=add_cache_key(body, request, profile) if keyed else body,
@@ -91,10 +88,8 @@ def _decode_path(path: str) -> dict[str, Any]:
 
 
 def _encode_settings(request: Request, body: dict[str, Any], losses: Losses) -> None:
-    for ours, theirs in _SETTINGS.items():
-        value = getattr(request, ours)
-        if value is not None:
-            body[theirs] = value
+    for name, value in _sayable.said(request):
+        body[_SETTINGS[name]] = value
     if request.reasoning_effort is not None:
         body["reasoning"] = {"effort": request.reasoning_effort}
     text: dict[str, Any] = {}
@@ -104,9 +99,8 @@ def _encode_settings(request: Request, body: dict[str, Any], losses: Losses) -> 
         text["verbosity"] = request.verbosity
     if text:
         body["text"] = text
-    for name in _UNSAYABLE:
-        if getattr(request, name) is not None:
-            losses.dropped(name, NAME, name)
+    for name, _ in _unsayable.said(request):
+        losses.dropped(name, NAME, name)
     if request.n is not None and request.n != 1:
         losses.dropped("n", NAME, "n")
 

@@ -15,14 +15,22 @@ import msgspec
 from interlingua.dialects.openai_responses.calls import encode_call
 from interlingua.dialects.openai_responses.content import encode_part
 from interlingua.dialects.openai_responses.errors import error_body
-from interlingua.dialects.openai_responses.messages import ItemEncoder, item_id, message_item
+from interlingua.dialects.openai_responses.messages import ItemEncoder
 from interlingua.dialects.openai_responses.response import (
     close_envelope,
     encode_response,
     open_envelope,
 )
 from interlingua.dialects.openai_responses.thinking import encode_thinking
-from interlingua.dialects.openai_responses.wire import ARGUMENTS, CALLS, ITEM, NAME, OUTPUT_TEXT
+from interlingua.dialects.openai_responses.wire import (
+    ARGUMENTS,
+    CALLS,
+    ITEM,
+    NAME,
+    OUTPUT_TEXT,
+    item_id,
+    message_item,
+)
 from interlingua.spec.content import Audio, Document, Image, Json, Part, Refusal, Text
 from interlingua.spec.contracts import Frame
 from interlingua.spec.events import (

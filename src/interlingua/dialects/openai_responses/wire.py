@@ -32,6 +32,17 @@ SECTIONS = {"summary": "summary_text", "content": "reasoning_text"}
 """The lists of texts a reasoning item has, and the type of their parts."""
 PARAGRAPH = "\n\n"
 """Joins those texts."""
+LIST = "~list"
+"""Our mark: an assistant item that had a list of parts, though no id."""
+BARE = "~bare"
+"""Our mark: an item that came without its type."""
+PREFIXES = {
+    "message": "msg",
+    "reasoning": "rs",
+    "function_call": "fc",
+    "custom_tool_call": "ctc",
+}
+"""How the ids of the model's items begin."""
 
 
 def extra_for(left: Mapping[Any, Any]) -> Extra:
@@ -44,6 +55,23 @@ def shorten(blocks: list[Any], text_kind: str) -> Json:
     if len(blocks) == 1 and blocks[0] == {"type": text_kind, "text": blocks[0].get("text")}:
         return blocks[0]["text"]
     return blocks
+
+
+def item_id(response_id: str, kind: str, index: int) -> str:
+    """An id for an item of ours: the same wherever the item is written."""
+    return f"{PREFIXES[kind]}_{response_id.removeprefix('resp_')}_{index}"
+
+
+def message_item(role: str, own: Mapping[str, Any], content: Json) -> dict[str, Any]:
+    """A message item; the model's own says its type: some servers do not know it without."""
+    item: dict[str, Any] = {"type": "message"} if role == "assistant" and BARE not in own else {}
+    if own:
+        item |= own
+        item.pop(BARE, None)
+        item.pop(LIST, None)
+    item["role"] = role
+    item["content"] = content
+    return item
 
 
 class ContentPart(TypedDict, total=False):

@@ -46,7 +46,7 @@ neighbours can be seen: thoughts that nothing follows, results and roles that st
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import partial
+from functools import lru_cache, partial
 
 import msgspec
 
@@ -85,6 +85,7 @@ from interlingua.wire.history.results import (
     put_results_first,
 )
 from interlingua.wire.history.survey import (
+    ADJACENT,
     BLANK,
     BROKEN,
     CALLS_AMONG,
@@ -93,9 +94,11 @@ from interlingua.wire.history.survey import (
     REPEATED,
     SPREAD,
     TOLD,
+    UNBEGUN,
     UNPAIRED,
     WRITTEN,
     Sign,
+    Survey,
     survey_of,
 )
 from interlingua.wire.history.target import DEFAULT_POLICY, Policy, Target, find_target
@@ -110,7 +113,6 @@ from interlingua.wire.history.thinking import (
 from interlingua.wire.history.trail import Messages, Rule, Trail
 
 _MEDIA = frozenset((Image, Audio, Document))
-_ALWAYS: frozenset[Sign] = frozenset()  # it costs nothing to ask
 
 RULES: tuple[tuple[Rule, frozenset[Sign]], ...] = (
     (drop_foreign_blocks, frozenset((Opaque,))),
@@ -140,8 +142,8 @@ RULES: tuple[tuple[Rule, frozenset[Sign]], ...] = (
     (put_results_first, frozenset((UNPAIRED,))),
     (accompany_documents, frozenset((Document,))),
     (drop_blank_prompts, frozenset((BLANK, EMPTY))),
-    (begin_conversation, _ALWAYS),
-    (merge_roles, _ALWAYS),
+    (begin_conversation, frozenset((UNBEGUN,))),
+    (merge_roles, frozenset((ADJACENT,))),
     (put_calls_last, frozenset((CALLS_AMONG,))),
 )
 """The rules in their order, each with the signs it is about: without any it need not run."""
@@ -168,20 +170,37 @@ def repair(
     history as it came: in `history`, if parts of its messages have been left out before. To
     repair twice changes nothing more.
     """
+    survey = Survey(messages)
+    if not _due(frozenset(survey.signs)) and (history is None or history is messages):
+        return messages
     trail = Trail(messages, history)
-    signs = survey_of(messages, trail).signs
-    repaired = messages
-    for rule, about in RULES:
-        if not about or not about.isdisjoint(signs):
-            before = repaired
-            repaired = rule(repaired, target, policy, trail)
-            if repaired is not before:  # an answer to a call may be the first result
-                signs = survey_of(repaired, trail).signs
+    trail.know(messages, survey)
+    repaired, position = messages, 0
+    while position < len(RULES):
+        repaired, position = _change_once(repaired, target, policy, trail, position)
     if losses is not None:
         losses.warnings += trail.warnings
         if repaired is not trail.history:
             losses.origin = partial(trail.trace, messages=repaired)
     return repaired
+
+
+def _change_once(
+    messages: Messages, target: Target, policy: Policy, trail: Trail, position: int
+) -> tuple[Messages, int]:
+    """What the next rule with something to do makes of it, and the position of the one after."""
+    for i in _due(frozenset(survey_of(messages, trail).signs)):
+        if i >= position:
+            changed = RULES[i][0](messages, target, policy, trail)
+            if changed is not messages:  # an answer to a call may be the first result
+                return changed, i + 1
+    return messages, len(RULES)
+
+
+@lru_cache(maxsize=256)
+def _due(signs: frozenset[Sign]) -> tuple[int, ...]:
+    """The positions of the rules that these signs are about."""
+    return tuple(i for i, (_, about) in enumerate(RULES) if not about.isdisjoint(signs))
 
 
 def doctor(

@@ -12,8 +12,9 @@ from typing import Any, TypeAlias
 import msgspec
 
 from interlingua.spec.content import Document, Opaque, Part, Refusal, Text, ToolCall, ToolResult
-from interlingua.spec.messages import Message
+from interlingua.spec.messages import Message, Role
 from interlingua.wire.history.trail import Messages, Trail
+from interlingua.wire.plain import parts_of
 
 Sign: TypeAlias = type | str
 """A kind of part, in a message or a result; or one of these conditions."""
@@ -37,6 +38,10 @@ TOLD = "told"
 """Something is told about a message: whose it is, how it ended."""
 LATE = "late"
 """A system prompt comes after the conversation has begun."""
+UNBEGUN = "unbegun"
+"""There is nothing but system prompts, if anything."""
+ADJACENT = "adjacent"
+"""Two messages that follow each other may be of one role."""
 
 _INSTRUCTING = ("system", "developer")
 _PAIRED = (ToolCall, ToolResult)
@@ -53,7 +58,7 @@ class Survey:
         self.calls: list[ToolCall] = []
         """Wherever they stand, inside results too."""
         self.signs: set[Sign] = _message_signs(messages)
-        self._look_at([part for message in messages for part in message.content])
+        self._look_at(parts_of(messages))
         if not self.signs.isdisjoint(_PAIRED):
             self.signs |= _pair_signs(messages)
             if Opaque in self.signs:  # it may be a call or a result
@@ -68,17 +73,19 @@ class Survey:
             elif type(part) is ToolCall:
                 self.calls.append(part)
             elif type(part) is ToolResult:
-                if part.is_error and not part.content:
+                content = part.content
+                if not content and part.is_error:
                     self.signs.add(BLANK)
-                if type(part.content) is tuple:
-                    parts += part.content  # this loop comes to them too
+                if type(content) is tuple:
+                    parts += content  # this loop comes to them too
                 else:
-                    values.append(part.content)
+                    values.append(content)
             elif type(part) is Document:
                 values.append(part.text)
-        self.signs |= {*map(type, parts), *_text_signs(texts), *_call_signs(self.calls, values)}
-        if _may_be_broken(texts, values):
-            self.signs.add(BROKEN)
+        self.signs.update(map(type, parts))
+        if self.calls:
+            self.signs |= _call_signs(self.calls, values)
+        self.signs |= _text_signs(texts, values)
 
 
 def survey_of(messages: Messages, trail: Trail) -> Survey:
@@ -89,20 +96,26 @@ def survey_of(messages: Messages, trail: Trail) -> Survey:
 def _message_signs(messages: Messages) -> set[Sign]:
     signs: set[Sign] = set()
     has_begun = False
+    before: Role | None = None
+    instructed: bool | None = None
     for message in messages:
         if not message.content:
             signs.add(EMPTY)
         if message.metadata:
             signs.add(TOLD)
-        if message.role not in _INSTRUCTING:
+        role = message.role
+        instructs = role in _INSTRUCTING
+        if not instructs:
             has_begun = True
         elif has_begun:
             signs.add(LATE)
+        # who is not the model may be one role to the target
+        if role == before or ("assistant" not in (role, before) and instructs == instructed):
+            signs.add(ADJACENT)
+        before, instructed = role, instructs
+    if not has_begun:
+        signs.add(UNBEGUN)
     return signs
-
-
-def _text_signs(texts: list[str]) -> set[Sign]:
-    return set() if all(texts) and not any(map(str.isspace, texts)) else {BLANK}
 
 
 def _call_signs(calls: list[ToolCall], values: list[Any]) -> set[Sign]:
@@ -119,10 +132,21 @@ def _call_signs(calls: list[ToolCall], values: list[Any]) -> set[Sign]:
     return signs
 
 
+def _text_signs(texts: list[str], values: list[Any]) -> set[Sign]:
+    signs: set[Sign] = set()
+    if not all(texts) or any(map(str.isspace, texts)):
+        signs.add(BLANK)
+    if _may_be_broken(texts, values):
+        signs.add(BROKEN)
+    return signs
+
+
 def _may_be_broken(texts: list[str], values: list[Any]) -> bool:
     """Whether anything cannot be written, for whatever reason."""
     if not all(map(str.isascii, texts)):
         values = [*values, *(text for text in texts if not text.isascii())]
+    if not values:
+        return False
     try:
         _encode(values)
     except (TypeError, ValueError, RecursionError, msgspec.MsgspecError):
@@ -134,19 +158,20 @@ def _pair_signs(messages: Messages) -> set[Sign]:
     signs: set[Sign] = set()
     waiting: list[str] = []  # the ids of the calls without a result, the next at the end
     for message in messages:
+        content = message.content
+        if not waiting and len(content) == 1 and type(content[0]) is Text:
+            continue  # as with most
         if message.role != "assistant":
             if not _answers(message, waiting):
                 return _UNSOUND
             if waiting:
                 signs.add(SPREAD)
             continue
-        if waiting:
+        if waiting or ToolResult in map(type, content):
             return _UNSOUND
-        for part in message.content:
+        for part in content:
             if type(part) is ToolCall:
                 waiting.append(part.id)
-            elif type(part) is ToolResult:
-                return _UNSOUND
             elif waiting:
                 signs.add(CALLS_AMONG)
         waiting.reverse()

@@ -65,6 +65,10 @@ class Trail(Losses):
         found: Finding = known[1]
         return found
 
+    def know(self, messages: Messages, found: Any) -> None:
+        """What is known of a history already: what its type, called, would find out."""
+        self._memory[type(found)] = (messages, found)
+
     def trace(self, path: str, messages: Messages) -> str | None:
         """The path in the history as it came, of one in what became of it."""
         found = _read_path(path)
