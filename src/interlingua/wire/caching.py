@@ -37,17 +37,17 @@ def add_marks(body: dict[str, Any], profile: Profile) -> dict[str, Any]:
     """
     if not profile.caching:
         return body
-    lives = {place: _lives(body[place]) if place in body else [] for place in _PLACES}
+    lives = {place: _lives(body[place]) for place in _PLACES if place in body}
     if MARK in body:
-        lives["messages"] += _lives([{MARK: body[MARK]}])
+        lives.setdefault("messages", []).extend(_lives([{MARK: body[MARK]}]))
     most = profile.cache_breakpoints
     room = _OURS if most is None else most - sum(map(len, lives.values()))
     mark = {"type": "ephemeral"}
     added: dict[str, Any] = {}
-    for place in _PLACES:
-        if _LONG in lives[place]:
+    for place, living in lives.items():
+        if _LONG in living:
             mark = {"type": "ephemeral", "ttl": _LONG}
-        if lives[place] or len(added) >= room:
+        if living or len(added) >= room:
             continue
         if place == "messages" and profile.automatic_cache_mark and body.get(place):
             added[MARK] = mark

@@ -64,7 +64,7 @@ def lower_names(headers: Mapping[str, str]) -> dict[str, str]:
 
     A transport gives them so; a caller of a dialect may have them from anywhere.
     """
-    return {str(name).lower(): str(value) for name, value in headers.items()}
+    return {name.lower(): value for name, value in headers.items()}
 
 
 def parse_retry_after(headers: Mapping[str, str], *, now: datetime | None = None) -> float | None:
@@ -111,7 +111,7 @@ def parse_rate_limit(
     Minutes are preferred to longer windows. `reset_after` is that of the limit which is used
     up, if one is, else the nearest. A moment is counted from `now`, or else from `date`.
     """
-    if not any(map(_tells_limit, headers)):  # as with most
+    if not _tells_limit(" ".join(headers)):  # as with most
         return None
     headers = lower_names(headers)
     raw = {name: value for name, value in headers.items() if _tells_limit(name)}

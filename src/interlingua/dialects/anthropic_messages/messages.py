@@ -28,19 +28,24 @@ def encode_messages(request: Request, body: dict[str, Any], losses: Losses) -> N
         if message.role not in ("system", "developer") or extra_of(message, NAME).get(INLINE):
             break
         hoisted += 1
-    system = [
-        block
-        for i, message in enumerate(request.messages[:hoisted])
-        for block in _encode_parts(message, losses, f"messages[{i}]")
-    ]
     if hoisted:
+        system = [
+            block
+            for i, message in enumerate(request.messages[:hoisted])
+            for block in _encode_parts(message, losses, f"messages[{i}]")
+        ]
         body["system"] = _shorten(system)
     encoded = [
         _encode_plain(message) or _encode_message(message, losses, f"messages[{i}]")
         for i, message in enumerate(request.messages[hoisted:], hoisted)
     ]
     body["messages"] = [wire for wire in encoded if wire is not None]
-    for i, message in enumerate(request.messages):
+    if "developer" in [message.role for message in request.messages]:
+        _tell_developers(request.messages, losses)
+
+
+def _tell_developers(messages: tuple[Message, ...], losses: Losses) -> None:
+    for i, message in enumerate(messages):
         if message.role == "developer":
             losses.add("developer_as_system", f"{NAME} has no developer role", f"messages[{i}]")
 

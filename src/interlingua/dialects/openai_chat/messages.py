@@ -24,9 +24,11 @@ from interlingua.dialects.openai_chat.media import MEDIA
 from interlingua.dialects.openai_chat.quirks import DEFAULT_QUIRKS, ChatQuirks
 from interlingua.dialects.openai_chat.thinking import decode_thinking, encode_thinking
 from interlingua.dialects.openai_chat.wire import (
+    DETAILS,
     IN_PLACE,
     LEGACY,
     NAME,
+    REASONING_FIELDS,
     SENT,
     SENT_AS,
     TAGS,
@@ -52,6 +54,8 @@ from interlingua.wire.jsontext import dump_text
 from interlingua.wire.plain import plain_result, plain_text, plain_turn
 from interlingua.wire.shape import Fields, extra_of, wrong_type
 
+_THOUGHTS = frozenset((*REASONING_FIELDS, DETAILS))
+_CALLS = frozenset(("tool_calls", LEGACY))
 _PLAIN = ("system", "user", "assistant")  # the roles that every server knows
 
 
@@ -100,18 +104,19 @@ def _decode_message(item: Json, path: str, ids: _Ids) -> Message:
 
 def decode_assistant(fields: Fields, make_id: MakeId, mark: str) -> tuple[Part, ...]:
     """The parts: thought, content, refusal, calls. Null content is no part."""
+    left = fields.left
     parts: list[Part] = []
-    thought = decode_thinking(fields)
+    thought = None if _THOUGHTS.isdisjoint(left) else decode_thinking(fields)
     if thought is not None:
         parts.append(thought)
     parts += decode_content(fields)
-    if fields.left.get("content", 0) is None:
-        del fields.left["content"]
-    refusal = fields.left.get("refusal")
+    if left.get("content", 0) is None:
+        del left["content"]
+    refusal = left.get("refusal")
     if isinstance(refusal, str) and refusal:
-        del fields.left["refusal"]
+        del left["refusal"]
         parts.append(Refusal(text=refusal))
-    return (*parts, *decode_calls(fields, make_id, mark))
+    return tuple(parts if _CALLS.isdisjoint(left) else parts + decode_calls(fields, make_id, mark))
 
 
 def encode_messages(

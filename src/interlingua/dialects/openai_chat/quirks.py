@@ -53,6 +53,15 @@ def quirks_of(profile: Profile) -> ChatQuirks:
     return profile.quirks if isinstance(profile.quirks, ChatQuirks) else DEFAULT_QUIRKS
 
 
+def field_of(setting: str, quirks: ChatQuirks) -> str:
+    """The field for one of the settings whose names differ; empty if there is none."""
+    if setting == "max_tokens":
+        return quirks.max_tokens_field
+    if setting == "seed":
+        return quirks.seed_field
+    return "top_k" if quirks.top_k else ""
+
+
 def history_quirks(quirks: ChatQuirks) -> dict[str, Any]:
     """What of it concerns the repair of histories."""
     facts: dict[str, Any] = {}

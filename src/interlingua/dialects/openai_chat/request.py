@@ -8,7 +8,7 @@ from typing import Any
 from urllib.parse import quote, unquote
 
 from interlingua.dialects.openai_chat.messages import decode_messages, encode_messages
-from interlingua.dialects.openai_chat.quirks import ChatQuirks, history_quirks, quirks_of
+from interlingua.dialects.openai_chat.quirks import ChatQuirks, field_of, history_quirks, quirks_of
 from interlingua.dialects.openai_chat.tools import decode_tools, encode_tools
 from interlingua.dialects.openai_chat.wire import (
     NAME,
@@ -126,13 +126,10 @@ def _encode_named(
     request: Request, body: dict[str, Any], quirks: ChatQuirks, names: Any, losses: Losses
 ) -> None:
     """Settings whose field has different names at different servers."""
-    usual = {
-        "max_tokens": quirks.max_tokens_field,
-        "seed": quirks.seed_field,
-        "top_k": "top_k" if quirks.top_k else "",
-    }
     for name, value in _named.said(request):
-        field = names.get(name, usual[name]) if isinstance(names, dict) else usual[name]
+        field = field_of(name, quirks)
+        if isinstance(names, dict):
+            field = names.get(name, field)
         if field:
             body[field] = value
         else:

@@ -27,7 +27,7 @@ from interlingua.dialects.openai_chat.wire import (
     note_absent,
     take_usual,
 )
-from interlingua.spec.content import Image, Json, Part, Text
+from interlingua.spec.content import Image, Json, Part, Text, ToolCall
 from interlingua.spec.contracts import DEFAULT, NewId, Profile
 from interlingua.spec.messages import Message
 from interlingua.spec.response import FinishReason, Reason, Response, Usage
@@ -50,6 +50,7 @@ _REASONS: dict[str, Reason] = {
     "max_tokens": "length",
     "error": "error",
 }
+_ENVELOPE = frozenset(("id", "object", "model"))
 IMAGES = "images"
 _OWN_REASONS = ("stop", "length", "tool_calls", "content_filter", "function_call")
 _UNSAID = ("other", "error", "tool_calls")  # what an answer without a reason can mean
@@ -66,15 +67,14 @@ def decode_response(
 ) -> Response:
     """What a client received: the first choice; others are kept beside it."""
     whole = whole_object(body)
-    match whole.get("choices"):
-        case [{"message": dict()} as first, *others]:
-            pass
-        case _:
-            return carry_body(NAME, body)
+    choices = whole.get("choices")
+    first = choices[0] if isinstance(choices, list) and choices else None
+    if not isinstance(first, dict) or not isinstance(first.get("message"), dict):
+        return carry_body(NAME, body)
     fields = Fields(whole, strict=False)
     left = fields.left
-    del left["choices"]
-    missing = note_absent(left, "id", "object", "model")
+    others = left.pop("choices")[1:]
+    missing = [] if left.keys() >= _ENVELOPE else note_absent(left, "id", "object", "model")
     if left.get("object") == WHOLE:
         del left["object"]
     usage = find_usage(whole)
@@ -92,7 +92,9 @@ def decode_response(
         model=fields.text("model") or "",
         message=message,
         finish_reason=decode_finish(
-            reason, has_calls=bool(message.tool_calls), failed=bool(left.get("error"))
+            reason,
+            has_calls=ToolCall in map(type, message.content),
+            failed=bool(left.get("error")),
         ),
         usage=decode_usage(usage),
         rate_limit=parse_rate_limit(headers or {}),
@@ -192,9 +194,10 @@ def encode_finish(finish: FinishReason, *, native: bool) -> str | None:
 
 def find_usage(body: Mapping[str, Any]) -> dict[str, Any] | None:
     """The usage of an answer or chunk: its own, else its choice's, else the host's own place."""
+    own = body.get("usage")
+    if isinstance(own, dict):  # as mostly
+        return own
     match body:
-        case {"usage": dict(found)}:
-            return found
         case {"choices": [{"usage": dict(found)}, *_]}:
             return found
         case {"x_groq": {"usage": dict(found)}}:
@@ -228,11 +231,12 @@ def decode_usage(wire: Any) -> Usage:
 
 def _count(details: Any, name: str, usage: dict[str, Any], *others: str) -> int | None:
     """A count from the details, else from the first of the other names that has it."""
-    found = count(details.get(name)) if isinstance(details, dict) else None
-    if found is not None:
+    if isinstance(details, dict) and (found := count(details.get(name))) is not None:
         return found
-    told = (count(usage[other]) for other in others if other in usage)
-    return next((number for number in told if number is not None), None)
+    for other in others:
+        if other in usage and (found := count(usage[other])) is not None:
+            return found
+    return None
 
 
 def encode_usage(usage: Usage, *, native: bool) -> dict[str, Any] | None:

@@ -55,6 +55,9 @@ def mark_of(holder: Any, name: str) -> Any:
     return extra_of(holder, NAME).get(name)
 
 
+_ABSENT = object()
+
+
 def note_absent(left: dict[str, Any], *names: str, inside: str = "") -> list[str]:
     """Those of the names that are not in `left`, and so were never there."""
     prefix = f"{inside}." if inside else ""
@@ -63,11 +66,13 @@ def note_absent(left: dict[str, Any], *names: str, inside: str = "") -> list[str
 
 def take_usual(left: dict[str, Any], **usual: Any) -> list[str]:
     """Take out what has its usual value; the names that were never there."""
-    missing: list[str] = []
+    if not left.keys() >= usual.keys():
+        missing = [name for name in usual if name not in left]
+    else:
+        missing = []  # as mostly
     for name, value in usual.items():
-        if name not in left:
-            missing.append(name)
-        elif left[name] == value and type(left[name]) is type(value):
+        found = left.get(name, _ABSENT)
+        if found == value and type(found) is type(value):
             del left[name]
     return missing
 

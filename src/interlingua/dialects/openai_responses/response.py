@@ -72,9 +72,7 @@ def decode_response(
         return carry_body(NAME, body)
     fields = Fields(whole, strict=False)
     make_id = new_id or counting_ids()
-    content = tuple(
-        part for item in fields.array("output") or () for part in read_item(item, make_id)
-    )
+    content = tuple([part for item in fields.take("output") for part in read_item(item, make_id)])
     return Response(
         id=fields.text("id") or "",
         model=fields.text("model") or "",
@@ -131,10 +129,10 @@ def _decode_status(fields: Fields, content: tuple[Part, ...]) -> FinishReason:
             return FinishReason(reason=_INCOMPLETE.get(why, "other"), raw=why)
     if status != "completed":
         return FinishReason(reason=_STATUSES[status], raw=status)
-    if any(isinstance(part, ToolCall) for part in content) or _waits(content):
+    kinds = set(map(type, content))
+    if ToolCall in kinds or (Opaque in kinds and _waits(content)):
         return FinishReason(reason="tool_calls", raw=status)
-    refused = any(isinstance(part, Refusal) for part in content)
-    return FinishReason(reason="content_filter" if refused else "stop", raw=status)
+    return FinishReason(reason="content_filter" if Refusal in kinds else "stop", raw=status)
 
 
 def _waits(content: tuple[Part, ...]) -> bool:

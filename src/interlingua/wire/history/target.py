@@ -239,14 +239,13 @@ def target_for(
     `quirks` are fields of the target in which one server differs.
     """
     target = TARGETS[dialect]
-    facts: dict[str, Any] = {}
-    if not options.keys().isdisjoint(_STORED):
+    facts = {} if profile is DEFAULT else _facts(request, profile)
+    if options and not options.keys().isdisjoint(_STORED):
         facts["stored"] = True
     if _OPERATION in options:  # to count tokens or make a cache, there need be nothing to answer
         facts["least"] = "nothing"
-    if profile is not DEFAULT:
-        facts |= _facts(request, profile)
-    facts |= quirks or {}
+    if quirks:
+        facts |= quirks
     return msgspec.structs.replace(target, **facts) if facts else target
 
 
