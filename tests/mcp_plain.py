@@ -1,10 +1,11 @@
 """
 An MCP server of the older protocol in a few lines, for what no library would do.
 
-    python mcp_plain.py [circle | bare | deaf]
+    python mcp_plain.py [circle | bare | deaf | schemas | noise]
 
 It starts at once, and writes its process id into the file that `PID_FILE` names. `circle` lists
-its tools without end, `bare` has none, `deaf` answers nothing.
+its tools without end, `bare` has none, `deaf` answers nothing, `schemas` has tools that nobody
+can call, and `noise` writes what is no message between its answers.
 """
 
 import json
@@ -32,8 +33,22 @@ TOOLS = [
     tool("hang"),
 ]
 
+PROPERTIES = {
+    "dangling": {"$ref": "#/definitions/missing"},
+    "mistyped": {"type": "strin"},
+    "remote": {"$ref": "https://example.com/x.json"},
+    "third_draft": {"type": "string", "required": True},
+}
+if KIND == "schemas":
+    TOOLS[1:] = [
+        {"name": name, "inputSchema": {"type": "object", "properties": {"a": schema}}}
+        for name, schema in PROPERTIES.items()
+    ]
+
 
 def call(name, arguments):
+    if KIND == "noise":
+        sys.stdout.buffer.write(b"ready?\n\n\xff\xfe\n[1, 2]\n")
     if name == "echo":
         return {"content": [{"type": "text", "text": json.dumps(arguments)}]}
     if name == "untrue":

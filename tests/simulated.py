@@ -39,9 +39,9 @@ class Peer:
         return Request(provider=provider, model=model, messages=messages, **fields)
 
 
-def adapters(url, **settings):
+def adapters(url, *, key=KEY, **settings):
     bases = dict.fromkeys(DIALECTS, url) | {"openai_compatible": f"{url}/v1"}
-    return {name: HttpAdapter(name, KEY, base_url=base, **settings) for name, base in bases.items()}
+    return {name: HttpAdapter(name, key, base_url=base, **settings) for name, base in bases.items()}
 
 
 @contextlib.contextmanager

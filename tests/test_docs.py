@@ -1,16 +1,61 @@
-"""Every example in the documentation runs."""
+"""Every example in the documentation runs, and every public name is in one."""
 
+import ast
+import contextlib
+import importlib
+import inspect
+import io
 import re
+import subprocess
+import sys
+import tomllib
 from pathlib import Path
 
 import pytest
 
-from interlingua.api.default import set_default_client
-from interlingua.simulator import Simulator, serve_in_thread, text, use_tools
+from interlingua import Client, HttpAdapter, set_default_client
+from interlingua.client.config import adapters_from_env
+from interlingua.local import local_server
+from interlingua.simulator import Simulator, latency, serve_in_thread, text, use_tools
 
 ROOT = Path(__file__).resolve().parents[1]
-PYTHON = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
+TUTORIAL = ROOT / "docs" / "tutorial.md"
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+REFERENCE = [ROOT / "docs" / "reference.md", *sorted((ROOT / "docs" / "reference").glob("*.md"))]
+FENCE = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+
+every_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+
+
+# Running.
+
+
+def run(page):
+    """Run the Python blocks of a page in one namespace; a text block after one is its output."""
+    whole = page.read_text(encoding="utf-8")
+    namespace = {"__name__": page.stem}
+    printed = None
+    for fence in FENCE.finditer(whole):
+        language, body = fence.groups()
+        if language == "text" and printed is not None:
+            assert fits(printed, body), f"it printed\n{printed}\nand not\n{body}"
+        printed = None
+        if language == "python":
+            lines_before = whole.count("\n", 0, fence.start(2))
+            code = compile("\n" * lines_before + body, str(page), "exec")
+            with contextlib.redirect_stdout(io.StringIO()) as output:
+                exec(code, namespace)  # noqa: S102 -- our own pages
+            printed = output.getvalue()
+    return namespace
+
+
+def fits(printed, expected):
+    """Whether the output is the one expected, where … stands for anything on its line."""
+    lines = [line.rstrip() for line in printed.rstrip().split("\n")]
+    patterns = [
+        re.escape(line.rstrip()).replace("…", ".*") for line in expected.rstrip().split("\n")
+    ]
+    return len(lines) == len(patterns) and all(map(re.fullmatch, patterns, lines))
 
 
 @pytest.fixture
@@ -18,32 +63,234 @@ def providers(monkeypatch):
     """Keys and addresses in the environment, as a reader would have them; the simulator answers."""
 
     def answer(request):
+        pace = latency(between=0.001)  # as of a model that thinks, so that it can be interrupted
         if request.response_format is not None:
-            return text('{"name": "Alice", "age": 30}')
-        return use_tools(request)
+            return text('{"name": "Alice", "age": 30}') + pace
+        return use_tools(request) + pace
 
     with serve_in_thread(Simulator(answer)) as server:
         for name in ("OPENAI", "ANTHROPIC", "GEMINI"):
             monkeypatch.setenv(f"{name}_API_KEY", "a-key-of-the-reader")
             monkeypatch.setenv(f"{name}_BASE_URL", server.url)
+        local = HttpAdapter("local", base_url=f"{server.url}/v1")
+        set_default_client(Client({**adapters_from_env(), "local": local}))
         yield
         set_default_client(None)
 
 
 @pytest.mark.usefixtures("providers")
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+@every_page
 def test_examples_run(page):
     """The Python blocks of a page run one after another, in one namespace."""
-    blocks = re.findall(
-        r"^```python\n(.*?)^```", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL
+    run(page)
+
+
+@pytest.fixture
+def simulator():
+    """The simulator as the tutorial starts it, on a free port: the variables it prints."""
+    (command,) = re.findall(r"^\$ python (-m interlingua\.simulator .*)$", tutorial(), re.MULTILINE)
+    arguments = command.replace("8899", "0").split()
+    with subprocess.Popen(
+        [sys.executable, *arguments], stdout=subprocess.PIPE, text=True
+    ) as process:
+        process.stdout.readline()  # what it is
+        lines = [process.stdout.readline().split()[1] for _ in range(3)]
+        yield dict(line.split("=", 1) for line in lines)
+        process.terminate()
+
+
+def tutorial():
+    return TUTORIAL.read_text(encoding="utf-8")
+
+
+def test_the_tutorial_runs_as_written(gguf, simulator, monkeypatch):
+    """With its own commands and variables, on the real local model where it says so."""
+    exported = dict(re.findall(r"(\w+_(?:API_KEY|BASE_URL))=(\S+)", tutorial()))
+    (port,) = re.findall(r":(\d+)$", simulator["ANTHROPIC_BASE_URL"])
+    exported = {name: value.replace("8899", port) for name, value in exported.items()}
+    assert simulator.items() <= exported.items()
+    for name, value in {**exported, "INTERLINGUA_GGUF": str(gguf)}.items():
+        monkeypatch.setenv(name, value)
+    set_default_client(None)
+    try:
+        namespace = run(TUTORIAL)
+    finally:
+        set_default_client(None)
+        local_server(str(gguf)).stop()
+
+    answers = [namespace["first"].response, namespace["told"], namespace["person_result"].response]
+    assert [answer.provider for answer in answers] == ["local"] * 3
+    assert not any("simulated" in answer.text for answer in answers)
+    assert namespace["told"].usage.output_tokens > 1
+
+
+def test_the_extras_of_the_tutorial_exist():
+    """What a reader is told to install can be installed."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    told = {
+        extra
+        for page in PAGES
+        for extra in re.findall(r"pip install -e '\.\[(\w+)\]'", page.read_text(encoding="utf-8"))
+    }
+
+    assert {"local", "mcp"} <= told <= project["optional-dependencies"].keys()
+
+
+# Types.
+
+STYLE = (  # a page reuses names from block to block, and annotates where it says something
+    "--allow-redefinition-new",
+    "--local-partial-types",
+    "--disable-error-code=no-redef",
+    "--disable-error-code=no-untyped-call",
+    "--disable-error-code=no-untyped-def",
+)
+
+
+def python_of(page):
+    """The Python blocks of a page as one module, each line where the page has it."""
+    whole = page.read_text(encoding="utf-8")
+    module = ""
+    for fence in FENCE.finditer(whole):
+        if fence[1] == "python":
+            lines_before = whole.count("\n", 0, fence.start(2))
+            module += "\n" * (lines_before - module.count("\n")) + fence[2]
+    return module
+
+
+def type_check(folder, modules):
+    """What a strict mypy says of modules by name, one line each; nothing of the library itself."""
+    for name, module in modules.items():
+        (folder / f"{name}.py").write_text(module, encoding="utf-8")
+    options = ("--strict", "--config-file=", "--follow-imports=silent", "--no-error-summary")
+    checked = subprocess.run(
+        [sys.executable, "-m", "mypy", *options, *STYLE, "--cache-dir=cache", "."],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
     )
-    namespace = {"__name__": page.stem}
-    for block in blocks:
-        exec(compile(block, str(page), "exec"), namespace)  # noqa: S102 -- our own pages
+    assert checked.stderr == ""
+    return [line for line in checked.stdout.splitlines() if ": note:" not in line]
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_examples_type_check(tmp_path):
+    """To a strict type checker every page is as right as to Python; what is wrong it would find."""
+    pages = {
+        re.sub(r"\W", "_", str(page.relative_to(ROOT).with_suffix(""))): python_of(page)
+        for page in PAGES
+    }
+    wrong = "from interlingua import Request\n\nasync def main():\n    Request(mesages='Hi.')\n"
+
+    (found,) = type_check(tmp_path, {**pages, "wrong": wrong})
+
+    assert found.startswith('wrong.py:4: error: Unexpected keyword argument "mesages"')
+
+
+@every_page
 def test_links_lead_somewhere(page):
     """Relative links name files that exist."""
     for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text(encoding="utf-8")):
         assert (page.parent / target).exists(), target
+
+
+# Public names.
+
+
+def referenced():
+    """The names that the reference has, by the module or the options they belong to."""
+    found = {}
+    for page in REFERENCE:
+        for section in page.read_text(encoding="utf-8").split("\n## `")[1:]:
+            names = found.setdefault(section.split("`", 1)[0], [])
+            names += re.findall(r"^\| `(\w+)", section, re.MULTILINE)
+    return found
+
+
+def public(owner):
+    """The names a module lists or else defines, or those of options."""
+    module, _, name = owner.rpartition(".")
+    if name[0].isupper():
+        return list(getattr(importlib.import_module(module), name).__annotations__)
+    found = importlib.import_module(owner)
+    listed = getattr(found, "__all__", None)
+    return [name for name in defined(found) if name[0] != "_"] if listed is None else listed
+
+
+def defined(module):
+    for node in ast.parse(inspect.getsource(module)).body:
+        match node:
+            case ast.FunctionDef(name=name) | ast.ClassDef(name=name):
+                yield name
+            case ast.AnnAssign(target=ast.Name(id=name)) | ast.Assign(targets=[ast.Name(id=name)]):
+                yield name
+
+
+OWNERS = (
+    "interlingua",
+    "interlingua.GenerateOptions",
+    "interlingua.sync",
+    "interlingua.simulator",
+    "interlingua.testing",
+    "interlingua.conformance.cases",
+    "interlingua.conformance.laws",
+    "interlingua.conformance.report",
+    "interlingua.conformance.canonical",
+    "interlingua.conformance.cross",
+    "interlingua.conformance.strategies",
+)
+MODULES = [owner for owner in OWNERS if not owner.endswith("Options")]
+
+
+def test_the_reference_is_whole():
+    """It has every public name once, and none that there is not."""
+    found = referenced()
+
+    assert found.keys() == set(OWNERS)
+    for owner in OWNERS:
+        assert sorted(found[owner]) == sorted(public(owner)), owner
+
+
+def mentioned(page):
+    """What the examples of a page use, and what they call, by the full names of imports."""
+    blocks = FENCE.findall(page.read_text(encoding="utf-8"))
+    tree = ast.parse("\n".join(body for language, body in blocks if language == "python"))
+    known = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom):
+            known |= {a.asname or a.name: f"{node.module}.{a.name}" for a in node.names}
+        elif isinstance(node, ast.Import):
+            known |= {a.asname or a.name: a.name for a in node.names}
+
+    def full_name(node):
+        if isinstance(node, ast.Attribute):
+            return f"{full_name(node.value)}.{node.attr}"
+        return known.get(node.id, "") if isinstance(node, ast.Name) else ""
+
+    used, called = set(), set()
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.Name, ast.Attribute)) and isinstance(node.ctx, ast.Load):
+            used.add(full_name(node))
+        if isinstance(node, ast.Call):
+            called.add(full_name(node.func))
+        called.update(full_name(decorator) for decorator in getattr(node, "decorator_list", ()))
+    return used, called
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_every_public_function_is_called_in_an_example(module):
+    """By its public name, in a block that is run; so are other names used."""
+    used, called = map(set.union, *map(mentioned, PAGES))
+    owner = importlib.import_module(module)
+    functions = [name for name in public(module) if inspect.isfunction(getattr(owner, name))]
+    hooks = {"pytest_addoption"}  # called by pytest
+    fixtures = {
+        "cassette",
+        "cassette_mode",
+        "cassette_path",
+    }  # filled in by pytest; see test_testing
+
+    assert functions
+    assert [n for n in functions if n not in hooks and f"{module}.{n}" not in called] == []
+    others = [name for name in public(module) if name not in {*functions, *fixtures}]
+    assert [name for name in others if f"{module}.{name}" not in used] == []

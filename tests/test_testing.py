@@ -4,9 +4,11 @@ import subprocess
 import sys
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from interlingua.spec.errors import ConfigurationError
-from interlingua.testing import open_cassette
+from interlingua.testing import file_name, open_cassette
 from interlingua.transport.cassette import RecordingTransport, ReplayTransport
 from servers import Server, answering, reply
 
@@ -56,7 +58,7 @@ def test_record_then_replay(folder):
         assert run(folder, "--cassettes=record")[0] == 0
         assert len(server.requests) == 2
     files = sorted(path.name for path in (folder / "cassettes" / "test_mine").iterdir())
-    assert files == ["test_call_a_b.json", "test_call_c.json"]
+    assert files == [file_name("test_call[a/b]"), "test_call[c].json"]
 
     assert run(folder)[0] == 0
     assert run(folder, "--cassettes=auto")[0] == 0
@@ -69,6 +71,54 @@ def test_the_variable_chooses_too(folder):
         assert run(folder, INTERLINGUA_CASSETTES="auto")[0] == 0
         assert run(folder, "--cassettes=replay", INTERLINGUA_CASSETTES="record")[0] == 0
         assert len(server.requests) == 2
+
+
+ALIKE = """
+import asyncio
+import pytest
+from interlingua.spec.contracts import HttpRequest
+
+def ask(cassette, word):
+    async def main():
+        async with cassette.send(HttpRequest(url="{url}", body=word.encode())) as got:
+            await got.read()
+    asyncio.run(main())
+
+class TestA:
+    def test_x(self, cassette):
+        ask(cassette, "A")
+
+class TestB:
+    def test_x(self, cassette):
+        ask(cassette, "B")
+
+@pytest.mark.parametrize("word", ["a/b", "a?b", "a_b"])
+def test_x(cassette, word):
+    ask(cassette, word)
+
+def test_x_a_b(cassette):
+    ask(cassette, "other")
+"""
+
+
+def test_tests_of_like_names_have_files_of_their_own(folder):
+    """None overwrites another's, so that all replay what they recorded."""
+    with Server(answering(reply(b"hello"))) as server:
+        (folder / "test_mine.py").write_text(ALIKE.replace("{url}", server.url))
+        assert run(folder, "--cassettes=record")[0] == 0
+    files = {path.name for path in (folder / "cassettes" / "test_mine").iterdir()}
+
+    assert len(files) == 6
+    assert {"TestA.test_x.json", "TestB.test_x.json", "test_x[a_b].json"} < files
+    assert run(folder)[0] == 0
+
+
+@given(st.text(min_size=1), st.text(min_size=1))
+def test_file_names(one, other):
+    """Two tests have two, each one that any file system takes."""
+    assert (file_name(one) == file_name(other)) is (one == other)
+    assert len(file_name(one * 200)) < 200
+    assert not set(file_name(one)) & set('/\\:*?"<>| \n\0')
 
 
 def test_modes(tmp_path):

@@ -83,17 +83,27 @@ from interlingua.wire.accumulate import StreamAccumulator, replay
 from interlingua.wire.sse import SSEDecoder, encode_sse
 
 if TYPE_CHECKING:
+    from interlingua import sync as sync
     from interlingua.api.abort import AbortController, AbortSignal
     from interlingua.api.default import get_default_client, set_default_client
-    from interlingua.api.execute import ExecuteResult, Execution, execute
+    from interlingua.api.execute import (
+        Chunk,
+        ExecuteError,
+        ExecuteResult,
+        ExecuteUsage,
+        Execution,
+        execute,
+    )
     from interlingua.api.generate import StreamResult, generate, stream
+    from interlingua.api.hints import MismatchError, convert, schema_of
     from interlingua.api.loop import ToolLoop
     from interlingua.api.mcp import HttpServer, StdioServer, mcp_tools
     from interlingua.api.object_stream import ObjectStream
     from interlingua.api.objects import generate_object, stream_object
-    from interlingua.api.options import TimeoutConfig
+    from interlingua.api.options import GenerateOptions, TimeoutConfig
     from interlingua.api.results import GenerateResult, StepResult
-    from interlingua.api.tools import Tool, ToolAnnotations, tool
+    from interlingua.api.running import ToolObserver
+    from interlingua.api.tools import FunctionTool, Tool, ToolAnnotations, tool
     from interlingua.client.client import Client
     from interlingua.client.events import CallCompleted, CallEvent, CallFailed, CallStarted
     from interlingua.client.explain import Explanation
@@ -140,6 +150,7 @@ __all__ = [
     "CallEvent",
     "CallFailed",
     "CallStarted",
+    "Chunk",
     "Client",
     "ConfigurationError",
     "ContentFilterError",
@@ -150,13 +161,17 @@ __all__ = [
     "Document",
     "ErrorClass",
     "ErrorEvent",
+    "ExecuteError",
     "ExecuteResult",
+    "ExecuteUsage",
     "Execution",
     "Explanation",
     "Finish",
     "FinishReason",
     "Frame",
+    "FunctionTool",
     "GeminiAdapter",
+    "GenerateOptions",
     "GenerateResult",
     "HttpAdapter",
     "HttpServer",
@@ -166,6 +181,7 @@ __all__ = [
     "LocalAdapter",
     "Message",
     "Middleware",
+    "MismatchError",
     "ModelEntry",
     "ModelInfo",
     "NetworkError",
@@ -227,6 +243,7 @@ __all__ = [
     "ToolChoice",
     "ToolDefinition",
     "ToolLoop",
+    "ToolObserver",
     "ToolResult",
     "Transport",
     "UnsupportedError",
@@ -236,6 +253,7 @@ __all__ = [
     "WireCall",
     "cache_prefix_diff",
     "capabilities_of",
+    "convert",
     "dialects",
     "doctor",
     "drop_added_nulls",
@@ -255,6 +273,7 @@ __all__ = [
     "replay",
     "restore_arguments",
     "retry",
+    "schema_of",
     "set_default_client",
     "stream",
     "stream_object",
@@ -266,15 +285,24 @@ __all__ = [
 _ON_USE = {
     "interlingua.api.abort": ("AbortController", "AbortSignal"),
     "interlingua.api.default": ("get_default_client", "set_default_client"),
-    "interlingua.api.execute": ("ExecuteResult", "Execution", "execute"),
+    "interlingua.api.execute": (
+        "Chunk",
+        "ExecuteError",
+        "ExecuteResult",
+        "ExecuteUsage",
+        "Execution",
+        "execute",
+    ),
     "interlingua.api.generate": ("StreamResult", "generate", "stream"),
+    "interlingua.api.hints": ("MismatchError", "convert", "schema_of"),
     "interlingua.api.loop": ("ToolLoop",),
     "interlingua.api.mcp": ("HttpServer", "StdioServer", "mcp_tools"),
     "interlingua.api.object_stream": ("ObjectStream",),
     "interlingua.api.objects": ("generate_object", "stream_object"),
-    "interlingua.api.options": ("TimeoutConfig",),
+    "interlingua.api.options": ("GenerateOptions", "TimeoutConfig"),
     "interlingua.api.results": ("GenerateResult", "StepResult"),
-    "interlingua.api.tools": ("Tool", "ToolAnnotations", "tool"),
+    "interlingua.api.running": ("ToolObserver",),
+    "interlingua.api.tools": ("FunctionTool", "Tool", "ToolAnnotations", "tool"),
     "interlingua.client.client": ("Client",),
     "interlingua.client.events": ("CallCompleted", "CallEvent", "CallFailed", "CallStarted"),
     "interlingua.client.explain": ("Explanation",),
@@ -307,19 +335,21 @@ _ON_USE = {
 """What is loaded when it is first used, so that `import interlingua` stays light."""
 
 
-def __getattr__(name: str) -> Any:
-    if name == "sync":
-        from importlib import import_module
+if not TYPE_CHECKING:  # to a checker it would be any name at all, misspelt ones too
 
-        return import_module("interlingua.sync")
-    for module, names in _ON_USE.items():
-        if name in names:
+    def __getattr__(name: str) -> Any:
+        if name == "sync":
             from importlib import import_module
 
-            value = getattr(import_module(module), name)
-            globals()[name] = value
-            return value
-    raise AttributeError(f"module 'interlingua' has no attribute {name!r}")
+            return import_module("interlingua.sync")
+        for module, names in _ON_USE.items():
+            if name in names:
+                from importlib import import_module
+
+                value = getattr(import_module(module), name)
+                globals()[name] = value
+                return value
+        raise AttributeError(f"module 'interlingua' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

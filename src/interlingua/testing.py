@@ -6,12 +6,14 @@ In `conftest.py`:
     pytest_plugins = ["interlingua.testing"]
 
 A test that takes `cassette` gets a transport. It replays `cassettes/<module>/<test>.json` beside
-the test file; with `--cassettes=record` (or `INTERLINGUA_CASSETTES=record`) it makes real calls
-and writes that file, with `auto` it does so for files that are not there.
+the test file (the test's class before its name, if it has one); with `--cassettes=record` (or
+`INTERLINGUA_CASSETTES=record`) it makes real calls and writes that file, with `auto` it does so
+for files that are not there.
 """
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 from pathlib import Path
@@ -26,6 +28,7 @@ from interlingua.transport.http import default_transport
 
 Mode: TypeAlias = Literal["replay", "record", "auto"]
 MODES: tuple[str, ...] = get_args(Mode)
+_LONGEST = 120  # characters of a test's name in a file's
 VARIABLE = "INTERLINGUA_CASSETTES"
 
 
@@ -61,8 +64,22 @@ def cassette_mode(request: pytest.FixtureRequest) -> str:
 def cassette_path(request: pytest.FixtureRequest) -> Path:
     """The file of this test; override it to share one or to keep it elsewhere."""
     module = Path(request.path)
-    name = re.sub(r"[^\w.-]+", "_", request.node.name).strip("_")
-    return module.parent / "cassettes" / module.stem / f"{name}.json"
+    inside = [
+        node for node in request.node.listchain() if isinstance(node, (pytest.Class, pytest.Item))
+    ]
+    return module.parent / "cassettes" / module.stem / file_name(".".join(n.name for n in inside))
+
+
+def file_name(test: str) -> str:
+    """
+    A file's name for a test, of no other test.
+
+    What file systems may refuse is replaced; the name then ends in a digest of the true one.
+    """
+    name = re.sub(r"[^a-zA-Z0-9_.\[\]-]+", "_", test)[:_LONGEST]
+    if name != test:
+        name += f"-{hashlib.sha256(test.encode('utf-8', 'surrogatepass')).hexdigest()[:8]}"
+    return f"{name}.json"
 
 
 @pytest.fixture

@@ -1,11 +1,15 @@
 """Giving up."""
 
+import asyncio
 import threading
 
 import pytest
 
+from blocking import NEVER
 from interlingua.api.abort import AbortController
+from interlingua.api.generate import generate
 from interlingua.spec.errors import AbortError
+from simulated import run, simulated
 
 
 def test_once_and_for_all():
@@ -26,6 +30,63 @@ def test_once_and_for_all():
     assert controller.signal.reason == "enough"
     with pytest.raises(AbortError, match="enough"):
         controller.signal.raise_if_aborted()
+
+
+def test_a_callback_that_fails():
+    """The others are told all the same, in order; then what was raised is raised."""
+    controller, told = AbortController(), []
+
+    def fail():
+        told.append("failed")
+        raise KeyError("no")
+
+    controller.signal.add_callback(fail)
+    controller.signal.add_callback(lambda: told.append("told"))
+    with pytest.raises(KeyError, match="no"):
+        controller.abort()
+    controller.abort()
+
+    assert told == ["failed", "told"]
+    assert controller.signal.aborted
+
+
+def test_callbacks_that_fail():
+    """All that was raised comes in one group."""
+    controller = AbortController()
+    for error in (KeyError("one"), ValueError("two")):
+
+        def fail(error=error):
+            raise error
+
+        controller.signal.add_callback(fail)
+    with pytest.raises(ExceptionGroup) as caught:
+        controller.abort()
+
+    assert [str(error) for error in caught.value.exceptions] == ["'one'", "two"]
+
+
+def test_a_run_is_stopped_whatever_callbacks_raise():
+    """One that was added before the run does not keep it going."""
+    controller = AbortController()
+
+    def fail():
+        raise KeyError("no")
+
+    async def work(client):
+        controller.signal.add_callback(fail)
+        call = asyncio.ensure_future(
+            generate(
+                "openai:gpt-5.2", "Hello", client=client, abort_signal=controller.signal, timeout=5
+            )
+        )
+        await asyncio.sleep(0.1)
+        with pytest.raises(KeyError):
+            controller.abort("enough")
+        with pytest.raises(AbortError, match="enough"):
+            await call
+
+    with simulated(NEVER) as peer:
+        run(peer, work)
 
 
 def test_from_many_threads():

@@ -198,7 +198,7 @@ def test_retries_are_per_step(whole):
 @pytest.mark.parametrize(
     ("options", "requests"), [({"max_retries": 0}, 1), ({"retry_policy": QUICK}, 3)]
 )
-def test_how_often(options, requests):
+def test_field_bug_74_how_often(options, requests):
     """N retries are N + 1 requests; 0 is a value."""
     with simulated(error(500, retry_after=0)) as peer:
         with pytest.raises(ServerError):
@@ -206,7 +206,7 @@ def test_how_often(options, requests):
         assert len(peer.app.script.received) == requests
 
 
-def test_never_both():
+def test_field_bug_74_never_both():
     """An adapter that retries by itself is not retried from above."""
     with simulated(error(500, retry_after=0), max_retries=1) as peer:
         with pytest.raises(ServerError):
@@ -285,7 +285,7 @@ def test_abort_while_a_tool_runs():
             )
         assert len(peer.app.script.received) == 1
     assert stopped == [1]
-    assert caught.value.partial is None
+    assert [call.name for call in caught.value.partial.tool_calls] == ["long"]
 
 
 @pytest.mark.parametrize(
@@ -373,14 +373,15 @@ def test_wrong_use():
         assert peer.app.script.received == ()
 
 
-def test_a_stream_that_broke_is_not_repeated():
-    """Its error has what had come, and the events say so."""
+@every_provider
+def test_field_bug_53_a_reset_in_the_middle(provider):
+    """An error event and an error with what had come, not a short answer; nobody asks again."""
     with simulated(text("word " * 200) + reset(5_000), text("again")) as peer:
 
         async def work(client):
             events = []
             with pytest.raises(StreamError) as caught:
-                await drain(stream(named("openai"), "?", client=client), events)
+                await drain(stream(named(provider), "?", client=client), events)
             return events, caught.value
 
         events, failure = run(peer, work)

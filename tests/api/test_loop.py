@@ -3,14 +3,15 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
-from interlingua.api.loop import MAX_CONTINUATIONS, ToolLoop
+from interlingua.api.loop import MAX_CONTINUATIONS, ToolLoop, join_answers
 from interlingua.api.tools import Tool, tool
 from interlingua.spec.content import Text, ToolCall, ToolResult
 from interlingua.spec.errors import ConfigurationError
 from interlingua.spec.messages import Message
 from interlingua.spec.request import Request, ToolChoice
-from interlingua.spec.response import FinishReason, Response
+from interlingua.spec.response import FinishReason, Response, Usage, Warning
 
 REQUEST = Request(model="m", messages="Weather?", request_id="r")
 CALL = ToolCall(id="a", name="look", arguments={})
@@ -153,38 +154,114 @@ def test_an_answer_to_be_continued():
     assert len(play(ToolLoop(REQUEST, {}), [lost])) == 1
 
 
-def test_approval():
-    """A call that needs it is not run; with a decision the conversation goes on from there."""
-    risky = Tool(name="look", execute=lambda: "rain", needs_approval=True)
-    loop = ToolLoop(REQUEST, {"look": risky})
-
-    assert loop.feed(answer(CALL)) == ()
-    loop.finish_step()
-    assert (loop.request, loop.pending) == (None, (CALL,))
-    again = Request(model="m", messages=loop.messages)
-    resumed = ToolLoop(again, {"look": risky}, approvals={"a": True})
-    assert resumed.open_calls() == (CALL,)
-    resumed.resume([result()])
-    assert [message.role for message in resumed.request.messages] == ["user", "assistant", "tool"]
-    assert ToolLoop(again, {"look": risky}).open_calls() == ()
-    with pytest.raises(ConfigurationError, match="nothing about a"):
-        ToolLoop(again, {"look": risky}, approvals={"other": True}).open_calls()
-
-
-def test_approval_by_arguments():
-    """A function decides which calls need it."""
-    tools = {
-        "look": Tool(
-            name="look",
-            parameters={"type": "object", "properties": {"far": {"type": "boolean"}}},
-            execute=lambda far=False: far,
-            needs_approval=lambda arguments: arguments.get("far", False),
-        )
+@given(st.lists(st.sampled_from(["call", "half", "paused"]), max_size=6))
+def test_every_token_counts_once(kinds):
+    """At every moment: after an answer, while its tools run, between its pieces."""
+    extra = {"gemini_generate": {"candidate": {"continuationToken": "dG9r"}}}
+    answers = {
+        "call": answer(CALL),
+        "half": answer(Text(text="a"), reason="length", raw="CONTINUATION", extra=extra),
+        "paused": answer(Text(text="b"), reason="other", raw="pause_turn"),
     }
-    far = ToolCall(id="b", name="look", arguments={"far": True})
+    loop = ToolLoop(REQUEST, TOOLS, max_tool_rounds=9)
+    assert (loop.last_response, loop.total_usage()) == (None, None)
+    for number, kind in enumerate([*kinds, "done"], start=1):
+        given = answers.get(kind) or answer(Text(text="done"))
+        calls = loop.feed(replace(given, usage=Usage(input_tokens=number)))
+        so_far = number * (number + 1) // 2
+        assert loop.total_usage().input_tokens == so_far
+        assert loop.total_usage(loop.last_response).input_tokens == so_far
+        loop.finish_step([result(call) for call in calls])
+        assert loop.total_usage().input_tokens == so_far
+        assert loop.total_usage(Response(usage=Usage(input_tokens=7))).input_tokens == so_far + 7
+    assert loop.request is None
+    assert loop.last_response is loop.steps[-1].response
 
-    assert ToolLoop(REQUEST, tools).feed(answer(CALL)) == (CALL,)
-    assert ToolLoop(REQUEST, tools).feed(answer(CALL, far)) == ()
+
+def test_a_pause():
+    """Nothing is run; the conversation has the calls as they will be, and goes on from there."""
+    other = ToolCall(id="b", name="look", arguments={})
+    mended = ToolCall(id="a", name="look", arguments={"far": True})
+    loop = ToolLoop(REQUEST, TOOLS)
+    said = answer(Text(text="Well."), CALL, other)
+
+    assert loop.feed(said) == (CALL, other)
+    loop.pause((mended, other), (True, False))
+    step = loop.finish_step()
+    assert (loop.request, loop.pending, step.response) == (None, (mended,), said)
+    assert loop.messages[-1].content == (Text(text="Well."), mended, other)
+    again = ToolLoop(Request(model="m", messages=loop.messages), TOOLS)
+    assert again.open_calls() == (mended, other)
+    again.resume([result(), result(other)])
+    assert [message.role for message in again.request.messages] == ["user", "assistant", "tool"]
+
+
+@given(st.lists(st.sampled_from(["a", "a_2", "a_3", "b"]), min_size=1, max_size=8))
+def test_no_id_stands_for_two_calls_that_wait(ids):
+    """A decision about one is none about another; the first keeps its id."""
+    calls = [ToolCall(id=name, name="look", arguments={}) for name in ids]
+    loop = ToolLoop(REQUEST, TOOLS)
+    loop.feed(answer(*calls))
+    loop.pause(calls, [True] * len(calls))
+
+    names = [call.id for call in loop.pending]
+    assert len({*names}) == len(names)
+    for place, name in enumerate(ids):
+        assert (names[place] == name) == (ids.index(name) == place)
+    assert loop.messages[-1].tool_calls == loop.pending
+
+
+@pytest.mark.parametrize("mode", ["required", "named"])
+def test_what_was_resumed_is_a_round(mode):
+    """It uses one up, and a tool that had to be called has been."""
+    asked = Request(
+        model="m",
+        messages=[Message.user("?"), Message.assistant([CALL])],
+        tool_choice=ToolChoice(mode=mode, tool_name="look"),
+    )
+    loop = ToolLoop(asked, TOOLS, max_tool_rounds=1)
+    loop.resume([result()])
+
+    assert loop.request.tool_choice is None
+    assert loop.is_out_of_rounds
+    assert loop.feed(answer(CALL)) == ()
+
+
+def test_calls_that_are_not_open():
+    """Only those that the conversation ends with."""
+    asked = [Message.user("?"), Message.assistant([CALL]), Message.user("No.")]
+
+    assert ToolLoop(Request(model="m", messages=asked), TOOLS).open_calls() == ()
+    assert ToolLoop(Request(model="m"), TOOLS).open_calls() == ()
+
+
+def test_what_does_not_fit_is_only_not_sent():
+    """Neither in this step nor the next; it is still said, and there is a warning, once."""
+    said = [Message.system("s"), *(Message.user(f"{n}") for n in range(8))]
+    loop = ToolLoop(Request(model="m", messages=said), TOOLS)
+    assert loop.shorten()
+    assert loop.shorten()
+    first, second = play(loop, [answer(CALL), answer(Text(text="done"))])
+
+    assert [message.text for message in first.messages] == ["s", "6", "7"]
+    assert [message.text for message in second.messages] == ["s", "6", "7", "", ""]
+    assert loop.messages[:9] == tuple(said)
+    assert len(loop.messages) == 12
+    (warning,), none = [step.warnings for step in loop.steps]
+    assert (warning.code, none) == ("history_truncated", ())
+    assert "6 oldest messages" in warning.message
+    assert not ToolLoop(REQUEST, {}).shorten()
+
+
+def test_pieces_of_an_answer_keep_what_they_have():
+    """The warnings of both, and what a provider wants echoed on either text."""
+    one, two = Warning(code="a", message="x"), Warning(code="b", message="y")
+    first = replace(answer(Text(text="one ", extra={"d": {"p": 1}})), warnings=(one,))
+    then = replace(answer(Text(text="two", extra={"d": {"q": 2}})), warnings=(one, two))
+    whole = join_answers(first, then)
+
+    assert whole.warnings == (one, two)
+    assert whole.message.content == (Text(text="one two", extra={"d": {"p": 1, "q": 2}}),)
 
 
 def test_wrong_use():

@@ -164,6 +164,20 @@ def test_what_a_schema_finds():
     assert reading.problems[0].startswith("[1].age: ")
 
 
+@dataclass
+class Guest:
+    person: Person | None = None
+
+
+def test_what_is_wrong_inside_a_union():
+    """It is said with its place, for the caller and for the model that is asked again."""
+    said = {"person": {"name": "A", "age": "old"}}
+    by_type = ObjectSchema(Guest).read(said).problems
+    by_schema = ObjectSchema(ObjectSchema(Guest).json_schema).read(said).problems
+
+    assert by_type == by_schema == ('person.age: "old" is not of type "integer"',)
+
+
 def test_what_only_a_type_finds():
     """A validator of pydantic says no to what the schema allows."""
     reading = ObjectSchema(Account).read({"name": "Ada", "balance": 1})

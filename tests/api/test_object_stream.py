@@ -25,6 +25,7 @@ from interlingua.simulator import (
     thinking,
     tool_call,
 )
+from interlingua.simulator import error as refuse
 from interlingua.spec.content import ToolCall
 from interlingua.spec.errors import NoObjectGeneratedError, SDKError, StreamError
 from interlingua.spec.events import TextDelta, ToolCallDelta, ToolCallEnd, ToolCallStart
@@ -261,8 +262,21 @@ def test_a_stream_that_breaks(broken):
     assert shown
     assert not isinstance(error, NoObjectGeneratedError)
     assert error.partial.text.startswith('{"n": 1')
-    with pytest.raises(StreamError):
+    with pytest.raises(type(error)):
         found.object()
+
+
+@pytest.mark.parametrize(
+    "answer", [refuse(400, "bad"), text('{"n": 1') + cut(at=500)], ids=["refused", "cut"]
+)
+def test_after_a_failure(answer):
+    """Whoever asks for the object, or the answer, is told again why there is none."""
+    _, found, error = read(answer, max_retries=0)
+
+    for ask in (found.object, found.response, found.result):
+        with pytest.raises(type(error)) as caught:
+            ask()
+        assert caught.value is error
 
 
 def test_the_last_partial_is_whole():

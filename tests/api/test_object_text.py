@@ -18,7 +18,9 @@ values = st.recursive(
     max_leaves=8,
 )
 objects = st.dictionaries(st.text(max_size=4) | st.just("```\n{"), values, max_size=3)
-prose = st.text(st.sampled_from("Here is it: [1] `x`\n\"'é"), max_size=20)
+words = ["Here", " is it: ", "[1]", "[see x]", "{x}", "`x`", "\n", '"', "'", "é", "]"]
+prose = st.lists(st.sampled_from(words), max_size=8).map("".join)
+plain = st.text(st.sampled_from("Here is it: `x`\n\"'é"), max_size=20)
 indents = st.sampled_from([None, 2])
 
 
@@ -38,7 +40,15 @@ def test_in_a_fence(value, before, after, indent, word):
 
 @given(value=objects, before=prose, after=prose | st.just("} {"), indent=indents)
 def test_among_words(value, before, after, indent):
-    """From the first brace on, up to where the object ends."""
+    """The first object, up to where it ends."""
+    text = f"So {before}{json.dumps(value, indent=indent)} ok {after}"
+
+    assert find_json(text, is_object=True) == value
+
+
+@given(value=st.lists(values) | objects, before=plain, after=plain, indent=indents)
+def test_any_value_among_words(value, before, after, indent):
+    """Also an array."""
     assert find_json(f"So {before}{json.dumps(value, indent=indent)} ok {after}") == value
 
 
@@ -46,10 +56,20 @@ def test_among_words(value, before, after, indent):
 def test_cut_off(value, before, data):
     """A part is never taken for the whole."""
     whole = json.dumps(value)
-    text = f"So {before}{whole[: data.draw(st.integers(0, len(whole) - 1))]}"
+    text = f"So {before}{whole[: data.draw(st.integers(1, len(whole) - 1))]}"
 
     with pytest.raises(DecodeError):
-        find_json(text)
+        find_json(text, is_object=True)
+
+
+@given(value=st.lists(objects, min_size=1), before=plain, is_object=st.booleans(), data=st.data())
+def test_an_array_that_is_cut_off(value, before, is_object, data):
+    """None of its items is taken for it."""
+    whole = json.dumps(value)
+    text = f"So {before}{whole[: data.draw(st.integers(1, len(whole) - 1))]}"
+
+    with pytest.raises(DecodeError):
+        find_json(text, is_object=is_object)
 
 
 @given(st.text(st.sampled_from('{}[]":,`1a\\\n '), max_size=40))
@@ -66,6 +86,54 @@ def test_no_json(text):
     """It says so."""
     with pytest.raises(DecodeError):
         find_json(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ('Here: [{"a": 1}, {"a": 2}]', [{"a": 1}, {"a": 2}]),
+        ('I think {x}: {"a": 1}', {"a": 1}),
+        ('See [1]: {"a": 1}, {"b": 2}', {"a": 1}),
+        ('Sad :[ but {"a": 1}', {"a": 1}),
+    ],
+)
+def test_where_an_object_is_wanted(text, value):
+    """Brackets that are words do not hide it; an array is not opened to find one."""
+    assert find_json(text, is_object=True) == value
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("Here: [1, 2]", [1, 2]),
+        ("As in [1]: [1, 2]", [1, 2]),
+        ('[{"a": 1}] done', [{"a": 1}]),
+        ('So {"value": [1, 2]}', {"value": [1, 2]}),
+    ],
+)
+def test_where_any_value_is_wanted(text, value):
+    """The longest one: the others are references or examples."""
+    assert find_json(text) == value
+
+
+@pytest.mark.parametrize(
+    "text",
+    ['see [1]: {"value": [1, 2', '{x: {"a": 1}}', "[{'a': 1}, {\"b\": 1}]", 'Not [1, but {"a": 1}'],
+)
+def test_parts(text):
+    """What is inside of something broken is none, also if it could be read."""
+    for is_object in (True, False):
+        with pytest.raises(DecodeError):
+            find_json(text, is_object=is_object)
+
+
+@pytest.mark.parametrize(
+    "piece", ["[", "{", "[ x", "{x}", '["', '"\\"', "[1,", '{"a":', "]", "```\n", "[x] {"]
+)
+def test_hostile_repetition(piece):
+    """However often, it is read in one go: it would take minutes otherwise."""
+    with contextlib.suppress(DecodeError):
+        find_json("So " + piece * 100_000)
 
 
 def test_a_fence_with_something_else():

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
+from interlingua import sync
 from interlingua.api.abort import AbortController
 from interlingua.api.objects import generate_object, stream_object
 from interlingua.api.tools import tool
@@ -364,3 +365,23 @@ def test_the_local_model(local):
     assert isinstance(whole.output, Name)
     assert whole.output == streamed_object
     assert len(partials) > 3
+
+
+OPTIONS = {"max_reasks": (None, -1, 1.5, "2", True), "tools": (5, "look", {"a": 1})}
+
+
+@pytest.mark.parametrize("start", [generate_object, stream_object])
+def test_bad_options(start):
+    """Each is told at once, as an error of the configuration."""
+    client = Client({})
+
+    async def work(**options):
+        started = start("m", "x", **{"schema": dict, "client": client} | options)
+        await (started if start is generate_object else anext(started))
+
+    for name, values in OPTIONS.items():
+        for value in values:
+            with pytest.raises(ConfigurationError, match=name):
+                asyncio.run(work(**{name: value}))
+    with pytest.raises(ConfigurationError, match="client"):
+        asyncio.run(work(client=sync.Client.wrap(client)))

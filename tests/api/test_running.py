@@ -2,17 +2,24 @@
 
 import asyncio
 import contextvars
+import functools
+import gc
+import sys
 import threading
 import time
 
 import pytest
 
-from interlingua.api.abort import AbortController
+from interlingua.api.abort import AbortController, AbortSignal
+from interlingua.api.preparing import ReadyCall, prepare
 from interlingua.api.running import ToolRunner
 from interlingua.api.tools import Tool, tool
 from interlingua.spec.content import Image, ToolCall, ToolResult
+from interlingua.spec.errors import ConfigurationError, RequestTimeoutError, SDKError
 from interlingua.spec.messages import Message
+from simulated import settled
 
+HOW = {"type": "object", "properties": {"how": {"type": "string"}}}
 HISTORY = (Message.user("hi"),)
 WHO = contextvars.ContextVar("WHO", default="nobody")
 
@@ -34,9 +41,13 @@ def call(name, id="a", **arguments):  # noqa: A002 -- the part's word
     return ToolCall(id=id, name=name, arguments=arguments)
 
 
-def run(*calls, tools=(double, wait), **settings):
-    runner = ToolRunner(tools={tool.name: tool for tool in tools}, **settings)
-    return asyncio.run(runner.run(calls, HISTORY))
+async def run_async(*calls, tools=(double, wait), signal=None, **settings):
+    ready = await prepare(calls, {tool.name: tool for tool in tools})
+    return await ToolRunner(**settings).run(ready, HISTORY, signal)
+
+
+def run(*calls, **settings):
+    return asyncio.run(run_async(*calls, **settings))
 
 
 def test_results_in_the_order_of_calls():
@@ -59,7 +70,6 @@ def test_results_in_the_order_of_calls():
 def test_five_at_once_take_as_long_as_one(kind):
     """They overlap: all are running before any has ended."""
     gate = threading.Barrier(5, timeout=10)
-    running = asyncio.Event
     seen = []
 
     def meet() -> str:
@@ -72,7 +82,6 @@ def test_five_at_once_take_as_long_as_one(kind):
             await asyncio.sleep(0)
         return "met"
 
-    assert running
     handler = meet if kind == "sync" else meet_async
     results = run(
         *[call("meet", str(n)) for n in range(5)], tools=[Tool(name="meet", execute=handler)]
@@ -97,6 +106,13 @@ def test_not_more_at_once_than_allowed():
     assert most == [2]
 
 
+@pytest.mark.parametrize("settings", [{"max_concurrent": 0}, {"timeout": 0}, {"timeout": -1.0}])
+def test_field_bug_76_nothing_is_not_everything(settings):
+    """0 does not stand for no limit: it is refused."""
+    with pytest.raises(ConfigurationError):
+        ToolRunner(**settings)
+
+
 def test_a_tool_that_hangs():
     """Neither a thread nor a task that ignores cancellation holds up the caller."""
     release = threading.Event()
@@ -112,45 +128,126 @@ def test_a_tool_that_hangs():
                 if release.is_set():
                     raise
 
-    began = time.monotonic()
-
     async def work():
-        runner = ToolRunner(
-            tools={
-                "hang": Tool(name="hang", execute=hang),
-                "stubborn": Tool(name="stubborn", execute=stubborn, timeout=0.05),
-            },
-            timeout=0.05,
+        tools = [
+            Tool(name="hang", execute=hang),
+            Tool(name="stubborn", execute=stubborn, timeout=0.05),
+        ]
+        results = await run_async(
+            call("hang", "1"), call("stubborn", "2"), tools=tools, timeout=0.05
         )
-        results = await runner.run([call("hang", "1"), call("stubborn", "2")], HISTORY)
+        held = not release.is_set()  # both are still at it
         release.set()
-        return results, time.monotonic() - began
+        return results, held
 
-    results, took = asyncio.run(work())
+    results, held = asyncio.run(work())
 
+    assert held
     assert [result.is_error for result in results] == [True, True]
     assert "took longer than 0.05 s" in results[0].content
-    assert took < 5
+    assert "took longer than 0.05 s" in results[1].content
+
+
+def test_the_error_of_a_tool_that_hangs():
+    """A clock ran out; the arguments were good."""
+    told = []
+
+    class Observer:
+        def on_tool_start(self, _):
+            pass
+
+        def on_tool_error(self, _, error):
+            told.append(error)
+
+    run(call("wait", seconds=60), timeout=0.01, observer=Observer())
+
+    assert [(type(error), error.retryable) for error in told] == [(RequestTimeoutError, False)]
+
+
+def _exit():
+    sys.exit("wrong option")
+
+
+def _run_dry():
+    return next(iter(()))
+
+
+def _cancel():
+    raise asyncio.CancelledError
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+@pytest.mark.parametrize(
+    ("fail", "words"),
+    [(_exit, "wrong option"), (_run_dry, "StopIteration"), (_cancel, "cancelled itself")],
+)
+def test_a_tool_that_fails_hard(fail, words, is_async):
+    """Neither the program nor the run ends by it, and the others go on."""
+
+    async def fail_async() -> None:
+        fail()
+
+    tools = [double, Tool(name="fail", execute=fail_async if is_async else fail)]
+    failed, other = run(call("fail", "1"), call("double", "2", number=1), tools=tools)
+
+    assert failed.is_error
+    assert words in failed.content
+    assert other.content == 2
 
 
 def test_context_is_given_where_it_is_asked_for():
     """And the variables of the caller are there, in a thread too."""
-    signal = AbortController().signal
 
     @tool
-    def look(city: str, messages: tuple, abort_signal: object, tool_call_id: str) -> str:
+    def look(city: str, messages: tuple, abort_signal: AbortSignal, tool_call_id: str) -> str:
         """Look."""
-        assert abort_signal is signal
+        assert not abort_signal.aborted
         return f"{city} {len(messages)} {tool_call_id} {WHO.get()}"
 
     async def work():
         WHO.set("me")
-        runner = ToolRunner(tools={"look": look}, abort_signal=signal)
-        return await runner.run([call("look", city="Oslo")], HISTORY)
+        return await run_async(call("look", city="Oslo"), tools=[look])
 
     (result,) = asyncio.run(work())
 
     assert result.content == "Oslo 1 a me"
+
+
+@pytest.mark.parametrize("how", ["signal", "time", "cancel"])
+@pytest.mark.parametrize("is_async", [False, True])
+def test_every_tool_has_a_signal(how, is_async):
+    """It fires with the run's, when the tool's time is over, and when the run is cancelled."""
+    controller, begun, told = AbortController(), threading.Event(), []
+
+    def look(abort_signal: AbortSignal) -> None:
+        begun.set()
+        while not abort_signal.aborted:
+            time.sleep(0.001)
+        told.append(abort_signal.reason)
+
+    async def look_async(abort_signal: AbortSignal) -> None:
+        abort_signal.add_callback(lambda: told.append(abort_signal.reason))
+        begun.set()
+        await asyncio.sleep(60)
+
+    async def work():
+        tools = [Tool(name="look", execute=look_async if is_async else look)]
+        timeout = 0.05 if how == "time" else None
+        asked = run_async(call("look"), tools=tools, signal=controller.signal, timeout=timeout)
+        task = asyncio.ensure_future(asked)
+        await settled(begun.is_set)
+        if how == "signal":
+            controller.abort("enough")
+        if how != "time":
+            task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        await settled(lambda: told)
+
+    asyncio.run(work())
+
+    words = {"signal": "enough", "time": "the tool look took longer than 0.05 s"}
+    assert told == [words.get(how, "the run was given up")]
+    assert controller.signal._callbacks == []
 
 
 def test_what_a_handler_may_give():
@@ -171,7 +268,25 @@ def test_what_a_handler_may_give():
     assert results[0].content == {"a": [1, None]}
     assert results[1].parts == (picture,)
     assert results[2] == ToolResult(tool_call_id="own", content="x", is_error=True)
-    assert (results[3].content, results[3].is_error) == ("no power", True)
+    assert (results[3].content, results[3].is_error) == ("RuntimeError: no power", True)
+
+
+def test_a_failure_is_told_with_its_kind():
+    """Of a KeyError the words alone say nothing; our own errors are sentences."""
+
+    def fail(how: str) -> None:
+        if how == "key":
+            raise KeyError("city")
+        raise SDKError("no such city") if how == "ours" else ValueError
+
+    tools = [Tool(name="fail", parameters=HOW, execute=fail)]
+    results = run(*[call("fail", how=how) for how in ("key", "ours", "bare")], tools=tools)
+
+    assert [result.content for result in results] == [
+        "KeyError: 'city'",
+        "no such city",
+        "ValueError",
+    ]
 
 
 def test_field_bug_11_arguments_that_are_no_json():
@@ -192,30 +307,73 @@ def test_field_bug_10_no_arguments_at_all():
     assert (result.content, result.is_error) == (7, False)
 
 
-@pytest.mark.parametrize("is_async", [False, True])
-def test_a_call_can_be_mended(is_async):
-    """By a function, once; what still does not fit goes to the model as before."""
+def test_what_is_not_ready_is_not_run():
+    """An error goes to the model as it is; a call that still waits is never executed."""
+    ran = []
+    made = Tool(name="pay", execute=lambda: ran.append(1))
+    ready = [
+        ReadyCall(call=call("pay", "1"), tool=made, error=SDKError("not allowed")),
+        ReadyCall(call=call("pay", "2"), tool=made, waits=True),
+    ]
+    results = asyncio.run(ToolRunner().run(ready, HISTORY))
 
-    def mend(call, error):
-        assert "number" in error.message
-        return ToolCall(id="other", name=call.name, arguments={"number": 4})
-
-    async def mend_async(call, error):
-        return mend(call, error)
-
-    (result,) = run(call("double", number="four"), repair=mend_async if is_async else mend)
-    assert (result.tool_call_id, result.content) == ("a", 8)
-    for useless in (lambda *_: None, lambda call, _: call):
-        (result,) = run(call("double", number="four"), repair=useless)
-        assert result.is_error
+    assert ran == []
+    assert [result.content for result in results] == ["not allowed", "the call was not allowed yet"]
 
 
-def test_a_call_that_was_not_allowed():
-    """The model is told so."""
-    (result,) = run(call("double", number=1), approvals={"a": False})
+def test_a_wrapper_runs_in_a_thread():
+    """Though what it wraps is async: it may block before it calls that."""
+    here, seen = threading.current_thread(), []
 
-    assert result.is_error
-    assert "did not allow" in result.content
+    async def inner() -> str:
+        seen.append(threading.current_thread())
+        return "done"
+
+    @functools.wraps(inner)
+    def outer() -> object:
+        seen.append(threading.current_thread())
+        return inner()
+
+    (result,) = run(call("outer"), tools=[Tool(name="outer", execute=outer)])
+
+    assert result.content == "done"
+    assert seen[0] is not here
+    assert seen[1] is here
+
+
+def test_a_tool_that_fails_while_it_is_stopped(capfd, caplog):
+    """Nobody waits for it any more, and nobody is told that nobody has looked."""
+
+    async def fail() -> None:
+        try:
+            await asyncio.sleep(60)
+        finally:
+            raise RuntimeError("while closing")
+
+    def fail_told(abort_signal: AbortSignal) -> None:
+        def told():
+            raise RuntimeError("on being told")
+
+        abort_signal.add_callback(told)
+        released.wait(30)
+
+    async def work():
+        tools = [Tool(name="fail", execute=fail), Tool(name="told", execute=fail_told)]
+        results = await run_async(call("fail"), call("told", "b"), tools=tools, timeout=0.02)
+        released.set()
+        await asyncio.sleep(0.01)
+        gc.collect()
+        return results
+
+    released = threading.Event()
+    results = asyncio.run(work())
+
+    assert [result.content for result in results] == [
+        "the tool fail took longer than 0.02 s",
+        "the tool told took longer than 0.02 s",
+    ]
+    assert "never retrieved" not in capfd.readouterr().err + caplog.text
+    assert "on being told" in caplog.text
 
 
 def test_observers():
@@ -254,8 +412,9 @@ def test_giving_up_stops_the_tools():
             stopped.append(1)
 
     async def work():
-        runner = ToolRunner(tools={"long": Tool(name="long", execute=long)})
-        task = asyncio.ensure_future(runner.run([call("long"), call("long", "b")], HISTORY))
+        tools = [Tool(name="long", execute=long)]
+        asked = run_async(call("long"), call("long", "b"), tools=tools)
+        task = asyncio.ensure_future(asked)
         await asyncio.sleep(0.02)
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)

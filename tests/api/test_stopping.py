@@ -59,6 +59,58 @@ def test_a_step_that_ended_has_no_clock():
     assert run(work, per_step=0.01) == "answer"
 
 
+@pytest.mark.parametrize("clock", ["total", "per_step"])
+def test_a_clock_that_is_held(clock):
+    """Whoever reads what has come may take any time; what is waited for afterwards may not."""
+
+    async def work(stopper):
+        stopper.start_step()
+        for _ in range(2):
+            stopper.hold()
+            await asyncio.sleep(0.3)  # longer than it has
+            assert stopper.release()
+        assert await stopper.wait(asyncio.sleep(0, "in time")) == "in time"
+        await stopper.wait(asyncio.sleep(60))
+
+    with pytest.raises(RequestTimeoutError):
+        run(work, **{clock: 0.25})
+
+
+def test_a_clock_that_was_held_and_stopped():
+    """It does not start again."""
+
+    async def work(stopper):
+        stopper.start_step()
+        stopper.hold()
+        stopper.end_step()
+        stopper.release()
+        return await stopper.wait(asyncio.sleep(0.05, "answer"))
+
+    assert run(work, per_step=0.01) == "answer"
+
+
+@pytest.mark.parametrize("how", ["abort", "total", "per_step"])
+def test_the_run_has_a_signal_of_its_own(how):
+    """It fires at once with the caller's, and with a clock; and it is there without either."""
+    controller = AbortController()
+
+    async def work(stopper):
+        stopper.start_step()
+        assert not stopper.signal.aborted
+        if how == "abort":
+            controller.abort("enough")
+            assert stopper.signal.aborted
+            assert stopper.is_stopped
+            assert not stopper.release()
+        with pytest.raises((AbortError, RequestTimeoutError)) as caught:
+            await stopper.wait(asyncio.sleep(60))
+        assert stopper.signal.aborted
+        return caught.value.message == stopper.signal.reason
+
+    clocks = {} if how == "abort" else {how: 0.02}
+    assert run(work, controller.signal if how == "abort" else None, **clocks)
+
+
 def test_a_signal_from_another_thread():
     """It wakes whoever waits, and calls what was asked to be called, once."""
     controller, told = AbortController(), []

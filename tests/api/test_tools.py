@@ -78,11 +78,11 @@ def test_arguments_are_converted():
     }
 
 
-def test_problems_are_those_of_the_schema_then_of_the_types():
-    """What the schema lets through may still be no date."""
+def test_problems_are_those_of_the_types_then_of_the_schema():
+    """A type knows what is a date, and where it stands; a schema may say more of a text."""
     assert weather.problems({"place": {"city": 1}, "x": 1}) == [
-        'place.city: 1 is not of type "string"',
-        "Additional properties are not allowed ('x' was unexpected)",
+        "place.city: expected string, got a number",
+        "x: is not known",
     ]
     bad = {"place": {"city": "Oslo"}, "day": "someday"}
     assert weather.validator()(bad) == []
@@ -90,6 +90,33 @@ def test_problems_are_those_of_the_schema_then_of_the_types():
     with pytest.raises(InvalidToolCallError, match="day: expected date or null, got 'someday'"):
         weather.bind(bad, {})
     assert weather.problems({"place": {"city": "Oslo"}}) == []
+
+
+def test_a_union_is_told_by_its_path():
+    """Not only that none of its schemas fits."""
+
+    @tool
+    def move(to: list[int | dict[str, int]]) -> None:
+        """Move."""
+
+    (problem,) = move.problems({"to": [1, {"x": "far"}]})
+
+    assert problem.startswith("to[1]")
+
+
+def test_a_handler_that_takes_less_than_its_schema_lets_through():
+    """It is said in words about the arguments, not about a function of ours."""
+    schema = {"type": "object", "properties": {"city": {"type": "string"}, "day": {}}}
+    made = Tool(name="look", parameters=schema, execute=lambda city, day=None: (city, day))
+    mapping = Tool(name="look", parameters=schema, execute=lambda given: given)
+    anything = Tool(name="look", parameters=schema, execute=lambda city, day, **_: (city, day))
+
+    assert made.problems({"city": "Oslo", "x": 1}) == ["x: is not known; there are: city, day"]
+    assert made.problems({"day": 1}) == ["city: is missing"]
+    assert made.problems({"city": "Oslo"}) == mapping.problems({"x": 1}) == []
+    assert anything.problems({"city": "Oslo", "day": 1, "x": 1}) == []
+    assert anything.problems({}) == ["city: is missing", "day: is missing"]
+    assert made.problems([1]) == ['[1] is not of type "object"']
 
 
 def test_the_schema_is_compiled_once():

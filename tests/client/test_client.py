@@ -5,19 +5,23 @@ import multiprocessing
 import threading
 
 import pytest
+from msgspec.structs import replace
 
 from interlingua.client.client import Client
 from interlingua.client.events import CallCompleted, CallFailed, CallStarted
 from interlingua.client.registry import ModelEntry, Registry
+from interlingua.providers.adapter import HttpAdapter
 from interlingua.simulator import Simulator, error, latency, serve_in_thread, text
 from interlingua.spec.contracts import DEFAULT
 from interlingua.spec.errors import (
+    AbortError,
     ConfigurationError,
     ErrorClass,
     ServerError,
     UnsupportedError,
 )
 from interlingua.spec.request import Request
+from interlingua.transport.memory import CannedReply, CannedTransport
 from simulated import DIALECTS, KEY, adapters, complete, run, settled, simulated, stream
 
 HELLO = text("Hello from here.")
@@ -78,6 +82,62 @@ def test_middleware_sees_both_modes():
     assert seen == [("gemini", True), ("gemini", True)]
 
 
+def test_who_can_cancel():
+    """An adapter that is no more than it has to be cannot."""
+
+    class Plain:
+        name = "plain"
+
+    client = Client({"plain": Plain(), **adapters("http://127.0.0.1:9")})
+
+    assert client.can_cancel(Request(model="openai:m", messages="hi"))
+    assert not client.can_cancel(Request(model="plain:m", messages="hi"))
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({}, ("openai", "wire")),
+        ({"provider": None, "model": "gemini:wire2"}, ("gemini", "wire2")),
+        ({"provider": None, "model": "best"}, ("anthropic", "claude-x")),
+        ({"provider": "anthropic", "model": "deep"}, ("anthropic", "claude-x")),
+        ({"provider": "gemini"}, ("gemini", "wire")),
+        ({"provider": "gemini", "model": "gemini:wire2"}, ("gemini", "wire2")),
+        ({"provider": None, "model": "house"}, ("openai", "wire")),  # and `openai:wire` is not it
+    ],
+)
+def test_middleware_may_send_it_elsewhere(changes, expected):
+    """By any name that a request may have; what was found once is not looked up again."""
+    entries = [
+        ModelEntry(
+            id="anthropic:deep", adapter="anthropic", wire_name="claude-x", aliases=("best",)
+        ),
+        ModelEntry(id="house", adapter="openai", wire_name="wire"),
+        ModelEntry(id="openai:wire", adapter="openai", wire_name="another"),
+    ]
+
+    class Reroute:
+        async def complete(self, request, call_next):
+            return await call_next(replace(request, **changes))
+
+        async def stream(self, request, call_next):
+            async for event in call_next(replace(request, **changes)):
+                yield event
+
+    with serve_in_thread(app := Simulator(HELLO)) as server:
+        client = Client(adapters(server.url), middleware=[Reroute()], registry=Registry(entries))
+
+        async def work():
+            async with client:
+                whole = await client.complete(Request(model="house", messages="hi"))
+                request = Request(model="house", messages="hi")
+                *_, last = [event async for event in client.stream(request)]
+                return whole.provider, last.response.provider
+
+        assert asyncio.run(work()) == (expected[0],) * 2
+        assert [seen.request.model for seen in app.script.received] == [expected[1]] * 2
+
+
 def test_call_events():
     """Started, then completed or failed, each attempt numbered."""
     told = []
@@ -115,6 +175,75 @@ def test_call_events_of_streams():
 
     assert [type(event) for event in told] == [CallStarted, CallCompleted, CallStarted, CallFailed]
     assert told[-1].error_class is ErrorClass.CANCELLED
+
+
+def test_leaving_at_the_end_is_no_failure():
+    """An attempt has one end, also for who leaves the loop at the last event."""
+    told = []
+
+    async def leave(client):
+        events = client.stream(peer.ask("anthropic"))
+        async for event in events:
+            if event.type == "finish":
+                break
+        await events.aclose()
+
+    with simulated(HELLO) as peer:
+        peer.client.subscribe(told.append)
+        run(peer, leave)
+
+    assert [type(event) for event in told] == [CallStarted, CallCompleted]
+
+
+def test_who_tries_again_itself_makes_one_request():
+    """`retries=False` goes before what the adapter is set to, in both modes."""
+
+    async def work(client):
+        with pytest.raises(ServerError):
+            await client.complete(peer.ask("openai"), retries=False)
+        with pytest.raises(ServerError):
+            await anext(client.stream(peer.ask("openai"), retries=False))
+
+    with simulated(error(503, retry_after=0), max_retries=2) as peer:
+        run(peer, work)
+
+        assert len(peer.app.script.received) == 2
+
+
+def test_closing_ends_the_waits():
+    """A call that waits for its next attempt does not outlive its client."""
+
+    async def work(client):
+        waiting = asyncio.ensure_future(client.complete(peer.ask("openai")))
+        await settled(lambda: peer.app.script.received and peer.app.script.received[0].ended)
+        await asyncio.sleep(0.05)
+        await client.close()
+        with pytest.raises(AbortError):
+            await asyncio.wait_for(waiting, 10)
+
+    with simulated(error(503, retry_after=30), max_retries=3) as peer:
+        run(peer, work)
+
+        assert len(peer.app.script.received) == 1
+
+
+def test_one_that_cannot_be_closed_does_not_keep_the_others():
+    """All are closed; then it is told."""
+
+    class Held:
+        name = "held"
+        is_closed = False
+
+        async def close(self):
+            self.is_closed = True
+            raise OSError("stuck")
+
+    first, second = Held(), Held()
+    with pytest.raises(OSError, match="stuck"):
+        asyncio.run(Client({"a": first, "b": second}).close())
+
+    assert first.is_closed
+    assert second.is_closed
 
 
 @pytest.mark.parametrize("mode", [complete, stream])
@@ -171,6 +300,69 @@ def test_strict_clients_refuse_losses():
     assert app.script.received == ()
 
 
+def test_strict_clients_need_strict_adapters():
+    """One that does not know strictness is told of when the client is made."""
+
+    class Plain:
+        name = "plain"
+
+        async def complete(self, request): ...
+
+        def stream(self, request): ...
+
+    class Knowing(Plain):
+        async def complete(self, request, *, strict=False): ...
+
+        def stream(self, request, **settings): ...
+
+    with pytest.raises(ConfigurationError, match="`complete` takes `strict`; that of 'p' does not"):
+        Client({"p": Plain()}, strict=True)
+    Client({"p": Plain()})
+    Client({"p": Knowing()}, strict=True)
+
+
+def test_models_of_all_providers(caplog):
+    """One that fails is logged and left out; if all do, the first error is raised."""
+
+    def client(**statuses):
+        return Client(
+            {
+                name: HttpAdapter("openai", KEY, name=name, transport=CannedTransport([reply]))
+                for name, status in statuses.items()
+                for reply in [CannedReply(status=status, body=b'{"data": [{"id": "m"}]}')]
+            }
+        )
+
+    found = asyncio.run(client(a=500, b=200, c=401).list_models())
+
+    assert [(model.provider, model.id) for model in found] == [("b", "m")]
+    assert "the models of a cannot be listed" in caplog.text
+    assert "the models of c cannot be listed" in caplog.text
+    with pytest.raises(ServerError) as caught:
+        asyncio.run(client(a=500, b=401).list_models())
+    assert caught.value.provider == "a"
+    with pytest.raises(ConfigurationError, match="'x' is not configured"):
+        asyncio.run(client(a=200).list_models("x"))
+    assert asyncio.run(Client({}).list_models()) == []
+
+
+def test_the_registry_can_be_read(tmp_path):
+    """Tiers and which models may be delegated to are for those who route."""
+    path = tmp_path / "models.yaml"
+    path.write_text(
+        "adapters: {openai: {}}\n"
+        "models: {openai:m: {aliases: [a], tier: deep, can_delegate: true}, openai:n: {}}\n",
+        encoding="utf-8",
+    )
+    registry = Client.from_file(path, {}).registry
+
+    assert registry.find("a").can_delegate
+    delegates = [entry.id for entry in registry.models.values() if entry.can_delegate]
+    assert delegates == ["openai:m"]
+    assert registry.models["openai:m"].tier == "deep"
+    assert Client({}).registry.models == {}
+
+
 def test_from_env_and_from_file(tmp_path):
     """The same client from either; its repr names providers, not keys."""
     path = tmp_path / "models.yaml"
@@ -184,6 +376,15 @@ def test_from_env_and_from_file(tmp_path):
     assert (repr(one), repr(other)) == ("Client(openai, local)", "Client(openai)")
     assert one.explain(Request(model="x", messages="hi")).model == "x"
     assert other.explain(Request(model="a", messages="hi")).model == "m"
+
+
+def test_the_model_on_this_machine_answers_only_to_its_name():
+    """Else it would answer for whatever model was asked for, and nobody would know."""
+    client = Client.from_env({})
+
+    assert client.explain(Request(model="local:smollm2", messages="hi")).model == "smollm2"
+    with pytest.raises(ConfigurationError, match="not known who serves 'gpt-x'"):
+        client.explain(Request(model="gpt-x", messages="hi"))
 
 
 def test_profiles():

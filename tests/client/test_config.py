@@ -2,7 +2,9 @@
 
 import pytest
 
+from interlingua.client.client import Client
 from interlingua.client.config import adapters_from_env, read_registry
+from interlingua.local import local_server
 from interlingua.spec.errors import ConfigurationError
 from interlingua.spec.request import Request
 
@@ -48,6 +50,55 @@ def test_only_what_has_a_key_is_there():
     assert list(adapters) == ["openai", "anthropic", "local"]
     assert list(adapters_from_env({})) == ["local"]
     assert list(adapters_from_env({"OPENAI_API_KEY": ""})) == ["local"]
+    assert list(adapters_from_env({"OPENAI_API_KEY": " \n"})) == ["local"]
+
+
+def test_the_model_on_this_machine():
+    """The usual one, or the file that is named; a blank name is none."""
+    usual, blank, named = (
+        adapters_from_env(environ)["local"].server.gguf
+        for environ in ({}, {"INTERLINGUA_GGUF": " "}, {"INTERLINGUA_GGUF": "m.gguf"})
+    )
+
+    assert (usual, blank, named) == (None, None, "m.gguf")
+
+
+def test_a_row_without_an_address_is_left_out():
+    """The others are there; who asks for it is told what is missing."""
+    environ = {"AZURE_OPENAI_API_KEY": "a", "OPENAI_API_KEY": "b"}
+    assert list(adapters_from_env(environ)) == ["openai", "local"]
+    with pytest.raises(
+        ConfigurationError, match="set AZURE_OPENAI_API_KEY and AZURE_OPENAI_ENDPOINT"
+    ):
+        Client.from_env(environ).explain(Request(model="azure:m", messages="hi"))
+    environ["AZURE_OPENAI_ENDPOINT"] = "https://r.openai.azure.com"
+    assert list(adapters_from_env(environ)) == ["openai", "azure", "local"]
+
+
+@pytest.mark.parametrize(
+    ("given", "url"),
+    [
+        ("127.0.0.1", "http://127.0.0.1:11434/v1"),
+        (":1234", "http://127.0.0.1:1234/v1"),
+        ("gpu.example:1234", "http://gpu.example:1234/v1"),
+        ("https://gpu.example", "https://gpu.example/v1"),
+    ],
+)
+def test_hosts_of_ollama(given, url):
+    """In the forms in which it reads them itself."""
+    call = adapters_from_env({"OLLAMA_HOST": given})["ollama"].prepare(Request(model="m"))
+
+    assert call.url == f"{url}/chat/completions"
+
+
+def test_a_key_needs_a_scheme_that_was_named():
+    """An address without one would send it in the clear; within this machine it may."""
+    environ = {"OPENAI_API_KEY": "k", "OPENAI_BASE_URL": "proxy.example/v1"}
+    with pytest.raises(ConfigurationError, match=r"must look like https.*look at OPENAI_BASE_URL"):
+        adapters_from_env(environ)
+    environ["OPENAI_BASE_URL"] = "localhost:8080"
+    call = adapters_from_env(environ)["openai"].prepare(Request(model="m"))
+    assert call.url == "http://localhost:8080/v1/responses"
 
 
 def test_names_of_the_environment():
@@ -99,6 +150,57 @@ def test_a_registry_file(write):
     assert house.profile_for("other").tools
 
 
+def test_a_file_with_the_model_on_this_machine(write):
+    """It is started as everywhere else; another file can be named, or a server that runs."""
+    text = "adapters: {local: {}, mine: {type: local, gguf: m.gguf}, %s}\nmodels: {local:m: {}}\n"
+    path = write(text % "there: {type: local, base_url: 'localhost:1'}")
+    adapters, _, _ = read_registry(path, {})
+
+    assert adapters["local"].server is local_server()
+    assert adapters["mine"].server.gguf == "m.gguf"
+    assert adapters["there"].server is None
+    named, _, _ = read_registry(path, {"INTERLINGUA_GGUF": "n.gguf"})
+    assert named["local"].server.gguf == "n.gguf"
+
+
+def test_where_a_file_is_silent_the_environment_counts(write):
+    """Address and headers as well as the key; what the file says goes first."""
+    environ = {
+        "OPENAI_API_KEY": "k",
+        "OPENAI_BASE_URL": "https://proxy.example/v1",
+        "OPENAI_ORG_ID": "org-1",
+        "OPENAI_PROJECT_ID": " ",
+        "AZURE_OPENAI_API_KEY": "k",
+        "AZURE_OPENAI_ENDPOINT": "https://r.openai.azure.com",
+    }
+    text = "adapters:\n  openai: {}\n  azure: {}\n  own:\n    type: openai\n"
+    text += "    base_url: https://own.example/v1\n    extra_headers: {OpenAI-Organization: mine}\n"
+    adapters, _, _ = read_registry(write(text), environ)
+    silent, azure, own = (
+        adapters[name].prepare(Request(model="m")) for name in ("openai", "azure", "own")
+    )
+
+    assert silent.url == "https://proxy.example/v1/responses"
+    assert silent.headers["openai-organization"] == "org-1"
+    assert "openai-project" not in silent.headers
+    assert azure.url == "https://r.openai.azure.com/openai/v1/chat/completions"
+    assert own.url == "https://own.example/v1/responses"
+    assert own.headers["openai-organization"] == "mine"
+    with pytest.raises(ConfigurationError, match=r"models.yaml:2: .*look at OPENAI_BASE_URL"):
+        read_registry(write(text), {"OPENAI_BASE_URL": "ftp://x"})
+
+
+def test_a_merge_with_something_of_its_own(write):
+    """What `<<` brings lies under what stands beside it."""
+    text = "adapters:\n  openai: &d\n    api_key: one\n    timeout_seconds: 5\n"
+    text += "  groq:\n    <<: *d\n    api_key: two\n"
+    adapters, _, _ = read_registry(write(text), {})
+
+    assert adapters["groq"]._key == "two"
+    assert adapters["groq"]._timeouts.request == 5
+    assert adapters["openai"]._key == "one"
+
+
 def test_a_missing_key_is_told_when_it_is_used(write):
     """The file loads; the adapter names the variable that is not set."""
     adapters, _, _ = read_registry(write(FILE), {})
@@ -112,11 +214,43 @@ def test_a_missing_key_is_told_when_it_is_used(write):
     ("text", "message"),
     [
         ("adapter: {}\n", r"models.yaml:1: unknown key 'adapter'"),
-        ("adapters:\n  a:\n    type: opneai\n", r"models.yaml:3: no provider 'opneai'"),
-        ("adapters:\n  a:\n    type: openai\n    base_url: x\n", r"models.yaml:4: a base URL"),
+        (
+            "adapters:\n  a:\n    type: opneai\n",
+            r"models.yaml:3: adapter 'a': no provider 'opneai'",
+        ),
+        ("adapters:\n  mine: {}\n", r"models.yaml:2: adapter 'mine': no provider .*with `type`"),
+        (
+            "adapters:\n  a:\n    type: openai\n    dialect: chat\n",
+            r"models.yaml:4: adapter 'a': no dialect 'chat'",
+        ),
+        (
+            "adapters:\n  mine: {type: openai_compatible}\n",
+            r"models.yaml:2: adapter 'mine': openai_compatible has no address .*give base_url",
+        ),
+        (
+            "adapters:\n  az:\n    type: azure\n",
+            r"models.yaml:2: adapter 'az': azure has no address .*give base_url",
+        ),
+        ("adapters:\n  openai:\n    max_retries: -2\n", r"models.yaml:3: .*max_retries counts"),
+        ("adapters:\n  openai:\n    timeout_seconds: -3\n", r"models.yaml:3: .*from 0 up"),
+        ("adapters:\n  openai:\n    timeout_seconds: .nan\n", r"models.yaml:3: .*from 0 up"),
+        (
+            "adapters:\n  openai:\n    extra_headers: {X-A: 1}\n",
+            r"models.yaml:3: adapter 'openai': the value of the header 'X-A' must be a text",
+        ),
+        (
+            "adapters:\n  groq:\n    profile: {quirks: {topk: true}}\n",
+            r"models.yaml:3: .*unknown key 'quirks.topk'",
+        ),
+        ("adapters:\n  openai:\n    gguf: m\n", r"models.yaml:3: .*for the row `local`"),
+        ("adapters: {openai: {}}\nmodels:\n  m: {}\n", r"models.yaml:3: model 'm' names no"),
+        (
+            "adapters:\n  a:\n    type: openai\n    base_url: x\n",
+            r"models.yaml:4: adapter 'a': a base URL",
+        ),
         ("adapters:\n  openai:\n    max_retries: two\n", r"models.yaml:3: 'max_retries'"),
         ("models:\n  m:\n    adapter: a\n", r"models.yaml:3: model 'm': no adapter 'a'"),
-        ("models:\n  a:m: {}\n", r"models.yaml: model 'a:m': no adapter 'a'"),
+        ("models:\n  a:m: {}\n", r"models.yaml:2: model 'a:m': no adapter 'a'"),
         (
             "adapters: {openai: {}}\nmodels:\n  openai:m:\n    profile: {tool: false}\n",
             r"models.yaml:4: .*unknown key 'tool'",
@@ -128,7 +262,11 @@ def test_a_missing_key_is_told_when_it_is_used(write):
         ("adapters: {}\ndefault_provider: x\n", r"models.yaml:2: no adapter 'x'"),
         (
             "adapters: {a: {type: vllm}}\nmodels: {a:m: {aliases: [b]}, a:n: {aliases: [b]}}\n",
-            r"models.yaml: 'b' names both",
+            r"models.yaml:2: 'b' names both",
+        ),
+        (
+            "adapters: {a: {type: vllm}}\nmodels:\n  a:m: {aliases: [a:n]}\n  a:n: {}\n",
+            r"models.yaml:4: 'a:n' names both",
         ),
     ],
 )

@@ -1,9 +1,12 @@
 """What would be sent, without key or network."""
 
 import pytest
+from msgspec.structs import replace
 
 from interlingua.client.client import Client
 from interlingua.providers.adapter import HttpAdapter
+from interlingua.spec.content import Document, Image
+from interlingua.spec.errors import ConfigurationError
 from interlingua.spec.messages import Message
 from interlingua.spec.request import Request, ToolDefinition
 
@@ -48,3 +51,26 @@ def test_a_header_that_may_hold_a_key_is_covered():
 
     assert "hunter2" not in repr(told)
     assert told.headers["x-a"] == "b"
+
+
+def test_files_are_read_and_fetches_are_told(tmp_path):
+    """The body is what would be sent but for URLs, which need a network."""
+    path = tmp_path / "a.png"
+    path.write_bytes(b"\x89PNG\r\n\x1a\n")
+    page = Document(url="https://example.com/a.pdf", media_type="application/pdf")
+    request = Request(model="groq:m", messages=[Message.user([Image(url=str(path)), page])])
+    told = CLIENT.explain(request)
+
+    assert "iVBORw0KGgo=" in repr(told.body)
+    assert told.fetches == ("messages[0].content[1]",)
+    assert CLIENT.explain(replace(request, model="anthropic:m")).fetches == ()
+
+
+def test_files_of_somebody_else_are_not_read():
+    """As in the call itself."""
+    adapter = HttpAdapter("openai", KEY, read_files=False)
+    request = Request(model="openai:m", messages=[Message.user([Image(url="/no/such/file.png")])])
+
+    assert Client({"openai": adapter}).explain(request).fetches == ()
+    with pytest.raises(ConfigurationError, match=r"cannot read '/no/such/file\.png'"):
+        CLIENT.explain(request)

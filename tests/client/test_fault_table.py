@@ -1,6 +1,8 @@
 """Whatever goes wrong on the wire, on real sockets: the right error, told once, never a success."""
 
 import asyncio
+import gzip
+import json
 import socket
 
 import pytest
@@ -39,6 +41,8 @@ from interlingua.spec.errors import (
 )
 from interlingua.spec.request import Request
 from interlingua.transport.http import AiohttpTransport
+from interlingua.transport.httpx2 import HttpxTransport
+from servers import Server, answering, reply
 from simulated import DIALECTS, complete, simulated, stream
 
 WORDS = "one two three four five six seven eight nine ten " * 12
@@ -123,7 +127,12 @@ def told(events, failure, so_far):
     assert sorted(begun) == sorted(ended)
 
 
-# What the network does.
+# What the network does, through either transport.
+
+
+@pytest.fixture(params=[AiohttpTransport, HttpxTransport])
+def transport(request):
+    return request.param
 
 
 def unused_port():
@@ -161,9 +170,9 @@ def fails(base_url, **settings):
         ("http://no-such-host.invalid/v1", True),  # no such name
     ],
 )
-def test_no_connection(base_url, retryable):
+def test_no_connection(transport, base_url, retryable):
     """Refused, or a name nobody has."""
-    failures = fails(base_url.format(port=unused_port()))
+    failures = fails(base_url.format(port=unused_port()), transport=transport())
 
     assert len(failures) == 2
     for failure in failures:
@@ -171,15 +180,15 @@ def test_no_connection(base_url, retryable):
         assert (failure.retryable, failure.request_id) == (retryable, "r")
 
 
-def test_tls_that_fails(tmp_path):
+def test_tls_that_fails(transport, tmp_path):
     """A certificate nobody vouches for, and a server that speaks none."""
     path = tmp_path / "both.pem"
     make_certificate(path)
     context = server_tls(path)
     with serve_in_thread(Simulator(text("hi")), tls=context) as server:
-        untrusted = fails(server.url)
+        untrusted = fails(server.url, transport=transport())
     with serve_in_thread(Simulator(text("hi"))) as server:
-        plain = fails(server.url.replace("http:", "https:"))
+        plain = fails(server.url.replace("http:", "https:"), transport=transport())
 
     for failure in (*untrusted, *plain):
         assert isinstance(failure, NetworkError)
@@ -188,9 +197,9 @@ def test_tls_that_fails(tmp_path):
 
 @every_provider
 @pytest.mark.parametrize("fault", [reset(), cut()], ids=["reset", "closed"])
-def test_gone_before_the_head(provider, fault):
+def test_gone_before_the_head(transport, provider, fault):
     """A network error that may be tried again."""
-    with simulated(text(WORDS) + fault) as peer:
+    with simulated(text(WORDS) + fault, transport=transport()) as peer:
         whole = failure_of(peer, peer.ask(provider))
         events, streamed = stream(peer, peer.ask(provider))
 
@@ -202,11 +211,11 @@ def test_gone_before_the_head(provider, fault):
 
 @every_provider
 @pytest.mark.parametrize("make", [reset, cut, lambda at: cut(at, clean=True)])
-def test_gone_in_the_middle(provider, make):
+def test_gone_in_the_middle(transport, provider, make):
     """Of a whole body and of a stream, however it ends: never a short success."""
-    with simulated(text(WORDS) + make(40)) as peer:
+    with simulated(text(WORDS) + make(40), transport=transport()) as peer:
         whole = failure_of(peer, peer.ask(provider))
-    with simulated(text(WORDS) + make(5_000)) as peer:
+    with simulated(text(WORDS) + make(5_000), transport=transport()) as peer:
         events, streamed = stream(peer, peer.ask(provider))
 
     assert isinstance(whole, (NetworkError, DecodeError))
@@ -216,13 +225,13 @@ def test_gone_in_the_middle(provider, make):
 
 
 @every_provider
-def test_silence(provider):
+def test_silence(transport, provider):
     """Before the first byte, and in the middle: two clocks, two phases, not retried unasked."""
-    with simulated(text(WORDS) + stall(), timeout=CLOCKS) as peer:
+    with simulated(text(WORDS) + stall(), timeout=CLOCKS, transport=transport()) as peer:
         whole = failure_of(peer, peer.ask(provider))
         events, early = stream(peer, peer.ask(provider))
     assert events == []
-    with simulated(text(WORDS) + stall(5_000), timeout=CLOCKS) as peer:
+    with simulated(text(WORDS) + stall(5_000), timeout=CLOCKS, transport=transport()) as peer:
         events, late = stream(peer, peer.ask(provider))
 
     for failure in (whole, early, late):
@@ -232,10 +241,10 @@ def test_silence(provider):
     told(events, late, WORDS)
 
 
-def test_field_bug_78_a_slow_stream_is_not_a_silent_one():
+def test_field_bug_78_a_slow_stream_is_not_a_silent_one(transport):
     """Each piece winds the clock anew."""
     slow = text("one two three") + latency(between=0.05, write_bytes=100)
-    with simulated(slow, timeout=Timeouts(stream_read=1)) as peer:
+    with simulated(slow, timeout=Timeouts(stream_read=1), transport=transport()) as peer:
         events, failure = stream(peer, peer.ask("openai"))
         (exchange,) = peer.app.script.received
 
@@ -244,10 +253,10 @@ def test_field_bug_78_a_slow_stream_is_not_a_silent_one():
     assert exchange.sent_bytes / 100 * 0.05 > 1  # longer in all than any silence may be
 
 
-def test_a_slow_head_and_body():
+def test_a_slow_head_and_body(transport):
     """A server that feeds a whole answer byte by byte runs into the clock of the exchange."""
     loris = text(WORDS) + latency(between=0.05, write_bytes=1)
-    with simulated(loris, timeout=0.3) as peer:
+    with simulated(loris, timeout=0.3, transport=transport()) as peer:
         failure = failure_of(peer, peer.ask("anthropic"))
 
     assert isinstance(failure, RequestTimeoutError)
@@ -255,12 +264,12 @@ def test_a_slow_head_and_body():
 
 
 @every_provider
-def test_a_body_that_is_too_large(provider):
+def test_a_body_that_is_too_large(transport, provider):
     """It is not read to its end."""
     with serve_in_thread(Simulator(text("x" * 200_000))) as server:
-        transport = AiohttpTransport(max_body=10_000)
         base = f"{server.url}/v1" if provider == "openai_compatible" else server.url
-        adapter = HttpAdapter(provider, "k", base_url=base, transport=transport)
+        small = transport(max_body=10_000)
+        adapter = HttpAdapter(provider, "k", base_url=base, transport=small)
 
         async def run():
             try:
@@ -272,12 +281,73 @@ def test_a_body_that_is_too_large(provider):
             asyncio.run(run())
 
 
+@pytest.mark.parametrize("packed", [False, True], ids=["plain", "packed"])
+def test_a_stream_that_is_answered_whole_is_no_way_around_the_limit(transport, packed):
+    """JSON instead of events: read as it comes, and no further than a whole body."""
+    body = json.dumps({"id": "1", "choices": [], "pad": "x" * 200_000}).encode()
+    headers = ["content-type: application/json"]
+    if packed:
+        body = gzip.compress(body)
+        headers.append("content-encoding: gzip")
+    with Server(answering(reply(body, headers=headers))) as server:
+        small = transport(max_body=10_000)
+        adapter = HttpAdapter("openai_compatible", "k", base_url=server.url, transport=small)
+
+        async def run():
+            try:
+                async for _ in adapter.stream(Request(model="m", messages="hi")):
+                    raise AssertionError("an event came")
+            finally:
+                await adapter.close()
+
+        with pytest.raises(DecodeError, match=r"(?:more|larger) than 10000") as caught:
+            asyncio.run(run())
+        assert not caught.value.retryable
+        assert server.all_closed()
+
+
+def test_a_refusal_before_all_was_read(transport):
+    """The server's own error, not a connection that was lost while the rest was sent."""
+
+    async def refuse(connection):
+        await connection.reader.readuntil(b"\r\n\r\n")
+        body = b'{"error": {"message": "too big"}}'
+        connection.writer.transport.pause_reading()  # what is left is never read
+        await connection.send(reply(body, status="413 Too Large", headers=["connection: close"]))
+
+    with Server(refuse) as server:
+        adapter = HttpAdapter("openai_compatible", "k", base_url=server.url, transport=transport())
+
+        async def run():
+            try:
+                await adapter.complete(Request(model="m", messages="x" * 30_000_000))
+            finally:
+                await adapter.close()
+
+        with pytest.raises(ContextLengthError, match="HTTP 413: too big") as caught:
+            asyncio.run(run())
+    assert not caught.value.retryable
+
+
+def test_a_redirect(transport):
+    """Final; where to is said, and nothing was sent there."""
+    with Server(answering(reply())) as other:
+        moved = reply(status="307 Temporary Redirect", headers=[f"location: {other.url}"])
+        with Server(answering(moved)) as server:
+            failures = fails(server.url, transport=transport())
+    for failure in failures:
+        assert isinstance(failure, InvalidRequestError)
+        assert (failure.status_code, failure.retryable) == (307, False)
+        assert f"127.0.0.1:{other.port}" in failure.message
+    assert (len(failures), other.requests) == (2, [])
+
+
 @every_provider
-def test_nonsense(provider):
+def test_nonsense(transport, provider):
     """A body that is not JSON, and an event that is not."""
-    with simulated(text(WORDS) + malformed()) as peer:
+    with simulated(text(WORDS) + malformed(), transport=transport()) as peer:
         whole = failure_of(peer, peer.ask(provider))
-    with simulated(text(WORDS) + malformed(3)) as peer:
+    with simulated(text(WORDS) + malformed(3), transport=transport()) as peer:
         _, streamed = stream(peer, peer.ask(provider))
 
     assert isinstance(whole, DecodeError)
@@ -286,24 +356,26 @@ def test_nonsense(provider):
 
 
 @every_provider
-def test_an_event_that_comes_twice(provider):
+def test_an_event_that_comes_twice(transport, provider):
     """Either it does no harm, or it is an error: it is never an ill-formed stream."""
     for at in range(4):
-        with simulated(text(WORDS) + duplicate(at)) as peer:
+        with simulated(text(WORDS) + duplicate(at), transport=transport()) as peer:
             events, failure = stream(peer, peer.ask(provider))
         assert failure is None or isinstance(failure, StreamError)
         assert events[-1].type == "finish"
 
 
 @every_provider
-def test_a_stream_is_tried_again_only_before_its_first_event(provider):
+def test_a_stream_is_tried_again_only_before_its_first_event(transport, provider):
     """The server counts."""
-    with simulated(reset(), error(503, retry_after=0), text(WORDS), max_retries=3) as peer:
+    with simulated(
+        reset(), error(503, retry_after=0), text(WORDS), max_retries=3, transport=transport()
+    ) as peer:
         events, failure = stream(peer, peer.ask(provider))
         assert len(peer.app.script.received) == 3
     assert failure is None
     assert events[-1].response.text == WORDS
-    with simulated(text(WORDS) + error_event(503), max_retries=3) as peer:
+    with simulated(text(WORDS) + error_event(503), max_retries=3, transport=transport()) as peer:
         _, failure = stream(peer, peer.ask(provider))
         assert len(peer.app.script.received) == 1
     assert failure.partial.text

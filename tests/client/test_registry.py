@@ -2,7 +2,7 @@
 
 import pytest
 
-from interlingua.client.registry import ModelEntry, Registry, resolve
+from interlingua.client.registry import ModelEntry, NameClashError, Registry, resolve
 from interlingua.providers.catalog import providers_of
 from interlingua.spec.errors import ConfigurationError
 from interlingua.spec.request import Request
@@ -31,6 +31,9 @@ def route(model, provider=None, configured=CONFIGURED, default=None):
         ("opus", "openai", ("openai", "opus")),  # provider= goes before aliases
         ("opus", "anthropic", ("anthropic", "claude-opus-4-6")),
         ("openai:gpt-x", None, ("openai", "gpt-x")),
+        ("openai:gpt-x", "openai", ("openai", "gpt-x")),  # said twice, meant once
+        ("anthropic:opus", "anthropic", ("anthropic", "claude-opus-4-6")),
+        ("anthropic:opus", "openai", ("openai", "anthropic:opus")),
         ("ollama:llama3.2:1b", None, ("ollama", "llama3.2:1b")),
         ("anthropic:opus", None, ("anthropic", "claude-opus-4-6")),
         ("opus", None, ("anthropic", "claude-opus-4-6")),
@@ -63,13 +66,24 @@ def test_the_default_takes_the_rest():
         ("unheard-of", None, "not known who serves 'unheard-of'.*configured: anthropic, openai"),
         ("m", "grok", "provider 'grok' is not configured"),
         ("groq:m", None, "'groq' is not configured; set GROQ_API_KEY"),
+        ("azure:m", None, "set AZURE_OPENAI_API_KEY and AZURE_OPENAI_ENDPOINT"),
         ("fast", None, "tier 'fast' has several models: house, house-2"),
+        ("nobody:m", None, "no provider is called 'nobody'"),
     ],
 )
 def test_what_is_unclear_is_told(model, provider, message):
     """With the choices there are."""
     with pytest.raises(ConfigurationError, match=message):
         route(model, provider)
+
+
+def test_a_misspelt_provider_is_not_sent_to_another():
+    """Names with a colon are common only where models run on one's own machine."""
+    with pytest.raises(ConfigurationError, match="did you mean anthropic:claude"):
+        route("antropic:claude", default="openai")
+
+    assert route("ft:gpt-4o:us::1", default="openai") == ("openai", "ft:gpt-4o:us::1")
+    assert route("mixtral:8x7b", default="ollama") == ("ollama", "mixtral:8x7b")
 
 
 def test_nothing_configured():
@@ -80,5 +94,14 @@ def test_nothing_configured():
 
 def test_a_name_is_one_models():
     """Two models with one alias would make a guess of it."""
-    with pytest.raises(ConfigurationError, match="'opus' names both"):
+    with pytest.raises(NameClashError, match="'opus' names both") as caught:
         Registry([OPUS, ModelEntry(id="other", adapter="x", wire_name="y", aliases=("opus",))])
+
+    assert caught.value.model == "other"
+
+
+def test_by_the_names_on_the_wire():
+    """Which adapter serves what."""
+    assert REGISTRY.serves("anthropic", "claude-opus-4-6")
+    assert not REGISTRY.serves("openai", "claude-opus-4-6")
+    assert not REGISTRY.serves("anthropic", "opus")

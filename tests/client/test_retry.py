@@ -98,7 +98,7 @@ def test_field_bug_73_each_wait_is_the_current_answers():
     assert run(Flaky(*errors), RetryPolicy()) == ("answer", 3, [1.5, 7.0])
 
 
-def test_a_wait_that_is_too_long_is_not_waited():
+def test_field_bug_73_a_wait_that_is_too_long_is_not_waited():
     """The error comes at once with its hint, or the wait is capped if that is asked for."""
     patient = RetryPolicy(on_long_wait="cap")
     error, calls, slept = run(Flaky(RateLimitError("x", retry_after=61.0)), RetryPolicy())
@@ -128,8 +128,14 @@ def test_whoever_wants_to_know_is_told():
 def test_no_retries():
     """The first error is the last."""
     assert run(Flaky(ServerError("down")), NO_RETRIES)[1:] == (1, [])
-    with pytest.raises(ConfigurationError):
-        RetryPolicy(max_retries=-1)
+
+
+@pytest.mark.parametrize("name", ["max_retries", "base_delay", "max_delay", "backoff_multiplier"])
+@pytest.mark.parametrize("number", [-1, float("nan")])
+def test_numbers_that_cannot_be(name, number):
+    """They are told when the policy is made."""
+    with pytest.raises(ConfigurationError, match="from 0 up"):
+        RetryPolicy(**{name: number})
 
 
 class FlakyStream:

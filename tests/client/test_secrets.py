@@ -1,4 +1,9 @@
-"""A planted key is looked for in everything that comes out."""
+"""
+A planted key is looked for in everything that comes out.
+
+One key has a form by which any key of its vendor is known, the other has none: only the adapter
+that sends it can know it.
+"""
 
 import asyncio
 import logging
@@ -8,33 +13,124 @@ import traceback
 import pytest
 
 from interlingua.client.client import Client
-from interlingua.simulator import error, text
+from interlingua.providers.adapter import HttpAdapter
+from interlingua.simulator import error, error_event, header, text
 from interlingua.spec.errors import SDKError
 from interlingua.spec.request import Request
-from simulated import DIALECTS, KEY, run, simulated, stream
+from interlingua.transport.memory import CannedReply, CannedTransport
+from simulated import DIALECTS, KEY, adapters, simulated
 
 every_provider = pytest.mark.parametrize("provider", sorted(DIALECTS))
 
 
+PLAIN = "planted QQ77 of no form".replace(" ", "/")
+every_key = pytest.mark.parametrize("key", [KEY, PLAIN])
+
+
+@every_key
 @every_provider
-def test_a_key_stays_where_it_is(provider, caplog):
+def test_a_key_stays_where_it_is(provider, key, caplog):
     """Logs, reprs, errors and their causes, explanations, responses, call events."""
     out = []
-    echoed = error(401, f"Incorrect API key provided: {KEY}. {provider}")
-    with caplog.at_level(logging.DEBUG), simulated(echoed, text("hi"), key=None) as peer:
-        peer.client.subscribe(out.append)
-        out += [peer.client, peer.client._adapters]
-        out.append(peer.client.explain(peer.ask(provider)))
-        try:
-            run(peer, lambda client: client.complete(peer.ask(provider)))
-        except SDKError as failure:
-            out += [failure, vars(failure), *traceback.format_exception(failure)]
-        events, _ = stream(peer, peer.ask(provider))
-        out += events
+    words = f"Incorrect API key provided: {key}. {provider}"
+    echoed = error(401, words) + header("x-request-id", key) + header("request-id", key)
+    with caplog.at_level(logging.DEBUG), simulated(echoed, text("hi")) as peer:
+        client = Client(adapters(peer.server.url, key=key))
+        client.subscribe(out.append)
+        out += [client, client._adapters]
+        out.append(client.explain(peer.ask(provider)))
+        out.append(client._adapters[provider].prepare(peer.ask(provider)))
+        out += asyncio.run(tried(client, peer.ask(provider)))
+        out += asyncio.run(tried(client, peer.ask(provider)))
 
     seen = "\n".join([*map(repr, out), *map(str, out), caplog.text])
     assert "Incorrect API key" in seen
-    assert KEY not in seen
+    assert key not in seen
+
+
+async def tried(client, request):
+    """All that comes of a request in both modes, pickled too."""
+    out = []
+    async with client:
+        for work in (
+            client.complete(request),
+            collected(client.stream(request), out),
+            client.count_tokens(request),
+            client.list_models(request.provider),
+        ):
+            try:
+                out.append(await work)
+            except SDKError as failure:
+                out += [failure, vars(failure), *traceback.format_exception(failure)]
+                out.append(pickle.dumps(failure).decode("latin-1"))
+    return out
+
+
+async def collected(events, out):
+    async for event in events:
+        out.append(event)
+
+
+def replied(provider, reply, key, **settings):
+    """All that comes of replies like this one, to a client with that key."""
+    transport = CannedTransport(lambda _: reply)
+    adapter = HttpAdapter(
+        provider, key, base_url="https://a.example/v1", transport=transport, **settings
+    )
+    client = Client({provider: adapter})
+    told = []
+    client.subscribe(told.append)
+    out = asyncio.run(tried(client, Request(provider=provider, model="m", messages="hi")))
+    return "\n".join([*map(repr, [*out, *told]), *map(str, out)])
+
+
+@every_key
+@every_provider
+@pytest.mark.parametrize("status", [200, 302, 401, 500])
+@pytest.mark.parametrize(
+    "body",
+    [
+        '{{"error": {{"message": "bad {0}", "code": "{0}", "type": "{0}", "param": ["{0}"]}}}}',
+        '{{"error": "bad {0}"}}',
+        '{{"message": "bad {0}", "{0}": {{"{0}": 1}}}}',
+        "<html>{0}</html>",
+        '{{"x": {0}',
+        '"{0}"',
+        '[{{"error": {{"message": "bad {0}", "status": "{0}"}}}}]',
+    ],
+)
+def test_no_body_that_echoes_it_is_repeated(provider, key, status, body):
+    """Whole, streamed, counted, listed; whatever it looks like, an error with a 200 too."""
+    headers = {"content-type": "application/json", "request-id": key, "location": f"/?key={key}"}
+    text_of = body.format(key).encode()
+    seen = replied(provider, CannedReply(status=status, headers=headers, body=text_of), key)
+
+    assert "Error" in seen
+    assert key not in seen
+
+
+@every_key
+@every_provider
+def test_an_error_in_the_middle_of_a_stream(provider, key):
+    """Its events, and what is raised after them."""
+    with simulated(text("some words") + error_event(500, f"bad {key}")) as peer:
+        client = Client(adapters(peer.server.url, key=key))
+        out = asyncio.run(tried(client, peer.ask(provider)))
+
+    seen = "\n".join([*map(repr, out), *map(str, out)])
+    assert "some" in seen
+    assert "bad [redacted]" in seen
+    assert key not in seen
+
+
+@every_provider
+def test_a_secret_of_ones_own_in_a_header(provider):
+    """A proxy's token is as good as a key."""
+    reply = CannedReply(status=401, body=f'{{"error": {{"message": "no {PLAIN}"}}}}'.encode())
+    seen = replied(provider, reply, "k", default_headers={"X-Proxy-Token": f"Bearer {PLAIN}"})
+
+    assert "no [redacted]" in seen
+    assert PLAIN not in seen
 
 
 def test_a_key_that_cannot_be_sent():
@@ -51,11 +147,3 @@ def test_a_key_that_cannot_be_sent():
         asyncio.run(work())
 
     assert KEY not in "".join(traceback.format_exception(caught.value))
-
-
-def test_errors_can_be_pickled_without_it():
-    """As when they cross processes."""
-    with simulated(error(401, f"bad key {KEY}")) as peer:
-        _, failure = stream(peer, peer.ask("openai"))
-
-    assert KEY.encode() not in pickle.dumps(vars(failure))

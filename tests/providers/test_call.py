@@ -39,6 +39,17 @@ def test_to_http():
     assert '"k"' not in repr(ready)
 
 
+def test_secrets_in_headers_are_not_shown():
+    """A call is looked at in logs and debuggers."""
+    headers = {"proxy-authorization": "Basic aHVudGVyMg==", "x-team": "search"}
+    call = Call(
+        request=Request(model="m"), profile=DEFAULT, url="u", headers=headers, body={}, stream=True
+    )
+
+    assert "aHVudGVyMg" not in repr(call)
+    assert "search" in repr(call)
+
+
 def test_a_path_that_leads_nowhere_is_logged_all_the_same(caplog):
     """A warning about a setting, or about a message that is not there."""
     warnings = [

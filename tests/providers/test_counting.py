@@ -1,12 +1,17 @@
 """Counts by the provider."""
 
+import asyncio
+
 import pytest
 
 from interlingua.providers.counting import read_count
-from interlingua.providers.named import GeminiAdapter
+from interlingua.providers.named import AnthropicAdapter, GeminiAdapter
 from interlingua.simulator import text
-from interlingua.spec.errors import DecodeError, UnsupportedError
+from interlingua.spec.content import Image
+from interlingua.spec.errors import AuthenticationError, DecodeError, UnsupportedError
+from interlingua.spec.messages import Message
 from interlingua.spec.request import Request
+from interlingua.transport.memory import CannedReply, CannedTransport
 from simulated import run, simulated
 
 
@@ -54,3 +59,27 @@ def test_an_answer_without_a_count(body):
     """It is not taken for none."""
     with pytest.raises(DecodeError):
         read_count(body)
+
+
+def test_files_count_too(tmp_path):
+    """They are read as for a call."""
+    path = tmp_path / "a.png"
+    path.write_bytes(b"\x89PNG\r\n\x1a\n")
+    canned = CannedTransport([CannedReply(body=b'{"input_tokens": 9}')])
+    adapter = AnthropicAdapter("k", transport=canned)
+    request = Request(model="m", messages=[Message.user([Image(url=str(path))])])
+
+    assert asyncio.run(adapter.count_tokens(request)) == 9
+    assert b"iVBORw0KGgo=" in canned.requests[0].body
+    assert str(path).encode() not in canned.requests[0].body
+
+
+def test_errors_say_whose_they_are():
+    """With our id and theirs."""
+    reply = CannedReply(status=401, headers={"request-id": "req_1"}, body=b"{}")
+    adapter = AnthropicAdapter("k", name="mine", transport=CannedTransport([reply]))
+    with pytest.raises(AuthenticationError) as caught:
+        asyncio.run(adapter.count_tokens(Request(model="m", messages="hi", request_id="r")))
+
+    error = caught.value
+    assert (error.provider, error.request_id, error.provider_request_id) == ("mine", "r", "req_1")

@@ -90,6 +90,32 @@ def test_the_callers_own_cancellation_goes_first():
     asyncio.run(run())
 
 
+@pytest.mark.parametrize("caught_before", [1, 2])
+def test_a_cancellation_that_was_caught_before(caught_before):
+    """A task that has outlived one is no less its own: the call's is still told apart."""
+
+    async def outlive():
+        with contextlib.suppress(asyncio.CancelledError):
+            asyncio.current_task().cancel()
+            await asyncio.sleep(60)
+
+    async def run():
+        for _ in range(caught_before):
+            await outlive()
+        flight = Flight()
+        asyncio.get_running_loop().call_soon(flight.cancel)
+        with pytest.raises(CancelledCallError):
+            await flight.wait(asyncio.sleep(60))
+        assert asyncio.current_task().cancelling() == caught_before
+        other = Flight()
+        asyncio.get_running_loop().call_soon(other.cancel)
+        asyncio.get_running_loop().call_soon(asyncio.current_task().cancel)
+        with pytest.raises(asyncio.CancelledError):
+            await other.wait(asyncio.sleep(60))
+
+    asyncio.run(run())
+
+
 def test_cancel_from_another_thread():
     """The loop that waits is woken."""
 

@@ -5,12 +5,16 @@ import json
 
 import jsonschema_rs
 import pytest
+from msgspec.structs import replace
 
 from interlingua.client.client import Client
+from interlingua.local import local_server
+from interlingua.providers.adapter import HttpAdapter
 from interlingua.providers.local import LocalAdapter
+from interlingua.spec.content import Image, Text
 from interlingua.spec.errors import ContextLengthError, UnsupportedError
 from interlingua.spec.messages import Message
-from interlingua.spec.request import Request, ResponseFormat
+from interlingua.spec.request import Request, ResponseFormat, ToolChoice, ToolDefinition
 from simulated import settled
 
 DIALECTS = ("openai_chat", "openai_responses", "anthropic_messages")
@@ -100,6 +104,40 @@ def test_output_that_fits_a_schema(local):
     jsonschema_rs.validate(PERSON, json.loads(response.text))
 
 
+@pytest.mark.parametrize("dialect", ["openai_responses", "anthropic_messages"])
+def test_a_schema_that_would_be_ignored(local, dialect):
+    """In the other dialects the server does not look at it, and the answer says so."""
+    form = ResponseFormat(type="json_schema", name="person", json_schema=PERSON, strict=True)
+    request = ask("Invent a person.", response_format=form)
+    response = run(local, dialect, lambda client: client.complete(request))
+
+    assert "structured_output_fallback" in [warning.code for warning in response.warnings]
+
+
+@every_dialect
+@pytest.mark.parametrize(("model", "code"), [("smollm2", "tools"), ("own", "tool_choice")])
+def test_tools_that_would_be_ignored(local, dialect, model, code):
+    """The shipped model's template leaves them out; no model here is held to a choice."""
+    look = ToolDefinition(name="look", parameters={"type": "object", "properties": {}})
+    request = ask(tools=(look,), tool_choice=ToolChoice(mode="required"))
+    request = replace(request, model=f"local:{model}")
+    response = run(local, dialect, lambda client: client.complete(request))
+
+    codes = {"tools": "tools_dropped", "tool_choice": "tool_choice_relaxed"}
+    assert codes[code] in [warning.code for warning in response.warnings]
+
+
+@every_dialect
+def test_an_image_is_not_sent(local, dialect):
+    """The server would answer with a fault that looks as if it might pass."""
+    image = Image(data=b"\x89PNG\r\n\x1a\n" + b"0" * 30, media_type="image/png")
+    message = Message.user([Text(text="What is this?"), image])
+    response = run(local, dialect, lambda client: client.complete(ask((message,))))
+
+    assert response.text
+    assert "image_dropped" in [warning.code for warning in response.warnings]
+
+
 def test_tokens_are_counted(local):
     """By the server itself where the dialect has a way to ask; the estimate is near."""
 
@@ -129,6 +167,22 @@ def test_too_long(local, dialect):
     error = run(local, dialect, work)
 
     assert (error.provider, error.status_code, error.retryable) == ("local", 400, False)
+
+
+def test_by_its_row(local):
+    """The row starts its server as the named adapter does, or is told where one runs."""
+    by_row = HttpAdapter("local", server=local)
+    told = HttpAdapter("local", base_url=local.start())
+
+    async def work():
+        async with Client({"a": by_row, "b": told}) as client:
+            return [await client.complete(replace(ask(), model=f"{name}:m")) for name in "ab"]
+
+    one, other = asyncio.run(work())
+    assert one.text == other.text != ""
+    assert told.server is None
+    assert HttpAdapter("local").server is local_server()
+    assert HttpAdapter("local", gguf="m.gguf").server.gguf == "m.gguf"
 
 
 def test_models_are_listed(local):

@@ -29,6 +29,8 @@ ROWS = {f"models.{prefix}": row for prefix, row in DATA.models.items()}
 for kind in ("dialects", "providers"):
     for owner, section in getattr(DATA, kind).items():
         ROWS[f"{kind}.{owner}"] = section.profile
+        for dialect, row in section.dialects.items():
+            ROWS[f"{kind}.{owner}.dialects.{dialect}"] = row
         for prefix, row in section.models.items():
             ROWS[f"{kind}.{owner}.models.{prefix}"] = row
 
@@ -369,6 +371,16 @@ def test_gpt_6_and_tools_on_chat():
     assert profile_for("openai_responses", "gpt-6-astra").tools
 
 
+def test_a_provider_of_several_dialects():
+    """Its row for one of them is laid over its own; the model on this machine has one."""
+    ways = {
+        dialect: profile_for(dialect, "", "local").structured_output for dialect in DIALECT_NAMES
+    }
+
+    assert ways.pop("openai_chat") == ("native", "prompt")
+    assert set(ways.values()) == {("prompt",)}
+
+
 def test_one_model_at_two_hosts():
     """A host may take less of a model than its maker."""
     assert profile_for("openai_chat", "qwen/qwen3-32b", "groq").reasoning_efforts == (
@@ -560,3 +572,12 @@ def test_what_was_refused_is_clamped(dialect):
         request = dialects.get(dialect).decode_request(corpus.to_case(record).call)
         profile = profile_for(dialect, request.model, record["host_provider"])
         assert clamp(request, profile, Losses()) is not request, record["id"]
+
+
+def test_quirks_of_a_callers_row_are_looked_at():
+    """Whatever the dialect: a typing error is one in all of them."""
+    row = {"tools": False, "quirks": {"top_k": True}}
+    assert profiles.check_overrides(row, "mine") == row
+    assert profiles.check_overrides({"quirks": ChatQuirks()}, "mine")
+    with pytest.raises(ConfigurationError, match=r"'mine': unknown key 'quirks\.topk'"):
+        profiles.check_overrides({"quirks": {"topk": True}}, "mine")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from interlingua.providers.provider import Provider, check_base_url, join_url, sign
+from interlingua.providers.provider import Provider, add_scheme, check_base_url, join_url, sign
 from interlingua.spec.errors import ConfigurationError
 
 
@@ -48,6 +48,50 @@ def test_what_is_no_address_is_refused(given):
         check_base_url(given)
 
     assert "pw" not in caught.value.message
+
+
+OLLAMA = Provider(name="o", dialect="openai_chat", is_local=True, default_port=11434)
+REMOTE = Provider(name="r", dialect="openai_chat")
+
+
+@pytest.mark.parametrize(
+    ("given", "address"),
+    [
+        ("127.0.0.1", "http://127.0.0.1:11434"),
+        ("127.0.0.1:8080", "http://127.0.0.1:8080"),
+        (":8080", "http://127.0.0.1:8080"),
+        (":", "http://127.0.0.1:11434"),
+        (" gpu.example ", "http://gpu.example:11434"),
+        ('"gpu.example:1"', "http://gpu.example:1"),
+        ("gpu.example/ollama", "http://gpu.example:11434/ollama"),
+        ("[::1]", "http://[::1]:11434"),
+        ("[::1]:9", "http://[::1]:9"),
+        ("::1", "http://[::1]:11434"),
+        ("http://gpu.example", "http://gpu.example"),
+        ("https://gpu.example", "https://gpu.example"),
+        ("", ""),
+    ],
+)
+def test_hosts_of_local_servers(given, address):
+    """As ollama reads them: host, port, either or both; a scheme is left as it is."""
+    assert add_scheme(given, OLLAMA) == address
+
+
+@pytest.mark.parametrize("given", ["localhost", "127.0.0.1:80", "[::1]:80", "a.localhost/v1"])
+def test_a_key_may_be_sent_in_the_clear_within_this_machine(given):
+    """To any row."""
+    assert add_scheme(given, REMOTE) == f"http://{given}"
+
+
+@pytest.mark.parametrize(
+    "given",
+    ["api.example.com", "127.0.0.1.example.com", "127.evil.example:80", "localhost.example"],
+)
+def test_a_key_is_not_sent_in_the_clear_by_a_scheme_that_nobody_named(given):
+    """An address elsewhere needs its scheme."""
+    assert add_scheme(given, REMOTE) == given
+    with pytest.raises(ConfigurationError, match="must look like https"):
+        check_base_url(add_scheme(given, REMOTE))
 
 
 def test_keys_are_shown_as_the_row_says():

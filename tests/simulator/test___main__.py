@@ -47,6 +47,13 @@ def test_a_port_that_is_taken(capsys):
     assert f"cannot listen on 127.0.0.1:{server.port}" in capsys.readouterr().err
 
 
+def test_a_port_that_cannot_be(capsys):
+    """The same."""
+    assert main(["--port", "99999"]) == 2
+
+    assert capsys.readouterr().err.startswith("there is no port 99999")
+
+
 def test_a_key_that_is_not_there(capsys, monkeypatch):
     """The variable must be set before it can be asked for."""
     monkeypatch.delenv("SIMULATOR_KEY", raising=False)

@@ -28,6 +28,7 @@ from interlingua.simulator import (
     rate_limit,
     text,
 )
+from interlingua.spec.errors import ConfigurationError
 from simulator_calls import ask, call, hello, read
 
 DIALECTS = dialects.names()
@@ -260,6 +261,13 @@ def test_a_script_can_be_shared():
         ask(Simulator(script), "openai_chat", hello())
 
     assert [each.turn for each in script.received] == [text("a"), text("b")]
+
+
+@pytest.mark.parametrize("more", [text("lost"), Script(text("lost"))])
+def test_a_script_beside_other_answers_is_a_mistake(more):
+    """None of them is dropped in silence."""
+    with pytest.raises(ConfigurationError, match="give it alone"):
+        Simulator(Script(text("one")), more)
 
 
 def test_lifespan_and_other_protocols():

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from interlingua import RateLimit, dialects
-from interlingua.simulator.rows import ROWS, limit_headers, read_key, redact_headers, request_id
+from interlingua.simulator.rows import ROWS, limit_headers, read_key, request_id
 from interlingua.wire.limits import parse_rate_limit
 
 NOW = datetime(2026, 11, 1, 12, 0, 0, tzinfo=UTC)
@@ -56,15 +56,13 @@ def test_gemini_reports_no_limits():
     ],
 )
 def test_a_key_is_found_wherever_a_client_puts_it(headers, query):
-    """And is not in what is kept of the headers."""
+    """In any of the vendors' headers, or in the query."""
     assert read_key(headers, query) == "k1"
-    assert "k1" not in str(redact_headers(headers))
 
 
 def test_no_key():
     """None is not an empty key."""
     assert read_key({"accept": "x"}, "alt=sse") is None
-    assert redact_headers({"accept": "x"}) == {"accept": "x"}
 
 
 def test_request_ids_say_what_they_are():

@@ -162,3 +162,12 @@ def test_the_record_shows_itself_in_short():
     exchange = Script().record("openai_chat", "POST", WireCall(path="/v1/x"))
 
     assert repr(exchange) == "<Exchange 1 openai_chat /v1/x None open>"
+
+
+def test_only_so_many_are_kept():
+    """For a simulator that runs on; the numbers go on too."""
+    script = Script(echo, keep=2)
+    for _ in range(5):
+        script.record("openai_chat", "POST", WireCall())
+
+    assert [exchange.number for exchange in script.received] == [4, 5]

@@ -10,6 +10,7 @@ import threading
 import pytest
 
 from interlingua.simulator import Simulator, serve, serve_in_thread, stall, text
+from interlingua.spec.errors import ConfigurationError
 
 BODY = json.dumps({"model": "m", "messages": [], "stream": True}).encode()
 REQUEST = (
@@ -107,3 +108,20 @@ def test_the_scheme_is_said():
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     with serve_in_thread(Simulator(), tls=context) as server:
         assert server.url.startswith("https://")
+
+
+@pytest.mark.parametrize("port", [-1, 65536, 99999])
+def test_a_port_that_cannot_be(port):
+    """It is said where the block would begin, with and without a loop."""
+
+    async def main():
+        async with serve(Simulator(), port=port):
+            raise AssertionError("it serves")
+
+    with pytest.raises(ConfigurationError, match=f"no port {port}"):
+        asyncio.run(main())
+    with (
+        pytest.raises(ConfigurationError, match=f"no port {port}"),
+        serve_in_thread(Simulator(), port=port),
+    ):
+        raise AssertionError("it serves")

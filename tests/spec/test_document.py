@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec import structs
 
 from interlingua.conformance.strategies import conversations, json_values, requests, responses
 from interlingua.spec import errors
@@ -139,6 +140,21 @@ def test_messages_round_trip(messages):
 def test_requests_round_trip(request):
     """A request read from its JSON is the same request."""
     assert from_json(to_json(request), Request) == request
+
+
+@SLOW
+@given(requests() | responses() | conversations().map(lambda messages: messages[-1]), json_values)
+def test_documents_are_plain_json(value, data):
+    """A document is its own JSON round trip: lists and string keys, whatever it was made of."""
+    field = "raw" if isinstance(value, Response) else "metadata"
+    held = {"of the caller": [(data, 1), {2: (3,)}]}
+    value = structs.replace(value, **{field: held})
+
+    document = to_document(value)
+
+    assert json.loads(json.dumps(document)) == document == json.loads(to_json(value))
+    assert document[field] == {"of the caller": [[data, 1], {"2": [3]}]}
+    assert held == {"of the caller": [(data, 1), {2: (3,)}]}
 
 
 @SLOW

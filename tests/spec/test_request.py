@@ -1,13 +1,18 @@
 """Requests."""
 
+import ast
 import copy
+import inspect
 
 import msgspec
 import pytest
 from hypothesis import given, settings
 
+import interlingua
 from interlingua.conformance.strategies import conversations, requests
+from interlingua.spec.content import ToolResult
 from interlingua.spec.errors import ConfigurationError
+from interlingua.spec.events import StreamStart
 from interlingua.spec.messages import Message
 from interlingua.spec.request import (
     BuiltinTool,
@@ -16,6 +21,7 @@ from interlingua.spec.request import (
     ToolChoice,
     ToolDefinition,
 )
+from interlingua.spec.response import Response
 
 FALSY = {
     "temperature": 0.0,
@@ -37,6 +43,62 @@ FALSY = {
     "stop_sequences": (),
     "metadata": {},
 }
+
+
+LENIENT = {  # the fields for which a constructor takes more than they hold
+    Request: {"messages", "tools", "stop_sequences"},
+    ToolChoice: {"allowed"},
+    Message: {"content"},
+    Response: {"warnings"},
+    StreamStart: {"warnings"},
+}
+
+
+@pytest.mark.parametrize("kind", LENIENT)
+def test_a_type_checker_sees_the_fields(kind):
+    """The constructor written for it has every field, by keyword, with the field's default."""
+    (source,) = ast.parse(inspect.getsource(kind)).body
+    (unseen,) = (node for node in source.body if isinstance(node, ast.If))
+    (constructor,) = unseen.body
+    given_by = constructor.args
+    seen = {
+        argument.arg: (ast.unparse(argument.annotation), default and ast.unparse(default))
+        for argument, default in zip(given_by.kwonlyargs, given_by.kw_defaults, strict=True)
+    }
+    fields = {
+        node.target.id: (ast.unparse(node.annotation), default_of(node.value))
+        for node in source.body
+        if isinstance(node, ast.AnnAssign) and node.target.id in kind.__struct_fields__
+    }
+
+    assert (constructor.name, ast.unparse(unseen.test)) == ("__init__", "TYPE_CHECKING")
+    assert [argument.arg for argument in given_by.args] == ["self"]
+    assert (given_by.posonlyargs, given_by.vararg, given_by.kwarg) == ([], None, None)
+    assert tuple(seen) == tuple(fields) == kind.__struct_fields__
+    assert {name for name in fields if seen[name][0] != fields[name][0]} == LENIENT[kind]
+    assert [seen[name][1] for name in fields] == [default for _, default in fields.values()]
+    assert kind.__init__ is object.__init__  # at run time msgspec makes it, in `__new__`
+
+
+def default_of(node):
+    """The default as an argument has it: `...` for one that could be changed or has to be made."""
+    if node is None:
+        return None
+    return "..." if isinstance(node, (ast.Dict, ast.Call)) else ast.unparse(node)
+
+
+def test_every_lenient_constructor_is_typed():
+    """Whatever of the language makes more of its fields says so to type checkers."""
+    kinds = {kind for kind in vars(interlingua).values() if inspect.isclass(kind)}
+    lenient = {
+        kind
+        for kind in kinds
+        if issubclass(kind, msgspec.Struct)
+        and kind.__module__.startswith("interlingua.spec.")
+        and hasattr(kind, "__post_init__")
+    }
+
+    assert lenient - {ToolResult} == LENIENT.keys()  # its content may be anything
 
 
 @settings(deadline=None)

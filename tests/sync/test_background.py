@@ -234,6 +234,20 @@ async def main():
 for _ in range(3): asyncio.run(main())
 """,
     "an exit": "client.complete(ask); sys.exit(0)",
+    "closed by an object that ends with the program": """
+class Holder:
+    def __del__(self):
+        client.close()
+holder = Holder()
+client.complete(ask)
+""",
+    "closed at exit, and never used": """
+import atexit
+from interlingua.sync.background import background
+atexit.unregister(background.stop)
+atexit.register(client.close)
+atexit.register(background.stop)
+""",
     "at exit": """
 import atexit
 atexit.register(client.complete, ask)

@@ -106,6 +106,7 @@ def test_what_needs_no_loop():
         assert client.explain(asked).dialect == "anthropic_messages"
         assert client.estimate_input_tokens(asked) > 0
         assert not client.retries_itself(asked)
+        assert client.can_cancel(asked)
         client.complete(asked)
         unsubscribe()
         client.complete(asked)

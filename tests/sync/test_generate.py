@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+import time
 
 import pytest
 
@@ -9,8 +10,13 @@ from blocking import NEVER, SLOW, blocking, left, named, until
 from interlingua import sync
 from interlingua.api.abort import AbortController
 from interlingua.api.tools import tool
-from interlingua.simulator import text, tool_call, tool_loop
-from interlingua.spec.errors import AbortError, ConfigurationError, StreamError
+from interlingua.simulator import error, text, tool_call, tool_loop
+from interlingua.spec.errors import (
+    AbortError,
+    AuthenticationError,
+    ConfigurationError,
+    StreamError,
+)
 from interlingua.wire.grammar import Grammar
 from simulated import DIALECTS
 
@@ -164,3 +170,53 @@ def test_inside_a_running_loop():
 
     with blocking(text("hello there")) as (_, client):
         assert asyncio.run(cell()) == ("hello there", "hello there")
+
+
+@pytest.mark.parametrize("provider", sorted(DIALECTS))
+@pytest.mark.parametrize("words", [100, 2_000], ids=["all of it had come", "more than is held"])
+def test_after_giving_up_nothing_more_is_read(provider, words):
+    """Of all that had been read ahead: what was seen is closed, and the error is raised."""
+    controller, grammar = AbortController(), Grammar()
+
+    def feed(events):
+        event = next(events)
+        grammar.feed(event)
+        return event
+
+    with blocking(text("word " * words)) as (_, client):
+        events = sync.stream(named(provider), "?", client=client, abort_signal=controller.signal)
+        while feed(events).type != "text_delta":
+            pass
+        time.sleep(0.1)  # in which it is read ahead
+        controller.abort("enough")
+        assert [feed(events).type for _ in range(2)] == ["text_end", "finish"]
+        with pytest.raises(AbortError, match="enough") as caught:
+            next(events)
+
+    grammar.finish()
+    assert caught.value.partial.text.startswith("word")
+    assert caught.value.total_usage is not None
+    with pytest.raises(AbortError):
+        events.result()
+    with pytest.raises(StopIteration):
+        next(events)
+
+
+def test_given_up_before_it_was_read():
+    """There is no event."""
+    controller = AbortController()
+    with blocking(text("word")) as (_, client):
+        events = sync.stream(named("openai"), "?", client=client, abort_signal=controller.signal)
+        controller.abort()
+        with pytest.raises(AbortError):
+            next(events)
+
+
+def test_the_error_of_a_stream_is_told_again():
+    """Not that it should be read to its end."""
+    with blocking(error(401)) as (_, client):
+        events = sync.stream(named("openai"), "?", client=client)
+        with pytest.raises(AuthenticationError):
+            next(events)
+        with pytest.raises(AuthenticationError):
+            events.response()

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from blocking import interrupted, until
 from interlingua.spec.errors import AbortError, ConfigurationError
-from interlingua.sync.background import background
+from interlingua.sync.background import Background, background
 from interlingua.sync.iterator import _READ_AHEAD, BlockingIterator
+from simulated import PATIENCE
 
 
 class Source:
@@ -162,6 +163,93 @@ def test_a_wait_that_is_broken_off():
 
     assert list(items) == []
     assert source.thread is None
+
+
+def in_threads(*works):
+    """Each in a thread of its own; all of them end."""
+    threads = [threading.Thread(target=work, daemon=True) for work in works]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(PATIENCE)
+    assert not any(thread.is_alive() for thread in threads)
+
+
+@pytest.mark.parametrize("closers", [1, 3])
+@pytest.mark.parametrize("readers", [1, 3])
+def test_closing_while_others_read(readers, closers):
+    """Whoever waits for an item that does not come finds the end, and whoever closes returns."""
+    for _ in range(20):
+        source, found = Source([None, 60]), []
+        items = BlockingIterator(source.read())
+        next(items)
+        waiting = threading.Barrier(readers + closers)
+
+        def read(items=items, found=found, waiting=waiting):
+            waiting.wait()
+            found.append(list(items))
+
+        def leave(items=items, waiting=waiting):
+            waiting.wait()
+            items.close()
+
+        in_threads(*[read] * readers, *[leave] * closers)
+
+        assert found == [[]] * readers
+        assert source.closed.is_set()
+
+
+def test_closing_what_is_about_to_begin(monkeypatch):
+    """Whoever has asked for the first item, and waits for the loop to start, finds the end."""
+    slow = Background()
+    monkeypatch.setattr("interlingua.sync.iterator.background", slow)
+    source, found = Source([None, 60]), []
+    items = BlockingIterator(source.read())
+    with slow._lock:  # the loop cannot start
+        thread = threading.Thread(target=lambda: found.append(list(items)), daemon=True)
+        thread.start()
+        threading.Event().wait(0.1)
+        items.close()
+    thread.join(PATIENCE)
+    slow.stop()
+
+    assert found == [[]]
+    assert source.thread is None
+
+
+@pytest.mark.parametrize("steps", [[None] * 999, [0] * 999], ids=["in heaps", "one by one"])
+def test_several_readers(steps):
+    """Each item goes to one of them, and each of them finds the end."""
+    for _ in range(5):
+        source, found = Source(steps), []
+        items = BlockingIterator(source.read())
+        begin = threading.Barrier(3)
+
+        def read(items=items, found=found, begin=begin):
+            begin.wait()
+            found.extend(items)
+
+        in_threads(read, read, read)
+
+        assert sorted(found) == list(range(len(steps)))
+
+
+def test_readers_that_take_one_each():
+    """An item that is there is given at once, also if the one before woke another thread."""
+    found, more = [], threading.Event()
+
+    async def read():
+        await asyncio.to_thread(more.wait)
+        for number in range(3):
+            yield number
+        await asyncio.sleep(60)
+
+    items = BlockingIterator(read())
+    threading.Timer(0.1, more.set).start()
+    in_threads(*[lambda: found.append(next(items))] * 3)
+    items.close()
+
+    assert sorted(found) == [0, 1, 2]
 
 
 def test_losing_it_in_the_loop():

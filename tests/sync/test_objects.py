@@ -1,13 +1,20 @@
 """Objects, blocking, in every dialect, over real HTTP."""
 
+import time
 from dataclasses import dataclass
 
 import pytest
 
 from blocking import SLOW, blocking, left, named, until
 from interlingua import sync
-from interlingua.simulator import text, tool_call
-from interlingua.spec.errors import NoObjectGeneratedError, StreamError
+from interlingua.api.abort import AbortController
+from interlingua.simulator import error, text, tool_call
+from interlingua.spec.errors import (
+    AbortError,
+    InvalidRequestError,
+    NoObjectGeneratedError,
+    StreamError,
+)
 from interlingua.spec.request import ToolDefinition
 from simulated import DIALECTS
 
@@ -71,6 +78,18 @@ def test_no_object(provider):
             found.object()
 
 
+def test_after_a_failure():
+    """Whoever asks for the object, or the answer, is told again why there is none."""
+    with blocking(error(400, "bad")) as (_, client):
+        found = sync.stream_object(named("openai"), "Who?", schema=Person, client=client)
+        with pytest.raises(InvalidRequestError) as caught:
+            next(found)
+        for ask in (found.object, found.response, found.result):
+            with pytest.raises(InvalidRequestError) as again:
+                ask()
+            assert again.value is caught.value
+
+
 def test_leaving():
     """Closing it closes the connection."""
     slow = text('{"names": ["' + "x" * 4000) + SLOW
@@ -80,3 +99,22 @@ def test_leaving():
         ) as found:
             next(found)
         until(lambda: left(peer))
+
+
+@pytest.mark.parametrize("words", [20, 500], ids=["all of it had come", "more than is held"])
+def test_after_giving_up_nothing_more_is_read(words):
+    """Of all partials that had been read ahead; the error has what came."""
+    controller = AbortController()
+    schema = {"type": "object", "properties": {"v": {"type": "array"}}, "required": ["v"]}
+    with blocking(text('{"v": [' + '"word and word", ' * words + '"end"]}')) as (_, client):
+        partials = sync.stream_object(
+            named("openai"), "?", schema=schema, client=client, abort_signal=controller.signal
+        )
+        while len(next(partials).get("v", ())) < 2:
+            pass
+        time.sleep(0.1)  # in which it is read ahead
+        controller.abort("enough")
+        with pytest.raises(AbortError, match="enough"):
+            next(partials)
+        with pytest.raises(StopIteration):
+            next(partials)

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from interlingua.spec.contracts import HttpRequest, Timeouts, Transport
-from interlingua.spec.errors import NetworkError, RequestTimeoutError, StreamError
+from interlingua.spec.errors import DecodeError, NetworkError, RequestTimeoutError, StreamError
 from interlingua.transport.asgi import AsgiTransport
 
 REQUEST = HttpRequest(
@@ -195,3 +195,40 @@ def test_clocks(phase):
     with pytest.raises(RequestTimeoutError) as caught:
         run(app, collect, timeouts=Timeouts(**{phase: 0.05}))
     assert (caught.value.phase, caught.value.retryable) == (phase, False)
+
+
+async def read(transport):
+    async with transport.send(REQUEST) as got:
+        return await got.read()
+
+
+def test_the_clock_of_a_whole_exchange():
+    """It covers the body too, however often a piece of it comes; the stream's does not count."""
+
+    async def drips(_scope, _receive, send):
+        await send(START)
+        while True:
+            await send(body(b"x"))
+            await asyncio.sleep(0.01)
+
+    with pytest.raises(RequestTimeoutError) as caught:
+        run(drips, read, timeouts=Timeouts(request=0.05, stream_read=60))
+    assert caught.value.phase == "request"
+
+    async def pauses(_scope, _receive, send):
+        await send(START)
+        await asyncio.sleep(0.05)
+        await send(body(b"x", more=False))
+
+    assert run(pauses, read, timeouts=Timeouts(stream_read=0.01)) == b"x"
+
+
+def test_a_body_has_a_limit():
+    """As over a network."""
+
+    async def app(_scope, _receive, send):
+        await send(START)
+        await send(body(b"x" * 100, more=False))
+
+    with pytest.raises(DecodeError, match="larger than 99 bytes"):
+        run(app, read, max_body=99)

@@ -3,6 +3,7 @@
 import asyncio
 import gc
 import gzip
+import sys
 
 import httpx2
 import pytest
@@ -207,3 +208,91 @@ def test_a_client_of_your_own():
         return seen
 
     assert asyncio.run(main()) == ["yes", "yes"]
+
+
+NAMES = ("http_proxy", "https_proxy", "all_proxy", "no_proxy")
+
+
+@pytest.fixture
+def environment(monkeypatch):
+    for name in NAMES:
+        monkeypatch.delenv(name, raising=False)
+        monkeypatch.delenv(name.upper(), raising=False)
+    return monkeypatch
+
+
+def test_proxies_are_chosen_as_in_the_default_transport(environment):
+    """This machine is reached direct, other hosts through the proxy, some by NO_PROXY not."""
+    with Server(answering(reply(b"proxied"))) as proxy, Server(answering(reply(b"own"))) as own:
+        environment.setenv("ALL_PROXY", f"http://user:pass@127.0.0.1:{proxy.port}")
+        environment.setenv("NO_PROXY", "direct.invalid")
+
+        async def work(transport):
+            through = (await read(transport, call("http://provider.test/v1")))[2]
+            direct = (await read(transport, call(own.url)))[2]
+            with pytest.raises(NetworkError, match=r"direct\.invalid"):
+                await read(transport, call("http://direct.invalid/v1"))
+            return through, direct
+
+        assert run(work) == (b"proxied", b"own")
+
+        async def refused(transport):
+            with pytest.raises(NetworkError, match=r"provider\.invalid"):
+                await read(transport, call("http://provider.invalid/v1"))
+
+        run(refused, trust_env=False)
+
+    (request,) = proxy.requests
+    assert request.target.startswith("http://provider.test/v1?")
+    assert request.headers["proxy-authorization"] == "basic dxnlcjpwyxnz"  # lowered by the server
+
+
+def test_a_proxy_that_refuses_a_tunnel(environment):
+    """Without the right password never one; its own trouble may pass."""
+    for status, retryable in (("407 Proxy Authentication Required", False), ("502 Bad", True)):
+        with Server(answering(reply(status=status))) as proxy:
+            environment.setenv("HTTPS_PROXY", f"http://127.0.0.1:{proxy.port}")
+
+            async def work(transport):
+                with pytest.raises(NetworkError, match="the proxy refused") as caught:
+                    await read(transport, call("https://provider.test/v1"))
+                return caught.value
+
+            assert run(work).retryable is retryable
+
+
+@pytest.mark.parametrize(
+    ("missing", "variables", "settings"),
+    [
+        ("httpx2", {}, {}),
+        ("h2", {}, {"http2": True}),
+        ("socksio", {"ALL_PROXY": "socks5://user:secret@127.0.0.1:9"}, {}),
+        ("socksio", {"ALL_PROXY": "socks5h://127.0.0.1:9"}, {}),
+    ],
+)
+def test_what_is_not_installed_is_named(environment, missing, variables, settings):
+    """With the extra that brings it."""
+    environment.setitem(sys.modules, missing, None)
+    for name, value in variables.items():
+        environment.setenv(name, value)
+
+    async def work(transport):
+        with pytest.raises(
+            ConfigurationError, match=rf"{missing} .*interlingua\[httpx\]"
+        ) as caught:
+            await read(transport, call("http://provider.invalid/v1"))
+        assert "secret" not in str(caught.value)
+
+    run(work, **settings)
+
+
+def test_a_stream_of_json_has_a_limit():
+    """It is one value, however it is read."""
+    large = reply(b"x" * 100, headers=("content-type: application/json",))
+    with Server(answering(large)) as server:
+
+        async def work(transport):
+            with pytest.raises(DecodeError, match="larger than 99 bytes"):
+                await collect(transport, call(server.url))
+
+        run(work, max_body=99)

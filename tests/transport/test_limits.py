@@ -1,9 +1,19 @@
 """Errors for clocks and sizes."""
 
+import asyncio
+
 import pytest
 
 from interlingua.spec.contracts import HttpRequest, Timeouts
-from interlingua.transport.limits import head_clock, host_of, timeout_error, too_large
+from interlingua.spec.errors import DecodeError
+from interlingua.transport.limits import (
+    Bounded,
+    head_clock,
+    host_of,
+    is_one_value,
+    timeout_error,
+    too_large,
+)
 
 REQUEST = HttpRequest(url="https://user:secret@api.example.com:8443/v1?key=secret")
 
@@ -48,3 +58,34 @@ def test_too_large():
 def test_no_host(url):
     """A URL without a host does not break the message."""
     assert host_of(HttpRequest(url=url)) == "no host"
+
+
+def test_a_body_that_grows():
+    """It is refused at the chunk that is too much, and what came before was handed out."""
+    read = []
+
+    async def endless():
+        while True:
+            yield b"abcd"
+
+    async def main():
+        async for chunk in Bounded(endless(), REQUEST, 10):
+            read.append(chunk)  # noqa: PERF401 -- kept though it fails
+
+    with pytest.raises(DecodeError, match=r"api\.example\.com is larger than 10 bytes"):
+        asyncio.run(main())
+    assert read == [b"abcd", b"abcd"]
+
+
+@pytest.mark.parametrize(
+    ("content_type", "answer"),
+    [
+        ("application/json", True),
+        ("application/json; charset=UTF-8", True),
+        ("text/event-stream", False),
+        (None, False),
+    ],
+)
+def test_what_is_one_value(content_type, answer):
+    """JSON is, whatever it is read for; events are not."""
+    assert is_one_value({} if content_type is None else {"content-type": content_type}) is answer

@@ -5,8 +5,8 @@ import asyncio
 import pytest
 
 from interlingua.spec.contracts import HttpRequest, Transport
-from interlingua.spec.errors import ConfigurationError, NetworkError, StreamError
-from interlingua.transport.memory import CannedReply, CannedTransport
+from interlingua.spec.errors import ConfigurationError, DecodeError, NetworkError, StreamError
+from interlingua.transport.memory import CannedReply, CannedTransport, MemoryReply
 
 REQUEST = HttpRequest(url="https://api.example.com/v1?key=secret", body=b"{}")
 
@@ -92,3 +92,54 @@ def test_cancel():
             await task
 
     asyncio.run(outer())
+
+
+def test_abort_under_a_cancellation_that_was_caught():
+    """A task that goes on after it was cancelled is told of the end, not cancelled again."""
+    transport = CannedTransport([CannedReply(body=(60.0,))])
+
+    async def reads():
+        try:
+            await asyncio.sleep(60)
+        except asyncio.CancelledError:
+            async with transport.send(REQUEST) as reply:
+                asyncio.get_running_loop().call_soon(reply.abort)
+                asyncio.get_running_loop().call_soon(reply.abort)  # twice is as once
+                with pytest.raises(StreamError):
+                    await reply.read()
+            return "went on"
+
+    async def main():
+        task = asyncio.ensure_future(reads())
+        await asyncio.sleep(0)
+        task.cancel()
+        return await task
+
+    assert asyncio.run(main()) == "went on"
+
+
+@pytest.mark.parametrize("headers", [{}, {"content-type": "application/json"}])
+def test_a_body_has_a_limit(headers):
+    """Read whole, or as it comes though it is one value; a stream of events has none."""
+
+    async def body():
+        for _ in range(3):
+            yield b"x" * 10
+
+    async def main(action, limit):
+        return await action(MemoryReply(200, headers, body(), limit=limit))
+
+    async def read(reply):
+        return await reply.read()
+
+    async def collect(reply):
+        return b"".join([chunk async for chunk in reply.chunks()])
+
+    with pytest.raises(DecodeError, match="larger than 29 bytes"):
+        asyncio.run(main(read, 29))
+    assert asyncio.run(main(read, 30)) == b"x" * 30
+    if headers:
+        with pytest.raises(DecodeError, match="larger than 29 bytes"):
+            asyncio.run(main(collect, 29))
+    else:
+        assert asyncio.run(main(collect, 29)) == b"x" * 30

@@ -4,42 +4,78 @@ What a user's type checker sees.
 Checked by mypy, never run.
 """
 
-from collections.abc import Coroutine, Mapping
+from collections.abc import AsyncIterator, Coroutine, Mapping
+from contextlib import aclosing
 from dataclasses import dataclass
-from typing import Any, TypedDict, assert_type
+from typing import Any, Literal, TypedDict, Unpack, assert_type
+
+import msgspec
+import pydantic
 
 from interlingua import (
     DEFAULT,
+    AbortController,
+    AbortError,
+    Chunk,
+    Client,
     Dialect,
+    ErrorClass,
+    ExecuteError,
+    ExecuteResult,
+    ExecuteUsage,
+    Execution,
     Finish,
+    FinishReason,
     Frame,
+    FunctionTool,
+    GenerateOptions,
+    GenerateResult,
     Image,
     Message,
+    MismatchError,
+    NoObjectGeneratedError,
+    ObjectStream,
     Part,
     Profile,
     ProviderError,
+    RateLimitError,
     Request,
+    RequestTimeoutError,
     Response,
+    RetryPolicy,
+    SDKError,
     SSEDecoder,
+    StepResult,
     StreamAccumulator,
     StreamDecoder,
     StreamEvent,
+    StreamResult,
     TextDelta,
+    TimeoutConfig,
+    Tool,
+    ToolAnnotations,
     ToolCall,
     ToolChoice,
     ToolDefinition,
+    ToolObserver,
+    ToolResult,
     Usage,
+    Warning,
     WireCall,
+    convert,
     dialects,
+    execute,
     from_json,
+    generate,
+    generate_object,
     replay,
+    schema_of,
+    stream,
+    stream_object,
     to_json,
+    tool,
 )
-from interlingua.api.hints import convert, schema_of
-from interlingua.api.object_stream import ObjectStream
-from interlingua.api.objects import generate_object, stream_object
-from interlingua.api.results import GenerateResult
-from interlingua.api.tools import Tool, ToolAnnotations, check_tools, tool
+from interlingua.api.tools import check_tools
 from interlingua.dialects import (
     anthropic_messages,
     gemini_generate,
@@ -118,6 +154,7 @@ class Shelf:
         return len(title)
 
 
+also: FunctionTool[..., list[str]] = search
 assert_type(search("a", limit=2), list[str])
 page: Coroutine[Any, Any, bytes] = fetch_page("https://example.com")
 assert_type(Shelf().take("a"), int)
@@ -140,6 +177,133 @@ assert_type(convert([], list[int]), list[int])
 maybe: int | None = convert(None, int | None)
 assert_type(schema_of(int | None), dict[str, Any])
 
+# Answers, whole and as they come.
+
+
+class Watcher:
+    def on_tool_start(self, call: ToolCall) -> None: ...
+    def on_tool_end(self, call: ToolCall, result: ToolResult) -> None: ...
+    def on_tool_error(self, call: ToolCall, error: Exception) -> None: ...
+
+
+watcher: ToolObserver = Watcher()
+
+
+def enough(steps: object) -> bool:
+    return bool(steps)
+
+
+async def answers() -> None:
+    result = await generate(
+        "openai:gpt-5.2",
+        "Hi",
+        system="Be brief.",
+        tools=[*tools, ToolDefinition(name="g")],
+        tool_choice="auto",
+        max_tool_rounds=3,
+        stop_when=enough,
+        repair_tool_call=lambda call, error: None if error.retryable else call,
+        temperature=0,
+        timeout=TimeoutConfig(total=60, per_step=20),
+        retry_policy=RetryPolicy(max_retries=1),
+        abort_signal=AbortController().signal,
+        tool_observer=watcher,
+    )
+    assert_type(result, GenerateResult[None])
+    assert_type(result.text, str)
+    assert_type(result.reasoning, str | None)
+    assert_type(result.steps, tuple[StepResult, ...])
+    assert_type(result.steps[0].tool_results, tuple[ToolResult, ...])
+    assert_type(result.tool_calls, tuple[ToolCall, ...])
+    assert_type(result.pending, tuple[ToolCall, ...])
+    assert_type(result.finish_reason, FinishReason)
+    assert_type(result.total_usage.total_tokens, int)
+    assert_type(result.messages, tuple[Message, ...])
+    assert_type(result.warnings, tuple[Warning, ...])
+    await generate("m", messages=["Hi", Message.assistant("Hello")], timeout=3)
+    await generate("m", "Hi", temprature=0.5)  # type: ignore[call-arg] # misspelt
+    await generate("m", "Hi", max_tokens="many")  # type: ignore[arg-type]
+
+    async with aclosing(Client.from_env().stream(request)) as told:
+        async for event in told:
+            assert_type(event, StreamEvent)
+
+    async with stream("m", "Hi", tools=[search]) as events:
+        assert_type(events, StreamResult)
+        async for event in events:
+            assert_type(event, StreamEvent)
+            if event.type == "text_delta":
+                assert_type(event.delta, str)
+            elif event.type == "tool_call_end":
+                assert_type(event.tool_call, ToolCall)
+            elif event.type == "step_finish":
+                assert_type(event.response, Response)
+        assert_type(events.text_stream, AsyncIterator[str])
+        assert_type(events.partial_response, Response | None)
+    assert_type(events.response(), Response)
+    assert_type(events.result(), GenerateResult[None])
+
+
+async def ask_twice(model: str, **options: Unpack[GenerateOptions]) -> str:
+    """Options pass through a function of the user's own."""
+    return (await generate(model, "Hi", **options)).text + (await ask_twice(model, **options))
+
+
+# What went wrong.
+
+
+async def failures() -> None:
+    try:
+        await generate("m", "Hi")
+    except RateLimitError as error:
+        assert_type(error.retry_after, float | None)
+        assert_type(error.provider, str)
+        assert_type(error.status_code, int | None)
+    except RequestTimeoutError as error:
+        assert_type(error.phase, Literal["connect", "first_byte", "request", "stream_read"] | None)
+    except AbortError as error:
+        assert_type(error.partial, Response | None)
+        assert_type(error.total_usage, Usage | None)
+    except NoObjectGeneratedError as error:
+        assert_type(error.text, str)
+        assert_type(error.response, Response | None)
+        assert_type(error.problems, tuple[str, ...])
+    except MismatchError as error:
+        assert_type([str(problem) for problem in error.problems], list[str])
+        assert_type(error.path, str | None)
+    except SDKError as error:
+        assert_type(error.message, str)
+        assert_type(error.retryable, bool)
+        assert_type(error.error_class, ErrorClass)
+        assert_type(error.request_id, str | None)
+
+
+# Callbacks.
+
+
+def show(chunk: Chunk) -> None:
+    if chunk["type"] == "text-delta":
+        assert_type(chunk["text"], str)
+    else:
+        assert_type(chunk["name"], str)
+
+
+async def executions() -> None:
+    execution = execute("m", "Hi", on_chunk=show, tools=[search], thinking_budget=1024)
+    assert_type(execution, Execution)
+    result = await execution
+    assert_type(result, ExecuteResult)
+    assert_type(result.text, str)
+    assert_type(result.usage, ExecuteUsage)
+    assert_type(result.usage.prompt_tokens, int)
+    assert_type(result.error, ExecuteError | None)
+    if result.error is not None:
+        assert_type(result.error.code, str)
+        assert_type(result.error.status_code, int | None)
+        assert_type(result.error.exception, Exception | None)
+    execute("m", "Hi", on_chunks=show)  # type: ignore[call-arg] # misspelt
+
+
 # The object is of the type that was asked for.
 
 
@@ -152,12 +316,23 @@ class Author:
     name: str
 
 
+class Shop(msgspec.Struct):
+    city: str
+
+
+class Order(pydantic.BaseModel):
+    number: int
+
+
 async def objects() -> None:
     author = await generate_object("openai:gpt-5.2", "Who?", schema=Author, max_reasks=1)
     assert_type(author, GenerateResult[Author])
     assert_type(author.output.name, str)
     assert_type((await generate_object("m", schema=Book)).output["title"], str)
     assert_type((await generate_object("m", schema=Message)).output, Message)
+    assert_type((await generate_object("m", schema=Shop)).output.city, str)
+    assert_type((await generate_object("m", schema=Order)).output.number, int)
+    assert_type((await generate_object("m", schema=dict[str, Order])).output, dict[str, Order])
     authors = await generate_object("m", "Who?", schema=list[Author])
     assert_type(authors.output, list[Author])
     assert_type((await generate_object("m", schema=int)).output, int)
@@ -176,3 +351,6 @@ async def objects() -> None:
     assert_type(growing.response(), Response)
     assert_type(growing.result(), GenerateResult[Author])
     assert_type(stream_object("m", schema={"type": "object"}).object(), Any)
+    assert_type(stream_object("m", schema=list[Order]).object(), list[Order])
+    assert_type(stream_object("m", schema=Shop).result().output, Shop)
+    assert_type(stream_object("m", schema=Book).object()["title"], str)

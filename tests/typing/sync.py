@@ -8,14 +8,19 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, assert_type
 
-from interlingua import Client, GenerateResult, Request, Response, StreamEvent, sync
-from interlingua.api.execute import (
+from interlingua import (
     Chunk,
+    Client,
     ExecuteError,
     ExecuteResult,
     ExecuteUsage,
     Execution,
+    GenerateResult,
+    Request,
+    Response,
+    StreamEvent,
     execute,
+    sync,
 )
 
 
@@ -40,9 +45,17 @@ with sync.stream("m", "Hi", client=client) as events:
     for event in events:
         assert_type(event, StreamEvent)
     assert_type(events.text_stream, Iterator[str])
+    assert_type(events.partial_response, Response | None)
+assert_type(events.response(), Response)
+assert_type(events.result(), GenerateResult[None])
 
 assert_type(sync.generate_object("m", "Hi", schema=Person).output, Person)
-assert_type(sync.stream_object("m", "Hi", schema=Person).object(), Person)
+assert_type(sync.generate_object("m", "Hi", schema=list[Person]).output, list[Person])
+growing = sync.stream_object("m", "Hi", schema=Person)
+for partial in growing:
+    assert_type(partial, Any)
+assert_type(growing.object(), Person)
+assert_type(growing.result(), GenerateResult[Person])
 assert_type(sync.generate_object("m", "Hi", schema={"type": "object"}).output, Any)
 
 

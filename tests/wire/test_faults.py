@@ -508,6 +508,17 @@ def test_retryable(status, headers, retryable):
     assert decode(status, b"x", headers).retryable is retryable
 
 
+@pytest.mark.parametrize("kind", ["image", "audio"])
+def test_what_a_model_does_not_read_is_not_the_servers_fault(kind):
+    """llama.cpp says it with a 500, and would say it again."""
+    words = f"{kind} input is not supported - hint: you may need to provide the mmproj"
+    body = {"error": {"code": 500, "message": words, "type": "server_error"}}
+    error = decode(500, json.dumps(body).encode())
+
+    assert type(error) is InvalidRequestError
+    assert (error.status_code, error.retryable) == (500, False)
+
+
 @pytest.mark.parametrize(
     ("location", "said"),
     [
@@ -530,6 +541,7 @@ def test_a_redirect_is_final(status, location, said):
     assert "base_url" in error.message
     assert "planted" not in f"{error.message}{error.raw}"
     assert "word" not in error.message
+    assert status_of(error) == 400  # who passes it on redirects nobody
 
 
 def test_error_without_a_status():

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from interlingua.conformance.strategies import json_objects
 from interlingua.spec.contracts import Frame
 from interlingua.spec.errors import DecodeError, StreamError
-from interlingua.wire.frames import DONE, json_frame, read_frame
+from interlingua.wire.frames import DONE, is_bare_error, json_frame, read_frame
 
 
 @given(json_objects, st.none() | st.text(max_size=5))
@@ -60,3 +60,10 @@ def test_frame_that_is_no_object(data):
     """JSON of another type is a `StreamError`."""
     with pytest.raises(StreamError, match="not a JSON object"):
         read_frame(Frame(data=data))
+
+
+def test_a_bare_error_has_no_type():
+    """What has one is for its dialect to read."""
+    assert is_bare_error({"error": {"message": "m"}})
+    assert not is_bare_error({"type": "error", "error": {"message": "m"}})
+    assert not is_bare_error({"error": None, "id": "x"})

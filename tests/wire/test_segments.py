@@ -155,6 +155,23 @@ def test_custom_call():
         )
 
 
+@given(json_objects, st.data())
+def test_looking_before_the_end(arguments, data):
+    """However often, it is what a cut would give there; and it changes nothing."""
+    raw = dump_text(arguments)
+    cuts = sorted({0, len(raw), *data.draw(st.lists(st.integers(0, len(raw)), max_size=5))})
+    segment, blind = call_segment(), call_segment()
+    for start, end in pairwise(cuts):
+        segment.delta(raw[start:end])
+        blind.delta(raw[start:end])
+        assert segment.peek() == segment.cut() == blind.cut()
+
+    assert segment.end() == blind.end()
+    custom = ToolCallSegment(0, call_id="1", name="n", tool_type="custom")
+    custom.delta('{"a": 1}')
+    assert custom.peek().tool_call.arguments == {}
+
+
 @pytest.mark.parametrize(
     "start",
     [

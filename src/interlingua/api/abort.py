@@ -53,8 +53,16 @@ class AbortSignal:
                 return
             self._reason = reason
             callbacks, self._callbacks = self._callbacks, []
+        errors: list[BaseException] = []
         for callback in callbacks:
-            callback()
+            try:
+                callback()
+            except BaseException as error:  # noqa: BLE001 -- the others have to be told first
+                errors.append(error)
+        if len(errors) > 1:
+            raise BaseExceptionGroup("callbacks of an abort signal failed", errors)
+        if errors:
+            raise errors[0]
 
 
 class AbortController:
@@ -70,5 +78,5 @@ class AbortController:
         self.signal = AbortSignal()
 
     def abort(self, reason: str = "the caller gave up") -> None:
-        """Give up."""
+        """Give up: everyone is told, and then what a callback raised is raised here."""
         self.signal._fire(reason)  # noqa: SLF001 -- the two are one

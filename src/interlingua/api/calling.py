@@ -16,6 +16,7 @@ CONTEXT = frozenset(("messages", "abort_signal", "tool_call_id"))
 """What a handler is given if its signature names it and the tool's parameters do not."""
 
 _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+_BY_NAME = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
 
 
 class Calling(msgspec.Struct, frozen=True, kw_only=True):
@@ -26,15 +27,33 @@ class Calling(msgspec.Struct, frozen=True, kw_only=True):
     """Which of `CONTEXT` it takes."""
     takes_mapping: bool = False
     """It wants all arguments as one dict, not each by name."""
+    names: frozenset[str] | None = None
+    """The arguments it takes by name; None if it takes any."""
+    needed: frozenset[str] = frozenset()
+    """Those it cannot do without."""
     hints: FunctionHints | None = None
     """Its types, where arguments are converted to them."""
+
+    def problems(self, arguments: Mapping[str, Json]) -> list[str]:
+        """What stands in the way of calling it with these, that its JSON Schema does not say."""
+        if self.takes_mapping or self.hints is not None:
+            return []
+        found = [f"{name}: is missing" for name in sorted(self.needed - arguments.keys())]
+        if self.names is not None:
+            known = ", ".join(sorted(self.names)) or "none"
+            found += [
+                f"{name}: is not known; there are: {known}"
+                for name in arguments
+                if name not in self.names
+            ]
+        return found
 
     def bind(
         self, arguments: Mapping[str, Json], context: Mapping[str, Any]
     ) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """What to call the handler with."""
         # a copy, as the call stays in the history whatever the handler does to its arguments
-        given = {name: _copied(value) for name, value in arguments.items()}
+        given = {name: copied(value) for name, value in arguments.items()}
         injected = {name: context[name] for name in self.context if name in context}
         if self.takes_mapping:
             return (given,), injected
@@ -52,10 +71,11 @@ class Calling(msgspec.Struct, frozen=True, kw_only=True):
             ) from error
 
 
-def _copied(value: Json) -> Json:
+def copied(value: Json) -> Json:
+    """A JSON value of one's own."""
     if isinstance(value, dict):
-        return {name: _copied(item) for name, item in value.items()}
-    return [_copied(item) for item in value] if isinstance(value, list) else value
+        return {name: copied(item) for name, item in value.items()}
+    return [copied(item) for item in value] if isinstance(value, list) else value
 
 
 def read_handler(handler: Any, parameters: Mapping[str, Json], tool: str) -> Calling:
@@ -72,19 +92,26 @@ def read_handler(handler: Any, parameters: Mapping[str, Json], tool: str) -> Cal
         for parameter in signature.values()
         if parameter.name in declared or parameter.name not in CONTEXT
     ]
-    calling = Calling(
+    context = CONTEXT & (signature.keys() - declared)
+    if _takes_mapping(names, declared):
+        return Calling(handler=handler, context=context, takes_mapping=True)
+    _check_names(names, parameters, tool)
+    by_name = [p for p in names if p.kind in _BY_NAME]
+    return Calling(
         handler=handler,
-        context=CONTEXT & (signature.keys() - declared),
-        takes_mapping=_takes_mapping(names, declared),
+        context=context,
+        names=None if _takes_any(names) else frozenset(p.name for p in by_name),
+        needed=frozenset(p.name for p in by_name if p.default is p.empty),
     )
-    if not calling.takes_mapping:
-        _check_names(names, parameters, tool)
-    return calling
+
+
+def _takes_any(names: list[inspect.Parameter]) -> bool:
+    return any(parameter.kind is parameter.VAR_KEYWORD for parameter in names)
 
 
 def _takes_mapping(names: list[inspect.Parameter], declared: Any) -> bool:
     needed = [parameter for parameter in names if parameter.default is parameter.empty]
-    if any(parameter.kind is parameter.VAR_KEYWORD for parameter in names):
+    if _takes_any(names):
         return False
     if len(needed) != 1 or needed[0].kind not in _POSITIONAL:
         return False
@@ -94,8 +121,8 @@ def _takes_mapping(names: list[inspect.Parameter], declared: Any) -> bool:
 def _check_names(names: list[inspect.Parameter], parameters: Mapping[str, Json], tool: str) -> None:
     """Refuse a handler which cannot be given what the model will give."""
     declared = parameters.get("properties", {})
-    by_name = {p.name for p in names if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)}
-    if not any(parameter.kind is parameter.VAR_KEYWORD for parameter in names):
+    by_name = {p.name for p in names if p.kind in _BY_NAME}
+    if not _takes_any(names):
         for name in declared:
             if name not in by_name:
                 raise ConfigurationError(

@@ -67,7 +67,7 @@ def _from_bytes(data: bytes) -> str | tuple[Part, ...]:
 
 def _json(value: Any) -> Json:
     try:
-        said = msgspec.to_builtins(value, str_keys=True, enc_hook=_dump)
+        said = msgspec.to_builtins(value, str_keys=True, enc_hook=dump_foreign)
     except (TypeError, ValueError, RecursionError) as error:
         raise ConfigurationError(
             f"the tool returned a {type(value).__name__} that cannot be said in JSON: {error}"
@@ -75,7 +75,8 @@ def _json(value: Any) -> Json:
     return list(said) if isinstance(said, tuple) else said
 
 
-def _dump(value: Any) -> Json:
+def dump_foreign(value: Any) -> Json:
+    """The JSON form of a value that msgspec does not know; `TypeError` if it has none."""
     if hasattr(value, "model_dump"):  # pydantic
         return value.model_dump(mode="json")
     if hasattr(value, "tolist"):  # numpy and its like

@@ -59,7 +59,13 @@ class StreamResult:
         return self
 
     async def __anext__(self) -> StreamEvent:
-        event = await anext(self._events)
+        try:
+            event = await anext(self._events)
+        except StopAsyncIteration:
+            raise
+        except Exception as error:
+            self._progress.fail(error)
+            raise
         self._progress.feed(event)
         return event
 
@@ -76,9 +82,7 @@ class StreamResult:
 
     async def aclose(self) -> None:
         """Stop, and close the connection."""
-        close = getattr(self._events, "aclose", None)
-        if close is not None:
-            await close()
+        await self._events.aclose()
 
     @property
     def text_stream(self) -> AsyncIterator[str]:
@@ -91,7 +95,7 @@ class StreamResult:
         return self._progress.partial()
 
     def response(self) -> Response:
-        """The last answer, when it is over; `StreamError` before."""
+        """The last answer, when it is over; `StreamError` before, its own error if it failed."""
         return self._progress.response()
 
     def result(self) -> GenerateResult[None]:

@@ -3,7 +3,11 @@ The tool loop as a state machine: it never waits, and calls nobody.
 
     while (request := loop.request) is not None:
         calls = loop.feed(response to request)
-        loop.finish_step(results of calls)
+        if somebody has to allow one of them first:
+            loop.pause(calls, whether each of them waits)
+            loop.finish_step()
+        else:
+            loop.finish_step(results of calls)
 
 After it, `loop.steps` is what happened and `loop.messages` the whole conversation.
 """
@@ -11,6 +15,8 @@ After it, `loop.steps` is what happened and `loop.messages` the whole conversati
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import reduce
+from operator import add
 from typing import TypeAlias
 
 from msgspec.structs import replace
@@ -21,9 +27,9 @@ from interlingua.spec.content import Text, ToolCall, ToolResult
 from interlingua.spec.errors import ConfigurationError
 from interlingua.spec.messages import Message
 from interlingua.spec.request import Request
-from interlingua.spec.response import Response
+from interlingua.spec.response import Response, Usage, Warning
 from interlingua.wire.options import merge
-from interlingua.wire.overflow import drop_oldest_turns
+from interlingua.wire.overflow import PROMPTS, drop_oldest_turns
 from interlingua.wire.shape import extra_of
 
 StopCondition: TypeAlias = Callable[[Sequence[StepResult]], bool]
@@ -43,7 +49,8 @@ class ToolLoop:
 
     At most `max_tool_rounds` times the calls of an answer are run and their results sent back.
     Calls are not run if the answer was cut short, or if one of them is for a tool without a
-    handler: then they are the caller's.
+    handler: then they are the caller's. Whether one needs approval is asked by whoever runs
+    them, as that may have to wait.
     """
 
     def __init__(
@@ -53,7 +60,6 @@ class ToolLoop:
         *,
         max_tool_rounds: int = 1,
         stop_when: StopCondition | None = None,
-        approvals: Mapping[str, bool] | None = None,
     ) -> None:
         if max_tool_rounds < 0:
             raise ConfigurationError("max_tool_rounds counts from 0 up")
@@ -62,12 +68,14 @@ class ToolLoop:
         self._rounds_left = max_tool_rounds
         self._stop_when = stop_when
         self._continuations = 0
+        self._has_run = False
+        self._dropped = 0  # how many messages are not sent, of those after the instructions
+        self._untold: tuple[Warning, ...] = ()
         self._asked: Request | None = request
         self._answer: Response | None = None
         self._held: Response | None = None  # the beginning of an answer that goes on
         self.messages = request.messages
         self.steps: list[StepResult] = []
-        self.approvals = dict(approvals or {})
         self.pending: tuple[ToolCall, ...] = ()
 
     @property
@@ -78,38 +86,56 @@ class ToolLoop:
     @property
     def is_out_of_rounds(self) -> bool:
         """Whether tools have run, and none will be run any more."""
-        return self._rounds_left <= 0 and any(step.tool_results for step in self.steps)
+        return self._rounds_left <= 0 and self._has_run
+
+    @property
+    def last_response(self) -> Response | None:
+        """The newest answer, also one that is not whole yet or whose tools still run."""
+        last = self._answer or self._held
+        return self.steps[-1].response if last is None and self.steps else last
+
+    def total_usage(self, partial: Response | None = None) -> Usage | None:
+        """The tokens of every answer so far, and of one that broke off; None without any."""
+        answers = [step.response for step in self.steps]
+        for more in (self._answer, self._held, partial):
+            if more is not None and all(more is not known for known in answers):
+                answers.append(more)
+        return reduce(add, (answer.usage for answer in answers)) if answers else None
 
     def open_calls(self) -> tuple[ToolCall, ...]:
-        """The calls that the conversation ends with, of one that goes on after an approval."""
+        """The calls that the conversation ends with, of one that was paused before them."""
         last = self.messages[-1] if self.messages else None
-        if last is None or last.role != "assistant" or not self.approvals:
-            return ()
-        calls = tuple(last.tool_calls)
-        undecided = [call.id for call in calls if self._needs_approval(call)]
-        if undecided:
-            raise ConfigurationError(f"approvals say nothing about {', '.join(undecided)}")
-        return calls
+        return () if last is None or last.role != "assistant" else tuple(last.tool_calls)
 
     def resume(self, results: Sequence[ToolResult]) -> None:
-        """The results of the open calls, before the first request."""
-        self._say(*_as_messages(results))
-        self._first = self._asked = replace(self._first, messages=self.messages)
+        """The results of the open calls, before the first request: they are a round."""
+        self._tell_results(results)
+        self._asked = self._next()
 
     def shorten(self) -> bool:
-        """Leave out the oldest turns of what is asked; False if there is nothing to leave out."""
+        """
+        Leave out the oldest turns of what is asked; False if there is nothing to leave out.
+
+        They stay in `messages`, and the answer has a warning.
+        """
         asked = self._asked
         if asked is None:
             return False
         left = drop_oldest_turns(asked.messages)
-        if left is asked.messages:
+        dropped = len(asked.messages) - len(left)
+        if not dropped:
             return False
-        self.messages = left
+        self._dropped += dropped
         self._asked = replace(asked, messages=left, request_id=None)
+        said = f"the history did not fit: its {self._dropped} oldest messages were not sent"
+        self._untold = (Warning(code="history_truncated", message=said, path="messages"),)
         return True
 
     def feed(self, response: Response) -> tuple[ToolCall, ...]:
         """The answer to `request`; returns the calls that are to be run for it."""
+        if self._untold:
+            response = replace(response, warnings=(*response.warnings, *self._untold))
+            self._untold = ()
         if self._held is not None:
             response, self._held = join_answers(self._held, response), None
         self._answer = response
@@ -117,13 +143,21 @@ class ToolLoop:
             return ()
         self._say(response.message)
         calls = tuple(response.tool_calls)
-        if not calls or not self._may_run(response, calls):
-            return ()
-        waiting = tuple(call for call in calls if self._needs_approval(call))
-        if waiting:
-            self.pending = waiting
-            return ()
-        return calls
+        return calls if calls and self._may_run(response, calls) else ()
+
+    def pause(self, calls: Sequence[ToolCall], waits: Sequence[bool]) -> None:
+        """
+        Leave the calls that `feed` gave to a later run, as some of them wait for approval.
+
+        They are as they will be run, and so the conversation has them from here on: what is
+        allowed is what is executed. An id that several of them have is made one for each.
+        """
+        calls = _told_apart(calls)
+        self.pending = tuple(call for call, waiting in zip(calls, waits, strict=True) if waiting)
+        *before, last = self.messages
+        left = iter(calls)
+        content = tuple(next(left) if type(p) is ToolCall else p for p in last.content)
+        self.messages = (*before, replace(last, content=content))
 
     def finish_step(self, results: Sequence[ToolResult] = ()) -> StepResult:
         """The results of the calls, in their order; the step is over."""
@@ -139,8 +173,7 @@ class ToolLoop:
             return step
         self.steps.append(step)
         if results:
-            self._say(*_as_messages(results))
-            self._rounds_left -= 1
+            self._tell_results(results)
             stops = self._stop_when is not None and self._stop_when(tuple(self.steps))
             self._asked = None if stops else self._next()
         else:
@@ -160,19 +193,24 @@ class ToolLoop:
         known = [self._tools.get(call.name) for call in calls]
         return all(tool is None or tool.is_active for tool in known)
 
-    def _needs_approval(self, call: ToolCall) -> bool:
-        tool = self._tools.get(call.name)
-        if tool is None or call.id in self.approvals:
-            return False
-        needs = tool.needs_approval
-        return bool(needs(call.arguments)) if callable(needs) else needs
+    def _tell_results(self, results: Sequence[ToolResult]) -> None:
+        self._say(*_as_messages(results))
+        self._rounds_left -= 1
+        self._has_run = True
 
     def _next(self) -> Request:
         # a tool that had to be called has been: to insist would go on for ever
         choice = self._first.tool_choice
         if choice is not None and choice.mode in ("required", "named"):
             choice = None
-        return replace(self._first, messages=self.messages, tool_choice=choice, request_id=None)
+        return replace(self._first, messages=self._sent(), tool_choice=choice, request_id=None)
+
+    def _sent(self) -> tuple[Message, ...]:
+        """The conversation without what did not fit."""
+        if not self._dropped:
+            return self.messages
+        begin = next(at for at, said in enumerate(self.messages) if said.role not in PROMPTS)
+        return self.messages[:begin] + self.messages[begin + self._dropped :]
 
     def _continued(self, response: Response) -> Request | None:
         """The next request of a turn that the provider broke off by itself."""
@@ -201,10 +239,12 @@ def join_answers(first: Response, then: Response) -> Response:
     if parts and rest:
         last, following = parts[-1], rest[0]
         if isinstance(last, Text) and isinstance(following, Text):
-            whole = replace(following, text=last.text + following.text)
+            extra = merge(last.extra, following.extra)
+            whole = replace(following, text=last.text + following.text, extra=extra)
             parts, rest = parts[:-1], (whole, *rest[1:])
     message = replace(then.message, content=(*parts, *rest))
-    return replace(then, message=message, usage=first.usage + then.usage, warnings=first.warnings)
+    warnings = tuple(dict.fromkeys((*first.warnings, *then.warnings)))  # both may have the same
+    return replace(then, message=message, usage=first.usage + then.usage, warnings=warnings)
 
 
 def _continued(request: Request, response: Response) -> Request:
@@ -212,6 +252,23 @@ def _continued(request: Request, response: Response) -> Request:
     token = _continuation_token(response)
     options = merge(request.provider_options, {_GEMINI: {"continuationToken": token}})
     return replace(request, provider_options=options, request_id=None)
+
+
+def _told_apart(calls: Sequence[ToolCall]) -> list[ToolCall]:
+    """No id twice: a decision about one call must not be one about another."""
+    taken = {call.id for call in calls}
+    numbers: dict[str, int] = {}
+    apart = []
+    for call in calls:
+        number = numbers.get(call.id, 0) + 1
+        while number > 1 and f"{call.id}_{number}" in taken:
+            number += 1
+        numbers[call.id] = number
+        if number > 1:
+            call = replace(call, id=f"{call.id}_{number}")  # noqa: PLW2901 -- the same, renamed
+            taken.add(call.id)
+        apart.append(call)
+    return apart
 
 
 def _as_messages(results: Sequence[ToolResult]) -> tuple[Message, ...]:

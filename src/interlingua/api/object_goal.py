@@ -174,7 +174,8 @@ class ObjectGoal:
         call = self._call(response)
         text = response.text if call is None else _text_of(call)
         try:
-            reading = self.schema.read(find_json(text) if call is None else _arguments(call))
+            said = self._find(text) if call is None else self._arguments(call)
+            reading = self.schema.read(said)
         except DecodeError as error:
             reading = Reading(None, None, (error.message,))
         if call is not None and response.finish_reason.reason in _ENDS:
@@ -191,6 +192,12 @@ class ObjectGoal:
             request_id=response.request_id,
             partial=response,
         )
+
+    def _arguments(self, call: ToolCall) -> Json:
+        return call.arguments if call.is_valid else self._find(call.raw_arguments or "")
+
+    def _find(self, text: str) -> Json:
+        return find_json(text, is_object=not self.schema.is_wrapped)
 
 
 def plan(
@@ -264,10 +271,6 @@ def _instruct(request: Request, text: str) -> Request:
     else:
         content = (*first.content, Text(text=text))
     return replace(request, messages=(replace(first, content=content), *rest))
-
-
-def _arguments(call: ToolCall) -> Json:
-    return call.arguments if call.is_valid else find_json(call.raw_arguments or "")
 
 
 def _text_of(call: ToolCall) -> str:

@@ -111,13 +111,19 @@ class ObjectStream(Generic[T]):
         self._partials = self._read()
         self._response: Response | None = None
         self._output: Any = msgspec.UNSET
-        self._error: NoObjectGeneratedError | None = None
+        self._error: Exception | None = None
 
     def __aiter__(self) -> Self:
         return self
 
     async def __anext__(self) -> Json:
-        return await anext(self._partials)
+        try:
+            return await anext(self._partials)
+        except StopAsyncIteration:
+            raise
+        except Exception as error:
+            self._error = error
+            raise
 
     async def __aenter__(self) -> Self:
         return self
@@ -141,7 +147,7 @@ class ObjectStream(Generic[T]):
         return None if value is msgspec.UNSET else value
 
     def object(self) -> T:
-        """The whole object, when it is over; `StreamError` before."""
+        """The whole object, when it is over; before, `StreamError`; after a failure, that again."""
         if self._error is not None:
             raise self._error
         if self._output is msgspec.UNSET:
@@ -152,8 +158,10 @@ class ObjectStream(Generic[T]):
         return cast(T, self._output)
 
     def response(self) -> Response:
-        """The last answer, when it is over; `StreamError` before."""
+        """The last answer, when it is over; before, `StreamError`; after a failure, that again."""
         if self._response is None:
+            if self._error is not None:
+                raise self._error
             raise StreamError("the stream is not over; read it to its end first")
         return self._response
 
@@ -165,8 +173,7 @@ class ObjectStream(Generic[T]):
         return finished(self._run, self._goal, self.object())
 
     async def _read(self) -> AsyncGenerator[Json, None]:
-        events = cast(AsyncGenerator[StreamEvent, None], self._run.stream())
-        async with aclosing(events):
+        async with aclosing(self._run.stream()) as events:
             async for event in events:
                 if isinstance(event, StepFinish):
                     if self._is_over(event.response):
@@ -176,11 +183,8 @@ class ObjectStream(Generic[T]):
         self._response = self._run.loop.steps[-1].response
         if self._run.loop.pending:
             return
-        try:
+        with self._run.accounting():
             reading = self._goal.read(self._response)
-        except NoObjectGeneratedError as error:
-            self._error = error
-            raise
         self._output = reading.output
         if self._growing.show(reading.value):
             yield reading.value

@@ -4,44 +4,113 @@ from __future__ import annotations
 
 import json
 import re
-from typing import NoReturn
+from collections.abc import Iterator
+from contextlib import suppress
+
+import msgspec
 
 from interlingua.spec.content import Json
 from interlingua.spec.errors import DecodeError
 from interlingua.wire.jsontext import loads
 
 _fences = re.compile(r"^[ \t]*```[^\n`]*\n(.*?)^[ \t]*```", re.MULTILINE | re.DOTALL).finditer
+_find_start = re.compile(r"[{\[]").search
+_find_start_or_end = re.compile(
+    r'(?P<text>"(?:[^"\\]|\\.)*+(?:"|\\?\Z))|(?P<start>[{\[])|[}\]]', re.DOTALL
+).finditer
+
+_MOST_LOOSE = 16  # brackets without an end that are looked past; each costs a look at all the rest
 
 
-def find_json(text: str) -> Json:
+class _Found(msgspec.Struct, frozen=True):
+    """Something in brackets."""
+
+    value: Json
+    length: int
+    error: DecodeError | None = None
+    """It has no end, and nothing after it can be trusted."""
+
+
+def find_json(text: str, *, is_object: bool = False) -> Json:
     """
-    The JSON value that a text is, or holds: in a code fence, or from its first brace on.
+    The JSON value that a text is, or holds: in a code fence, or in brackets of its own.
 
-    `DecodeError` if there is none. An object that is cut off counts as none, whatever is inside
-    it: a part is never taken for the whole.
+    With `is_object` that is the first object, unless there is none; else the longest value.
+    `DecodeError` if there is none. What is cut off counts as none, whatever is inside it, and
+    so does what is inside an array, or inside brackets that are no JSON: a part is never taken
+    for the whole.
     """
     try:
         return loads(text)
     except DecodeError as error:
         whole = error
+    best = _Found(msgspec.UNSET, -1)
+    for found in (*_in_fences(text), *_in_brackets(text)):
+        if found.error is not None and (is_object or found.length > best.length):
+            raise found.error from whole
+        if isinstance(found.value, dict) and is_object:
+            return found.value
+        if found.error is None and found.length > best.length:
+            best = found
+    if best.value is msgspec.UNSET:
+        raise DecodeError("there is no JSON in it") from whole
+    return best.value
+
+
+def _in_fences(text: str) -> Iterator[_Found]:
+    """The first that is JSON."""
     for fence in _fences(text):
         try:
-            return loads(fence[1])
+            yield _Found(loads(fence[1]), len(text))  # nothing outside counts for more
         except DecodeError:
             continue
-    start = text.find("{")
-    if start < 0:
-        raise DecodeError("there is no JSON in it") from whole
+        return
+
+
+def _in_brackets(text: str) -> Iterator[_Found]:
+    """What stands in the outermost brackets, if it is JSON, up to one that is cut off."""
+    loose = position = 0
+    while (opened := _find_start(text, position)) is not None:
+        start = opened.start()
+        end = _end_of(text, start)
+        if end is None:
+            error = _error_at(text, start)
+            if error is not None:
+                yield _Found(None, len(text) - start, error)
+                return
+            loose += 1
+            if loose > _MOST_LOOSE:
+                return
+            position = start + 1
+            continue
+        position = end
+        with suppress(DecodeError):
+            yield _Found(loads(text[start:end]), end - start)
+
+
+def _end_of(text: str, start: int) -> int | None:
+    """Where the bracket that begins at `start` is closed."""
+    depth = 0
+    for found in _find_start_or_end(text, start):
+        if found["text"] is None:
+            depth += 1 if found["start"] else -1
+            if depth == 0:
+                return found.end()
+    return None
+
+
+def _error_at(text: str, start: int) -> DecodeError | None:
+    """What is wrong with a bracket without an end; nothing if it is a mere word, and no JSON."""
     try:
-        return _decoder.raw_decode(text, start)[0]
-    except RecursionError as error:
-        raise DecodeError("JSON is nested too deeply") from error
-    except ValueError as error:
-        raise DecodeError(f"not JSON: {error}") from error
+        _decode(text, start)
+    except RecursionError:
+        return DecodeError("JSON is nested too deeply")
+    except json.JSONDecodeError as error:
+        is_cut = error.pos >= len(text.rstrip()) or error.msg.startswith("Unterminated")
+        is_begun = bool(text[start + 1 : error.pos].strip())
+        if text[start] == "{" or is_cut or is_begun:
+            return DecodeError(f"not JSON: {error}")
+    return None
 
 
-def _refuse(name: str) -> NoReturn:
-    raise ValueError(f"{name} is not a JSON value")
-
-
-_decoder = json.JSONDecoder(parse_constant=_refuse)
+_decode = json.JSONDecoder().raw_decode

@@ -64,7 +64,8 @@ async def generate_object(
     result = await run.generate()
     if result.pending:
         return result
-    return finished(run, goal, goal.read(result.response).output)
+    with run.accounting():
+        return finished(run, goal, goal.read(result.response).output)
 
 
 @overload
@@ -109,8 +110,8 @@ def _start(
     if doing.get("response_format") is not None:
         raise ConfigurationError("an object is asked for by its schema, not by response_format")
     max_reasks = options.get("max_reasks", 0)
-    if max_reasks < 0:
-        raise ConfigurationError("max_reasks counts from 0 up")
+    if type(max_reasks) is not int or max_reasks < 0:
+        raise ConfigurationError(f"max_reasks is a number from 0 up, not {max_reasks!r}")
     tools = tuple(doing.get("tools") or ())
     client = doing.get("client") or get_default_client()
     asked = Request(model=model, provider=doing.get("provider"), tools=tools or None)

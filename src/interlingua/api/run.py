@@ -3,26 +3,37 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
+from contextlib import aclosing, contextmanager
 from itertools import count
 from typing import Any, Protocol
 
 from msgspec.structs import replace
 
+from interlingua.api.abort import AbortSignal
 from interlingua.api.default import get_default_client
 from interlingua.api.loop import ToolLoop
-from interlingua.api.options import check_options, policy_of, request_fields, timeouts_of
+from interlingua.api.options import (
+    check_options,
+    policy_of,
+    request_fields,
+    says_retries,
+    timeouts_of,
+)
+from interlingua.api.preparing import ReadyCall, decide, prepare
 from interlingua.api.prompt import make_messages, make_request
 from interlingua.api.results import GenerateResult, StepResult
 from interlingua.api.running import ToolRunner
+from interlingua.api.step import StepReader
 from interlingua.api.stopping import Stopper
 from interlingua.api.tools import check_tools
+from interlingua.api.usage import fill_usage
 from interlingua.client.client import Client
-from interlingua.client.retry import NO_RETRIES, retry, retry_stream
+from interlingua.client.retry import RetryPolicy, close, retry, retry_stream
 from interlingua.providers.ids import new_ulid
-from interlingua.spec.content import ToolCall
-from interlingua.spec.errors import ContextLengthError, SDKError
-from interlingua.spec.events import Finish, StepFinish, StreamEvent, StreamStart
+from interlingua.spec.content import ToolCall, ToolResult
+from interlingua.spec.errors import AbortError, ContextLengthError, SDKError
+from interlingua.spec.events import StreamEvent
 from interlingua.spec.messages import Message
 from interlingua.spec.request import Request
 from interlingua.spec.response import Response
@@ -54,28 +65,27 @@ class Run:
         by_name = check_tools(tools or ())
         messages = make_messages(prompt, options.get("messages"), options.get("system"))
         request = make_request(model, messages, tools, request_fields(options))
-        approvals = options.get("approvals") or {}
         self.client: Client = options.get("client") or get_default_client()
         self.loop = ToolLoop(
             request,
             by_name,
             max_tool_rounds=options.get("max_tool_rounds", 1),
             stop_when=options.get("stop_when"),
-            approvals=approvals,
         )
+        self._tools = by_name
+        self._approvals: Mapping[str, bool] | None = options.get("approvals")
+        self._repair = options.get("repair_tool_call")
         self._runner = ToolRunner(
-            tools=by_name,
             timeout=options.get("tool_timeout"),
             max_concurrent=options.get("max_concurrent_tools"),
-            repair=options.get("repair_tool_call"),
-            approvals=approvals,
-            abort_signal=options.get("abort_signal"),
             observer=options.get("tool_observer"),
         )
         self._goal = goal
-        self._signal = options.get("abort_signal")
+        self._sent: Request | None = None
+        self._signal: AbortSignal | None = options.get("abort_signal")
         self._timeouts = timeouts_of(options.get("timeout"))
         self._policy = policy_of(options)
+        self._says_retries = says_retries(options)
         self._truncates = options.get("on_overflow") == "truncate"
 
     def result(self, output: Any = None) -> GenerateResult[Any]:
@@ -87,55 +97,105 @@ class Run:
 
     async def generate(self) -> GenerateResult[Any]:
         """All steps, each answer whole."""
-        with Stopper(self._signal, self._timeouts) as stopper:
-            try:
-                await self._resume(stopper)
-                while (request := self.loop.request) is not None:
-                    stopper.start_step()
-                    response = await self._complete_fitting(request, stopper)
-                    stopper.end_step()
-                    await self._finish_step(response, stopper)
-            except SDKError as error:
-                if error.partial is None and self.loop.steps:
-                    error.partial = self.loop.steps[-1].response
-                raise
+        with Stopper(self._signal, self._timeouts) as stopper, self.accounting():
+            await self._resume(stopper)
+            while (request := self.loop.request) is not None:
+                stopper.start_step()
+                response = await self._complete_fitting(request, stopper)
+                stopper.end_step()
+                await self._finish_step(response, stopper)
         return self.result()
 
-    async def stream(self) -> AsyncIterator[StreamEvent]:
+    async def stream(self) -> AsyncGenerator[StreamEvent, None]:
         """All steps, each answer as it comes: one start, one end, `StepFinish` between."""
         with Stopper(self._signal, self._timeouts) as stopper:
-            await self._resume(stopper)
-            for number in count():
-                request = self.loop.request
-                if request is None:
-                    return
-                request = replace(request, request_id=request.request_id or new_ulid())
-                stopper.start_step()
-                stopper.on_stop = _canceller(self.client, request.request_id or "")
-                finish: Finish | None = None
-                async for event in self._stream_fitting(request, stopper):
-                    if type(event) is Finish and event.finish_reason.reason != "error":
-                        finish = event
-                    elif type(event) is not StreamStart or number == 0:
-                        yield event
-                stopper.on_stop = None
-                stopper.end_step()
-                response = finish.response if finish is not None else None
-                if finish is None or response is None or stopper.is_stopped:
-                    if finish is not None:
-                        yield finish
-                    raise stopper.error(response)
-                step = await self._finish_step(response, stopper)
-                if self.loop.request is None:
-                    yield replace(finish, response=step.response)
-                else:
-                    yield StepFinish(step=number, response=step.response)
+            is_open, step = False, StepReader(is_first=True)
+            try:
+                await self._resume(stopper)
+                for number in count():
+                    step, request = StepReader(is_first=number == 0), self._start_step(stopper)
+                    if request is None:
+                        return
+                    async with aclosing(self._stream_fitting(request, stopper)) as events:
+                        async for event in events:
+                            if stopper.is_stopped:
+                                break
+                            if step.feed(event):
+                                is_open = True
+                                stopper.hold()
+                                yield event
+                                if not stopper.release():
+                                    break
+                            elif step.is_over:
+                                stopper.end_step()
+                    _end_call(step, stopper)
+                    done = await self._finish_step(step.response(), stopper)
+                    is_last = self.loop.request is None
+                    stopper.hold()
+                    yield step.end(done.response) if is_last else step.pause(number, done.response)
+                    stopper.release()
+            except SDKError as error:
+                closing = self._fail(error, step, stopper)
+                for event in closing if is_open else ():
+                    yield event
+                raise
+
+    @property
+    def is_aborted(self) -> bool:
+        """Whether its caller has given up, as its signal says."""
+        return self._signal is not None and self._signal.aborted
+
+    def given_up(self) -> AbortError:
+        """What to raise to a reader who gave up when all had come, but was not read yet."""
+        reason = None if self._signal is None else self._signal.reason
+        error = AbortError(reason or "the caller gave up")
+        self._account(error)
+        return error
+
+    @contextmanager
+    def accounting(self) -> Iterator[None]:
+        """Within it, an error is told what had come before it, and what that cost."""
+        try:
+            yield
+        except SDKError as error:
+            self._account(error)
+            raise
+
+    def _account(self, error: SDKError) -> None:
+        if error.partial is None:
+            error.partial = self.loop.last_response
+        elif self._sent is not None:
+            error.partial = fill_usage(error.partial, self._sent)
+        error.total_usage = self.loop.total_usage(error.partial)
+
+    def _fail(self, error: SDKError, step: StepReader, stopper: Stopper) -> list[StreamEvent]:
+        """Complete an error of a stream; the events that end it, if it had any."""
+        is_stopped = stopper.is_stopped
+        if error.partial is None and step.is_broken:
+            error.partial = step.partial(is_stopped=is_stopped)
+        self._account(error)
+        return step.fail(error, is_stopped=is_stopped)
+
+    def _start_step(self, stopper: Stopper) -> Request | None:
+        """The next request of a stream, its clock started; None when it is over."""
+        request = self.loop.request
+        if request is None:
+            return None
+        request_id = request.request_id or new_ulid()
+        stopper.start_step()
+        stopper.on_stop = _canceller(self.client, request_id)
+        return replace(request, request_id=request_id)
 
     async def _resume(self, stopper: Stopper) -> None:
         """Run what was waiting for approval, of a conversation that goes on."""
         calls = self.loop.open_calls()
-        if calls:
-            self.loop.resume(await self._run_tools(calls, stopper))
+        known = [self._tools.get(call.name) for call in calls]
+        asks = any(tool is not None and tool.needs_approval for tool in known)
+        if not calls or not (asks or self._approvals is not None):
+            return
+        ready = decide(await self._ready(calls, stopper), self._approvals or {})
+        if self._approvals is not None:
+            self.loop.resume(await self._run_tools(ready, stopper))
 
     async def _complete_fitting(self, request: Request, stopper: Stopper) -> Response:
         """The answer, to a shorter history if the whole did not fit and that is wanted."""
@@ -149,47 +209,69 @@ class Run:
 
     async def _stream_fitting(
         self, request: Request, stopper: Stopper
-    ) -> AsyncIterator[StreamEvent]:
+    ) -> AsyncGenerator[StreamEvent, None]:
         """The same as it comes."""
-        try:
-            async for event in self._stream(request, stopper):
-                yield event
-            return
-        except ContextLengthError as error:
-            shorter = None if error.partial is not None else self._shorter()
-            if shorter is None:
-                raise
-        shorter = replace(shorter, request_id=request.request_id)
-        async for event in self._stream(shorter, stopper):
-            yield event
+        can_cancel = self.client.can_cancel(request)
+        for may_shorten in (True, False):
+            events = self._stream(request, stopper)
+            try:
+                # until it has begun, and if nobody can cancel it, the wait itself is what ends
+                while (event := await stopper.wait(anext(events, None))) is not None:
+                    yield event
+                    if can_cancel:
+                        break
+                async for event in events:
+                    yield event
+                return
+            except ContextLengthError as error:
+                shorter = self._shorter() if may_shorten and error.partial is None else None
+                if shorter is None:
+                    raise
+                request = replace(shorter, request_id=request.request_id)
+            finally:
+                await close(events)
 
     def _shorter(self) -> Request | None:
         return self.loop.request if self._truncates and self.loop.shorten() else None
 
     async def _complete(self, request: Request, stopper: Stopper) -> Response:
         request = self._asked(request)
+        policy = self._policy_for(request)
 
         async def once() -> Response:
-            return await self.client.complete(replace(request, request_id=None))
+            fresh = replace(request, request_id=None)
+            return await self.client.complete(fresh, retries=policy is None)
 
-        policy = NO_RETRIES if self.client.retries_itself(request) else self._policy
-        return await stopper.wait(retry(once, policy))
+        return await stopper.wait(once() if policy is None else retry(once, policy))
 
     def _stream(self, request: Request, stopper: Stopper) -> AsyncIterator[StreamEvent]:
         request = self._asked(request)
+        policy = self._policy_for(request)
 
         def once() -> AsyncIterator[StreamEvent]:
-            return self.client.stream(request)
+            return self.client.stream(request, retries=policy is None)
 
-        if self.client.retries_itself(request) or not self._policy.max_retries:
+        if policy is None or not policy.max_retries:
             return once()
         return retry_stream(
-            once, self._policy, sleep=lambda seconds: stopper.wait(asyncio.sleep(seconds))
+            once, policy, sleep=lambda seconds: stopper.wait(asyncio.sleep(seconds))
         )
 
+    def _policy_for(self, request: Request) -> RetryPolicy | None:
+        """What to retry by; None if the adapter is set to, and the caller says nothing."""
+        if self._says_retries or not self.client.retries_itself(request):
+            return self._policy
+        return None
+
     async def _finish_step(self, response: Response, stopper: Stopper) -> StepResult:
-        calls = self.loop.feed(response)
-        step = self.loop.finish_step(await self._run_tools(calls, stopper) if calls else ())
+        ready = await self._ready(self.loop.feed(response), stopper)
+        waits = [item.waits for item in ready]
+        results: tuple[ToolResult, ...] = ()
+        if any(waits):
+            self.loop.pause([item.call for item in ready], waits)
+        elif ready:
+            results = await self._run_tools(ready, stopper)
+        step = self.loop.finish_step(results)
         if self._goal is not None and self.loop.request is None and not self.loop.pending:
             said = self._goal.review(step.response)
             if said:
@@ -197,12 +279,29 @@ class Run:
         return step
 
     def _asked(self, request: Request) -> Request:
-        if self._goal is None:
-            return request
-        return self._goal.ask(request, is_last=self.loop.is_out_of_rounds)
+        if self._goal is not None:
+            request = self._goal.ask(request, is_last=self.loop.is_out_of_rounds)
+        self._sent = request
+        return request
 
-    async def _run_tools(self, calls: tuple[ToolCall, ...], stopper: Stopper) -> Any:
-        return await stopper.wait(self._runner.run(calls, self.loop.messages))
+    async def _ready(self, calls: tuple[ToolCall, ...], stopper: Stopper) -> tuple[ReadyCall, ...]:
+        return await stopper.wait(prepare(calls, self._tools, self._repair)) if calls else ()
+
+    async def _run_tools(
+        self, ready: tuple[ReadyCall, ...], stopper: Stopper
+    ) -> tuple[ToolResult, ...]:
+        work = self._runner.run(ready, self.loop.messages, stopper.signal)
+        return await stopper.wait(work)
+
+
+def _end_call(step: StepReader, stopper: Stopper) -> None:
+    """The events of a call are over: raise if that was not by itself."""
+    stopper.on_stop = None
+    stopper.end_step()
+    if stopper.is_aborted or (stopper.is_stopped and not step.is_over):
+        raise stopper.error(step.partial(is_stopped=True))
+    if step.is_cancelled:  # by the client, which was closed or told to
+        raise AbortError("the call was cancelled", partial=step.partial())
 
 
 def _canceller(client: Client, request_id: str) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from functools import cached_property
 from typing import (
     Any,
@@ -44,8 +44,12 @@ Q = ParamSpec("Q")
 R = TypeVar("R")
 S = TypeVar("S")
 
-NeedsApproval: TypeAlias = "bool | Callable[[Mapping[str, Any]], bool]"
-"""Whether someone has to allow a call, perhaps depending on its arguments."""
+NeedsApproval: TypeAlias = "bool | Callable[[Mapping[str, Any]], bool | Awaitable[bool]]"
+"""
+Whether someone has to allow a call, perhaps depending on its arguments.
+
+A function, sync or async, is only asked about arguments that fit; if it fails, the call waits.
+"""
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
 
@@ -149,14 +153,18 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
     def problems(self, arguments: Json) -> list[str]:
         """What is wrong with the arguments of a call, each as `path: what`."""
+        calling = self.calling
+        if calling is not None and calling.hints is not None:
+            # a schema cannot say all that a type can: what is a date, what a constructor takes;
+            # and of a union it only says that nothing fits
+            try:
+                calling.hints.read(arguments)
+            except MismatchError as error:
+                return [str(problem) for problem in error.problems] or [error.message]
         found = self._validator(arguments)
-        if found or self.calling is None or self.calling.hints is None:
+        if found or calling is None or not isinstance(arguments, Mapping):
             return found
-        try:  # a schema cannot say all that a type can: what is a date, what a constructor takes
-            self.calling.hints.read(arguments)
-        except MismatchError as error:
-            return [str(problem) for problem in error.problems] or [error.message]
-        return []
+        return calling.problems(arguments)
 
     @cached_property
     def _validator(self) -> Validator:

@@ -16,11 +16,11 @@ from interlingua.client.events import (
     CallStarted,
     Subscriber,
 )
-from interlingua.client.retry import RetryPolicy, Sleep, retry, retry_stream
-from interlingua.providers.call import since
+from interlingua.client.retry import RetryPolicy, Sleep, close, retry, retry_stream
+from interlingua.providers.call import logger, since
 from interlingua.providers.flights import CancelledCallError, Flight
 from interlingua.spec.contracts import Adapter
-from interlingua.spec.errors import AbortError, ErrorClass, SDKError
+from interlingua.spec.errors import AbortError, ConfigurationError, ErrorClass, SDKError
 from interlingua.spec.events import Finish, StreamEvent, StreamStart
 from interlingua.spec.request import Request
 from interlingua.spec.response import FinishReason, Response
@@ -34,18 +34,22 @@ class Calls:
         self._settings: dict[str, Any] = {"strict": True} if strict else {}
         self._waits: dict[str, Flight] = {}
 
-    def complete(self, adapter: Adapter, request: Request) -> Awaitable[Response]:
-        """The whole answer, after as many attempts as the adapter is set to."""
-        policy = policy_of(adapter)
+    def complete(
+        self, adapter: Adapter, request: Request, *, retries: bool = True
+    ) -> Awaitable[Response]:
+        """The whole answer, after as many attempts as the adapter is set to, or after one."""
+        policy = policy_of(adapter) if retries else None
         return (
             self._complete_once(adapter, request, 0)
             if policy is None
             else self._complete_again(adapter, request, policy)
         )
 
-    def stream(self, adapter: Adapter, request: Request) -> AsyncIterator[StreamEvent]:
+    def stream(
+        self, adapter: Adapter, request: Request, *, retries: bool = True
+    ) -> AsyncIterator[StreamEvent]:
         """The same for an answer as it comes."""
-        policy = policy_of(adapter)
+        policy = policy_of(adapter) if retries else None
         return (
             self._stream_once(adapter, request, 0)
             if policy is None
@@ -56,6 +60,11 @@ class Calls:
         """Stop a call that waits for its next attempt."""
         flight = self._waits.get(request_id)
         return flight is not None and flight.cancel()
+
+    def close(self) -> None:
+        """Stop all that wait for their next attempt."""
+        for flight in tuple(self._waits.values()):
+            flight.cancel()
 
     def _complete_once(
         self, adapter: Adapter, request: Request, attempt: int
@@ -101,40 +110,52 @@ class Calls:
         events: AsyncIterator[StreamEvent],
     ) -> AsyncIterator[StreamEvent]:
         with self._telling(adapter, request, attempt, stream=True) as told:
-            async for event in events:
-                if type(event) is Finish and event.finish_reason.reason != "error":
-                    told(event.response or Response(finish_reason=event.finish_reason))
-                yield event
+            try:
+                async for event in events:
+                    if type(event) is Finish and event.finish_reason.reason != "error":
+                        told(event.response or Response(finish_reason=event.finish_reason))
+                    yield event
+            finally:
+                await close(events)
 
     async def _stream_again(
         self, adapter: Adapter, request: Request, policy: RetryPolicy
     ) -> AsyncIterator[StreamEvent]:
         attempts = count()
         with self._waiting(request) as sleep:
+            events = retry_stream(
+                lambda: self._stream_once(adapter, request, next(attempts)), policy, sleep=sleep
+            )
             try:
-                async for event in retry_stream(
-                    lambda: self._stream_once(adapter, request, next(attempts)),
-                    policy,
-                    sleep=sleep,
-                ):
+                async for event in events:
                     yield event
             except CancelledCallError:
                 for event in _cancelled(adapter, request):
                     yield event
+            finally:
+                await close(events)
 
     def _tell(self, event: CallEvent) -> None:
         for subscriber in self.subscribers:
-            subscriber(event)
+            try:
+                subscriber(event)
+            except Exception:  # noqa: BLE001 -- whoever only listens must not end the call
+                logger.exception("a subscriber failed on %s", event.type)
 
     @contextmanager
     def _waiting(self, request: Request) -> Iterator[Sleep]:
         """A sleep that `cancel` ends."""
         request_id = request.request_id or ""
+        if request_id in self._waits:
+            raise ConfigurationError(
+                f"a call with the request id {request_id!r} is under way; ids must differ",
+                request_id=request_id,
+            )
         flight = self._waits[request_id] = Flight()
         try:
             yield lambda seconds: flight.wait(asyncio.sleep(seconds))
         finally:
-            self._waits.pop(request_id, None)
+            del self._waits[request_id]
 
     @contextmanager
     def _telling(
@@ -148,31 +169,33 @@ class Calls:
             "attempt": attempt,
         }
         began = perf_counter()
+        is_told = False  # an attempt has one end, whatever happens after it
 
-        def told(response: Response) -> None:
+        def completed(response: Response) -> None:
+            nonlocal is_told
+            is_told = True
             reason = response.finish_reason.reason
             ended = CallCompleted(
                 **about, usage=response.usage, finish_reason=reason, latency_ms=since(began)
             )
             self._tell(ended)
 
+        def failed(**why: Any) -> None:
+            if not is_told:
+                self._tell(CallFailed(**about, **why, latency_ms=since(began)))
+
         self._tell(CallStarted(**about, stream=stream))
         try:
-            yield told
+            yield completed
         except SDKError as error:
-            failed = CallFailed(
-                **about,
-                error_class=error.error_class,
-                message=error.message,
-                retryable=error.retryable,
-                latency_ms=since(began),
-            )
-            self._tell(failed)
+            failed(error_class=error.error_class, message=error.message, retryable=error.retryable)
             raise
         except (GeneratorExit, asyncio.CancelledError):
             gone = "whoever waited for it went away"
-            left = CallFailed(**about, error_class=ErrorClass.CANCELLED, message=gone)
-            self._tell(left)
+            failed(error_class=ErrorClass.CANCELLED, message=gone)
+            raise
+        except Exception as error:
+            failed(message=type(error).__name__)  # of an adapter that is not ours
             raise
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
-from functools import lru_cache
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
+from functools import lru_cache, partial
+from inspect import signature
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Self, TypeVar, cast
 
 from msgspec.structs import replace
 
@@ -15,15 +17,18 @@ from interlingua.client.config import adapters_from_env, read_registry
 from interlingua.client.events import Subscriber
 from interlingua.client.explain import Explanation, explain
 from interlingua.client.middleware import Middleware, Onion
-from interlingua.client.registry import Registry, Route, resolve
+from interlingua.client.registry import Registry, Route, check_configured, resolve
 from interlingua.providers.adapter import HttpAdapter
+from interlingua.providers.call import logger
 from interlingua.providers.ids import new_ulid
 from interlingua.providers.models import ServedModel
 from interlingua.spec.contracts import DEFAULT, Adapter, Profile
-from interlingua.spec.errors import ConfigurationError
+from interlingua.spec.errors import ConfigurationError, SDKError
 from interlingua.spec.events import StreamEvent
 from interlingua.spec.request import Request
 from interlingua.spec.response import Response
+
+Value = TypeVar("Value")
 
 ROUTES = 256
 """How many names of models a client remembers the way to."""
@@ -54,14 +59,20 @@ class Client:
             raise ConfigurationError(
                 f"the default provider {default_provider!r} is not among the providers ({there})"
             )
+        if strict:
+            _check_strict(providers)
         self._adapters = dict(providers)
         self._default = default_provider
         self._registry = registry or Registry()
         self._route = lru_cache(ROUTES)(self._find_route)
-        self._calls = Calls(strict=strict)
-        onion = Onion(middleware)
-        self._complete = onion.wrap_complete(self._complete_inner)
-        self._stream = onion.wrap_stream(self._stream_inner)
+        self._calls = calls = Calls(strict=strict)
+        layers = tuple(middleware)
+        onion = Onion(layers)
+        send = self._send_again if layers else self._send
+        self._complete = onion.wrap_complete(send(calls.complete))
+        self._complete_once = onion.wrap_complete(send(partial(calls.complete, retries=False)))
+        self._stream = onion.wrap_stream(send(calls.stream))
+        self._stream_once = onion.wrap_stream(send(partial(calls.stream, retries=False)))
 
     @classmethod
     def from_env(
@@ -71,11 +82,16 @@ class Client:
         middleware: Iterable[Middleware] = (),
         strict: bool = False,
     ) -> Self:
-        """Every provider the environment has a key for; the first is the default."""
+        """
+        Every provider the environment has a key for; the first is the default.
+
+        The model on this machine is none unless it is asked for by name.
+        """
         adapters = adapters_from_env(environ)
+        named = (name for name, adapter in adapters.items() if adapter.server is None)
         return cls(
             adapters,
-            default_provider=next(iter(adapters), None),
+            default_provider=next(named, None),
             middleware=middleware,
             strict=strict,
         )
@@ -102,15 +118,29 @@ class Client:
     def __repr__(self) -> str:
         return f"Client({', '.join(self._adapters)})"
 
+    @property
+    def registry(self) -> Registry:
+        """The models of its file: their tiers, their other names, which may be delegated to."""
+        return self._registry
+
     # Calls.
 
-    async def complete(self, request: Request) -> Response:
-        """The whole answer. It is not tried again unless its adapter is set to."""
-        return await self._complete(self._address(request))
+    async def complete(self, request: Request, *, retries: bool = True) -> Response:
+        """
+        The whole answer. It is not tried again unless its adapter is set to.
 
-    def stream(self, request: Request) -> AsyncIterator[StreamEvent]:
+        `retries=False` is for callers that try again themselves: one request, whatever is set.
+        """
+        complete = self._complete if retries else self._complete_once
+        return await complete(self._address(request))
+
+    def stream(
+        self, request: Request, *, retries: bool = True
+    ) -> AsyncGenerator[StreamEvent, None]:
         """The answer as it comes; the last event, `Finish`, has the whole response."""
-        return self._stream(self._address(request))
+        stream = self._stream if retries else self._stream_once
+        # only a middleware that returns an iterator of its own making has no `aclose`
+        return cast("AsyncGenerator[StreamEvent, None]", stream(self._address(request)))
 
     async def cancel(self, request_id: str) -> bool:
         """Stop the call of this id; False if there is none under way. May be asked twice."""
@@ -120,6 +150,11 @@ class Client:
             if cancel is not None and await cancel(request_id):
                 stopped = True
         return stopped
+
+    def can_cancel(self, request: Request) -> bool:
+        """Whether the adapter of this request can stop a call that is under way."""
+        adapter = self._adapters.get(self._address(request).provider or "")
+        return hasattr(adapter, "cancel")
 
     def retries_itself(self, request: Request) -> bool:
         """Whether the adapter of this request is set to try again: nobody else should then."""
@@ -133,7 +168,12 @@ class Client:
         return DEFAULT if known is None else known(request.model)
 
     def explain(self, request: Request, *, stream: bool = False) -> Explanation:
-        """The exact wire request and every change, without key or network."""
+        """
+        The exact wire request and every change, without key or network.
+
+        Files that it names are read. URLs whose bytes the target wants are not fetched: `fetches`
+        says where they stand.
+        """
         request = self._address(request)
         return explain(self._http(request.provider or ""), request, stream=stream)
 
@@ -148,11 +188,33 @@ class Client:
         return await self._http(request.provider or "").count_tokens(request)
 
     async def list_models(self, provider: str | None = None) -> list[ServedModel]:
-        """The models a provider (or each one configured) serves now, asked live."""
-        names = [provider] if provider is not None else list(self._adapters)
+        """
+        The models a provider (or each one configured) serves now, asked live.
+
+        Of several, those that fail are logged and left out; if all do, the first error is raised.
+        """
+        if provider is not None:
+            return await self._http(provider).list_models()
+        asked = {
+            name: adapter
+            for name, adapter in self._adapters.items()
+            if isinstance(adapter, HttpAdapter)
+        }
+        answers = await asyncio.gather(
+            *(adapter.list_models() for adapter in asked.values()), return_exceptions=True
+        )
         found: list[ServedModel] = []
-        for name in names:
-            found += await self._http(name).list_models()
+        failures: list[BaseException] = []
+        for name, answer in zip(asked, answers, strict=True):
+            if isinstance(answer, SDKError):
+                logger.warning("the models of %s cannot be listed: %s", name, answer)
+                failures.append(answer)
+            elif isinstance(answer, BaseException):
+                raise answer
+            else:
+                found += answer
+        if failures and len(failures) == len(asked):
+            raise failures[0]
         return found
 
     # Who listens.
@@ -171,9 +233,12 @@ class Client:
     # Life.
 
     async def close(self) -> None:
-        """Stop what is under way and release every connection."""
-        for adapter in self._adapters.values():
-            await adapter.close()
+        """Stop what is under way, the waits between attempts too, and release every connection."""
+        self._calls.close()
+        closing = (adapter.close() for adapter in self._adapters.values())
+        for failure in await asyncio.gather(*closing, return_exceptions=True):
+            if failure is not None:
+                raise failure
 
     async def __aenter__(self) -> Self:
         return self
@@ -202,21 +267,39 @@ class Client:
         named = Request(provider=provider, model=model)
         return resolve(named, self._adapters, self._registry, self._default)
 
-    def _complete_inner(self, request: Request) -> Awaitable[Response]:
-        return self._calls.complete(self._adapter(request), request)
+    def _send(self, call: Callable[[Adapter, Request], Value]) -> Callable[[Request], Value]:
+        """The innermost layer: who was found answers."""
+        adapters = self._adapters
+        return lambda request: call(adapters[request.provider or ""], request)
 
-    def _stream_inner(self, request: Request) -> AsyncIterator[StreamEvent]:
-        return self._calls.stream(self._adapter(request), request)
+    def _send_again(self, call: Callable[[Adapter, Request], Value]) -> Callable[[Request], Value]:
+        """The same behind middleware, which may have named another provider or model."""
+        send = self._send(call)
 
-    def _adapter(self, request: Request) -> Adapter:
-        """Who answers; a middleware may have changed it."""
-        adapter = self._adapters.get(request.provider or "")
-        if adapter is None:
-            adapter = self._adapters[self._address(request).provider or ""]
-        return adapter
+        def find_and_send(request: Request) -> Value:
+            # a name that an entry is served by is not looked up again: it may be another's id
+            is_found = self._registry.serves(request.provider, request.model)
+            if not is_found or request.provider not in self._adapters:
+                request = self._address(request)
+            return send(request)
+
+        return find_and_send
 
     def _http(self, name: str) -> HttpAdapter:
-        adapter = self._adapters.get(name)
+        adapter = self._adapters[check_configured(name, self._adapters)]
         if not isinstance(adapter, HttpAdapter):
             raise ConfigurationError(f"the adapter {name!r} cannot tell: it is no HttpAdapter")
         return adapter
+
+
+def _check_strict(adapters: Mapping[str, Adapter]) -> None:
+    """Adapters of one's own need not know strictness; a strict client cannot use those."""
+    for name, adapter in adapters.items():
+        for way in ("complete", "stream"):
+            parameters = signature(getattr(adapter, way)).parameters
+            is_any = any(each.kind is each.VAR_KEYWORD for each in parameters.values())
+            if "strict" not in parameters and not is_any:
+                raise ConfigurationError(
+                    f"a strict client needs adapters whose `{way}` takes `strict`; "
+                    f"that of {name!r} does not"
+                )

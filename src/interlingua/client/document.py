@@ -19,24 +19,29 @@ _WORDS: dict[type, str] = {
     dict: "a mapping",
     list: "a list",
 }
+_MERGE = "<<"
 
 
 class Section:
     """One mapping of a file."""
 
-    def __init__(self, path: Path, node: MappingNode | None, name: str) -> None:
+    def __init__(
+        self, path: Path, node: MappingNode | None, name: str, line: int | None = None
+    ) -> None:
         self._path = path
         self._name = name
+        self._line = line
         self._nodes: dict[str, Node] = {}
         self._lines: dict[str, int] = {}
         for key, value in node.value if node is not None else ():
-            if key.value in self._lines:
-                raise self.error(key.value, f"{key.value!r} is there twice")
             self._lines[key.value] = key.start_mark.line + 1
             self._nodes[key.value] = value
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._nodes)
+
+    def __contains__(self, key: str) -> bool:
+        return key in self._nodes
 
     def get(self, key: str, default: Any = None) -> Any:
         """The value; a null is none."""
@@ -62,9 +67,8 @@ class Section:
         return {name: outer._section(name, f"{key}.{name}").check(known) for name in outer}  # noqa: SLF001
 
     def error(self, key: str, message: str) -> ConfigurationError:
-        """The error, with the line of the key."""
-        line = self._lines.get(key)
-        return ConfigurationError(f"{self._path}{f':{line}' if line else ''}: {message}")
+        """The error, with the line of the key, or of the section if it has no such key."""
+        return _error(self._path, self._lines.get(key, self._line), message)
 
     def _section(self, key: str, name: str) -> Section:
         from yaml import MappingNode
@@ -74,7 +78,7 @@ class Section:
             if self.get(key) is not None:
                 raise self.error(key, f"{name!r} must be a mapping")
             node = None
-        return Section(self._path, node, name)
+        return Section(self._path, node, name, self._lines.get(key))
 
 
 def read_document(path: Path) -> Section:
@@ -88,15 +92,57 @@ def read_document(path: Path) -> Section:
     try:
         node = yaml.compose(text, Loader=yaml.SafeLoader)
         if node is not None and not isinstance(node, yaml.MappingNode):
-            raise ConfigurationError(f"{path}:1: a registry file is a mapping")
-        section = Section(path, node, "the file")
+            raise _error(path, 1, "a registry file is a mapping")
+        _check_keys(node, path, set())
         _construct(node)  # so that what cannot be constructed is told now
     except yaml.MarkedYAMLError as error:
-        line = f":{error.problem_mark.line + 1}" if error.problem_mark else ""
-        raise ConfigurationError(f"{path}{line}: {error.problem}") from None
+        line = error.problem_mark.line + 1 if error.problem_mark else None
+        raise _error(path, line, str(error.problem)) from None
     except yaml.YAMLError as error:
         raise ConfigurationError(f"{path}: it is no YAML: {error}") from None
-    return section
+    except RecursionError:
+        raise ConfigurationError(f"{path}: it is nested too deeply") from None
+    return Section(path, node, "the file")
+
+
+def _check_keys(node: Node | None, path: Path, seen: set[int]) -> None:
+    """Each key of each mapping a text, and there once; what `<<` merges lies under them."""
+    from yaml import MappingNode, SequenceNode
+
+    if id(node) in seen or not isinstance(node, (MappingNode, SequenceNode)):
+        return
+    seen.add(id(node))  # anchors: a node may stand in several places
+    if isinstance(node, SequenceNode):
+        for item in node.value:
+            _check_keys(item, path, seen)
+        return
+    names: set[str] = set()
+    for key, value in node.value:
+        line = key.start_mark.line + 1
+        if not isinstance(key.value, str):
+            raise _error(path, line, "a key must be a text")
+        if key.value in names and key.value != _MERGE:
+            raise _error(path, line, f"{key.value!r} is there twice")
+        names.add(key.value)
+        _check_keys(value, path, seen)
+    if _MERGE in names:
+        _merge(node)
+
+
+def _merge(node: MappingNode) -> None:
+    """Put the keys of `<<` in its place, those of the mapping itself over them."""
+    from yaml import SafeLoader
+
+    loader = SafeLoader("")
+    try:
+        loader.flatten_mapping(node)
+    finally:
+        loader.dispose()
+    node.value = list({key.value: (key, value) for key, value in node.value}.values())
+
+
+def _error(path: Path, line: int | None, message: str) -> ConfigurationError:
+    return ConfigurationError(f"{path}{f':{line}' if line else ''}: {message}")
 
 
 def _construct(node: Node | None) -> Any:

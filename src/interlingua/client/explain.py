@@ -8,12 +8,13 @@ from typing import Any
 import msgspec
 
 from interlingua.providers.adapter import HttpAdapter
+from interlingua.providers.gathering import load_files
 from interlingua.providers.provider import sign
 from interlingua.spec.content import Json
 from interlingua.spec.contracts import Profile
 from interlingua.spec.request import Request
 from interlingua.spec.response import Warning
-from interlingua.transport.cassette.redact import redact_headers
+from interlingua.transport.redact import redact_headers
 
 _CACHE_MARKS = ("cache_control", "prompt_cache_key", "cachedContent")
 
@@ -29,6 +30,9 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
     headers: Mapping[str, str]
     """With every secret covered."""
     body: Json
+    """With the bytes of local files; URLs that are fetched first are not, and may be missing."""
+    fetches: tuple[str, ...] = ()
+    """Where parts stand whose URL is fetched before the call: the body is not whole then."""
     warnings: tuple[Warning, ...]
     cache_marks: tuple[str, ...]
     """Where the body asks for caching, as paths."""
@@ -40,6 +44,9 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
 
 def explain(adapter: HttpAdapter, request: Request, *, stream: bool = False) -> Explanation:
     """The exact wire request, its key covered, and every clamp and warning."""
+    fetches: tuple[str, ...] = ()
+    if adapter.reads_files:
+        request, fetches = load_files(request, adapter.profile_for(request.model))
     call = adapter.prepare(request, stream=stream)
     return Explanation(
         provider=adapter.name,
@@ -48,6 +55,7 @@ def explain(adapter: HttpAdapter, request: Request, *, stream: bool = False) -> 
         url=call.url,
         headers=redact_headers({**call.headers, **sign(adapter.provider.signing, "key")}),
         body=call.body,
+        fetches=fetches,
         warnings=call.warnings,
         cache_marks=tuple(_marks(call.body)),
         estimated_input_tokens=adapter.estimate_input_tokens(request),

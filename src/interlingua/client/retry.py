@@ -35,7 +35,8 @@ class RetryPolicy(
     on_retry: OnRetry | None = None
 
     def __post_init__(self) -> None:
-        if self.max_retries < 0 or self.base_delay < 0 or self.max_delay < 0:
+        counted = (self.max_retries, self.base_delay, self.max_delay, self.backoff_multiplier)
+        if not all(number >= 0 for number in counted):  # so written, NaN is refused too
             raise ConfigurationError("a retry policy counts and waits from 0 up")
 
     def delay(

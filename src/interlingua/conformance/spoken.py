@@ -157,7 +157,7 @@ def _answer(result: ToolResult, path: str, number: int) -> Utterance:
 
 def _show(part: Part, path: str, speaker: str) -> Utterance:
     said = part.text if isinstance(part, Document) else None
-    kind = part.kind
+    kind: str = part.kind
     if isinstance(part, Document):  # a file of any kind, for some
         family = (part.media_type or "").partition("/")[0]
         kind = family if family in ("image", "audio") else kind

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Mapping
 from functools import partial
 from time import perf_counter
-from typing import Any, TypedDict, Unpack
+from typing import Any, Unpack
 
 from msgspec.structs import replace
 
@@ -14,31 +15,35 @@ from interlingua.providers.builtin import find_provider
 from interlingua.providers.call import Call, headers_for, join_headers, log_losses, since
 from interlingua.providers.counting import counted, counting_call, read_count
 from interlingua.providers.flights import CancelledCallError, Flight, Watched
-from interlingua.providers.ids import new_call_id, new_ulid
-from interlingua.providers.models import ServedModel, next_page, read_models
+from interlingua.providers.gathering import gather_media
+from interlingua.providers.ids import new_ulid
+from interlingua.providers.models import ServedModel, models_path, read_pages
 from interlingua.providers.profiles import profile_for
 from interlingua.providers.provider import Provider, check_base_url, join_url, sign
+from interlingua.providers.replies import (
+    UNCLEAR,
+    AnswersOnly,
+    check_answer,
+    read_refusal,
+    told_error,
+)
+from interlingua.providers.settings import (
+    RowSettings,
+    check_key,
+    check_settings,
+    find_base_url,
+    find_server,
+    find_timeouts,
+    find_transport,
+)
+from interlingua.providers.stamps import Stamp
 from interlingua.spec.capabilities import AdapterCapabilities, capabilities_of
 from interlingua.spec.content import Json
-from interlingua.spec.contracts import (
-    Dialect,
-    HttpReply,
-    HttpRequest,
-    Profile,
-    Timeouts,
-    Transport,
-)
-from interlingua.spec.errors import (
-    AbortError,
-    ConfigurationError,
-    ProviderError,
-    SDKError,
-)
+from interlingua.spec.contracts import Dialect, HttpReply, HttpRequest, Profile
+from interlingua.spec.errors import AbortError, ConfigurationError, SDKError
 from interlingua.spec.events import StreamEvent
 from interlingua.spec.request import Request, ToolChoiceMode
-from interlingua.spec.response import Response
-from interlingua.transport.fetch import fetch_media
-from interlingua.transport.files import load_media_async
+from interlingua.spec.response import Response, Warning
 from interlingua.wire.jsonarray import JSONArrayDecoder
 from interlingua.wire.jsontext import loads
 from interlingua.wire.limits import parse_rate_limit
@@ -50,23 +55,7 @@ from interlingua.wire.strict import raise_on_loss
 from interlingua.wire.tokens import estimate_request
 
 _FRAMED_AS_ARRAY = "gemini_generate"  # the one dialect that streams JSON without SSE
-
-
-class AdapterSettings(TypedDict, total=False):
-    """What every adapter takes besides its key."""
-
-    base_url: str | None
-    dialect: str | None
-    default_headers: Mapping[str, str]
-    timeout: float | Timeouts | None
-    max_retries: int
-    options: Mapping[str, Any]
-    profile: Mapping[str, Any] | None
-    model_profiles: Mapping[str, Mapping[str, Any]]
-    read_files: bool
-    strict: bool
-    transport: Transport | None
-    name: str | None
+_PROFILES = 512  # of models, that one adapter remembers
 
 
 class HttpAdapter:
@@ -86,26 +75,31 @@ class HttpAdapter:
         self,
         provider: Provider | str,
         api_key: str | None = None,
-        **settings: Unpack[AdapterSettings],
+        **settings: Unpack[RowSettings],
     ) -> None:
         row = find_provider(provider) if isinstance(provider, str) else provider
+        given = check_settings(settings)
         self.provider = row
-        self.name = settings.get("name") or row.name
-        self.max_retries = settings.get("max_retries", 0)
-        self.strict = settings.get("strict", False)
-        self._reads_files = settings.get("read_files", True)
-        self._key = api_key
-        self._base_url = check_base_url(settings.get("base_url") or row.base_url, row.base_path)
-        self._headers = join_headers(row.headers, settings.get("default_headers") or {})
-        self._options = settings.get("options") or {}
-        self._overrides = settings.get("profile") or {}
-        self._model_overrides = settings.get("model_profiles") or {}
+        self.name: str = given.get("name") or row.name
+        self.max_retries: int = given.get("max_retries", 0)
+        self.strict: bool = given.get("strict", False)
+        self.reads_files: bool = given.get("read_files", True)
+        self.server = find_server(row, given)
+        """The server that it starts, if it is one of its own."""
+        self._key = check_key(api_key)
+        self._base_url = find_base_url(row, given, self.server)
+        self._headers = join_headers(row.headers, given.get("default_headers", {}))
+        self._signature = sign(row.signing, self._key)
+        self._errors = Stamp(self.name, self._key, self._headers)
+        self._options: Mapping[str, Any] = given.get("options", {})
+        self._overrides: Mapping[str, Any] = given.get("profile", {})
+        self._model_overrides: Mapping[str, Mapping[str, Any]] = given.get("model_profiles", {})
         self._profiles: dict[str, Profile] = {}
         self._flights: dict[str, Flight] = {}
-        self._dialect_name = settings.get("dialect") or row.dialect
+        self._dialect_name: str = given.get("dialect") or row.dialect
         self._dialect: Dialect = dialects.get(self._dialect_name)
-        self._transport = settings.get("transport") or _default_transport()
-        self._timeouts = _timeouts(settings.get("timeout"))
+        self._transport = find_transport(given)
+        self._timeouts = find_timeouts(given)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.name!r}, base_url={self._base_url!r})"
@@ -137,6 +131,8 @@ class HttpAdapter:
         if profile is None:
             overrides = {**self._overrides, **self._model_overrides.get(model, {})}
             profile = profile_for(self._dialect_name, model, self.provider.name, overrides)
+            if len(self._profiles) >= _PROFILES:  # names come from callers, who may have any
+                self._profiles.clear()
             self._profiles[model] = profile
         return profile
 
@@ -159,14 +155,11 @@ class HttpAdapter:
 
     def prepare(self, request: Request, *, stream: bool = False, strict: bool = False) -> Call:
         """The call that would be made, without key; nothing is sent."""
-        if request.request_id is None:
-            request = replace(request, request_id=new_ulid())
+        request = _with_id(request)
         profile = self.profile_for(request.model)
-        options = self._options
+        has_options = self._options or request.provider_options
         wire = self._dialect.encode_request(
-            _with_options(request, self._dialect_name, options) if options else request,
-            profile,
-            stream=stream,
+            self._with_options(request) if has_options else request, profile, stream=stream
         )
         if (strict or self.strict) and wire.warnings:
             raise_on_loss(wire.warnings)
@@ -182,19 +175,18 @@ class HttpAdapter:
 
     async def complete(self, request: Request, *, strict: bool = False) -> Response:
         """The whole answer; `AbortError` if the call is cancelled meanwhile."""
-        request = await self._gather(request)
-        call = self._ready(request, stream=False, strict=strict)
-        flight = self._start(call)
+        request = _with_id(request)
+        flight = self._start(request)
         try:
-            return await flight.wait(self._exchange(call))
+            return await flight.wait(self._answer(request, strict=strict))
         except CancelledCallError:
-            gone = AbortError("the call was cancelled", request_id=call.request.request_id)
+            gone = AbortError("the call was cancelled", request_id=request.request_id)
             raise gone from None
         except SDKError as error:
-            self._stamp(error, call)
+            self._errors.stamp(error, request.request_id)
             raise
         finally:
-            self._end(call)
+            del self._flights[request.request_id or ""]
 
     async def stream(self, request: Request, *, strict: bool = False) -> AsyncIterator[StreamEvent]:
         """
@@ -203,13 +195,15 @@ class HttpAdapter:
         Leaving the loop closes the connection. A failure after the first event is told by
         events before it is raised.
         """
-        request = await self._gather(request)
-        call = self._ready(request, stream=True, strict=strict)
-        reader = self._reader(call)
-        flight = self._start(call)
+        request = _with_id(request)
+        flight = self._start(request)
+        reader: StreamReader | None = None
         try:
+            gathered = await flight.wait(self._gather(request))
+            call = self._ready(gathered, stream=True, strict=strict)
+            reader = self._reader(request, call.profile, call.warnings)
             async with Watched(self._transport.send(self._signed(call)), flight) as reply:
-                await self._begin(reader, reply, call)
+                await self._begin(reader, reply, call, flight)
                 chunks = aiter(reply.chunks())
                 while not reader.is_done and (chunk := await flight.next_chunk(chunks)):
                     for event in reader.feed(chunk):
@@ -219,50 +213,42 @@ class HttpAdapter:
                 if reader.error is not None:
                     raise reader.error
         except CancelledCallError:
-            for event in reader.cancel():
+            for event in (reader or self._reader(request, self.profile_for(""))).cancel():
                 yield event
         except SDKError as error:
-            if not reader.is_finished:  # what breaks after the end does not matter
-                self._stamp(error, call)
-                for event in reader.fail(error):
-                    yield event
-                raise
+            if reader is not None and reader.is_finished:
+                return  # what breaks after the end does not matter
+            self._errors.stamp(error, request.request_id)
+            for event in reader.fail(error) if reader is not None else ():
+                yield event
+            raise
         finally:
-            self._end(call)
+            del self._flights[request.request_id or ""]
 
     async def list_models(self) -> list[ServedModel]:
         """The models it serves now, asked live."""
-        await self._wake()
-        self.initialize()
-        url = join_url(self._base_url, self.provider.models_path)
-        headers = {**self._headers, "accept": "application/json"}
-        if self._dialect_name == "anthropic_messages":
-            headers["anthropic-version"] = self.profile_for("").api_version or "2023-06-01"
-        headers |= sign(self.provider.signing, self._key)
-        found: list[ServedModel] = []
-        query: str | None = ""
-        while query is not None:
-            address = f"{url}?{query}" if query else url
-            request = HttpRequest(
-                method="GET", url=address, headers=headers, timeouts=self._timeouts
-            )
-            async with self._transport.send(request) as reply:
-                if reply.status >= 300:
-                    raise await self._refusal(reply)
-                page = loads(await reply.read())
-            found += read_models(page, self.name)
-            query = next_page(page)
-        return found
+        with self._errors.stamping(None):
+            self.initialize()
+            await self._wake()
+            url = join_url(self._base_url, models_path(self.provider, self._dialect_name))
+            headers = {**self.provider.models_headers, **self._headers}
+            headers |= {"accept": "application/json", **self._signature}
+
+            async def ask(query: str) -> Json:
+                address = f"{url}?{query}" if query else url
+                return await self._ask(
+                    HttpRequest(method="GET", url=address, headers=headers, timeouts=self._timeouts)
+                )
+
+            return await read_pages(ask, self.name)
 
     async def count_tokens(self, request: Request) -> int:
         """How many tokens the request has, as the provider counts them, asked live."""
-        await self._wake()
-        self.initialize()
-        call = counting_call(self.prepare(counted(request, self._dialect_name)))
-        async with self._transport.send(self._signed(call)) as reply:
-            if reply.status >= 300:
-                raise await self._refusal(reply)
-            return read_count(loads(await reply.read()))
+        request = _with_id(request)
+        with self._errors.stamping(request.request_id):
+            asked = counted(request, self._dialect_name)
+            call = counting_call(self.prepare(await self._gather(asked)))
+            return read_count(await self._ask(self._signed(call)))
 
     async def cancel(self, request_id: str) -> bool:
         """Stop a call under way; False if there is none of that id, or it was stopped before."""
@@ -278,67 +264,87 @@ class HttpAdapter:
     # The steps.
 
     async def _wake(self) -> None:
-        """Be there to be called: for adapters whose server has to be started."""
+        """Be there to be called, if the server has to be started."""
+        if self.server is not None:
+            url = await asyncio.to_thread(self.server.start)
+            self._base_url = check_base_url(url, self.provider.base_path)
 
     async def _gather(self, request: Request) -> Request:
         """The request with the bytes of the files it names, and of URLs its dialect cannot."""
-        await self._wake()
-        if self._reads_files and may_hold_media(request.messages):
-            request = await load_media_async(request)
-            request = await fetch_media(request, self._dialect_name)
+        if not self._key:
+            self.initialize()
+        if self.server is not None:
+            await self._wake()
+        if self.reads_files and may_hold_media(request.messages):
+            request = await gather_media(request, self.profile_for(request.model))
         return request
 
     def _ready(self, request: Request, *, stream: bool, strict: bool) -> Call:
-        self.initialize()
         call = self.prepare(request, stream=stream, strict=strict)
         if call.warnings:
             log_losses(call, self.name)
         return call
 
     def _signed(self, call: Call) -> HttpRequest:
-        return call.to_http(sign(self.provider.signing, self._key), self._timeouts)
+        return call.to_http(self._signature, self._timeouts)
 
-    async def _exchange(self, call: Call) -> Response:
+    async def _answer(self, request: Request, *, strict: bool) -> Response:
+        call = self._ready(await self._gather(request), stream=False, strict=strict)
         began = perf_counter()
         async with self._transport.send(self._signed(call)) as reply:
             if reply.status >= 300:
-                raise await self._refusal(reply)
+                raise await read_refusal(reply, self._dialect)
             body = await reply.read()
         response = self._decode(loads(body), call, reply.headers)
         return replace(
             response,
             provider=self.name,
-            request_id=call.request.request_id,
+            request_id=request.request_id,
             warnings=(*call.warnings, *response.warnings),
             latency_ms=since(began),
         )
 
     def _decode(self, body: Json, call: Call, headers: Mapping[str, str]) -> Response:
         response = self._dialect.decode_response(
-            body, headers=headers, new_id=new_call_id, profile=call.profile
+            body, headers=headers, new_id=new_ulid, profile=call.profile
         )
+        if response.finish_reason.reason in UNCLEAR:
+            check_answer(response, body, headers, call, self._dialect)
         return restore_arguments(response, call.request) if call.request.tools else response
 
-    async def _refusal(self, reply: HttpReply) -> ProviderError:
-        return self._dialect.decode_error(reply.status, reply.headers, await reply.read())
+    async def _ask(self, request: HttpRequest) -> Json:
+        """The JSON of a reply that is no answer of a model."""
+        async with self._transport.send(request) as reply:
+            if reply.status >= 300:
+                raise await read_refusal(reply, self._dialect)
+            body = loads(await reply.read())
+        error = told_error(body, reply.headers, self._dialect)
+        if error is not None:
+            raise error
+        return body
 
-    def _reader(self, call: Call) -> StreamReader:
+    def _reader(
+        self, request: Request, profile: Profile, warnings: tuple[Warning, ...] = ()
+    ) -> StreamReader:
         about = Response(
             provider=self.name,
-            request_id=call.request.request_id,
-            model=call.request.model,
-            warnings=call.warnings,
+            request_id=request.request_id,
+            model=request.model,
+            warnings=warnings,
         )
-        decoder = self._dialect.stream_decoder(new_id=new_call_id, profile=call.profile)
+        dialect = self._dialect
+        decoder = dialect.stream_decoder(new_id=new_ulid, profile=profile)
         began = perf_counter()
-        tools = call.request.tools
-        edit = partial(restore_event, request=call.request) if tools else None
-        return StreamReader(decoder, about, lambda: since(began), edit)
+        edit = partial(restore_event, request=request) if request.tools else None
+        answers = AnswersOnly(decoder, request, dialect.NAME)
+        return StreamReader(answers, about, lambda: since(began), edit)
 
-    async def _begin(self, reader: StreamReader, reply: HttpReply, call: Call) -> None:
+    async def _begin(
+        self, reader: StreamReader, reply: HttpReply, call: Call, flight: Flight
+    ) -> None:
         """Tell the reader how the reply is framed; raise it if it is an error."""
         if reply.status >= 300:
-            raise await self._refusal(reply)
+            raise await flight.wait(read_refusal(reply, self._dialect))
         limits = parse_rate_limit(reply.headers)
         if "json" not in reply.headers.get("content-type", ""):
             reader.begin(limits)
@@ -348,45 +354,33 @@ class HttpAdapter:
             decode = partial(self._decode, call=call, headers=reply.headers)
             reader.begin(limits, WholeBody(), WholeDecoder(lambda text: decode(loads(text))))
 
-    def _start(self, call: Call) -> Flight:
-        """The call is under way, and known by its id."""
-        request_id = call.request.request_id or ""
+    def _start(self, request: Request) -> Flight:
+        """The call is under way, and known by its id, from before it waits for anything."""
+        request_id = request.request_id or ""
         if request_id in self._flights:
             raise ConfigurationError(
-                f"a call with the request id {request_id!r} is under way; ids must differ"
+                f"a call with the request id {request_id!r} is under way; ids must differ",
+                request_id=request_id,
             )
         flight = self._flights[request_id] = Flight()
         return flight
 
-    def _end(self, call: Call) -> None:
-        del self._flights[call.request.request_id or ""]
+    def _with_options(self, request: Request) -> Request:
+        """The adapter's own options under those of the request, by any name it goes by."""
+        given = request.provider_options
+        joined = self._options
+        names = (self._dialect_name, self.provider.name, self.name, request.provider)
+        for name in dict.fromkeys(names):
+            options = given.get(name) if name else None
+            if isinstance(options, Mapping):
+                joined = merge(joined, options)
+        return replace(request, provider_options={**given, self._dialect_name: joined})
 
-    def _stamp(self, error: SDKError, call: Call) -> None:
-        """Say whose call it was."""
-        if isinstance(error, ProviderError):
-            error.provider = self.name
-            error.provider_request_id = error.request_id
-        error.request_id = call.request.request_id
 
-
-def _with_options(request: Request, dialect: str, options: Mapping[str, Any]) -> Request:
-    """The adapter's own options under those of the request."""
-    given = request.provider_options
-    joined = merge(options, given.get(dialect) or {})
-    return replace(request, provider_options={**given, dialect: joined})
+def _with_id(request: Request) -> Request:
+    return request if request.request_id else replace(request, request_id=new_ulid())
 
 
 def _no_key(row: Provider, name: str) -> str:
     names = " or ".join(row.key_env) or "its key"
     return f"{name} has no API key; set {names} for Client.from_env(), or pass api_key"
-
-
-def _timeouts(given: float | Timeouts | None) -> Timeouts | None:
-    """A number is the time for a whole exchange."""
-    return given if given is None or isinstance(given, Timeouts) else Timeouts(request=given)
-
-
-def _default_transport() -> Transport:
-    from interlingua.transport import default_transport
-
-    return default_transport()

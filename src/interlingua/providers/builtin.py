@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import warnings
+from collections.abc import Iterable
 from functools import cache
+from typing import TYPE_CHECKING
 
 from interlingua.providers.provider import Provider
 from interlingua.spec.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 ENTRY_POINTS = "interlingua.providers"
 """The group of entry points through which other packages add rows."""
@@ -27,7 +32,7 @@ ROWS: tuple[Provider, ...] = (
         signing="x-api-key",
         key_env=("ANTHROPIC_API_KEY",),
         base_url_env=("ANTHROPIC_BASE_URL",),
-        models_path="/v1/models",
+        models_headers={"anthropic-version": "2023-06-01"},
     ),
     Provider(
         name="gemini",
@@ -36,7 +41,6 @@ ROWS: tuple[Provider, ...] = (
         signing="x-goog-api-key",
         key_env=("GEMINI_API_KEY", "GOOGLE_API_KEY"),
         base_url_env=("GEMINI_BASE_URL",),
-        models_path="/v1beta/models",
     ),
     Provider(
         name="openrouter",
@@ -126,6 +130,7 @@ ROWS: tuple[Provider, ...] = (
         key_env=("OLLAMA_API_KEY",),
         base_url_env=("OLLAMA_BASE_URL", "OLLAMA_HOST"),
         is_local=True,
+        default_port=11434,
     ),
     Provider(
         name="vllm",
@@ -136,6 +141,7 @@ ROWS: tuple[Provider, ...] = (
         key_env=("VLLM_API_KEY",),
         base_url_env=("VLLM_BASE_URL",),
         is_local=True,
+        default_port=8000,
     ),
     Provider(
         name="llamacpp",
@@ -146,12 +152,15 @@ ROWS: tuple[Provider, ...] = (
         key_env=("LLAMACPP_API_KEY",),
         base_url_env=("LLAMACPP_BASE_URL",),
         is_local=True,
+        default_port=8080,
     ),
     Provider(
         name="local",  # the embedded model; its address is known once it runs
         dialect="openai_chat",
+        base_path="/v1",
         key_required=False,
         is_local=True,
+        is_embedded=True,
     ),
     Provider(name="openai_compatible", dialect="openai_chat", key_required=False),
 )
@@ -170,15 +179,26 @@ def find_provider(name: str) -> Provider:
 
 @cache
 def providers() -> dict[str, Provider]:
-    """Every row by name: those of other packages, then ours, which cannot be replaced."""
-    return {**{row.name: row for row in _installed()}, **_BUILTIN}
-
-
-def _installed() -> Iterator[Provider]:
+    """Every row by name: ours, then those of other packages."""
     from importlib.metadata import entry_points
 
-    for point in entry_points(group=ENTRY_POINTS):
-        yield from rows_of(point.load(), point.name)
+    return with_installed(entry_points(group=ENTRY_POINTS))
+
+
+def with_installed(points: Iterable[EntryPoint]) -> dict[str, Provider]:
+    """Our rows, which cannot be replaced, then those of these entry points."""
+    rows = dict(_BUILTIN)
+    for point in points:
+        try:
+            found = rows_of(point.load(), point.name)
+        except Exception as error:  # noqa: BLE001 -- it is somebody else's code
+            # one package that is broken must not stop the others
+            message = f"entry point {point.name!r} of {ENTRY_POINTS} is left out: {error!r}"
+            warnings.warn(message, RuntimeWarning, stacklevel=2)
+        else:
+            for row in found:
+                rows.setdefault(row.name, row)
+    return rows
 
 
 def rows_of(loaded: object, name: str) -> tuple[Provider, ...]:

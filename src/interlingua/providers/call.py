@@ -33,6 +33,15 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
     stream: bool
     warnings: tuple[Warning, ...] = ()
 
+    def __repr__(self) -> str:
+        # the headers may hold keys, and the request is large
+        from interlingua.transport.redact import redact_headers
+
+        return (
+            f"Call({self.url}, model={self.request.model!r}, stream={self.stream}, "
+            f"headers={redact_headers(self.headers)}, warnings={len(self.warnings)})"
+        )
+
     def to_http(
         self, key_headers: Mapping[str, str], timeouts: Timeouts | None = None
     ) -> HttpRequest:

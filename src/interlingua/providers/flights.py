@@ -39,11 +39,12 @@ class Flight:
         """What is awaited; `CancelledCallError` if the call is cancelled meanwhile."""
         self._check(awaited)
         task = self._task = asyncio.current_task()
+        before = 0 if task is None else task.cancelling()  # some may have been caught and left
         try:
             return await awaited
         except asyncio.CancelledError:
             # another cancellation at the same time is the caller's own, and goes first
-            if self.is_cancelled and task is not None and task.uncancel() == 0:
+            if self.is_cancelled and task is not None and task.uncancel() <= before:
                 raise CancelledCallError from None
             raise
         finally:

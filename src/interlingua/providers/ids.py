@@ -21,8 +21,3 @@ def new_ulid() -> str:
     now = time.time_ns() // 1_000_000
     moment = "".join([_PAIRS[now >> shift & 1023] for shift in (40, 30, 20, 10, 0)])
     return moment + _chance.randbytes(16).translate(_LETTERS).decode()
-
-
-def new_call_id() -> str:
-    """For a tool call that came without an id."""
-    return f"call_{new_ulid()}"

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
 from typing import Unpack
 
-from interlingua.local import LocalServer, local_server
-from interlingua.providers.adapter import AdapterSettings, HttpAdapter
+from interlingua.local import LocalServer
+from interlingua.providers.adapter import HttpAdapter
+from interlingua.providers.settings import AdapterSettings
 
 
 class LocalAdapter(HttpAdapter):
@@ -27,10 +27,4 @@ class LocalAdapter(HttpAdapter):
         server: LocalServer | None = None,
         **settings: Unpack[AdapterSettings],
     ) -> None:
-        self.server = server or local_server(gguf)
-        settings = {"base_url": "http://127.0.0.1/v1", **settings}  # until it runs
-        super().__init__("local", None, **settings)
-
-    async def _wake(self) -> None:
-        url = await asyncio.to_thread(self.server.start)
-        self._base_url = f"{url}/v1"
+        super().__init__("local", None, gguf=gguf, server=server, **settings)

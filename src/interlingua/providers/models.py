@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from typing import Any
 from urllib.parse import quote
 
 import msgspec
 
+from interlingua.providers.provider import Provider
 from interlingua.spec.content import Json
+
+_PATHS = {
+    "openai_responses": "/v1/models",
+    "openai_chat": "/models",
+    "anthropic_messages": "/v1/models",
+    "gemini_generate": "/v1beta/models",
+}
+"""Where each dialect has its list, its version written as in the path of a call."""
 
 
 class ServedModel(
@@ -24,12 +34,36 @@ class ServedModel(
     raw: Json = None
 
 
+def models_path(row: Provider, dialect: str) -> str:
+    """Where a provider lists its models."""
+    return row.models_path or _PATHS[dialect]
+
+
+async def read_pages(ask: Callable[[str], Awaitable[Json]], provider: str) -> list[ServedModel]:
+    """
+    The models of every page; `ask` gets the page of a query.
+
+    A page that leads to one that was there ends the list: some servers say for ever that
+    there are more.
+    """
+    found: list[ServedModel] = []
+    seen: set[str] = set()
+    query: str | None = ""
+    while query is not None and query not in seen:
+        seen.add(query)
+        page = await ask(query)
+        found += read_models(page, provider)
+        query = next_page(page)
+    return list({model.id: model for model in found}.values())
+
+
 def read_models(body: Json, provider: str) -> list[ServedModel]:
     """The models of one page, in whichever of the known shapes."""
     if isinstance(body, dict):
         body = body.get("data") or body.get("models") or []
     entries = body if isinstance(body, list) else []
-    return [_read(entry, provider) for entry in entries if isinstance(entry, dict)]
+    found = [_read(entry, provider) for entry in entries if isinstance(entry, dict)]
+    return [model for model in found if model.id]
 
 
 def next_page(body: Json) -> str | None:

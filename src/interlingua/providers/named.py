@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Unpack
 
-from interlingua.providers.adapter import AdapterSettings, HttpAdapter
+from interlingua.providers.adapter import HttpAdapter
+from interlingua.providers.settings import AdapterSettings
 
 
 class OpenAIAdapter(HttpAdapter):

@@ -7,7 +7,8 @@ over each other in this order, each model row over the shorter ones:
 
     dialect < provider < models < models of the dialect < models of the provider < overrides
 
-so that a fact which turns out otherwise is changed in one row.
+(a provider that speaks several dialects may have a row for each of them, over its own), so that
+a fact which turns out otherwise is changed in one row.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ _DOT_AS_P = re.compile(r"(?<=\d)p(?=\d)")  # Fireworks writes glm-5p3 for glm-5.
 
 class _Section(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     profile: Row = {}
+    dialects: Mapping[str, Row] = {}
     models: Mapping[str, Row] = {}
 
 
@@ -68,6 +70,15 @@ def check_row(row: Row, name: str) -> Row:
         checked[key] = _convert(value, types[key], f"profile row {name!r}: key {key!r}")
     if not isinstance(checked.get(_QUIRKS, {}), (Mapping, msgspec.Struct)):
         raise ConfigurationError(f"profile row {name!r}: key 'quirks': expected an object")
+    return checked
+
+
+def check_overrides(row: Row, name: str) -> Row:
+    """The same for a row of the caller's, whose quirks are looked at whatever the dialect."""
+    checked = check_row(row, name)
+    quirks = checked.get(_QUIRKS, {})
+    if isinstance(quirks, Mapping):
+        check_quirks(quirks, name)
     return checked
 
 
@@ -122,6 +133,7 @@ def _rows(dialect: str, model: str, provider: str | None) -> dict[str, Row]:
         served: data.providers.get(provider or "", _Section()),
     }
     rows = {name: section.profile for name, section in sections.items()}
+    rows[f"{served}.dialects.{dialect}"] = sections[served].dialects.get(dialect, {})
     models = {_MODELS: data.models}
     models |= {f"{name}.{_MODELS}": section.models for name, section in sections.items()}
     for name, prefixes in models.items():
@@ -156,6 +168,7 @@ def _read(text: bytes) -> _Tables:
 def _section(name: str, section: _Section) -> _Section:
     return _Section(
         profile=check_row(section.profile, name),
+        dialects=_checked(f"{name}.dialects", section.dialects),
         models=_checked(f"{name}.{_MODELS}", section.models),
     )
 

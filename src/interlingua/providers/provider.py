@@ -17,6 +17,8 @@ Signing: TypeAlias = Literal["bearer", "x-api-key", "x-goog-api-key", "api-key"]
 
 _is_version = re.compile(r"v[0-9]+(?:(?:alpha|beta)[0-9]*)?").fullmatch
 _address = re.compile(r"(https?)://([^/?#\s]+)(/[^?#\s]*)?").fullmatch
+_is_this_machine = re.compile(r"(?:.+\.)?localhost\.?|127(?:\.[0-9]{1,3}){3}|::1").fullmatch
+_host_and_port = re.compile(r"\[(.*)\](?::([0-9]*))?|([^:]*)(?::([0-9]*))?").fullmatch
 
 
 class Provider(
@@ -39,10 +41,16 @@ class Provider(
     """Headers whose value is in a variable: header -> variable."""
     headers: Mapping[str, str] = {}
     """Headers sent with every call."""
-    models_path: str = "/models"
-    """Where its models are listed."""
+    models_path: str = ""
+    """Where its models are listed, if that is not where its dialect has them."""
+    models_headers: Mapping[str, str] = {}
+    """Headers that its list of models wants besides; of calls the encoder knows them."""
     is_local: bool = False
     """It runs on this machine: there is no key, and no price."""
+    is_embedded: bool = False
+    """Its server is ours to start, and has no address before (`interlingua.local`)."""
+    default_port: int | None = None
+    """The port of an address that is a host and nothing else."""
 
     def __post_init__(self) -> None:
         if self.dialect not in DIALECT_NAMES:
@@ -50,6 +58,27 @@ class Provider(
             raise ConfigurationError(
                 f"provider {self.name!r}: no dialect {self.dialect!r}; there are {known}"
             )
+
+
+def add_scheme(address: str, row: Provider) -> str:
+    """
+    `http://` before an address that names no scheme, where a key cannot be overheard.
+
+    That is on this machine, and for the servers that run on machines of one's own: they are
+    named by host and port, or either (`OLLAMA_HOST`). Any other address is left as it is.
+    """
+    address = address.strip().strip("\"'")
+    place, slash, path = address.partition("/")
+    if not address or "://" in address:
+        return address
+    found = _host_and_port(place)
+    host, port = (place, "") if found is None else (found[1] or found[3], found[2] or found[4])
+    if not row.is_local and not _is_this_machine(host or ""):
+        return address
+    host = host or "127.0.0.1"
+    port = port or (str(row.default_port) if row.default_port else "")
+    place = f"[{host}]" if ":" in host else host
+    return f"http://{place}{f':{port}' if port else ''}{slash}{path}"
 
 
 def check_base_url(url: str, base_path: str = "") -> str:

@@ -13,7 +13,9 @@ from interlingua.simulator.app import Simulator
 from interlingua.simulator.script import Script, echo, use_tools
 from interlingua.simulator.server import serve
 from interlingua.simulator.turns import latency
+from interlingua.spec.errors import ConfigurationError
 
+_KEPT = 100  # exchanges: it may run for ever, and nobody looks at them
 _SCRIPTS = {"tools": use_tools, "echo": echo}
 _BASES = (
     ("openai", "OPENAI_BASE_URL", "/v1"),
@@ -32,10 +34,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stderr.write(f"{options.key_env} is not set; set it to the key clients must send\n")
         return 2
     models = options.model or None
-    app = Simulator(Script(lambda request: answer(request) + pace), key=key, models=models)
+    script = Script(lambda request: answer(request) + pace, keep=_KEPT)
+    app = Simulator(script, key=key, models=models)
     try:
         with contextlib.suppress(KeyboardInterrupt):
             asyncio.run(_serve(app, options.host, options.port))
+    except ConfigurationError as error:
+        sys.stderr.write(f"{error}\n")
+        return 2
     except OSError as error:
         sys.stderr.write(f"cannot listen on {options.host}:{options.port}: {error.strerror}\n")
         return 1

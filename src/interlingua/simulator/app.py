@@ -26,7 +26,7 @@ from interlingua.simulator.script import Answer, Exchange, Script
 from interlingua.simulator.turns import Failure, Malformed, Turn
 from interlingua.spec.content import Json
 from interlingua.spec.contracts import Dialect, WireCall
-from interlingua.spec.errors import SDKError, ServerError
+from interlingua.spec.errors import ConfigurationError, SDKError, ServerError
 from interlingua.spec.request import Request
 
 MARK = "x-simulated"
@@ -64,9 +64,7 @@ class Simulator:
         key: str | None = None,
         models: Iterable[str] | None = None,
     ) -> None:
-        scripts = [answer for answer in answers if isinstance(answer, Script)]
-        rest = [answer for answer in answers if not isinstance(answer, Script)]
-        self.script = scripts[0] if scripts else Script(*rest)
+        self.script = _script_of(answers)
         self._key = key
         self._models = None if models is None else tuple(models)
         self._cache = PrefixCache()
@@ -200,6 +198,15 @@ class Simulator:
         if turn.rate_limit is not None:
             headers.update(limit_headers(row, turn.rate_limit))
         return {**headers, **(more or {}), **turn.headers}
+
+
+def _script_of(answers: tuple[Answer | Script, ...]) -> Script:
+    scripts = [answer for answer in answers if isinstance(answer, Script)]
+    if not scripts:
+        return Script(*(answer for answer in answers if not isinstance(answer, Script)))
+    if len(answers) > 1:
+        raise ConfigurationError("a Script holds every answer; give it alone, or give the turns")
+    return scripts[0]
 
 
 def _wants_array(exchange: Exchange) -> bool:

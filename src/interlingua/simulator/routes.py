@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple, TypeAlias
 from urllib.parse import quote
 
-from interlingua.simulator.rows import redact_headers
 from interlingua.spec.contracts import WireCall
 from interlingua.spec.errors import DecodeError
+from interlingua.transport.redact import redact_headers
 from interlingua.wire.jsontext import loads
 
 Operation: TypeAlias = Literal["answer", "count", "embed", "models", "model", "unknown"]

@@ -11,7 +11,6 @@ import msgspec
 from interlingua.spec.response import RateLimit, Reason
 
 _BEARER = "bearer "
-_REDACTED = "[redacted]"
 _KEY_HEADERS = ("authorization", "x-api-key", "x-goog-api-key", "api-key")
 
 
@@ -120,8 +119,3 @@ def read_key(headers: Mapping[str, str], query: str) -> str | None:
         if value:
             return value[len(_BEARER) :] if value.lower().startswith(_BEARER) else value
     return next(iter(parse_qs(query).get("key", ())), None)
-
-
-def redact_headers(headers: Mapping[str, str]) -> dict[str, str]:
-    """The same headers without the key."""
-    return {name: _REDACTED if name in _KEY_HEADERS else value for name, value in headers.items()}

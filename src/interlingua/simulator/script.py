@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections import deque
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
@@ -59,10 +60,11 @@ class Script:
         Script(error(500), error(500), text("third time lucky"))
         Script(echo)
 
-    `received` is what was asked so far. Safe to use from several threads.
+    `received` is what was asked so far, of which the last `keep` are kept, if it is given.
+    Safe to use from several threads.
     """
 
-    def __init__(self, *answers: Answer) -> None:
+    def __init__(self, *answers: Answer, keep: int | None = None) -> None:
         given: tuple[Any, ...] = answers  # a caller without a type checker may pass a list
         for answer in given:
             if not isinstance(answer, Turn) and not callable(answer):
@@ -70,12 +72,13 @@ class Script:
                 raise ConfigurationError(f"a script holds turns and functions, not a {kind}")
         self._answers: tuple[Answer, ...] = answers or (use_tools,)
         self._next = 0
-        self._received: list[Exchange] = []
+        self._count = 0
+        self._received: deque[Exchange] = deque(maxlen=keep)
         self._lock = threading.Lock()
 
     @property
     def received(self) -> tuple[Exchange, ...]:
-        """Every exchange, in the order the requests came."""
+        """Every exchange that is kept, in the order the requests came."""
         with self._lock:
             return tuple(self._received)
 
@@ -87,7 +90,8 @@ class Script:
     def record(self, dialect: str, method: str, call: WireCall) -> Exchange:
         """Begin the record of one exchange."""
         with self._lock:
-            exchange = Exchange(len(self._received) + 1, dialect, method, call)
+            self._count += 1
+            exchange = Exchange(self._count, dialect, method, call)
             self._received.append(exchange)
         return exchange
 

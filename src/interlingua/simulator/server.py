@@ -15,6 +15,7 @@ from contextlib import asynccontextmanager, contextmanager
 
 from interlingua.simulator.connection import Connection
 from interlingua.simulator.delivery import App
+from interlingua.spec.errors import ConfigurationError
 
 
 class Server:
@@ -59,6 +60,8 @@ async def serve(
     tls: ssl.SSLContext | None = None,
 ) -> AsyncIterator[Server]:
     """Serve while the block runs; port 0 takes a free one."""
+    if not 0 <= port <= 65535:
+        raise ConfigurationError(f"there is no port {port}; use one up to 65535, or 0 for any")
     server = Server(app, is_tls=tls is not None)
     loop = asyncio.get_running_loop()
     listener = await loop.create_server(server.connect, host, port, ssl=tls, backlog=1024)
@@ -88,7 +91,7 @@ def serve_in_thread(
                 started.append(server)
                 ready.set()
                 await stop.wait()
-        except OSError as error:
+        except Exception as error:  # noqa: BLE001 -- raised where the block would have begun
             failed.append(error)
         finally:
             ready.set()

@@ -37,14 +37,14 @@ class _Part(
 class Text(_Part, frozen=True, kw_only=True, tag="text"):
     """Plain text, kept to the byte."""
 
-    kind: ClassVar[str] = "text"
+    kind: ClassVar[Literal["text"]] = "text"
     text: str
 
 
 class Image(_Part, frozen=True, kw_only=True, tag="image"):
     """An image by address, bytes, or the id of an uploaded file: exactly one of the three."""
 
-    kind: ClassVar[str] = "image"
+    kind: ClassVar[Literal["image"]] = "image"
     url: str | None = None
     data: bytes | None = None
     file_id: str | None = None
@@ -55,7 +55,7 @@ class Image(_Part, frozen=True, kw_only=True, tag="image"):
 class Audio(_Part, frozen=True, kw_only=True, tag="audio"):
     """A sound by address, bytes, or the id of an uploaded file."""
 
-    kind: ClassVar[str] = "audio"
+    kind: ClassVar[Literal["audio"]] = "audio"
     url: str | None = None
     data: bytes | None = None
     file_id: str | None = None
@@ -65,7 +65,7 @@ class Audio(_Part, frozen=True, kw_only=True, tag="audio"):
 class Document(_Part, frozen=True, kw_only=True, tag="document"):
     """A file that is neither image nor audio: PDF, plain text, video. One source of the four."""
 
-    kind: ClassVar[str] = "document"
+    kind: ClassVar[Literal["document"]] = "document"
     url: str | None = None
     data: bytes | None = None
     file_id: str | None = None
@@ -77,7 +77,7 @@ class Document(_Part, frozen=True, kw_only=True, tag="document"):
 class ToolCall(_Part, frozen=True, kw_only=True, tag="tool_call"):
     """A call the model asks for."""
 
-    kind: ClassVar[str] = "tool_call"
+    kind: ClassVar[Literal["tool_call"]] = "tool_call"
     id: str
     name: str
     arguments: dict[str, Any] = {}
@@ -109,7 +109,7 @@ class ToolResult(_Part, frozen=True, kw_only=True, tag="tool_result"):
     beside a part.
     """
 
-    kind: ClassVar[str] = "tool_result"
+    kind: ClassVar[Literal["tool_result"]] = "tool_result"
     tool_call_id: str
     content: Any = ()
     is_error: bool = False
@@ -139,7 +139,7 @@ class Thinking(_Part, frozen=True, kw_only=True, tag="thinking"):
     (redacted or encrypted). Both go back verbatim, and only to who made them.
     """
 
-    kind: ClassVar[str] = "thinking"
+    kind: ClassVar[Literal["thinking"]] = "thinking"
     text: str = ""
     signature: str | None = None
     redacted: bool = False
@@ -149,14 +149,14 @@ class Thinking(_Part, frozen=True, kw_only=True, tag="thinking"):
 class Refusal(_Part, frozen=True, kw_only=True, tag="refusal"):
     """The model's words for declining."""
 
-    kind: ClassVar[str] = "refusal"
+    kind: ClassVar[Literal["refusal"]] = "refusal"
     text: str
 
 
 class Opaque(_Part, frozen=True, kw_only=True, tag="opaque"):
     """A block of one dialect that has no canonical form, carried verbatim."""
 
-    kind: ClassVar[str] = "opaque"
+    kind: ClassVar[Literal["opaque"]] = "opaque"
     dialect: str
     data: Json = None
 

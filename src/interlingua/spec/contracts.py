@@ -220,7 +220,9 @@ class Dialect(Protocol):
     `encode` is ours to theirs, `decode` theirs to ours. All of it is pure.
     """
 
-    NAME: str
+    @property
+    def NAME(self) -> str:  # noqa: N802 -- a constant of the module
+        """What it is called in `extra`, in `provider_options` and in a provider's row."""
 
     def encode_request(
         self, request: Request, profile: Profile = ..., *, stream: bool = ...

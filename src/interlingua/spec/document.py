@@ -42,10 +42,9 @@ T = TypeVar("T")
 
 def to_document(value: Message | Request | Response | StreamEvent) -> dict[str, Any]:
     """The value as plain JSON data, marked with the version."""
-    try:
-        return {_VERSION_KEY: VERSION, **msgspec.to_builtins(value, enc_hook=_encode_error)}
-    except RecursionError as error:
-        raise DecodeError(f"a {type(value).__name__} nested too deeply for JSON") from error
+    document = _encode(value)
+    _tuples_to_lists(document)
+    return document
 
 
 @overload
@@ -72,7 +71,7 @@ def from_document(document: Any, kind: Any) -> Any:
 
 def to_json(value: Message | Request | Response | StreamEvent) -> bytes:
     """The document as UTF-8 JSON text."""
-    document = to_document(value)
+    document = _encode(value)
     try:
         return msgspec.json.encode(document)
     except UnicodeEncodeError:  # a lone surrogate: only its escaped form is valid JSON
@@ -95,6 +94,27 @@ def from_json(data: bytes | str, kind: Any) -> Any:
     except RecursionError as error:
         raise DecodeError(f"not a {_name(kind)} document: nested too deeply") from error
     return from_document(document, kind)
+
+
+def _encode(value: Message | Request | Response | StreamEvent) -> dict[str, Any]:
+    try:
+        found = msgspec.to_builtins(value, str_keys=True, enc_hook=_encode_error)
+    except RecursionError as error:
+        raise DecodeError(f"a {type(value).__name__} nested too deeply for JSON") from error
+    return {_VERSION_KEY: VERSION, **found}
+
+
+def _tuples_to_lists(document: dict[str, Any]) -> None:
+    """In place, as every container in it was made for it; without recursion, however deep."""
+    waiting: list[Any] = [document]
+    while waiting:
+        holder = waiting.pop()
+        for key, value in holder.items() if type(holder) is dict else enumerate(holder):
+            found = value
+            if type(value) is tuple:
+                found = holder[key] = list(value)
+            if type(found) in (list, dict):
+                waiting.append(found)
 
 
 def _encode_error(value: Any) -> Any:

@@ -23,6 +23,8 @@ What can go wrong.
     └── ConfigurationError             set up or called wrongly
         └── UnsupportedError           the target cannot say this
             └── UnsupportedToolChoiceError
+
+And a `MismatchError` is a DecodeError: what `convert` raises, next to which it stands.
 """
 
 from __future__ import annotations
@@ -32,7 +34,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
 if TYPE_CHECKING:
-    from interlingua.spec.response import Response
+    from interlingua.spec.response import Response, Usage
 
 
 TimeoutPhase: TypeAlias = Literal["connect", "first_byte", "request", "stream_read"]
@@ -68,11 +70,13 @@ class SDKError(Exception):
     ) -> None:
         super().__init__(message)
         self.message = message
-        self.retryable = self.default_retryable if retryable is None else retryable
+        self.retryable: bool = self.default_retryable if retryable is None else retryable
         self.request_id = request_id
         """The request's; where only the provider has given one, its."""
         self.partial = partial
         """What had come before it failed."""
+        self.total_usage: Usage | None = None
+        """The tokens of all steps until then, of a run that had begun."""
 
 
 class ProviderError(SDKError):
@@ -175,7 +179,7 @@ class RequestTimeoutError(SDKError):
         partial: Response | None = None,
     ) -> None:
         super().__init__(message, retryable=retryable, request_id=request_id, partial=partial)
-        self.phase = phase
+        self.phase: TimeoutPhase | None = phase
         """
         Which clock ran out. Only `connect` says that nothing was sent, so only it is retryable
         unasked; None where a provider reports a timeout of its own.
@@ -251,7 +255,7 @@ class NoObjectGeneratedError(SDKError):
         """What was to be the object, as the model wrote it."""
         self.response = response
         """The whole answer."""
-        self.problems = tuple(problems)
+        self.problems: tuple[str, ...] = tuple(problems)
         """What is wrong with it, each as `path: what`."""
 
 

@@ -9,7 +9,8 @@ deltas and one end, all with the same `id` and `index`; segments may interleave,
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal, TypeAlias
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, ClassVar, Literal, TypeAlias
 
 import msgspec
 
@@ -42,6 +43,20 @@ class StreamStart(_Event, frozen=True, kw_only=True, tag="stream_start"):
     """What is known of the usage before the first word."""
     extra: Extra = {}
     """Fields of the envelope that have no canonical place, by dialect name."""
+
+    if TYPE_CHECKING:  # what `__post_init__` takes besides; at run time msgspec's own stays
+
+        def __init__(
+            self,
+            *,
+            id: str = "",  # noqa: A002 -- the field's name
+            model: str = "",
+            provider: str = "",
+            request_id: str | None = None,
+            warnings: Iterable[Warning] = (),
+            usage: Usage | None = None,
+            extra: Extra = ...,
+        ) -> None: ...
 
     def __post_init__(self) -> None:
         if type(self.warnings) is not tuple:

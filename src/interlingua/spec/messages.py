@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import msgspec
 
@@ -20,6 +20,8 @@ from interlingua.spec.errors import ConfigurationError
 
 Role: TypeAlias = Literal["system", "user", "assistant", "tool", "developer"]
 ROLES: frozenset[str] = frozenset(("system", "user", "assistant", "tool", "developer"))
+
+_KINDS = frozenset(PART_TYPES)
 
 Content: TypeAlias = str | Part | Iterable[str | Part]
 """What a constructor takes for a message's content."""
@@ -39,9 +41,22 @@ class Message(
     extra: Extra = {}
     """What a provider wants echoed on the message itself, by dialect name."""
 
+    if TYPE_CHECKING:  # what `__post_init__` takes besides; at run time msgspec's own stays
+
+        def __init__(
+            self,
+            *,
+            role: Role,
+            content: Content = (),
+            name: str | None = None,
+            id: str | None = None,  # noqa: A002 -- the field's name
+            metadata: Mapping[str, Any] = ...,
+            extra: Extra = ...,
+        ) -> None: ...
+
     def __post_init__(self) -> None:
         content: Any = self.content  # a caller without a type checker may pass text
-        if type(content) is not tuple or not all(type(part) in PART_TYPES for part in content):
+        if type(content) is not tuple or not _KINDS.issuperset(map(type, content)):
             msgspec.structs.force_setattr(self, "content", to_parts(content))
         if self.role not in ROLES:
             raise ConfigurationError(

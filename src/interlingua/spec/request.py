@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Literal, TypeAlias
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import msgspec
 
@@ -65,6 +65,17 @@ class ToolChoice(
     """Only these may be called, with mode `auto` or `required`."""
     extra: Extra = {}
 
+    if TYPE_CHECKING:  # what `__post_init__` takes besides; at run time msgspec's own stays
+
+        def __init__(
+            self,
+            *,
+            mode: ToolChoiceMode = "auto",
+            tool_name: str | None = None,
+            allowed: str | Iterable[str] | None = None,
+            extra: Extra = ...,
+        ) -> None: ...
+
     def __post_init__(self) -> None:
         if self.allowed is not None and type(self.allowed) is not tuple:
             msgspec.structs.force_setattr(self, "allowed", _texts(self.allowed))
@@ -116,6 +127,36 @@ class Request(
     metadata: Mapping[str, Any] | None = None
     provider_options: Mapping[str, Any] = {}
     request_id: str | None = None
+
+    if TYPE_CHECKING:  # as of `ToolChoice`
+
+        def __init__(  # noqa: PLR0913 -- every field
+            self,
+            *,
+            model: str = "",
+            messages: str | Message | Iterable[str | Message] = (),
+            provider: str | None = None,
+            tools: Iterable[ToolSpec] | None = None,
+            tool_choice: ToolChoice | None = None,
+            parallel_tool_calls: bool | None = None,
+            response_format: ResponseFormat | None = None,
+            temperature: float | None = None,
+            top_p: float | None = None,
+            top_k: int | None = None,
+            max_tokens: int | None = None,
+            stop_sequences: str | Iterable[str] | None = None,
+            seed: int | None = None,
+            frequency_penalty: float | None = None,
+            presence_penalty: float | None = None,
+            n: int | None = None,
+            reasoning_effort: str | None = None,
+            thinking_budget: int | None = None,
+            verbosity: str | None = None,
+            user: str | None = None,
+            metadata: Mapping[str, Any] | None = None,
+            provider_options: Mapping[str, Any] = ...,
+            request_id: str | None = None,
+        ) -> None: ...
 
     def __post_init__(self) -> None:
         set_field = msgspec.structs.force_setattr

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
-from typing import Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import msgspec
 
@@ -111,6 +111,26 @@ class Response(
     latency_ms: float | None = None
     extra: Extra = {}
     """Fields of the body that have no canonical place, by dialect name."""
+
+    if TYPE_CHECKING:  # what `__post_init__` takes besides; at run time msgspec's own stays
+
+        def __init__(  # noqa: PLR0913 -- every field
+            self,
+            *,
+            id: str = "",  # noqa: A002 -- the field's name
+            model: str = "",
+            provider: str = "",
+            message: Message = ...,
+            finish_reason: FinishReason = ...,
+            usage: Usage = ...,
+            cost: float | None = None,
+            warnings: Iterable[Warning] = (),
+            rate_limit: RateLimit | None = None,
+            raw: Json = None,
+            request_id: str | None = None,
+            latency_ms: float | None = None,
+            extra: Extra = ...,
+        ) -> None: ...
 
     def __post_init__(self) -> None:
         if type(self.warnings) is not tuple:

@@ -46,6 +46,11 @@ class Background:
             )
         return loop
 
+    @property
+    def is_over(self) -> bool:
+        """Whether it has ended for good, with all that was open in it."""
+        return self._is_over
+
     def is_here(self) -> bool:
         """Whether this is the loop's own thread."""
         return self._ident == threading.get_ident()
@@ -182,6 +187,12 @@ def shut_gate() -> LockType:
     gate = allocate_lock()
     gate.acquire()
     return gate
+
+
+def open_gate(gate: LockType) -> None:
+    """Let one thread through; nothing more if it is open already, or was opened just now."""
+    with suppress(RuntimeError):
+        gate.release()
 
 
 def wait(gate: LockType) -> None:

@@ -84,19 +84,28 @@ class Client:
     def __repr__(self) -> str:
         return f"sync.{self.asynchronous!r}"
 
+    @property
+    def registry(self) -> Registry:
+        """The models of its file: their tiers, their other names, which may be delegated to."""
+        return self.asynchronous.registry
+
     # Calls.
 
-    def complete(self, request: Request) -> Response:
+    def complete(self, request: Request, *, retries: bool = True) -> Response:
         """The whole answer. It is not tried again unless its adapter is set to."""
-        return background.run(self.asynchronous.complete(request))
+        return background.run(self.asynchronous.complete(request, retries=retries))
 
-    def stream(self, request: Request) -> BlockingIterator[StreamEvent]:
+    def stream(self, request: Request, *, retries: bool = True) -> BlockingIterator[StreamEvent]:
         """The answer as it comes; the last event, `Finish`, has the whole response."""
-        return BlockingIterator(self.asynchronous.stream(request))
+        return BlockingIterator(self.asynchronous.stream(request, retries=retries))
 
     def cancel(self, request_id: str) -> bool:
         """Stop a call that another thread waits for; False if there is none of that id."""
         return background.run(self.asynchronous.cancel(request_id))
+
+    def can_cancel(self, request: Request) -> bool:
+        """Whether the adapter of this request can stop a call that is under way."""
+        return self.asynchronous.can_cancel(request)
 
     def retries_itself(self, request: Request) -> bool:
         """Whether the adapter of this request is set to try again: nobody else should then."""
@@ -129,7 +138,9 @@ class Client:
     # Life.
 
     def close(self) -> None:
-        """Stop what is under way and release every connection."""
+        """Stop what is under way and release every connection; at exit that is done already."""
+        if background.is_over:
+            return
         background.run(self.asynchronous.close())
 
     def __enter__(self) -> Self:

@@ -12,6 +12,7 @@ from interlingua.api.progress import Progress
 from interlingua.api.results import GenerateResult
 from interlingua.api.run import Run
 from interlingua.client.client import Client as AsyncClient
+from interlingua.spec.errors import SDKError
 from interlingua.spec.events import StreamEvent
 from interlingua.spec.messages import Message
 from interlingua.spec.response import Response
@@ -59,12 +60,22 @@ class StreamResult:
         self._run = run
         self._events = BlockingIterator(run.stream())
         self._progress = Progress()
+        self._end: Iterator[StreamEvent] | None = None
 
     def __iter__(self) -> Self:
         return self
 
     def __next__(self) -> StreamEvent:
-        event = next(self._events)
+        if self._run.is_aborted and self._end is None and not self._progress.is_over:
+            error = self._events.discard() or self._run.given_up()
+            self._end = self._progress.give_up(error)
+        if self._end is not None:
+            return next(self._end)
+        try:
+            event = next(self._events)
+        except SDKError as error:
+            self._progress.fail(error)
+            raise
         self._progress.feed(event)
         return event
 
@@ -94,7 +105,7 @@ class StreamResult:
         return self._progress.partial()
 
     def response(self) -> Response:
-        """The last answer, when it is over; `StreamError` before."""
+        """The last answer, when it is over; `StreamError` before, its own error if it failed."""
         return self._progress.response()
 
     def result(self) -> GenerateResult[None]:

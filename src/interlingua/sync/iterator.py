@@ -9,8 +9,8 @@ from contextlib import suppress
 from types import TracebackType
 from typing import Generic, Self, TypeVar
 
-from interlingua.spec.errors import AbortError, ConfigurationError
-from interlingua.sync.background import background, shut_gate, wait
+from interlingua.spec.errors import AbortError, ConfigurationError, SDKError
+from interlingua.sync.background import background, open_gate, shut_gate, wait
 
 Item = TypeVar("Item")
 
@@ -22,7 +22,8 @@ class BlockingIterator(Generic[Item]):
     The items of an async iterator, each as soon as it is there.
 
     Nothing is read before the first `next`. `close`, leaving its block, losing the last reference
-    to it, or Ctrl-C while it waits: each closes what is behind it.
+    to it, or Ctrl-C while it waits: each closes what is behind it. Several threads may read it,
+    each item going to one of them, and any may close it: who waits for more then finds its end.
     """
 
     def __init__(self, source: AsyncIterator[Item]) -> None:
@@ -55,6 +56,7 @@ class BlockingIterator(Generic[Item]):
 
     def close(self) -> None:
         """Stop reading, and wait until what is behind it is closed; may be called twice."""
+        self._pump.is_wanted = False  # before anything is looked at: another may just begin
         self._leave()
         self._ready = deque()  # the pump may still fill the other one
         loop, pump = self._loop, self._pump
@@ -63,18 +65,35 @@ class BlockingIterator(Generic[Item]):
             return
         while not pump.is_over and not background.is_here() and background.is_running(loop):
             wait(pump.gate)
+            pump.hand_on()
+
+    def discard(self) -> AbortError | None:
+        """
+        Take the rest without looking at it, of what its caller gave up.
+
+        The error it ends with; None if it had come to another end before.
+        """
+        try:
+            for _ in self:
+                pass
+        except AbortError as error:
+            return error
+        except SDKError:
+            pass
+        return None
 
     def _next(self) -> Item:
         pump, ready = self._pump, self._ready
         try:
             while True:
                 is_over = pump.is_over  # looked up first: the last items come before it
-                if ready:
+                with suppress(IndexError):  # rather than look: another may take it meanwhile
                     return ready.popleft()
                 if is_over:
                     break
                 self._ask()
                 wait(pump.gate)
+                pump.hand_on()
         except BaseException:
             self._leave()
             raise
@@ -109,10 +128,11 @@ class BlockingIterator(Generic[Item]):
 
 class _Pump(Generic[Item]):
     """
-    Reads in the loop what another thread takes.
+    Reads in the loop what other threads take.
 
     It knows nothing of the iterator in front of it, which may be collected while this waits. The
-    gate is released by the loop alone, when there may be something new; whoever passes it looks.
+    gate is opened by the loop when there may be something new, and lets one thread through: who
+    passes it looks, and opens it for the next one if there is something for that one too.
     """
 
     def __init__(self, source: AsyncIterator[Item]) -> None:
@@ -121,14 +141,25 @@ class _Pump(Generic[Item]):
         self.pause: asyncio.Future[None] | None = None
         self.error: BaseException | None = None
         self.is_over = False
+        self.is_wanted = True
         self._source = source
         self._task: asyncio.Task[None] | None = None
         self._has_begun = False
         self._is_stopped = False
 
+    def hand_on(self) -> None:
+        """From a thread that has passed the gate: others may wait there."""
+        if self.is_over or len(self.ready) > 1:
+            open_gate(self.gate)
+
     def start(self) -> None:
-        """In the loop."""
-        self._task = asyncio.ensure_future(self._run())
+        """In the loop; two threads may ask for it at once."""
+        if self._task is not None or self._is_stopped:
+            return
+        if self.is_wanted:
+            self._task = asyncio.ensure_future(self._run())
+        else:
+            self._end()
 
     def resume(self) -> None:
         """In the loop."""
@@ -136,7 +167,9 @@ class _Pump(Generic[Item]):
             self.pause.set_result(None)
 
     def stop(self) -> None:
-        """In the loop, after `start`."""
+        """In the loop, before or after `start`."""
+        if self._is_stopped:  # to cancel it again would break off its closing
+            return
         self._is_stopped = True
         if self._task is not None:
             self._task.cancel()
@@ -161,7 +194,7 @@ class _Pump(Generic[Item]):
             async for item in self._source:
                 ready.append(item)
                 if gate.locked():
-                    gate.release()
+                    open_gate(gate)
                 if len(ready) >= _READ_AHEAD:
                     await self._drained()
         finally:
@@ -177,5 +210,4 @@ class _Pump(Generic[Item]):
 
     def _end(self) -> None:
         self.is_over = True
-        if self.gate.locked():
-            self.gate.release()
+        open_gate(self.gate)

@@ -6,9 +6,8 @@ from collections.abc import Collection, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, contextmanager
 from typing import TextIO
 
-from interlingua.api.mcp import McpServer
+from interlingua.api.mcp import McpServer, McpTools
 from interlingua.api.mcp import mcp_tools as asynchronous
-from interlingua.api.tools import Tool
 from interlingua.sync.background import background
 
 
@@ -21,7 +20,7 @@ def mcp_tools(
     connect_timeout: float | None = 30.0,
     timeout: float | None = 60.0,
     errlog: TextIO | None = None,
-) -> Iterator[list[Tool]]:
+) -> Iterator[McpTools]:
     """
     The tools of a server, or of several by name, for as long as the block is open.
 
@@ -45,9 +44,9 @@ def mcp_tools(
         background.run(_leave(held))
 
 
-async def _enter(held: AbstractAsyncContextManager[list[Tool]]) -> list[Tool]:
+async def _enter(held: AbstractAsyncContextManager[McpTools]) -> McpTools:
     return await held.__aenter__()
 
 
-async def _leave(held: AbstractAsyncContextManager[list[Tool]]) -> None:
+async def _leave(held: AbstractAsyncContextManager[McpTools]) -> None:
     await held.__aexit__(None, None, None)

@@ -7,10 +7,11 @@ from types import TracebackType, UnionType
 from typing import Any, Generic, Self, TypeVar, Unpack, overload
 
 from interlingua.api import objects as asynchronous
+from interlingua.api.abort import AbortSignal
 from interlingua.api.object_stream import ObjectStream as AsyncObjectStream
 from interlingua.api.results import GenerateResult
 from interlingua.spec.content import Json
-from interlingua.spec.errors import StreamError
+from interlingua.spec.errors import AbortError, StreamError
 from interlingua.spec.messages import Message
 from interlingua.spec.response import Response
 from interlingua.sync.background import background
@@ -93,7 +94,8 @@ def stream_object(
             print(f"{len(partial)} so far")
         recipes = stream.object()
     """
-    return ObjectStream(asynchronous.stream_object(model, prompt, schema=schema, **unwrap(options)))
+    stream = asynchronous.stream_object(model, prompt, schema=schema, **unwrap(options))
+    return ObjectStream(stream, options.get("abort_signal"))
 
 
 class ObjectStream(Generic[T]):
@@ -104,8 +106,9 @@ class ObjectStream(Generic[T]):
     `object()` is the whole one, and `result()` all that led to it.
     """
 
-    def __init__(self, stream: AsyncObjectStream[T]) -> None:
+    def __init__(self, stream: AsyncObjectStream[T], signal: AbortSignal | None = None) -> None:
         self._stream = stream
+        self._signal = signal
         self._partials: BlockingIterator[Json] = BlockingIterator(stream)
         self._partial: Json = None
         self._is_over = False  # for the reader; what it reads may be ahead
@@ -114,6 +117,10 @@ class ObjectStream(Generic[T]):
         return self
 
     def __next__(self) -> Json:
+        signal = self._signal
+        if signal is not None and signal.aborted and not self._is_over:
+            self._is_over = True
+            raise self._partials.discard() or AbortError(signal.reason or "the caller gave up")
         try:
             self._partial = next(self._partials)
         except BaseException:

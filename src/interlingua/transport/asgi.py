@@ -9,8 +9,8 @@ from typing import Any, TypeAlias
 from urllib.parse import unquote, urlsplit
 
 from interlingua.spec.contracts import HttpReply, HttpRequest, Timeouts
-from interlingua.spec.errors import NetworkError, SDKError, StreamError
-from interlingua.transport.limits import head_clock, timeout_error
+from interlingua.spec.errors import NetworkError, SDKError, StreamError, TimeoutPhase
+from interlingua.transport.limits import MAX_BODY, head_clock, timeout_error
 from interlingua.transport.memory import MemoryReply
 
 Event: TypeAlias = MutableMapping[str, Any]
@@ -31,9 +31,12 @@ class AsgiTransport:
     client has left. What it raises is a lost connection here, with its own error as the cause.
     """
 
-    def __init__(self, app: App, *, timeouts: Timeouts | None = None) -> None:
+    def __init__(
+        self, app: App, *, timeouts: Timeouts | None = None, max_body: int = MAX_BODY
+    ) -> None:
         self._app = app
         self._timeouts = timeouts or Timeouts()
+        self._max_body = max_body
         self._after: set[asyncio.Task[None]] = set()
 
     def send(self, request: HttpRequest) -> AbstractAsyncContextManager[HttpReply]:
@@ -54,7 +57,7 @@ class AsgiTransport:
         task.add_done_callback(self._after.discard)
         try:
             status, headers = await run.head()
-            yield MemoryReply(status, headers, run.body(), run.leave)
+            yield _Reply(run, status, headers, self._max_body)
         finally:
             run.leave()
             if not run.is_complete:  # else it may go on with what it does after its reply
@@ -64,17 +67,31 @@ class AsgiTransport:
                     await _cancel(task)
 
 
+class _Reply(MemoryReply):
+    """The app's reply; which clock its body has depends on how it is read."""
+
+    def __init__(self, run: _Run, status: int, headers: dict[str, str], limit: int) -> None:
+        super().__init__(status, headers, run.body(), run.leave, limit=limit)
+        self._run = run
+
+    async def read(self) -> bytes:
+        """The whole body, within the time of the exchange."""
+        self._run.is_stream = False
+        return await super().read()
+
+
 class _Run:
     """One request as the app sees it."""
 
     def __init__(self, request: HttpRequest, timeouts: Timeouts) -> None:
         self._gone = asyncio.Event()
         self.is_complete = False
+        self.is_stream = True
         self._request = request
         self._timeouts = timeouts
-        self._head: asyncio.Future[tuple[int, dict[str, str]]] = (
-            asyncio.get_running_loop().create_future()
-        )
+        self._loop = asyncio.get_running_loop()
+        self._began = self._loop.time()
+        self._head: asyncio.Future[tuple[int, dict[str, str]]] = self._loop.create_future()
         self._has_asked = False
         # chunks, then None at the end or the error that ended it
         self._queue: asyncio.Queue[bytes | SDKError | None] = asyncio.Queue(_AHEAD)
@@ -110,9 +127,14 @@ class _Run:
 
     async def body(self) -> AsyncIterator[bytes]:
         """The body as the app sends it."""
+        phase: TimeoutPhase
         while True:
+            seconds, since, phase = self._timeouts.request, self._began, "request"
+            if self.is_stream:
+                seconds, since, phase = self._timeouts.stream_read, self._loop.time(), "stream_read"
+            due = None if seconds is None else since + seconds
             try:
-                async with asyncio.timeout(self._timeouts.stream_read):
+                async with asyncio.timeout_at(due):
                     chunk = await self._queue.get()
             except TimeoutError:
                 break
@@ -121,7 +143,7 @@ class _Run:
             if isinstance(chunk, SDKError):
                 raise chunk
             yield chunk
-        raise timeout_error("stream_read", self._request, self._timeouts)
+        raise timeout_error(phase, self._request, self._timeouts)
 
     def leave(self) -> None:
         """The client is gone: let the app know, and wait for nobody."""

@@ -14,7 +14,13 @@ from interlingua.spec.contracts import HttpRequest, Timeouts
 from interlingua.spec.errors import SDKError, StreamError, TimeoutPhase
 from interlingua.transport.failures import body_error, send_error
 from interlingua.transport.inflate import Inflater, inflater_for
-from interlingua.transport.limits import head_clock, timeout_error, too_large
+from interlingua.transport.limits import (
+    Bounded,
+    head_clock,
+    is_one_value,
+    timeout_error,
+    too_large,
+)
 from interlingua.transport.session import Pool, drop_response
 
 LINGER = 0.05
@@ -117,7 +123,7 @@ class Exchange:
     async def read(self) -> bytes:
         """The whole body; `DecodeError` if it is larger than the limit."""
         content = self._content()
-        inflater = inflater_for(self.headers)
+        inflater = inflater_for(self.headers, self._limit)
         blocks: list[bytes] = []
         room = self._limit
         try:
@@ -141,10 +147,13 @@ class Exchange:
     def chunks(self) -> AsyncIterator[bytes]:
         """The body as it comes; each time all that has come."""
         content = self._content()
-        inflater = inflater_for(self.headers)
+        inflater = inflater_for(self.headers, self._limit)
         self._phase = "stream_read"
         self._wind()
-        return _Chunks(self, content, inflater, self._loop, self._limit)
+        chunks = _Chunks(self, content, inflater, self._loop)
+        if is_one_value(self.headers):
+            return Bounded(chunks, self._request, self._limit)
+        return chunks
 
     def _content(self) -> aiohttp.StreamReader:
         if self._response is None:
@@ -201,7 +210,7 @@ class Exchange:
 class _Chunks:
     """The body of a reply as it comes."""
 
-    __slots__ = ("_exchange", "_inflater", "_limit", "_now", "_readany")
+    __slots__ = ("_exchange", "_inflater", "_now", "_readany")
 
     def __init__(
         self,
@@ -209,13 +218,11 @@ class _Chunks:
         content: aiohttp.StreamReader,
         inflater: Inflater | None,
         loop: asyncio.AbstractEventLoop,
-        limit: int,
     ) -> None:
         self._exchange = exchange
         self._readany = content.readany
         self._inflater = inflater
         self._now = loop.time
-        self._limit = limit
 
     def __aiter__(self) -> _Chunks:
         return self
@@ -227,7 +234,7 @@ class _Chunks:
         try:
             while chunk := await self._readany():
                 if inflater is not None:
-                    chunk = inflater.feed(chunk, self._limit)
+                    chunk = inflater.feed(chunk)
                 if chunk:
                     return chunk
                 exchange.waiting_since = self._now()
@@ -249,6 +256,7 @@ def _ring(reference: weakref.ref[Exchange]) -> None:
 
 
 def _lower(headers: Mapping[str, str]) -> dict[str, str]:
+    """As a reply has them: names in lower case, the values of a name that came twice joined."""
     lowered = {name.lower(): value for name, value in headers.items()}
     if len(lowered) != len(headers):
         joined: dict[str, list[str]] = {}

@@ -53,12 +53,14 @@ async def fetch_media(
     request: Request,
     dialect: str,
     *,
+    kinds: tuple[type[Media], ...] | None = None,
     max_bytes: int = MAX_FILE,
     seconds: float = SECONDS,
     allowed: Callable[[str], bool] = is_public,
 ) -> Request:
-    """The request with the bytes of each URL that the dialect cannot take as one."""
-    kinds = BYTES_ONLY.get(dialect, ())
+    """The request with the bytes of each URL that the dialect (or server) cannot take as one."""
+    if kinds is None:
+        kinds = BYTES_ONLY.get(dialect, ())
 
     def wanted(part: Media) -> bool:
         return isinstance(part, kinds) and _is_web(part.url)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import importlib
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from http.cookiejar import DefaultCookiePolicy
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from interlingua.spec.contracts import HttpReply, HttpRequest, Timeouts
 from interlingua.spec.errors import (
@@ -19,12 +21,15 @@ from interlingua.spec.errors import (
 from interlingua.transport.inflate import ACCEPTED, inflater_for
 from interlingua.transport.limits import (
     MAX_BODY,
+    Bounded,
     head_clock,
     host_of,
+    is_one_value,
     timeout_error,
     too_large,
 )
 from interlingua.transport.loops import PerLoop
+from interlingua.transport.proxies import HTTP, SOCKS, Proxies
 
 if TYPE_CHECKING:
     import httpx2
@@ -33,6 +38,8 @@ if TYPE_CHECKING:
 class HttpxTransport:
     """
     Sends through httpx2, each event loop with a client of its own.
+
+    Proxies come from the environment as in `AiohttpTransport`, SOCKS ones too.
 
     A `client` that is given is used as it is set up, in the one loop it belongs to, and is left
     open: it is its owner's. Redirects are not followed and cookies not kept in any case.
@@ -52,32 +59,21 @@ class HttpxTransport:
         self._trust_env = trust_env
         self._http2 = http2
         self._given = client
-        self._clients: PerLoop[httpx2.AsyncClient] = PerLoop(self._open, _close, _discard)
+        self._clients: PerLoop[_Clients] = PerLoop(self._open, _close, _discard)
 
     def send(self, request: HttpRequest) -> AbstractAsyncContextManager[HttpReply]:
         """Send, and hold the connection while the block runs."""
-        client = self._given or self._clients.get(asyncio.get_running_loop())
-        return self._exchange(client, request)
+        return self._exchange(self._given or self._client_for(request), request)
 
     async def close(self) -> None:
         """Release every connection; a client that was given stays open."""
         await self._clients.close()
 
-    def _open(self) -> httpx2.AsyncClient:
-        try:
-            import httpx2
-        except ImportError:
-            raise ConfigurationError(
-                "httpx2 is not installed; pip install 'interlingua[httpx]'"
-            ) from None
-        client = httpx2.AsyncClient(
-            headers={"accept-encoding": ACCEPTED, "user-agent": "interlingua"},
-            http2=self._http2,
-            trust_env=self._trust_env,
-            limits=httpx2.Limits(keepalive_expiry=60.0),
-        )
-        client.cookies.jar.set_policy(DefaultCookiePolicy(allowed_domains=[]))
-        return client
+    def _client_for(self, request: HttpRequest) -> httpx2.AsyncClient:
+        return self._clients.get(asyncio.get_running_loop()).find(request.url)
+
+    def _open(self) -> _Clients:
+        return _Clients(trust_env=self._trust_env, http2=self._http2)
 
     @asynccontextmanager
     async def _exchange(
@@ -93,6 +89,66 @@ class HttpxTransport:
             yield reply
         finally:
             await response.aclose()
+
+
+class _Clients:
+    """The clients of one event loop: one that goes direct, and one for each proxy."""
+
+    def __init__(self, *, trust_env: bool, http2: bool) -> None:
+        self._trust_env = trust_env
+        self._http2 = http2
+        # The proxies are not left to httpx2: it would send keys for this machine through them.
+        proxies = Proxies((*HTTP, *SOCKS)) if trust_env else None
+        self._proxies = proxies or None
+        self._by_proxy: dict[str | None, httpx2.AsyncClient] = {}
+
+    def find(self, url: str) -> httpx2.AsyncClient:
+        """The client through which this URL is reached."""
+        proxy = None if self._proxies is None else self._proxies.find(url)
+        client = self._by_proxy.get(proxy)
+        if client is None:
+            client = self._by_proxy[proxy] = self._open(proxy)
+        return client
+
+    async def close(self) -> None:
+        """Close every connection."""
+        for client in self._by_proxy.values():
+            await client.aclose()
+
+    def _open(self, proxy: str | None) -> httpx2.AsyncClient:
+        needed = ["httpx2"]
+        if self._http2:
+            needed.append("h2")
+        if urlsplit(proxy or "").scheme in SOCKS:
+            needed.append("socksio")
+        for name in needed:
+            try:
+                importlib.import_module(name)
+            except ImportError:
+                raise ConfigurationError(
+                    f"{name} is not installed; pip install 'interlingua[httpx]'"
+                ) from None
+        import httpx2
+
+        from interlingua.transport.eager import Backend
+
+        transport = httpx2.AsyncHTTPTransport(
+            http2=self._http2,
+            trust_env=self._trust_env,  # for the certificates it names
+            limits=httpx2.Limits(keepalive_expiry=60.0),
+            proxy=proxy,
+        )
+        if not self._http2:
+            # Without it a refusal that comes early is lost; httpx2 has no argument for it. HTTP/2
+            # has a stream for each answer, and httpcore2 counts on reading it record by record.
+            transport._pool._network_backend = Backend()  # noqa: SLF001
+        client = httpx2.AsyncClient(
+            headers={"accept-encoding": ACCEPTED, "user-agent": "interlingua"},
+            transport=transport,
+            trust_env=False,
+        )
+        client.cookies.jar.set_policy(DefaultCookiePolicy(allowed_domains=[]))
+        return client
 
 
 async def _head(
@@ -162,8 +218,14 @@ class _Reply:
             error = too_large(self._request, self._limit)
         raise error
 
-    async def chunks(self) -> AsyncIterator[bytes]:
+    def chunks(self) -> AsyncIterator[bytes]:
         """The body as it comes."""
+        chunks = self._chunks()
+        if is_one_value(self.headers):
+            return Bounded(chunks, self._request, self._limit)
+        return chunks
+
+    async def _chunks(self) -> AsyncIterator[bytes]:
         source = self._unpacked()
         phase: TimeoutPhase = "stream_read"
         while True:
@@ -190,9 +252,9 @@ class _Reply:
         if self._response.is_stream_consumed:  # a client for tests may give replies read before
             yield self._response.content
             return
-        inflater = inflater_for(self.headers)
+        inflater = inflater_for(self.headers, self._limit)
         async for raw in self._response.aiter_raw():
-            chunk = raw if inflater is None else inflater.feed(raw, self._limit)
+            chunk = raw if inflater is None else inflater.feed(raw)
             if chunk:
                 yield chunk
         if inflater is not None:
@@ -221,7 +283,8 @@ def _send_error(failure: Exception, request: HttpRequest, timeouts: Timeouts) ->
         case httpx2.InvalidURL() | httpx2.UnsupportedProtocol():
             return ConfigurationError(f"not a URL that a request can go to (host: {host})")
         case httpx2.ProxyError():
-            return NetworkError(f"the proxy refused {host}: {failure}")
+            retryable = str(failure).startswith("5")  # the text begins with the status
+            return NetworkError(f"the proxy refused {host}: {failure}", retryable=retryable)
         case httpx2.LocalProtocolError() | ValueError():
             return ConfigurationError(
                 f"the request to {host} has a header that cannot be sent; "
@@ -232,9 +295,9 @@ def _send_error(failure: Exception, request: HttpRequest, timeouts: Timeouts) ->
     return NetworkError(f"the connection to {host} was lost before it replied")
 
 
-async def _close(client: httpx2.AsyncClient) -> None:
-    await client.aclose()
+async def _close(clients: _Clients) -> None:
+    await clients.close()
 
 
-def _discard(client: httpx2.AsyncClient) -> None:
+def _discard(clients: _Clients) -> None:
     """Its sockets go with it: httpx2 can close them only inside its loop."""

@@ -15,15 +15,17 @@ _GZIP_OR_ZLIB = 32 + zlib.MAX_WBITS
 
 
 class Inflater:
-    """Unpacks gzip and deflate; a small body cannot blow up to more than is asked for."""
+    """Unpacks gzip and deflate; a small body cannot blow up to more than the limit."""
 
-    def __init__(self) -> None:
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
         self._unpack = zlib.decompressobj(_GZIP_OR_ZLIB)
         self._is_first = True
         self._held = b""  # a first byte alone does not tell which form it is
 
-    def feed(self, data: bytes, room: int = -1) -> bytes:
-        """What these bytes unpack to; `DecodeError` if that is more than `room`."""
+    def feed(self, data: bytes, room: int | None = None) -> bytes:
+        """What these bytes unpack to; `DecodeError` if that is more than what is left of room."""
+        room = self._limit if room is None else room
         data = self._held + data
         self._held = b""
         if self._is_first and len(data) == 1:
@@ -34,8 +36,11 @@ class Inflater:
         while data:
             piece = self._step(data)
             size += len(piece)
-            if 0 <= room < size:
-                raise DecodeError(f"the reply unpacks to more than {room} bytes")
+            if size > room:
+                raise DecodeError(
+                    f"the reply unpacks to more than {self._limit} bytes; "
+                    "give the transport a larger max_body if that is right"
+                )
             pieces.append(piece)
             data = self._unpack.unconsumed_tail
             if not data and self._unpack.eof and (data := self._unpack.unused_data):
@@ -61,11 +66,11 @@ class Inflater:
         return piece
 
 
-def inflater_for(headers: Mapping[str, str]) -> Inflater | None:
+def inflater_for(headers: Mapping[str, str], limit: int) -> Inflater | None:
     """What unpacks this reply; None if it is not packed, `DecodeError` if we cannot."""
     coding = headers.get("content-encoding", "").strip().lower()
     if coding in {"", "identity"}:
         return None
     if coding in {"gzip", "x-gzip", "deflate"}:
-        return Inflater()
+        return Inflater(limit)
     raise DecodeError(f"the reply is packed as {coding!r}, which was not asked for")

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator, Mapping
 from urllib.parse import urlsplit
 
 from interlingua.spec.contracts import HttpRequest, Timeouts
 from interlingua.spec.errors import DecodeError, RequestTimeoutError, TimeoutPhase
 
 MAX_BODY = 128 * 1024 * 1024
-"""The largest body that is read whole, unpacked; a stream has no end to measure."""
+"""The largest body that is one value, unpacked; a stream of events has no end to measure."""
 
 # Messages name the host, never the URL: its query may hold a key.
 _CLOCKS: dict[TimeoutPhase, str] = {
@@ -44,9 +45,38 @@ def head_clock(timeouts: Timeouts) -> tuple[float | None, TimeoutPhase]:
     return whole, "request"
 
 
-def too_large(request: HttpRequest, limit: int) -> DecodeError:
+def too_large(request: HttpRequest | None, limit: int) -> DecodeError:
     """The error for a body over the limit."""
+    whose = "" if request is None else f" of {host_of(request)}"
     return DecodeError(
-        f"the reply of {host_of(request)} is larger than {limit} bytes; "
+        f"the reply{whose} is larger than {limit} bytes; "
         "give the transport a larger max_body if that is right"
     )
+
+
+def is_one_value(headers: Mapping[str, str]) -> bool:
+    """Whether the body is one JSON value, though it may be read as it comes."""
+    return "json" in headers.get("content-type", "")
+
+
+class Bounded:
+    """The chunks of a body that is one value; `DecodeError` once they are over the limit."""
+
+    __slots__ = ("_chunks", "_limit", "_request", "_room")
+
+    def __init__(
+        self, chunks: AsyncIterator[bytes], request: HttpRequest | None, limit: int
+    ) -> None:
+        self._chunks = chunks
+        self._request = request
+        self._limit = self._room = limit
+
+    def __aiter__(self) -> Bounded:
+        return self
+
+    async def __anext__(self) -> bytes:
+        chunk = await anext(self._chunks)
+        self._room -= len(chunk)
+        if self._room < 0:
+            raise too_large(self._request, self._limit)
+        return chunk

@@ -11,6 +11,8 @@ import msgspec
 
 from interlingua.spec.contracts import HttpReply, HttpRequest
 from interlingua.spec.errors import ConfigurationError, StreamError
+from interlingua.transport.limits import MAX_BODY, Bounded, is_one_value
+from interlingua.wire.limits import lower_names
 
 Piece: TypeAlias = bytes | float | Exception
 """What a canned body is made of: bytes, seconds of silence, or the error that ends it."""
@@ -23,6 +25,8 @@ class CannedReply(msgspec.Struct, frozen=True, kw_only=True):
     headers: Mapping[str, str] = {}
     body: bytes | tuple[Piece, ...] = b""
     """All of it, or its chunks."""
+    after: float = 0.0
+    """Seconds until its head comes."""
 
 
 Answer: TypeAlias = CannedReply | Exception
@@ -56,6 +60,8 @@ async def give(answer: Answer) -> AsyncIterator[HttpReply]:
     """A canned answer as a transport's block."""
     if isinstance(answer, Exception):
         raise answer
+    if answer.after > 0:
+        await asyncio.sleep(answer.after)
     body = answer.body if isinstance(answer.body, tuple) else (answer.body,)
     reply = MemoryReply(answer.status, answer.headers, _play(body))
     try:
@@ -73,29 +79,33 @@ class MemoryReply:
         headers: Mapping[str, str],
         source: AsyncIterator[bytes],
         on_abort: Callable[[], None] | None = None,
+        *,
+        limit: int = MAX_BODY,
     ) -> None:
         self.status = status
-        self.headers = {name.lower(): value for name, value in headers.items()}
+        self.headers = lower_names(headers)
         self._source = source
         self._on_abort = on_abort
+        self._limit = limit
         self._reading: asyncio.Task[object] | None = None
         self._is_closed = False
 
     async def read(self) -> bytes:
-        """The whole body."""
-        return b"".join([chunk async for chunk in self])
+        """The whole body; `DecodeError` if it is larger than the limit."""
+        return b"".join([chunk async for chunk in Bounded(self, None, self._limit)])
 
     def chunks(self) -> AsyncIterator[bytes]:
         """The body as it comes."""
-        return self
+        return Bounded(self, None, self._limit) if is_one_value(self.headers) else self
 
     def abort(self) -> None:
         """End it; who reads from it gets an error."""
         self._is_closed = True
         if self._on_abort is not None:
             self._on_abort()
-        if self._reading is not None:
-            self._reading.cancel()
+        reading, self._reading = self._reading, None  # it is woken once
+        if reading is not None:
+            reading.cancel()
 
     def __aiter__(self) -> AsyncIterator[bytes]:
         return self
@@ -109,10 +119,11 @@ class MemoryReply:
 
     async def _next(self) -> bytes:
         task = self._reading = asyncio.current_task()
+        before = 0 if task is None else task.cancelling()
         try:
             return await anext(self._source)
         except asyncio.CancelledError:
-            if self._is_closed and task is not None and task.uncancel() == 0:
+            if self._is_closed and task is not None and task.uncancel() <= before:
                 return b""
             raise
         finally:

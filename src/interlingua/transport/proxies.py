@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from ipaddress import ip_address
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 from interlingua.spec.errors import ConfigurationError
+
+HTTP = ("http", "https")
+SOCKS = ("socks5", "socks5h")
 
 
 class Proxies:
@@ -14,9 +18,11 @@ class Proxies:
     The environment as it was when this was made.
 
     This machine itself is never reached through a proxy: servers on loopback are local models.
+    `kinds` are those that can be used; going direct instead of through another would be a surprise.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, kinds: Collection[str] = HTTP) -> None:
+        self._kinds = kinds
         self._by_scheme = getproxies()
         self._found: dict[str, str | None] = {}
 
@@ -40,10 +46,10 @@ class Proxies:
         if "://" not in proxy:
             proxy = f"http://{proxy}"
         kind = urlsplit(proxy).scheme
-        if kind not in {"http", "https"}:
+        if kind not in self._kinds:
+            cure = "use HttpxTransport, or " if kind in SOCKS else ""
             raise ConfigurationError(
-                f"this transport cannot use a {kind} proxy; use HttpxTransport, "
-                "or unset the proxy variables"
+                f"this transport cannot use a {kind} proxy; {cure}unset the proxy variables"
             )
         return proxy
 

@@ -121,7 +121,7 @@ class StreamAccumulator:
             return _about(finish.response, start)
         parts = dict(self._parts)
         for segment in self._open.values():
-            ended = segment.cut()
+            ended = segment.peek()
             parts[segment.index] = ended.tool_call if isinstance(ended, ToolCallEnd) else ended.part
         return Response(
             id=start.id,

@@ -45,6 +45,11 @@ def counting_ids() -> NewId:
     return new_id
 
 
+def call_ids(new_id: NewId) -> NewId:
+    """Ids for calls that came without one."""
+    return lambda: f"call_{new_id()}"
+
+
 class Losses:
     """Collects what could not be said."""
 

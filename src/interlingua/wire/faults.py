@@ -113,6 +113,8 @@ _OVERFLOW = re.compile(
 _BAD_KEY = re.compile(
     r"api key not valid|incorrect api key|invalid (?:api|x-api)[ -]key", re.IGNORECASE
 )
+# A server that blames itself for what it was sent, as llama.cpp does, with a 500.
+_NOT_READ = re.compile(r"\b(?:image|audio|video) input is not supported", re.IGNORECASE)
 
 # A key, should a provider echo one: at the start of a word, or after a `\n` of JSON text.
 _SECRET = re.compile(
@@ -185,7 +187,7 @@ def make_error(
     text = redact(text)[:_MAX_TEXT]
     if not fault.message:
         fault = fault._replace(message=text.strip())
-    lowered = lower_names(headers)
+    lowered = lower_names({str(name): str(value) for name, value in headers.items()})
     make = found or classify(status, fault)
     message = redact(fault.message) or "no message"
     retryable = should_retry(lowered)
@@ -226,6 +228,8 @@ def classify(status: int | None, fault: Fault) -> type[ProviderError]:
         return ContextLengthError
     if status == 413 and not any(fault):
         return ContextLengthError  # a body that is too large is told with words
+    if _NOT_READ.search(fault.message):
+        return InvalidRequestError
     if status in {None, 400} and _BAD_KEY.search(fault.message):
         return AuthenticationError
     if status is None:
@@ -236,7 +240,7 @@ def classify(status: int | None, fault: Fault) -> type[ProviderError]:
 
 def status_of(error: Exception) -> int:
     """The HTTP status with which a server says this error."""
-    if isinstance(error, ProviderError) and error.status_code:
+    if isinstance(error, ProviderError) and error.status_code and error.status_code >= 400:
         return error.status_code
     for kind, status in _STATUS_OF.items():
         if isinstance(error, kind):

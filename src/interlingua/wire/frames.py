@@ -25,6 +25,11 @@ def read_frame(frame: Frame) -> dict[str, Any] | None:
     return data
 
 
+def is_bare_error(data: dict[str, Any]) -> bool:
+    """Whether it is the body of an error reply, sent in a stream as it is, without a type."""
+    return "type" not in data and bool(data.get("error"))
+
+
 def json_frame(data: Json, event: str | None = None) -> Frame:
     """A frame that holds this value."""
     return Frame(data=dump_text(data), event=event)

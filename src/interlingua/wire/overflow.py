@@ -5,7 +5,8 @@ from __future__ import annotations
 from interlingua.spec.content import ToolResult
 from interlingua.spec.messages import Message
 
-_PROMPTS = ("system", "developer")
+PROMPTS = ("system", "developer")
+"""The roles of instructions."""
 
 
 def drop_oldest_turns(messages: tuple[Message, ...], keep: float = 0.5) -> tuple[Message, ...]:
@@ -16,7 +17,7 @@ def drop_oldest_turns(messages: tuple[Message, ...], keep: float = 0.5) -> tuple
     The same history if it is one turn: what is asked cannot be left out.
     """
     begin = 0
-    while begin < len(messages) and messages[begin].role in _PROMPTS:
+    while begin < len(messages) and messages[begin].role in PROMPTS:
         begin += 1
     turns = [at for at in range(begin, len(messages)) if _begins_turn(messages[at])]
     if len(turns) < 2:

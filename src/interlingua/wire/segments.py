@@ -2,12 +2,12 @@
 Segments: a part while it is being streamed.
 
 Decoders open one per part, feed it pieces, and end it; each step gives the event that
-says so. Text grows in a list and is joined once.
+says so. Text grows in a list and is joined once, or whenever somebody looks.
 """
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from interlingua.spec.content import Extra, Text, Thinking, ToolCall, ToolType
 from interlingua.spec.events import (
@@ -22,6 +22,9 @@ from interlingua.spec.events import (
     ToolCallStart,
 )
 from interlingua.wire.jsontext import loads_object
+
+if TYPE_CHECKING:
+    from interlingua.wire.partial import PartialJSON
 
 
 class TextSegment:
@@ -43,10 +46,10 @@ class TextSegment:
         return TextDelta(id=self.id, index=self.index, delta=text)
 
     def end(self) -> TextEnd:
-        part = Text(text="".join(self.pieces), extra=self.extra)
+        part = Text(text=_join(self.pieces), extra=self.extra)
         return TextEnd(id=self.id, index=self.index, part=part)
 
-    cut = end
+    cut = peek = end
 
 
 class ReasoningSegment:
@@ -71,20 +74,30 @@ class ReasoningSegment:
 
     def end(self) -> ReasoningEnd:
         part = Thinking(
-            text="".join(self.pieces),
+            text=_join(self.pieces),
             signature=self.signature,
             data=self.data,
             extra=self.extra,
         )
         return ReasoningEnd(id=self.id, index=self.index, part=part)
 
-    cut = end
+    cut = peek = end
 
 
 class ToolCallSegment:
     """A tool call on its way; its arguments are parsed once, at the end."""
 
-    __slots__ = ("call_id", "extra", "id", "index", "name", "pieces", "tool_type")
+    __slots__ = (
+        "_growing",
+        "_seen",
+        "call_id",
+        "extra",
+        "id",
+        "index",
+        "name",
+        "pieces",
+        "tool_type",
+    )
 
     def __init__(
         self,
@@ -102,6 +115,8 @@ class ToolCallSegment:
         self.tool_type = tool_type
         self.pieces: list[str] = []
         self.extra: dict[str, Any] = dict(extra or {})
+        self._growing: PartialJSON | None = None
+        self._seen = 0
 
     def start(self) -> ToolCallStart:
         return ToolCallStart(
@@ -127,8 +142,22 @@ class ToolCallSegment:
         """The call as far as it came: what parses of its arguments, else `{}`."""
         from interlingua.wire.partial import parse_partial  # costs 15 ms; streams are rarely cut
 
-        raw = "".join(self.pieces)
+        raw = _join(self.pieces)
         arguments = None if self.tool_type == "custom" else parse_partial(raw)
+        return self._end(raw, arguments if isinstance(arguments, dict) else {})
+
+    def peek(self) -> ToolCallEnd:
+        """The same for one that goes on: of long arguments, it may lag behind a little."""
+        raw = _join(self.pieces)
+        if self.tool_type == "custom":
+            return self._end(raw, {})
+        if self._growing is None:
+            from interlingua.wire.partial import PartialJSON  # as above
+
+            self._growing = PartialJSON()
+        self._growing.feed(raw[self._seen :])
+        self._seen = len(raw)
+        arguments = self._growing.value
         return self._end(raw, arguments if isinstance(arguments, dict) else {})
 
     def _end(self, raw: str, arguments: dict[str, Any]) -> ToolCallEnd:
@@ -141,6 +170,13 @@ class ToolCallSegment:
             extra=self.extra,
         )
         return ToolCallEnd(id=self.id, index=self.index, tool_call=call)
+
+
+def _join(pieces: list[str]) -> str:
+    """Their text; who looks often finds one piece and what came since."""
+    if len(pieces) > 1:
+        pieces[:] = ["".join(pieces)]
+    return pieces[0] if pieces else ""
 
 
 Segment: TypeAlias = TextSegment | ReasoningSegment | ToolCallSegment

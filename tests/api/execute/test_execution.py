@@ -3,6 +3,7 @@
 import asyncio
 import threading
 
+import msgspec
 import pytest
 
 from blocking import until
@@ -10,7 +11,16 @@ from interlingua.api.abort import AbortController
 from interlingua.api.default import set_default_client
 from interlingua.api.execute import execute
 from interlingua.api.tools import Tool, tool
-from interlingua.simulator import error, error_event, latency, text, thinking, tool_call, tool_loop
+from interlingua.simulator import (
+    error,
+    error_event,
+    latency,
+    text,
+    thinking,
+    tool_call,
+    tool_loop,
+    usage,
+)
 from interlingua.spec.content import Image, ToolResult
 from interlingua.spec.errors import ConfigurationError
 from interlingua.spec.messages import Message
@@ -205,6 +215,7 @@ def test_mistakes_are_returned():
         {"messages": [{"role": "robot"}]},
         {"temprature": 1},
         {"tools": [5]},
+        {"timeout": "soon"},
         {"api_key": "a key besides a client"},
     ]
     with simulated(text("x")) as peer:
@@ -253,7 +264,7 @@ def test_cancel(provider):
 
 
 def test_cancel_while_a_tool_runs():
-    """The tool is cancelled too."""
+    """The tool is cancelled too, and the answer that called it is counted."""
     ended = []
 
     @tool
@@ -278,10 +289,12 @@ def test_cancel_while_a_tool_runs():
         await settled(lambda: ended)
         return result
 
-    with simulated(tool_loop(tool_call("wait"), text("x"))) as peer:
+    with simulated(tool_loop(tool_call("wait") + usage(20, 5), text("x"))) as peer:
         result = run(peer, work)
 
     assert result.error.code == "cancelled"
+    assert (result.usage.total_tokens, result.finish_reason) == (25, "tool_calls")
+    assert result.messages[-1].tool_calls[0].name == "wait"
 
 
 def test_cancel_while_a_callback_hangs():
@@ -297,6 +310,64 @@ def test_cancel_while_a_callback_hangs():
 
     with simulated(SLOW) as peer:
         assert run(peer, work).error.code == "cancelled"
+
+
+@pytest.mark.parametrize("heeds", [True, False], ids=["ends", "takes no notice"])
+@pytest.mark.parametrize("answer", [SLOW, text("all")], ids=["in the middle", "at the end"])
+def test_a_callback_that_hangs_has_its_time(answer, heeds):
+    """The time for everything is also its own, whatever it does when it is cancelled."""
+    let_go = asyncio.Event()
+
+    async def on_chunk(_):
+        try:
+            await let_go.wait()
+        except asyncio.CancelledError:
+            if heeds:
+                raise
+            await let_go.wait()
+
+    async def work(client):
+        execution = execute(named("openai"), "Hi", client=client, on_chunk=on_chunk, timeout=0.3)
+        result = await execution
+        let_go.set()
+        return result
+
+    with simulated(answer) as peer:
+        result = run(peer, work)
+
+    assert (result.error.code, result.error.message) == (
+        "timeout",
+        "it took longer than 0.3 s in all",
+    )
+
+
+@every_provider
+@pytest.mark.parametrize("decision", [True, False], ids=["allowed", "refused"])
+def test_approval(provider, decision):
+    """Calls that need it are in the result, plain JSON too; with a decision it goes on."""
+    ran = []
+
+    @tool(needs_approval=True)
+    def remove(path: str) -> str:
+        """Remove a file."""
+        ran.append(path)
+        return "removed"
+
+    options = {"tools": [remove]}
+    with simulated(tool_loop(tool_call("remove", path="a"), text("Done."))) as peer:
+        paused, _ = executed(peer, provider, **options)
+        (call,) = paused.pending
+        assert (paused.error, ran, paused.finish_reason) == (None, [], "tool_calls")
+        assert paused.to_dict()["pending"] == [
+            {"id": call.id, "name": "remove", "args": {"path": "a"}}
+        ]
+
+        kept = msgspec.json.decode(msgspec.json.encode(paused.messages))
+        result, told = executed(peer, provider, kept, approvals={call.id: decision}, **options)
+
+    assert (result.text, result.pending, result.error) == ("Done.", (), None)
+    assert ran == (["a"] if decision else [])
+    assert ("on_tool_end", "remove", "removed") in told or not decision
 
 
 def test_ways_to_end_it():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import datetime as dt
 import functools
 from typing import TYPE_CHECKING, Annotated, Any
@@ -15,6 +16,16 @@ from interlingua.spec.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from decimal import Decimal as OnlyForTheChecker
+
+
+@dataclasses.dataclass
+class City:
+    name: str
+
+
+@dataclasses.dataclass
+class Place:
+    city: City
 
 
 def book(
@@ -125,6 +136,37 @@ def test_objects_and_methods_can_be_read():
     assert read_function(Counter()).schema["properties"]["n"]["format"] == "date"
 
 
+def test_the_words_of_an_object_that_is_called():
+    """Those of its `__call__`, or else of its class; of a cached function, its own."""
+
+    class Search:
+        """Holds an index."""
+
+        def __call__(self, words: str):
+            """
+            Search the web.
+
+            Args:
+                words: What to look for.
+            """
+
+    class Bare:
+        """Only this."""
+
+        def __call__(self, words: str): ...
+
+    @functools.cache
+    def cached(words: str):
+        """Mine."""
+
+    read = read_function(Search())
+
+    assert read.description == "Search the web."
+    assert read.schema["properties"]["words"]["description"] == "What to look for."
+    assert read_function(Bare()).description == "Only this."
+    assert read_function(cached).description == "Mine."
+
+
 def test_wrapped_functions_are_read_through():
     """A decorator that uses `functools.wraps` changes nothing."""
 
@@ -149,6 +191,34 @@ def test_local_names_can_be_given():
     with pytest.raises(ConfigurationError, match=r"take.*Local"):
         read_function(take)
     assert read_function(take, names={"Local": Local}).read({"x": {"a": 1}}) == {"x": Local(1)}
+
+
+def test_local_types_may_name_each_other():
+    """What a local class names is looked for where the function is; other classes are not."""
+
+    @dataclasses.dataclass
+    class Inner:
+        a: int
+
+    @dataclasses.dataclass
+    class Outer:
+        inner: Inner
+        more: list[Inner] = dataclasses.field(default_factory=list)
+
+    def take(x: Outer, y: list[Outer] | None = None): ...
+
+    read = read_function(take, names=dict(locals()))
+
+    assert read.read({"x": {"inner": {"a": 1}}}) == {"x": Outer(Inner(1))}
+    with pytest.raises(MismatchError, match=r"x.inner.a"):
+        read.read({"x": {"inner": {"a": "no"}}})
+
+    def elsewhere(x: Place): ...
+
+    named = {"City": str, "Place": Place}
+    assert read_function(elsewhere, names=named).read({"x": {"city": {"name": "Oslo"}}}) == {
+        "x": Place(City("Oslo"))
+    }
 
 
 def many(*values: int): ...

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import datetime as dt
-from typing import Literal
+from typing import Annotated, Literal
 
+import msgspec
+import pydantic
 import pytest
 
 from interlingua.api.hints import MismatchError, convert, schema_of
@@ -73,6 +75,70 @@ def test_members_that_lead_back_are_read_once():
     """A deep value that fits nothing costs its size, not two to its depth."""
     value: object = "wrong"
     for _ in range(60):
-        value = {"op": "?", "left": value, "right": 1}
+        value = {"op": "+", "left": value, "right": 1}
 
     assert any(".left" in problem for problem in problems(value, Plus | Minus))
+
+
+class Walk(msgspec.Struct, tag="walk", tag_field="kind"):
+    steps: int
+
+
+class Ride(pydantic.BaseModel):
+    kind: Literal["ride"]
+    stops: int
+
+
+@dataclasses.dataclass
+class Swim:
+    kind: Literal["swim"]
+    metres: int
+    on: Cat | Dog | None = None
+
+
+@pytest.mark.parametrize(
+    ("value", "found"),
+    [
+        ({"kind": "walk", "steps": "x"}, ["steps: expected integer, got 'x'"]),
+        ({"kind": "ride"}, ["stops: Field required"]),
+        ({"kind": "swim"}, ["metres: is missing"]),
+        (
+            {"kind": "swim", "metres": 1, "on": {"lives": "x"}},
+            ["on.lives: expected integer, got 'x'"],
+        ),
+        ({"kind": "fly", "steps": 1}, ["kind: expected 'walk' | 'ride' | 'swim', got 'fly'"]),
+        (3, ["expected Walk or Ride or Swim, got a number"]),
+    ],
+)
+def test_a_tag_says_which_member_was_meant(value, found):
+    """What is wrong is said of that one, however it is written; a tag of none is itself wrong."""
+    assert problems(value, Walk | Ride | Swim) == found
+
+
+@dataclasses.dataclass
+class Span:
+    start: int
+    end: int
+
+    def __post_init__(self):
+        if self.end < self.start:
+            raise ValueError("it ends before it starts")
+
+
+@pytest.mark.parametrize(
+    ("value", "type_", "found"),
+    [
+        ({"start": 2, "end": 1}, Span | None, "it ends before it starts"),
+        (0, Annotated[int, msgspec.Meta(ge=1)] | None, "expected int >= 1"),
+        (
+            0,
+            Annotated[int, pydantic.Field(ge=1)] | None,
+            "Input should be greater than or equal to 1",
+        ),
+        ("x", Annotated[int, pydantic.Field(ge=1)] | None, "expected integer or null, got 'x'"),
+        ("x", Span | None, "expected Span or null, got 'x'"),
+    ],
+)
+def test_a_value_of_the_right_kind(value, type_, found):
+    """What its member says of it is told, and not only that no member fits."""
+    assert problems(value, type_) == [found]

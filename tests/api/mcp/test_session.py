@@ -1,53 +1,25 @@
-"""One MCP session, against real servers."""
+"""A session with an MCP server, against real servers."""
 
 import asyncio
-import contextlib
 import json
-import sys
-import time
 
 import pytest
 
-from interlingua.api.mcp.servers import HttpServer, StdioServer
+from interlingua.api.mcp.servers import HttpServer
 from interlingua.api.mcp.session import Session
 from interlingua.spec.errors import (
+    AccessDeniedError,
     AuthenticationError,
     ConfigurationError,
     DecodeError,
     NetworkError,
+    RateLimitError,
     RequestTimeoutError,
+    SDKError,
+    ServerError,
 )
-from servers import Server, answering, free_port, reply
-
-PATIENCE = 60.0  # seconds a test waits for what must happen; it is no measure of speed
-KEY = "key-very-secret"
-
-
-def run(work):
-    return asyncio.run(asyncio.wait_for(work, PATIENCE))
-
-
-def wait_for(condition):
-    while not condition():
-        time.sleep(0.01)
-
-
-@contextlib.asynccontextmanager
-async def opened(server, *, timeout=PATIENCE, connect_timeout=PATIENCE):  # noqa: ASYNC109 -- of a call
-    session = Session(server, connect_timeout=connect_timeout, timeout=timeout)
-    tools = await session.open()
-    try:
-        yield session, tools
-    finally:
-        await session.close()
-
-
-async def fails(server, **settings):
-    """The error of a session that does not begin."""
-    with pytest.raises(Exception) as caught:  # noqa: PT011 -- looked at by the test
-        async with opened(server, **settings):
-            pass
-    return caught.value
+from mcp_sessions import KEY, PATIENCE, opened, run
+from servers import Server, reply
 
 
 def test_the_older_protocol_over_stdio(plain, process):
@@ -62,82 +34,6 @@ def test_the_older_protocol_over_stdio(plain, process):
     result = run(work())
 
     assert result["content"] == [{"type": "text", "text": '{"x": null}'}]
-    assert process() is None
-
-
-def test_all_pages_of_the_list(full):
-    """A list that comes in pages is read to its end, in order."""
-
-    async def work():
-        async with opened(full("pages")) as (session, tools):
-            result = await session.call("tool_34", {})
-            return [tool["name"] for tool in tools], result["content"][0]["text"]
-
-    assert run(work()) == ([f"tool_{number}" for number in range(35)], "tool_34")
-
-
-def test_a_list_without_end(plain, process):
-    """A server that gives the same page for ever is an error, not a hang."""
-    error = run(fails(plain("circle")))
-
-    assert isinstance(error, DecodeError)
-    assert process() is None
-
-
-def test_a_server_without_tools(plain):
-    """A server of resources or prompts alone has no tools."""
-
-    async def work():
-        async with opened(plain("bare")) as (_, tools):
-            return tools
-
-    assert run(work()) == []
-
-
-def test_a_server_that_is_not_there(tmp_path):
-    """A missing program, one that may not run, and a missing folder are told at once."""
-    (tmp_path / "file").touch()
-    for server in (
-        StdioServer(command=str(tmp_path / "missing"), env={"API_KEY": KEY}),
-        StdioServer(command=str(tmp_path / "file"), env={"API_KEY": KEY}),
-        StdioServer(command=sys.executable, cwd=str(tmp_path / "missing"), args=[KEY]),
-    ):
-        error = run(fails(server))
-
-        assert isinstance(error, ConfigurationError)
-        assert KEY not in f"{error!r}"
-
-
-def test_a_server_that_ends_at_once():
-    """A program that speaks no MCP is a typed error."""
-    server = StdioServer(command=sys.executable, args=["-c", "print('hello')"])
-    error = run(fails(server))
-
-    assert isinstance(error, NetworkError)
-    assert "ended before" in str(error)
-
-
-def test_a_server_that_does_not_answer(plain, process):
-    """Connecting has its time; then the server is stopped, even one that does not end itself."""
-    error = run(fails(plain("deaf"), connect_timeout=2.0))
-
-    assert isinstance(error, RequestTimeoutError)
-    assert error.phase == "connect"
-    assert process() is None
-
-
-def test_cancelling_while_it_connects(plain, process, tmp_path):
-    """Giving up on a server that is starting leaves no process behind."""
-    pid_file = tmp_path / "pid"
-
-    async def work():
-        task = asyncio.create_task(fails(plain("deaf")))
-        await asyncio.to_thread(wait_for, lambda: pid_file.exists() and pid_file.read_text())
-        task.cancel()
-        await asyncio.wait({task})
-        return task.cancelled()
-
-    assert run(work())
     assert process() is None
 
 
@@ -285,7 +181,7 @@ def older(method):
 
 def test_the_older_protocol_over_http(monkeypatch):
     """A session with an id is ended with DELETE; a server that leaves that open is left."""
-    monkeypatch.setattr("interlingua.api.mcp.session._GRACE", 0.3)
+    monkeypatch.setattr("interlingua.api.mcp.connection._GRACE", 0.3)
     json_headers = ("content-type: application/json", "mcp-session-id: s1")
 
     async def script(connection):
@@ -331,42 +227,99 @@ def test_an_http_server_that_dies_in_a_call(mortal_url):
     assert [type(error) for error in run(work())] == [NetworkError] * 2
 
 
-def test_nobody_listens():
-    """An address without a server is a typed error, without its path."""
-    error = run(fails(f"http://127.0.0.1:{free_port()}/{KEY}/mcp?k={KEY}"))
+class Forgetful:
+    """An HTTP server of the older protocol whose calls go as the script says, one after another."""
 
-    assert isinstance(error, NetworkError)
-    assert KEY not in f"{error!r} {error.__cause__!r} {error.__context__!r}"
+    def __init__(self, *calls):
+        self.calls = list(calls)
+        self.sessions = 0
+        self.asked = []
+
+    async def __call__(self, connection):
+        while (request := await connection.read_request()) is not None:
+            asked = json.loads(request.body or b"{}")
+            method = asked.get("method")
+            if request.method != "POST":
+                await connection.send(reply(b"", status="405 Method Not Allowed"))
+            elif "id" not in asked:
+                await connection.send(reply(b"", status="202 Accepted"))
+            elif method == "tools/call" and self.calls and (how := self.calls.pop(0)) is not None:
+                self.asked.append(request.headers["mcp-session-id"])
+                if how == "drop":
+                    connection.reset()
+                    return
+                await connection.send(reply(f"no {KEY}".encode(), status=how))
+            else:
+                if method == "tools/call":
+                    self.asked.append(request.headers["mcp-session-id"])
+                self.sessions += method == "initialize"
+                await connection.send(self.answer(asked))
+
+    def answer(self, asked):
+        result = older(asked["method"])
+        said = {"result": result} if result else {"error": {"code": -32601, "message": "?"}}
+        body = json.dumps({"jsonrpc": "2.0", "id": asked["id"], **said}).encode()
+        names = ("content-type: application/json", f"mcp-session-id: s{self.sessions}")
+        return reply(body, headers=names)
 
 
-def test_a_key_that_is_refused():
-    """A 401 is an authentication error, which does not show the key."""
-    refused = reply(f"bad {KEY}".encode(), status="401 Unauthorized")
-    with Server(answering(refused)) as server:
-        error = run(fails(HttpServer(url=server.url, headers={"Authorization": f"Bearer {KEY}"})))
+def outcomes(*calls, times=2):
+    """What calls over HTTP give, and the sessions they were made in."""
+    script = Forgetful(*calls)
 
-    assert isinstance(error, AuthenticationError)
-    assert error.status_code == 401
-    assert KEY not in f"{error!r} {error.__dict__} {error.__context__!r}"
+    async def work(server):
+        given = HttpServer(url=server.url, headers={"Authorization": f"Bearer {KEY}"})
+        found = []
+        async with opened(given) as (session, _):
+            for _ in range(times):
+                try:
+                    found.append((await session.call("t", {}))["content"][0]["text"])
+                except SDKError as error:
+                    assert KEY not in f"{error!r} {error.__dict__} {error.__context__!r}"
+                    found.append(type(error))
+        return found
 
-
-def test_an_http_server_that_does_not_answer():
-    """A server that takes the request and says nothing is given up in time."""
-
-    async def silent(connection):
-        await connection.read_request()
-
-    with Server(silent) as server:
-        error = run(fails(server.url, connect_timeout=0.5))
-        assert server.all_closed()
-
-    assert isinstance(error, RequestTimeoutError)
+    with Server(script) as server:
+        return run(work(server)), script.asked
 
 
-def test_the_package_is_missing(plain, monkeypatch):
-    """Without the extra, the message says what to install."""
-    monkeypatch.setitem(sys.modules, "mcp", None)
-    error = run(fails(plain()))
+def test_a_session_that_the_server_forgets():
+    """A new one is begun, and the call, which was not run, is made once more."""
+    assert outcomes("404 Not Found") == (["done", "done"], ["s1", "s2", "s2"])
+    forgetting = ["404 Not Found"] * 2
+    assert outcomes(*forgetting) == ([NetworkError, "done"], ["s1", "s2", "s2"])
 
-    assert isinstance(error, ConfigurationError)
-    assert "interlingua[mcp]" in str(error)
+
+def test_a_connection_that_breaks():
+    """The call fails, since it may have been run; the next one connects again."""
+    assert outcomes("drop") == ([NetworkError, "done"], ["s1", "s2"])
+
+
+def test_many_calls_find_a_broken_connection():
+    """One new session is enough for all of them."""
+    script = Forgetful("drop")
+
+    async def work(server):
+        async with opened(server.url) as (session, _):
+            with pytest.raises(NetworkError):
+                await session.call("t", {})
+            await asyncio.gather(*(session.call("t", {}) for _ in range(5)))
+
+    with Server(script) as server:
+        run(work(server))
+
+    assert script.asked == ["s1"] + ["s2"] * 5
+
+
+@pytest.mark.parametrize(
+    ("status", "kind"),
+    [
+        ("401 Unauthorized", AuthenticationError),
+        ("403 Forbidden", AccessDeniedError),
+        ("429 Too Many Requests", RateLimitError),
+        ("503 Unavailable", ServerError),
+    ],
+)
+def test_calls_that_are_refused(status, kind):
+    """The error is that of its status; the session goes on."""
+    assert outcomes(status) == ([kind, "done"], ["s1", "s1"])

@@ -1,6 +1,7 @@
 """The tools of MCP servers, run as `generate` runs them."""
 
 import asyncio
+import logging
 import subprocess
 import sys
 
@@ -8,10 +9,12 @@ import pytest
 from mcp import StdioServerParameters
 
 from interlingua.api.mcp import mcp_tools
+from interlingua.api.preparing import prepare
 from interlingua.api.running import ToolRunner
 from interlingua.api.tools import ToolAnnotations, check_tools
 from interlingua.spec.content import Audio, Image, Text, ToolCall, ToolResult
 from interlingua.spec.errors import ConfigurationError
+from interlingua.wire.jsontext import loads
 from mcp_server import PNG, WAV
 
 PATIENCE = 60.0  # seconds a test waits for what must happen; it is no measure of speed
@@ -24,7 +27,7 @@ async def run_calls(tools, *calls):
         ToolCall(id=f"c{number}", name=name, arguments=arguments)
         for number, (name, arguments) in enumerate(calls)
     ]
-    return await ToolRunner(tools=check_tools(tools)).run(asked, ())
+    return await ToolRunner().run(await prepare(asked, check_tools(tools)), ())
 
 
 def run(server, *calls, **settings):
@@ -155,6 +158,37 @@ def test_a_name_that_is_listed_twice(plain):
         None,
         None,
     ]
+
+
+def test_schemas_that_cannot_be_used(plain, caplog):
+    """Their tools are left out, which is told; the others are there and work."""
+    with caplog.at_level(logging.WARNING, logger="interlingua"):
+        tools, (result,) = run(plain("schemas"), ("echo", {"x": 1}))
+    bad = ["dangling", "mistyped", "remote", "third_draft"]
+
+    assert [tool.name for tool in tools] == ["echo"]
+    assert result.content == '{"x": 1}'
+    assert [(record.tool, record.reason) for record in caplog.records] == [
+        (name, "tool_left_out") for name in bad
+    ]
+    assert [warning.code for warning in tools.warnings] == ["tool_left_out"] * 4
+    assert all(name in told.message for name, told in zip(bad, tools.warnings, strict=True))
+    with pytest.raises(ConfigurationError, match="third_draft"):
+        run(plain("schemas"), only=["echo", "third_draft"])
+
+
+def test_noise_between_the_answers(plain):
+    """What a server prints by mistake, even bytes that are no text, ends nothing."""
+    _, results = run(plain("noise"), ("echo", {"x": 1}), ("echo", {"x": 2}))
+
+    assert [result.content for result in results] == ['{"x": 1}', '{"x": 2}']
+
+
+def test_arguments_that_are_no_utf_8(plain):
+    """A lone surrogate harms at most its own call."""
+    _, results = run(plain(), ("echo", {"x": "a\ud800b"}), ("echo", {"x": 2}))
+
+    assert [loads(result.content) for result in results] == [{"x": "a\ufffdb"}, {"x": 2}]
 
 
 def test_a_tool_that_is_late(plain):

@@ -185,12 +185,11 @@ def test_field_bug_55_an_error_after_the_end_is_none():
     assert events[-1].type == "finish"
 
 
-def test_field_bug_54_error_event():
-    """An error inside the stream is raised as its own class."""
+@pytest.mark.parametrize("kind", [{"type": "error"}, {}])
+def test_field_bug_54_error_event(kind):
+    """An error inside the stream is raised as its own class, also as a bare body of one."""
     with pytest.raises(ServerError, match="Overloaded"):
-        decode(
-            START, {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}
-        )
+        decode(START, {**kind, "error": {"type": "overloaded_error", "message": "Overloaded"}})
 
 
 @pytest.mark.parametrize("count", [0, 1, 2, 3])

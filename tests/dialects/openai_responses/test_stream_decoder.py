@@ -467,6 +467,7 @@ def test_field_bug_87_incomplete_is_a_result():
         ({"type": "error", "code": "rate_limit_exceeded", "message": "m"}, RateLimitError),
         ({"type": "error", "message": "m"}, ServerError),
         ({"type": "error", "error": {"message": "m"}, "status": 429}, RateLimitError),
+        ({"error": {"code": "rate_limit_exceeded", "message": "m"}}, RateLimitError),
         (
             end(kind="failed", error={"code": "rate_limit_exceeded", "message": "m"}),
             RateLimitError,

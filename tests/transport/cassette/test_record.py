@@ -1,15 +1,22 @@
 """Recording."""
 
 import asyncio
+import contextlib
 import json
 
 import pytest
 
+from interlingua import dialects
+from interlingua.providers.adapter import HttpAdapter
+from interlingua.simulator import Simulator, latency, text
 from interlingua.spec.contracts import HttpRequest, Transport
-from interlingua.spec.errors import NetworkError, StreamError
+from interlingua.spec.errors import ConfigurationError, NetworkError, StreamError
+from interlingua.spec.request import Request
+from interlingua.transport.asgi import AsgiTransport
 from interlingua.transport.cassette import RecordingTransport
 from interlingua.transport.cassette.tape import load_exchanges
 from interlingua.transport.memory import CannedReply, CannedTransport
+from simulated import DIALECTS
 
 KEY = "planted-key-0123456789"
 REQUEST = HttpRequest(
@@ -135,6 +142,77 @@ def test_a_reader_that_leaves(tmp_path):
 
     assert [chunk["text"] for chunk in exchange["reply"]["chunks"]] == ["one"]
     assert exchange["error"]["type"] == "StreamError"
+
+
+def test_a_reader_that_has_its_last_event(tmp_path):
+    """It leaves of itself, before the end of the body: nothing is missing."""
+
+    async def use(transport):
+        async with transport.send(REQUEST) as got:
+            await anext(got.chunks())
+
+    (exchange,) = record(tmp_path / "t.json", CannedReply(body=(b"one", b"two")), use=use)
+
+    assert [chunk["text"] for chunk in exchange["reply"]["chunks"]] == ["one"]
+    assert "error" not in exchange
+
+
+@pytest.mark.parametrize("dialect", dialects.names())
+def test_good_streams_are_good_recordings(tmp_path, dialect):
+    """Of every dialect, though its reader leaves at the last event."""
+    path = tmp_path / "t.json"
+    rows = {name: row for row, name in DIALECTS.items()}
+
+    async def main():
+        inner = AsgiTransport(Simulator(text("one two three")))
+        adapter = HttpAdapter(
+            rows[dialect], KEY, base_url="http://h/v1", transport=RecordingTransport(inner, path)
+        )
+        events = [event async for event in adapter.stream(Request(model="m", messages="hi"))]
+        await adapter.close()
+        return events
+
+    assert asyncio.run(main())[-1].response.text == "one two three"
+    (exchange,) = load_exchanges(path)
+    assert "error" not in exchange
+
+
+@pytest.mark.parametrize("how", ["cancel", "break"])
+def test_a_stream_that_was_given_up(tmp_path, how):
+    """Who stops it before its end has not read all of it."""
+    path = tmp_path / "t.json"
+
+    async def main():
+        inner = AsgiTransport(Simulator(text("one two three") + latency(between=0.01)))
+        adapter = HttpAdapter(
+            "anthropic", KEY, base_url="http://h/v1", transport=RecordingTransport(inner, path)
+        )
+        stream = adapter.stream(Request(model="m", messages="hi", request_id="r"))
+        async with contextlib.aclosing(stream):
+            async for event in stream:
+                if event.type == "text_delta":
+                    if how == "break":
+                        break
+                    await adapter.cancel("r")
+        await adapter.close()
+
+    asyncio.run(main())
+    (exchange,) = load_exchanges(path)
+    assert exchange["error"]["type"] == "StreamError"
+
+
+def test_the_time_to_the_head(tmp_path):
+    """It is kept as the pauses are."""
+    (exchange,) = record(tmp_path / "t.json", CannedReply(body=b"x", after=0.05), use=read)
+
+    assert exchange["reply"]["after"] >= 0.04
+    assert exchange["reply"]["chunks"][0]["after"] < 0.04
+
+
+def test_a_folder_is_no_file(tmp_path):
+    """It is said before anything is sent."""
+    with pytest.raises(ConfigurationError, match="is a folder"):
+        RecordingTransport(CannedTransport([]), tmp_path)
 
 
 def test_an_error_of_the_reader_is_not_the_network_s(tmp_path):

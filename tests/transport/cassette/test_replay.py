@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from interlingua.providers.ids import new_ulid
 from interlingua.spec.contracts import HttpRequest, Transport
 from interlingua.spec.errors import ConfigurationError, NetworkError, StreamError
 from interlingua.transport.cassette import RecordingTransport, ReplayTransport
@@ -157,6 +158,39 @@ def test_pauses(tmp_path):
 
     assert asyncio.run(timed(1)) >= 0.19
     assert asyncio.run(timed(4)) >= 0.04
+
+
+def test_the_time_to_the_head(tmp_path):
+    """It is waited for as a pause is."""
+    path = tmp_path / "t.json"
+    record(path, (ask({}), CannedReply(body=b"a", after=0.2)))
+
+    async def timed(speed):
+        loop = asyncio.get_running_loop()
+        began = loop.time()
+        async with ReplayTransport(path, speed=speed).send(ask({})):
+            return loop.time() - began
+
+    assert asyncio.run(timed(1)) >= 0.19
+    assert asyncio.run(timed(4)) >= 0.04
+
+
+def test_ids_that_are_new_in_each_run(tmp_path):
+    """Of calls that came without one: which is which counts, their letters do not."""
+
+    def turn(first, second, answered):
+        calls = [{"id": first}, {"id": second, "name": "call_now"}]
+        return ask({"messages": [{"tool_calls": calls}, {"tool_call_id": answered}]})
+
+    path = tmp_path / "t.json"
+    made = [f"call_{new_ulid()}" for _ in range(4)]
+    record(path, (turn(made[0], made[1], made[0]), CannedReply(body=b"ok")))
+
+    assert replay(path, turn(made[2], made[3], made[2]))[0][2] == [b"ok"]
+    with pytest.raises(ConfigurationError, match=r"tool_call_id: was recorded as 'id 1'"):
+        replay(path, turn(made[2], made[3], made[3]))
+    with pytest.raises(ConfigurationError, match="call_abc"):
+        replay(path, turn("call_abc", made[3], "call_abc"))
 
 
 def test_what_is_left(tmp_path):

@@ -42,7 +42,9 @@ def test_the_most_readable_form():
 def test_a_file_is_whole_after_each(tmp_path):
     """Each exchange is added without reading the others, and the file is JSON all the time."""
     path = tmp_path / "deep" / "tape.json"
-    exchanges = [{"request": {"text": f"é{number}"}} for number in range(3)]
+    exchanges = [
+        {"request": {"method": "POST", "url": "/", "text": f"é{number}"}} for number in range(3)
+    ]
 
     for number, exchange in enumerate(exchanges):
         append_exchange(path, exchange, is_first=number == 0)
@@ -60,6 +62,39 @@ def test_what_is_no_cassette(tmp_path, text):
 
     with pytest.raises(ConfigurationError, match=r"tape\.json"):
         load_exchanges(path)
+
+
+REQUEST = '{"method": "POST", "url": "/"}'
+
+
+@pytest.mark.parametrize(
+    ("rest", "what"),
+    [
+        ("", "exchanges"),
+        (', "exchanges": 1', r"\$\.exchanges"),
+        (', "exchanges": [{}]', r"request.*exchanges"),
+        (', "exchanges": [{"request": {}}]', r"method.*request"),
+        (', "exchanges": [{"request": {"method": "POST"}}]', r"url.*request"),
+        (f', "exchanges": [{{"request": {REQUEST}, "reply": {{}}}}]', "status"),
+        (f', "exchanges": [{{"request": {REQUEST}, "error": 1}}]', "error"),
+        (', "exchanges": [{"request": {"method": "P", "url": "/", "base64": "a"}}]', "broken"),
+    ],
+)
+def test_what_is_a_broken_cassette(tmp_path, rest, what):
+    """It says which file, and what of it is wrong."""
+    path = tmp_path / "tape.json"
+    path.write_text(f'{{"format": "interlingua cassette 1"{rest}}}')
+
+    with pytest.raises(ConfigurationError, match=rf"tape\.json.*{what}"):
+        load_exchanges(path)
+
+
+def test_a_folder_is_no_cassette(tmp_path):
+    """Neither to read nor to write."""
+    with pytest.raises(ConfigurationError, match="cannot read the cassette"):
+        load_exchanges(tmp_path)
+    with pytest.raises(ConfigurationError, match="cannot write the cassette"):
+        append_exchange(tmp_path, {}, is_first=True)
 
 
 @pytest.mark.parametrize("retryable", [True, False])

@@ -11,7 +11,21 @@ from interlingua.wire.history.ids import CallIds, map_call_id
 
 ANTHROPIC = r"[A-Za-z0-9_-]{1,64}"
 MISTRAL = r"[A-Za-z0-9]{9}"
-patterns = st.sampled_from([ANTHROPIC, MISTRAL, r"call_[a-zA-Z0-9]+", r"[\s\S]{1,40}"])
+patterns = st.sampled_from(
+    [
+        ANTHROPIC,
+        MISTRAL,
+        r"call_[a-zA-Z0-9]+",
+        r"[\s\S]{1,40}",
+        r"[a-z0-9]{9}",
+        r"[A-Z0-9]{9}",
+        r"[a-z]{12}",
+        r"[A-Z]{12}",
+        r"[0-9]{12}",
+        r"[0-9a-f]{16}",
+        r"call_[a-z0-9]{9}",
+    ]
+)
 texts = st.text(st.characters(), max_size=80)
 
 
@@ -56,6 +70,14 @@ def test_a_clash_is_settled():
     assert (ids.to_ours(taken), ids.to_ours(other)) == ("a|b", taken)
 
 
+def test_short_ids_are_not_made_where_long_ones_fit():
+    """Of a pattern for lower case the longest is taken, not the few letters that fit by luck."""
+    made = {map_call_id(f"call|{i}", "[a-z0-9]{1,40}") for i in range(100)}
+
+    assert {len(call_id) for call_id in made} == {40}
+    assert len(made) == 100
+
+
 def test_ids_of_others_stay():
     """What was never mapped comes back as it is, and without a pattern everything does."""
     assert CallIds(ANTHROPIC).to_ours("toolu_1") == "toolu_1"
@@ -64,7 +86,7 @@ def test_ids_of_others_stay():
 
 def test_a_pattern_that_nothing_matches_is_an_error():
     """It says so, and does not try for ever."""
-    with pytest.raises(ConfigurationError, match="no call id can be made"):
+    with pytest.raises(ConfigurationError, match="no call id of letters and digits matches"):
         map_call_id("a", "é")
     ids = CallIds("[0-9A-Za-z]")
     with pytest.raises(ConfigurationError, match="too few call ids"):

@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Generator, Iterable, Mapping
 from contextlib import asynccontextmanager
-from functools import reduce
-from operator import add
 from typing import Any, Unpack
 
 from interlingua.api.abort import AbortController, AbortSignal
@@ -20,16 +18,15 @@ from interlingua.api.execute.results import (
 )
 from interlingua.api.execute.telling import Callbacks, Teller
 from interlingua.api.generate import StreamResult
-from interlingua.api.options import AnyTool, TimeoutConfig
+from interlingua.api.options import AnyTool, TimeoutConfig, check_options, timeouts_of
 from interlingua.api.run import Run
 from interlingua.client.client import Client
 from interlingua.providers.adapter import HttpAdapter
 from interlingua.providers.builtin import providers
 from interlingua.providers.catalog import providers_of
-from interlingua.spec.errors import ConfigurationError, SDKError
-from interlingua.spec.events import Finish, StepFinish
+from interlingua.spec.errors import ConfigurationError, RequestTimeoutError, SDKError
 from interlingua.spec.request import ToolChoice
-from interlingua.spec.response import Response, Usage
+from interlingua.spec.response import Response
 
 MAX_TOOL_ROUNDS = 20
 """How often the calls of an answer are run and sent back, unless said."""
@@ -50,6 +47,8 @@ class ExecuteSettings(Callbacks, total=False):
     provider_options: Mapping[str, Any]
     max_tool_rounds: int
     tool_timeout: float | None
+    approvals: Mapping[str, bool] | None
+    """Decisions about `result.pending`, by the id of the call."""
     max_retries: int
     timeout: float | TimeoutConfig | None
     abort_signal: AbortSignal | None
@@ -111,16 +110,20 @@ class Execution:
         teller = Teller(options, lambda: self._controller.abort("a callback failed"))
         record = _Record()
         failure: Exception | None = None
+        clock = _Clock(teller)
         unlink = self._link(options.get("abort_signal"), teller)
         try:
             try:
+                clock.start(options.get("timeout"))
                 await self._run(model, messages, options, teller, record)
             except Exception as error:  # noqa: BLE001 -- errors are returned; that is the point
                 failure = error
             await teller.settle()
         finally:
             unlink()
+            clock.stop()
             teller.stop()
+        failure = failure or clock.error
         if teller.error is not None:
             return record.result(ExecuteError.of(teller.error, CALLBACK_FAILED), failure)
         return record.result(None if failure is None else ExecuteError.of(failure), failure)
@@ -155,6 +158,7 @@ class Execution:
                     if not teller.is_settled:
                         await teller.settle()
                     if teller.error is not None:
+                        record.partial = events.partial_response
                         return
 
     def _link(self, signal: AbortSignal | None, teller: Teller) -> Callable[[], None]:
@@ -191,6 +195,34 @@ def execute(
     return Execution(model, messages, options)
 
 
+class _Clock:
+    """The time for everything, callbacks included: the run sees to the rest of it."""
+
+    def __init__(self, teller: Teller) -> None:
+        self._teller = teller
+        self._timer: asyncio.TimerHandle | None = None
+        self.error: RequestTimeoutError | None = None
+
+    def start(self, timeout: float | TimeoutConfig | None) -> None:
+        """From now on."""
+        check_options({"timeout": timeout})
+        total = timeouts_of(timeout).total
+        if total is not None:
+            loop = asyncio.get_running_loop()
+            self._timer = loop.call_later(total, self._expire, f"{total:g} s")
+
+    def stop(self) -> None:
+        """It came in time."""
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def _expire(self, total: str) -> None:
+        self.error = RequestTimeoutError(
+            f"it took longer than {total} in all", phase="request", retryable=False
+        )
+        self._teller.stop()
+
+
 class _Record:
     """What has come so far."""
 
@@ -198,7 +230,8 @@ class _Record:
         self.run: Run | None = None
         self._texts: list[str] = []
         self._thoughts: list[str] = []
-        self._responses: list[Response] = []
+        self.partial: Response | None = None
+        """An answer that was left in its middle."""
 
     def feed(self, event: Any) -> None:
         """One event of the run."""
@@ -206,23 +239,21 @@ class _Record:
             self._texts.append(event.delta)
         elif event.type == "reasoning_delta":
             self._thoughts.append(event.delta)
-        elif isinstance(event, (StepFinish, Finish)) and event.response is not None:
-            self._responses.append(event.response)
 
     def result(self, error: ExecuteError | None, failure: Exception | None) -> ExecuteResult:
         """The whole of it."""
-        responses = self._responses
-        partial = failure.partial if isinstance(failure, SDKError) else None
-        if partial is not None and partial not in responses:
-            responses = [*responses, partial]
-        usage = reduce(add, (response.usage for response in responses), Usage())
+        loop = None if self.run is None else self.run.loop
+        partial = failure.partial if isinstance(failure, SDKError) else self.partial
+        last = partial if loop is None else partial or loop.last_response
+        usage = None if loop is None else loop.total_usage(partial)
         return ExecuteResult(
             text="".join(self._texts),
             reasoning="".join(self._thoughts) or None,
-            usage=ExecuteUsage.of(usage),
+            usage=ExecuteUsage() if usage is None else ExecuteUsage.of(usage),
             error=error,
-            finish_reason=responses[-1].finish_reason.reason if responses else None,
-            messages=self.run.loop.messages if self.run is not None else (),
+            finish_reason=None if last is None else last.finish_reason.reason,
+            messages=() if loop is None else loop.messages,
+            pending=() if loop is None else loop.pending,
         )
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from interlingua.spec.content import ToolCall
 from interlingua.spec.errors import AbortError, ProviderError, RequestTimeoutError, SDKError
 from interlingua.spec.messages import Message
 from interlingua.spec.response import Reason, Usage
@@ -109,6 +110,8 @@ class ExecuteResult(msgspec.Struct, frozen=True, kw_only=True):
     """Why the last answer ended."""
     messages: tuple[Message, ...] = ()
     """The whole conversation, answers and tools' results included: ready to go on."""
+    pending: tuple[ToolCall, ...] = ()
+    """Calls that wait for approval: go on with `messages` and `approvals={call.id: True}`."""
 
     def to_dict(self, *, camel: bool = True) -> dict[str, Any]:
         """As JSON, without the conversation; what is not there is left out."""
@@ -117,6 +120,10 @@ class ExecuteResult(msgspec.Struct, frozen=True, kw_only=True):
             found["reasoning"] = self.reasoning
         if self.error is not None:
             found["error"] = self.error.to_dict(camel=camel)
+        if self.pending:
+            found["pending"] = [
+                {"id": call.id, "name": call.name, "args": call.arguments} for call in self.pending
+            ]
         return found
 
 

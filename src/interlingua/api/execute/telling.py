@@ -53,7 +53,7 @@ class Teller:
     Tells the callbacks what happens; it is the tool observer of the run.
 
     `settle` waits until they all have been told; `on_failure` is called if one of them raises,
-    and after that nobody is told any more.
+    and after that nobody is told any more. Nor is anyone waited for or told after `stop`.
     """
 
     def __init__(self, callbacks: Callbacks, on_failure: Callable[[], object]) -> None:
@@ -64,6 +64,7 @@ class Teller:
         self._tool_error = callbacks.get("on_tool_error")
         self._on_failure = on_failure
         self._last: asyncio.Task[None] | None = None
+        self._stopped: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.error: Exception | None = None
         """What a callback raised."""
 
@@ -102,17 +103,22 @@ class Teller:
         return self._last is None or self._last.done()
 
     async def settle(self) -> None:
-        """Wait until everyone has been told."""
-        while self._last is not None and not self._last.done():
-            await asyncio.wait({self._last})
+        """Wait until everyone has been told, or until it is stopped."""
+        while self._last is not None and not self._last.done() and not self._stopped.done():
+            # a callback may take no notice of being cancelled
+            waited: set[asyncio.Future[None]] = {self._last, self._stopped}
+            await asyncio.wait(waited, return_when=asyncio.FIRST_COMPLETED)
 
     def stop(self) -> None:
-        """Tell nobody any more."""
+        """Tell nobody any more, and cancel what is under way; asked twice it does nothing more."""
+        if self._stopped.done():
+            return
+        self._stopped.set_result(None)
         if self._last is not None:
             self._last.cancel()
 
     def _call(self, callback: Callable[..., object] | None, *args: Any) -> None:
-        if callback is None or self.error is not None:
+        if callback is None or self.error is not None or self._stopped.done():
             return
         if not self.is_settled:
             self._last = asyncio.ensure_future(self._later(self._last, callback, args))

@@ -11,6 +11,7 @@ from interlingua.spec.content import Json
 from interlingua.spec.errors import ConfigurationError
 from interlingua.wire.jsontext import dumps
 
+_OTHER_KIND = ("_type", "_parsing", "none_required")
 _MARKS = ("__pydantic_core_schema__", "__get_pydantic_core_schema__")
 
 
@@ -43,13 +44,13 @@ class Foreign:
 
     def __init__(self, type_: Any, where: str) -> None:
         pydantic = sys.modules["pydantic"]
-        self.label = getattr(type_, "__name__", "value")
         self._mismatch: type[Exception] = pydantic.ValidationError
         try:
             self._adapter = pydantic.TypeAdapter(type_)
-            self._adapter.json_schema()
+            schema = self._adapter.json_schema()
         except (pydantic.PydanticUserError, NameError) as error:
             raise ConfigurationError(f"{where}: pydantic cannot say {type_!r}: {error}") from error
+        self.label = type_.__name__ if isinstance(type_, type) else str(schema.get("type", "value"))
 
     def schema(self, definitions: Definitions) -> dict[str, Json]:
         """As pydantic has it."""
@@ -64,5 +65,6 @@ class Foreign:
                 at = path
                 for step in problem["loc"]:
                     at = (at, step)
-                findings.add(at, problem["msg"])
+                is_of_kind = not problem["type"].endswith(_OTHER_KIND)
+                findings.add(at, problem["msg"], is_of_kind=is_of_kind)
             return None

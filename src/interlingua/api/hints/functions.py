@@ -71,8 +71,10 @@ def read_function(
         if parameter.name not in leave_out
     ]
     _refuse(wanted, name)
-    documented = parse_docstring(inspect.getdoc(inner))
-    record = _record(name, wanted, _hints(inner, wanted, names or {}), documented.parameters)
+    names = names or {}
+    documented = parse_docstring(_words(inner))
+    hints = _hints(inner, wanted, names)
+    record = _record(name, wanted, hints, documented.parameters, names)
     definitions = Definitions()
     return FunctionHints(
         name=name,
@@ -89,6 +91,12 @@ def _unwrapped(function: Any) -> Any:
     while isinstance(function, functools.partial):
         function = function.func
     return function
+
+
+def _words(inner: Any) -> str | None:
+    """Its docstring; of an object that can be called, that of its `__call__`, or else its own."""
+    call = getattr(type(inner), "__call__", None)  # noqa: B004 -- its words are wanted
+    return (inspect.getdoc(call) if inspect.isfunction(call) else None) or inspect.getdoc(inner)
 
 
 def _parameters(function: Any, inner: Any) -> list[inspect.Parameter]:
@@ -150,6 +158,7 @@ def _record(
     parameters: list[inspect.Parameter],
     hints: Mapping[str, Any],
     documented: Mapping[str, str],
+    names: Mapping[str, Any],
 ) -> Record:
     record = Record(name)
     record.closed = True
@@ -159,7 +168,7 @@ def _record(
         has_default = parameter.default is not inspect.Parameter.empty
         if parameter.default is None:
             hint = _nullable(hint)  # a default is a value like any other
-        shape = shape_of(hint, f"parameter {parameter.name!r} of {name}")
+        shape = shape_of(hint, f"parameter {parameter.name!r} of {name}", names)
         if parameter.kind is inspect.Parameter.VAR_KEYWORD:
             record.rest = shape
             continue

@@ -21,6 +21,8 @@ class Problem(msgspec.Struct, frozen=True):
 
     path: str
     message: str
+    is_of_kind: bool = False
+    """The value is of the right kind, and wrong all the same: too small, or no day in a year."""
 
     def __str__(self) -> str:
         return f"{self.path}: {self.message}" if self.path else self.message
@@ -42,9 +44,9 @@ class Findings:
         self.tried: dict[tuple[int, int], tuple[Any, list[Problem]]] = {}
         """What unions have made of a value, so that none is read twice by the same one."""
 
-    def add(self, path: Path, message: str) -> None:
+    def add(self, path: Path, message: str, *, is_of_kind: bool = False) -> None:
         """Note a problem."""
-        self.problems.append(Problem(spell(step_list(path)), message))
+        self.problems.append(Problem(spell(step_list(path)), message, is_of_kind))
 
 
 def list_problems(problems: Sequence[Problem | str]) -> str:

@@ -22,7 +22,7 @@ from interlingua.api.hints.docstrings import parse_docstring
 from interlingua.api.hints.foreign import Foreign, is_constraint, is_field, is_pydantic
 from interlingua.api.hints.limits import notes_of
 from interlingua.api.hints.problems import Findings, MismatchError, list_problems
-from interlingua.api.hints.records import is_record, record_type
+from interlingua.api.hints.records import is_local, is_record, record_type
 from interlingua.api.hints.shapes import (
     Anything,
     Array,
@@ -120,10 +120,16 @@ def decode(shape: Shape, value: Json) -> Any:
     return found
 
 
-def shape_of(type_: Any, where: str = "") -> Shape:
-    """The form of a type; `where` begins the message if it has none."""
-    # only classes are remembered: `int | str` equals `str | int`, but reads in another order
-    return _remembered(type_, where) if isinstance(type_, type) else Reading().read(type_, where)
+def shape_of(type_: Any, where: str = "", names: Mapping[str, Any] | None = None) -> Shape:
+    """
+    The form of a type; `where` begins the message if it has none.
+
+    `names` are those that a class which is defined in a function may use there.
+    """
+    if isinstance(type_, type) and not (names and is_local(type_)):
+        # only classes are remembered: `int | str` equals `str | int`, but reads in another order
+        return _remembered(type_, where)
+    return Reading(names).read(type_, where)
 
 
 @lru_cache(maxsize=1024)
@@ -134,7 +140,8 @@ def _remembered(type_: Any, where: str) -> Shape:
 class Reading:
     """Reads one type and all it leads to."""
 
-    def __init__(self) -> None:
+    def __init__(self, names: Mapping[str, Any] | None = None) -> None:
+        self._names = names or {}
         self._named: dict[Any, Shape] = {}
 
     def read(self, type_: Any, where: str) -> Shape:
@@ -223,7 +230,7 @@ class Reading:
         known = self._named.get(type_)
         if known is not None:
             return known
-        read = record_type(type_)
+        read = record_type(type_, self._names)
         record = self._named[type_] = Record(_label(type_, read.name))
         record.build, record.description = read.build, read.description
         record.closed, record.tag = read.closed, read.tag

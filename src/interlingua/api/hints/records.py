@@ -67,10 +67,19 @@ def is_record(type_: Any) -> bool:
     )
 
 
-def record_type(type_: Any) -> RecordType:
-    """Its fields in order, with resolved types."""
+def is_local(cls: type) -> bool:
+    """Whether it is defined in a function."""
+    return "<locals>" in cls.__qualname__
+
+
+def record_type(type_: Any, names: Mapping[str, Any] | None = None) -> RecordType:
+    """
+    Its fields in order, with resolved types.
+
+    `names` are those that it may use besides its module's, if it is defined in a function.
+    """
     cls = get_origin(type_) or type_
-    hints = _hints(type_, cls)
+    hints = _hints(type_, cls, names or {})
     documented, description = _documentation(cls)
     fields = tuple(
         msgspec.structs.replace(field, description=field.description or documented.get(field.name))
@@ -113,7 +122,7 @@ def substitute(type_: Any, variables: Mapping[Any, Any]) -> Any:
     return type_[tuple(variables.get(variable, variable) for variable in inner)]
 
 
-def _hints(type_: Any, cls: type) -> dict[str, Any]:
+def _hints(type_: Any, cls: type, names: Mapping[str, Any]) -> dict[str, Any]:
     hints: dict[str, Any] = {}
     variables = _variables(type_)
     for base in reversed(cls.__mro__):
@@ -121,9 +130,8 @@ def _hints(type_: Any, cls: type) -> dict[str, Any]:
         if not own:
             continue
         module = sys.modules.get(base.__module__)
-        resolved = resolve_hints(
-            own, getattr(module, "__dict__", {}), {cls.__name__: cls}, base.__qualname__
-        )
+        known = {**(names if is_local(base) else {}), cls.__name__: cls}
+        resolved = resolve_hints(own, getattr(module, "__dict__", {}), known, base.__qualname__)
         hints |= {name: substitute(hint, variables) for name, hint in resolved.items()}
     return hints
 

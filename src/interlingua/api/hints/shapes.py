@@ -12,6 +12,7 @@ from typing import Annotated, Any, Protocol
 
 import msgspec
 
+from interlingua.api.content import dump_foreign
 from interlingua.api.hints.definitions import Definitions
 from interlingua.api.hints.limits import add_limits
 from interlingua.api.hints.problems import Findings, Path, show
@@ -306,7 +307,8 @@ class Noted:
             try:
                 msgspec.convert(found, Annotated[type(found), limit])
             except msgspec.ValidationError as error:
-                findings.add(path, str(error).replace("Expected", "expected").replace("`", ""))
+                said = str(error).replace("Expected", "expected").replace("`", "")
+                findings.add(path, said, is_of_kind=True)
             except TypeError:  # the limit is not about values of this type
                 continue
         return found
@@ -326,21 +328,10 @@ def _property(field: Field, shape: Shape, definitions: Definitions) -> dict[str,
 def say_default(value: Any) -> Json:
     """A default as JSON; UNSET if JSON cannot say it."""
     try:
-        said = msgspec.to_builtins(value, str_keys=True, enc_hook=_dump)
+        said = msgspec.to_builtins(value, str_keys=True, enc_hook=dump_foreign)
         return msgspec.json.decode(msgspec.json.encode(said))
-    except (TypeError, ValueError, RecursionError, NotImplementedError):
+    except (TypeError, ValueError, RecursionError):
         return msgspec.UNSET
-
-
-def _dump(value: Any) -> Json:
-    return value.model_dump(mode="json") if hasattr(value, "model_dump") else str_path(value)
-
-
-def str_path(value: Any) -> str:
-    """A path as text; anything else is refused."""
-    if hasattr(value, "__fspath__"):
-        return str(value)
-    raise NotImplementedError(type(value).__name__)
 
 
 def _built(build: Callable[[Any], Any], given: Any, path: Path, findings: Findings) -> Any:
@@ -348,5 +339,5 @@ def _built(build: Callable[[Any], Any], given: Any, path: Path, findings: Findin
     try:
         return build(given)
     except (ValueError, TypeError, ArithmeticError, AssertionError) as error:
-        findings.add(path, str(error) or type(error).__name__)
+        findings.add(path, str(error) or type(error).__name__, is_of_kind=True)
         return None

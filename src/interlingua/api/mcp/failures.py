@@ -17,6 +17,10 @@ from interlingua.wire.faults import Fault, make_error, redact
 METHOD_UNKNOWN = -32601
 _CLOSED = -32000
 _TIMED_OUT = -32001
+_BAD_REQUEST = -32600
+_FORGOTTEN = "Session terminated"  # what the `mcp` package makes of a 404
+_INTERNAL = -32603
+_REFUSED = "Server returned an error response"  # and of any other status from 400 up
 _BAD_CALL = frozenset((METHOD_UNKNOWN, -32602))
 _LONGEST = 2_000
 
@@ -32,6 +36,17 @@ def code_of(error: BaseException) -> int | None:
     """The JSON-RPC code of an error that a server or the protocol gave."""
     code = getattr(error, "code", None)
     return code if isinstance(code, int) else None
+
+
+def is_closed(error: BaseException) -> bool:
+    """Whether the connection is gone, and not only this call."""
+    return code_of(_first(error)) == _CLOSED
+
+
+def is_forgotten(error: BaseException) -> bool:
+    """Whether the server has forgotten the session, so that a new one has to be begun."""
+    cause = _first(error)
+    return code_of(cause) == _BAD_REQUEST and str(cause) == _FORGOTTEN
 
 
 def connect_failure(
@@ -55,10 +70,22 @@ def connect_failure(
 
 
 def call_failure(
-    error: BaseException, name: str, *, timeout: float | None = None, secrets: Sequence[str] = ()
+    error: BaseException,
+    name: str,
+    *,
+    timeout: float | None = None,
+    statuses: Sequence[int] = (),
+    secrets: Sequence[str] = (),
 ) -> SDKError:
-    """Why a call gave no result. The model may read it."""
+    """
+    Why a call gave no result. The model may read it.
+
+    `statuses` are those of the HTTP responses that were refusals meanwhile, of any call.
+    """
     cause = _first(error)
+    if code_of(cause) == _INTERNAL and str(cause) == _REFUSED and len(set(statuses)) == 1:
+        said_so = Fault(f"the MCP server {name} refuses the call with HTTP {statuses[0]}")
+        return make_error(statuses[0], {}, said_so)
     code = code_of(cause)
     if isinstance(cause, TimeoutError) or code == _TIMED_OUT:
         within = "" if timeout is None else f" within {timeout:g} s"

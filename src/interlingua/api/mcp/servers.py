@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, TextIO, TypeAlias, Union
@@ -25,7 +25,7 @@ class StdioServer(msgspec.Struct, frozen=True, kw_only=True):
     """A program that speaks MCP over its standard input and output."""
 
     command: str
-    args: tuple[str, ...] = ()
+    args: Sequence[str] = ()
     env: Mapping[str, str] = {}
     """Beside the few variables (`PATH`, `HOME`, …) that every server inherits."""
     cwd: str | None = None
@@ -116,7 +116,11 @@ def open_transport(
         return _open_http(server, connect_timeout, on_status)
     if isinstance(server, StdioServer):
         server = StdioServerParameters(
-            command=server.command, args=list(server.args), env=dict(server.env), cwd=server.cwd
+            command=server.command,
+            args=list(server.args),
+            env=dict(server.env),
+            cwd=server.cwd,
+            encoding_error_handler="replace",  # else one bad byte would end the reading in silence
         )
     if isinstance(server, StdioServerParameters):
         return _open_stdio(server, errlog)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Collection, Mapping
+import logging
+from collections.abc import AsyncIterator, Collection, Iterable, Mapping
 from contextlib import asynccontextmanager
 from typing import Any, TextIO
 
@@ -16,6 +17,17 @@ from interlingua.api.mcp.session import Session
 from interlingua.api.tools import Tool, ToolAnnotations
 from interlingua.spec.content import Json, Text, ToolResult
 from interlingua.spec.errors import ConfigurationError
+from interlingua.spec.response import Warning
+
+logger = logging.getLogger("interlingua")
+
+
+class McpTools(list[Tool]):
+    """The tools, and what is to be said of those that are not among them."""
+
+    def __init__(self, tools: Iterable[Tool] = (), warnings: Iterable[Warning] = ()) -> None:
+        super().__init__(tools)
+        self.warnings = tuple(warnings)
 
 
 @asynccontextmanager
@@ -27,7 +39,7 @@ async def mcp_tools(
     connect_timeout: float | None = 30.0,
     timeout: float | None = 60.0,  # noqa: ASYNC109 -- of each call, not of this function
     errlog: TextIO | None = None,
-) -> AsyncIterator[list[Tool]]:
+) -> AsyncIterator[McpTools]:
     """
     The tools of a server, or of several by name, for as long as the block is open.
 
@@ -41,12 +53,15 @@ async def mcp_tools(
     follows) the prefix. A name that a provider would refuse, or that two tools want, ends in a
     digest, the same in every run. With `only`, the others, by the names their servers give
     them, are left out. The list is what the servers offer at the start: later changes are not
-    followed, and a call of a tool that is gone is an error for the model.
+    followed, and a call of a tool that is gone is an error for the model. A tool whose schema
+    cannot be used is left out, which is logged and in `warnings` of the list; with `only`, it is
+    a `ConfigurationError`.
 
     What a tool says of itself (`annotations`) is as trustworthy as its server. Errors of a
     tool are results with `is_error`; a server that does not answer within `timeout` seconds,
-    or is gone, is a typed error, of which `generate` and the others tell the model. A server
-    that is gone stays so: its tools fail until the block is entered again.
+    or is gone, is a typed error, of which `generate` and the others tell the model. The next call
+    connects again to a server that is reached by its URL; a process that has ended stays so, and
+    its tools fail until the block is entered again.
 
     What a stdio server writes to its stderr goes to `errlog`, or to ours.
     """
@@ -58,7 +73,8 @@ async def mcp_tools(
         for name, each in servers.items()
     }
     try:
-        yield _make_tools(sessions, _choose(await _open(sessions), only))
+        listed = _choose(await _open(sessions), only)
+        yield _make_tools(sessions, listed, must_all=only is not None)
     finally:
         await asyncio.gather(*(session.close() for session in sessions.values()))
 
@@ -94,10 +110,31 @@ def _choose(
 
 
 def _make_tools(
-    sessions: Mapping[str, Session], listed: Mapping[tuple[str, str], Json]
-) -> list[Tool]:
+    sessions: Mapping[str, Session], listed: Mapping[tuple[str, str], Json], *, must_all: bool
+) -> McpTools:
     names = safe_names(listed)
-    return [_make_tool(sessions[source[0]], tool, names[source]) for source, tool in listed.items()]
+    tools: list[Tool] = []
+    warnings: list[Warning] = []
+    for source, wire in listed.items():
+        session = sessions[source[0]]
+        try:
+            tool = _make_tool(session, wire, names[source])
+            tool.validator()  # what only shows when it is compiled would else fail each call
+        except ConfigurationError as error:
+            if must_all:
+                raise
+            warnings.append(_left_out(session.name, wire["name"], error))
+        else:
+            tools.append(tool)
+    return McpTools(tools, warnings)
+
+
+def _left_out(server: str, tool: str, error: ConfigurationError) -> Warning:
+    code = "tool_left_out"
+    message = f"the tool {tool!r} of the MCP server {server} is left out: {error.message}"
+    told = {"adapter": server, "tool": tool, "reason": code}
+    logger.warning("%s: %s", code, message, extra=told)
+    return Warning(code=code, message=message)
 
 
 def _make_tool(session: Session, wire: Mapping[str, Any], name: str) -> Tool:

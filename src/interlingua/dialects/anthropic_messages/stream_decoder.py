@@ -21,7 +21,7 @@ from interlingua.spec.events import (
     StreamEvent,
     StreamStart,
 )
-from interlingua.wire.frames import read_frame
+from interlingua.wire.frames import is_bare_error, read_frame
 from interlingua.wire.jsontext import dump_text, loads_object
 from interlingua.wire.segments import ReasoningSegment, Segment, TextSegment, ToolCallSegment
 
@@ -65,6 +65,8 @@ class Decoder:
         handler = self._HANDLERS.get(kind) if isinstance(kind, str) else None
         if handler is not None:
             return handler(self, data)  # type: ignore[no-any-return]
+        if is_bare_error(data):
+            return self._error(data)
         return [ProviderEvent(dialect=NAME, name=str(kind), data=data)]
 
     def finish(self) -> list[StreamEvent]:

@@ -27,7 +27,7 @@ from interlingua.spec.content import (
 )
 from interlingua.spec.contracts import NewId
 from interlingua.wire.arguments import input_object
-from interlingua.wire.carry import Losses, counting_ids
+from interlingua.wire.carry import Losses, call_ids, counting_ids
 from interlingua.wire.jsontext import dump_text
 from interlingua.wire.shape import Fields, extra_of
 
@@ -316,8 +316,7 @@ def request_links() -> Links:
 
 def response_links(new_id: NewId | None) -> Links:
     """Ids from the caller's source, which are unlike those of earlier answers."""
-    make = new_id or counting_ids()
-    return Links(lambda: f"call_{make()}")
+    return Links(call_ids(new_id or counting_ids()))
 
 
 # Arguments that a stream brings piece by piece, each with the path of its place: RFC 9535 as

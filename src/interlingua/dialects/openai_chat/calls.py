@@ -26,7 +26,6 @@ from interlingua.dialects.openai_chat.wire import (
     text_of,
 )
 from interlingua.spec.content import Json, Opaque, Part, Text, ToolCall, ToolResult, ToolType
-from interlingua.spec.contracts import NewId
 from interlingua.spec.events import StreamEvent
 from interlingua.wire.jsontext import dump_text, loads_object
 from interlingua.wire.segments import ToolCallSegment
@@ -40,11 +39,6 @@ LEGACY_RESULT = "function"  # the role of a message with the result of a `functi
 _KINDS = (None, "", *ARGUMENTS)
 _brackets = re.compile(r'\\.?|["{}\[\]]', re.DOTALL).findall
 _STEPS = {"{": 1, "[": 1, "}": -1, "]": -1}
-
-
-def call_ids(new_id: NewId) -> MakeId:
-    """Ids for calls that came without one."""
-    return lambda: f"call_{new_id()}"
 
 
 def decode_calls(fields: Fields, make_id: MakeId, mark: str) -> list[Part]:

@@ -24,14 +24,13 @@ from interlingua.dialects.openai_chat.media import MEDIA
 from interlingua.dialects.openai_chat.quirks import DEFAULT_QUIRKS, ChatQuirks
 from interlingua.dialects.openai_chat.thinking import decode_thinking, encode_thinking
 from interlingua.dialects.openai_chat.wire import (
-    DETAILS,
     IN_PLACE,
     LEGACY,
     NAME,
-    REASONING_FIELDS,
     SENT,
     SENT_AS,
     TAGS,
+    THOUGHTS,
     complete,
     extra_for,
     given,
@@ -54,7 +53,6 @@ from interlingua.wire.jsontext import dump_text
 from interlingua.wire.plain import plain_result, plain_text, plain_turn
 from interlingua.wire.shape import Fields, extra_of, wrong_type
 
-_THOUGHTS = frozenset((*REASONING_FIELDS, DETAILS))
 _CALLS = frozenset(("tool_calls", LEGACY))
 _PLAIN = ("system", "user", "assistant")  # the roles that every server knows
 
@@ -106,7 +104,7 @@ def decode_assistant(fields: Fields, make_id: MakeId, mark: str) -> tuple[Part, 
     """The parts: thought, content, refusal, calls. Null content is no part."""
     left = fields.left
     parts: list[Part] = []
-    thought = None if _THOUGHTS.isdisjoint(left) else decode_thinking(fields)
+    thought = None if THOUGHTS.isdisjoint(left) else decode_thinking(fields)
     if thought is not None:
         parts.append(thought)
     parts += decode_content(fields)
@@ -236,8 +234,10 @@ class _Writer:
         return True
 
     def _turn(self, turn: tuple[Text | ToolCall, ...]) -> dict[str, Any]:
-        texts = [_text(part.text) for part in turn if isinstance(part, Text)]
-        content = join_content(texts, flat=self._quirks.flat_content) if texts else None
+        texts = [part.text for part in turn if type(part) is Text]
+        content: Json = "".join(texts) if texts else None
+        if len(texts) > 1 and not self._quirks.flat_content:
+            content = [_text(text) for text in texts]
         calls = [encode_call(part, answer=False) for part in turn if isinstance(part, ToolCall)]
         if not calls:
             return {"role": "assistant", "content": content}

@@ -7,7 +7,6 @@ from typing import Any
 
 import msgspec
 
-from interlingua.dialects.openai_chat.calls import call_ids
 from interlingua.dialects.openai_chat.content import encode_part
 from interlingua.dialects.openai_chat.media import MEDIA
 from interlingua.dialects.openai_chat.messages import decode_assistant, encode_assistant
@@ -27,12 +26,19 @@ from interlingua.dialects.openai_chat.wire import (
     note_absent,
     take_usual,
 )
-from interlingua.spec.content import Image, Json, Part, Text, ToolCall
+from interlingua.spec.content import Image, Json, Part, Refusal, Text, ToolCall
 from interlingua.spec.contracts import DEFAULT, NewId, Profile
 from interlingua.spec.messages import Message
 from interlingua.spec.response import FinishReason, Reason, Response, Usage
 from interlingua.wire.arguments import plain_calls
-from interlingua.wire.carry import Losses, carried_body, carry_body, counting_ids, whole_object
+from interlingua.wire.carry import (
+    Losses,
+    call_ids,
+    carried_body,
+    carry_body,
+    counting_ids,
+    whole_object,
+)
 from interlingua.wire.limits import parse_rate_limit
 from interlingua.wire.shape import Fields, count, extra_of, known_int
 
@@ -84,6 +90,7 @@ def decode_response(
         missing += note_absent(left, "usage")
     choice = Fields(first, strict=False)
     message = _decode_message(Fields(choice.take("message"), strict=False), new_id, profile)
+    kinds = set(map(type, message.content))
     unsaid = take_usual(choice.left, index=0, finish_reason=None)
     reason = choice.text("finish_reason")
     about = extra_for(choice.left, unsaid).get(NAME)
@@ -93,7 +100,8 @@ def decode_response(
         message=message,
         finish_reason=decode_finish(
             reason,
-            has_calls=ToolCall in map(type, message.content),
+            has_calls=ToolCall in kinds,
+            has_refusal=Refusal in kinds,
             failed=bool(left.get("error")),
         ),
         usage=decode_usage(usage),
@@ -168,17 +176,22 @@ def show_image(part: Part) -> Json | None:
     return encode_part(part, Losses(), "") if isinstance(part, Image) else None
 
 
-def decode_finish(raw: str | None, *, has_calls: bool, failed: bool = False) -> FinishReason:
+def decode_finish(
+    raw: str | None, *, has_calls: bool, has_refusal: bool = False, failed: bool = False
+) -> FinishReason:
     """
     An unknown reason is `other`, with its own name kept.
 
-    Servers say `stop`, or nothing, of an answer that asks for calls: the calls say more.
+    Servers say `stop`, or nothing, of an answer that asks for calls, and `stop` of one that
+    declines: the parts say more.
     """
     reason = _REASONS.get(raw or "", "other")
     if failed and reason == "other":
         reason = "error"
     if has_calls and reason in ("stop", "other"):
         reason = "tool_calls"
+    if has_refusal and reason == "stop":
+        reason = "content_filter"
     return FinishReason(reason=reason, raw=raw)
 
 

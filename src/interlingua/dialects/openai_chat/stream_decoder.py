@@ -8,7 +8,6 @@ from typing import Any
 from interlingua.dialects.openai_chat.calls import (
     CallAssembler,
     MakeId,
-    call_ids,
     is_call,
     odd_call,
     unnumber_call,
@@ -26,6 +25,7 @@ from interlingua.dialects.openai_chat.wire import (
     NAME,
     REASONING_FIELDS,
     TAGS,
+    THOUGHTS,
     extra_for,
     grow,
     text_of,
@@ -34,13 +34,13 @@ from interlingua.spec.content import Json, Part, Refusal, Text, Thinking
 from interlingua.spec.contracts import Frame, NewId
 from interlingua.spec.errors import StreamError
 from interlingua.spec.events import Finish, ProviderEvent, StreamEvent, StreamStart
+from interlingua.wire.carry import call_ids
 from interlingua.wire.frames import DONE, read_frame
 from interlingua.wire.options import merge
 from interlingua.wire.segments import TextSegment
 from interlingua.wire.shape import extra_of
 
-_THINKING = frozenset((*REASONING_FIELDS, DETAILS))
-_KNOWN = frozenset(("role", "content", "refusal", "tool_calls", LEGACY, *_THINKING))
+_KNOWN = frozenset(("role", "content", "refusal", "tool_calls", LEGACY, *THOUGHTS))
 _PADDING = ("obfuscation", "p")  # so that the length of a chunk tells nothing
 _FIXED = ("id", "model", "object", "usage", *_PADDING)
 
@@ -197,7 +197,10 @@ class Decoder:
         events = [*self._begin(), *self._parts.finish()]
         body = self._start.get("body")  # of an answer that was none
         failed = isinstance(body, dict) and bool(body.get("error"))
-        reason = decode_finish(self._finish, has_calls=self._parts.has_calls, failed=failed)
+        parts = self._parts
+        reason = decode_finish(
+            self._finish, has_calls=parts.has_calls, has_refusal=parts.has_refusal, failed=failed
+        )
         extra = extra_for(self._late, choice=self._choice, choices=self._others)
         finish = Finish(
             finish_reason=reason,
@@ -223,6 +226,8 @@ class PartAssembler:
         """Other fields of the message."""
         self.count = 0
         """How many parts have begun."""
+        self.has_refusal = False
+        """Whether one of them declines."""
         self._thought: Thought | None = None
         self._calls = CallAssembler(make_id, self._place)
         self._tags = TagSplitter() if think_tags else None
@@ -246,7 +251,7 @@ class PartAssembler:
 
     def feed(self, delta: dict[str, Any]) -> list[StreamEvent]:
         events: list[StreamEvent] = []
-        if not _THINKING.isdisjoint(delta):
+        if not THOUGHTS.isdisjoint(delta):
             events += self._feed_thinking(delta)
         if "content" in delta:
             events += self._feed_content(delta["content"])
@@ -290,6 +295,7 @@ class PartAssembler:
             self.extra[name] = value
 
     def _whole(self, part: Part) -> list[StreamEvent]:
+        self.has_refusal = self.has_refusal or type(part) is Refusal
         return [*self._close(), ProviderEvent(dialect=NAME, part=part, index=self._place())]
 
     def _close(self) -> list[StreamEvent]:

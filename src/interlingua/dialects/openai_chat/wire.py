@@ -26,6 +26,7 @@ LEGACY = "function_call"  # the older form of one call, and of the choice of a t
 ARGUMENTS = {"function": "arguments", "custom": "input"}  # the field, by the type of a call
 REASONING_FIELDS = ("reasoning_content", "reasoning")  # the text of a thought; OpenAI shows none
 DETAILS = "reasoning_details"  # where a router puts thoughts of any form
+THOUGHTS = frozenset((*REASONING_FIELDS, DETAILS))
 CHOICE = "choice"  # where the fields of the first choice are kept
 CHOICES = "choices"  # where the other choices are kept, whole
 

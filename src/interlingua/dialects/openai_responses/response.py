@@ -12,7 +12,14 @@ from interlingua.spec.contracts import DEFAULT, NewId, Profile
 from interlingua.spec.messages import Message
 from interlingua.spec.response import FinishReason, Reason, Response, Usage
 from interlingua.wire.arguments import plain_calls
-from interlingua.wire.carry import Losses, carried_body, carry_body, counting_ids, whole_object
+from interlingua.wire.carry import (
+    Losses,
+    call_ids,
+    carried_body,
+    carry_body,
+    counting_ids,
+    whole_object,
+)
 from interlingua.wire.limits import parse_rate_limit
 from interlingua.wire.shape import Fields, count, extra_of, known_int, restore
 
@@ -71,7 +78,7 @@ def decode_response(
     if not isinstance(whole.get("output"), list):
         return carry_body(NAME, body)
     fields = Fields(whole, strict=False)
-    make_id = new_id or counting_ids()
+    make_id = call_ids(new_id or counting_ids())
     content = tuple([part for item in fields.take("output") for part in read_item(item, make_id)])
     return Response(
         id=fields.text("id") or "",

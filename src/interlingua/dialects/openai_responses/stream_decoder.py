@@ -36,7 +36,7 @@ from interlingua.spec.events import (
     TextEnd,
     ToolCallEnd,
 )
-from interlingua.wire.frames import read_frame
+from interlingua.wire.frames import is_bare_error, read_frame
 from interlingua.wire.segments import ReasoningSegment, Segment, TextSegment, ToolCallSegment
 
 Place: TypeAlias = int | str | None
@@ -113,6 +113,8 @@ class Decoder:
         handler = self._HANDLERS.get(kind) if isinstance(kind, str) else None
         if handler is not None:
             return handler(self, data)  # type: ignore[no-any-return]
+        if is_bare_error(data):
+            return self._error(data)
         return [*self._begin(), ProviderEvent(dialect=NAME, name=str(kind), data=data)]
 
     def finish(self) -> list[StreamEvent]:
@@ -217,7 +219,7 @@ class Decoder:
 
     def _make_id(self) -> str:
         self._made.append(self._new_id())
-        return self._made[-1]
+        return f"call_{self._made[-1]}"
 
     def _item_done(self, data: dict[str, Any]) -> list[StreamEvent]:
         item = data.get("item")

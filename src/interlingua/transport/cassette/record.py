@@ -10,9 +10,9 @@ from pathlib import Path
 
 from interlingua.spec.content import Json
 from interlingua.spec.contracts import HttpReply, HttpRequest, Transport
-from interlingua.spec.errors import SDKError, StreamError
-from interlingua.transport.cassette.redact import Redactor, redact_headers, redact_url
+from interlingua.spec.errors import ConfigurationError, SDKError, StreamError
 from interlingua.transport.cassette.tape import append_exchange, encode_data, encode_error
+from interlingua.transport.redact import Redactor, redact_headers, redact_url
 
 # How the bytes came over the network; a replay has only the body.
 _OF_THE_WAY = frozenset(("content-encoding", "content-length", "transfer-encoding", "connection"))
@@ -31,6 +31,8 @@ class RecordingTransport:
     ) -> None:
         self._inner = inner
         self._path = Path(path)
+        if self._path.is_dir():
+            raise ConfigurationError(f"{str(path)!r} is a folder; name a file to record to")
         self._redactor = Redactor(secrets)
         self._count = 0
 
@@ -47,14 +49,18 @@ class RecordingTransport:
     async def _exchange(self, request: HttpRequest) -> AsyncIterator[HttpReply]:
         tap: _Tap | None = None
         error: SDKError | None = None
+        began = asyncio.get_running_loop().time()
         try:
             async with self._inner.send(request) as reply:
-                tap = _Tap(reply)
+                tap = _Tap(reply, began)
                 yield tap
+                tap.is_left = True
         except SDKError as failure:
             # an error that the reader raised itself, about what it read, is not the transport's
             if tap is None:
                 error = failure
+            else:
+                tap.is_left = True
             raise
         finally:
             if tap is not None or error is not None:
@@ -74,6 +80,7 @@ class RecordingTransport:
             error = tap.error
             chunks = redact.redact_chunks([chunk for _, chunk in tap.taken])
             exchange["reply"] = {
+                "after": round(tap.after, 4),
                 "status": tap.status,
                 "headers": self._headers(tap.headers),
                 "chunks": [
@@ -81,7 +88,7 @@ class RecordingTransport:
                     for (after, _), chunk in zip(tap.taken, chunks, strict=True)
                 ],
             }
-            if not tap.has_ended and error is None:
+            if error is None and not tap.is_whole:
                 error = StreamError("the reader left here when this was recorded")
         if error is not None:
             exchange["error"] = encode_error(error)
@@ -99,14 +106,24 @@ class RecordingTransport:
 class _Tap:
     """A reply that remembers what was read from it."""
 
-    def __init__(self, reply: HttpReply) -> None:
+    def __init__(self, reply: HttpReply, began: float) -> None:
         self.status = reply.status
         self.headers = reply.headers
         self.taken: list[tuple[float, bytes]] = []
         self.error: SDKError | None = None
-        self.has_ended = False
+        self.is_left = False
+        """Whether the reader left of itself: it has its last event, or an error it found."""
+        self._has_ended = False
+        self._is_aborted = False
         self._reply = reply
         self._last = asyncio.get_running_loop().time()
+        self.after = self._last - began
+        """Seconds until the head came."""
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all was read that the reader wanted; not if it was stopped."""
+        return self._has_ended or (self.is_left and not self._is_aborted)
 
     async def read(self) -> bytes:
         """The whole body."""
@@ -116,7 +133,7 @@ class _Tap:
             self.error = failure
             raise
         self._take(body)
-        self.has_ended = True
+        self._has_ended = True
         return body
 
     async def chunks(self) -> AsyncIterator[bytes]:
@@ -128,10 +145,11 @@ class _Tap:
         except SDKError as failure:
             self.error = failure
             raise
-        self.has_ended = True
+        self._has_ended = True
 
     def abort(self) -> None:
         """Close the connection at once."""
+        self._is_aborted = True
         self._reply.abort()
 
     def _take(self, chunk: bytes) -> None:

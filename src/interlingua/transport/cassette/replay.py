@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator
 from contextlib import AbstractAsyncContextManager
 from os import PathLike
@@ -11,7 +12,6 @@ from typing import Any, NamedTuple
 from interlingua.spec.content import Json
 from interlingua.spec.contracts import HttpReply, HttpRequest
 from interlingua.spec.errors import ConfigurationError, DecodeError
-from interlingua.transport.cassette.redact import Redactor, redact_url, target_of
 from interlingua.transport.cassette.tape import (
     decode_data,
     decode_error,
@@ -19,8 +19,10 @@ from interlingua.transport.cassette.tape import (
     load_exchanges,
 )
 from interlingua.transport.memory import CannedReply, Piece, give
+from interlingua.transport.redact import Redactor, redact_url, target_of
 from interlingua.wire.jsontext import loads
 
+_MADE_ID = re.compile(r"(?:[a-z]+_)+[0-7][0-9A-HJKMNP-TV-Z]{25}").fullmatch  # words and a ULID
 _SHOWN = 5  # differences in a message
 _WIDTH = 60  # characters of a value in it
 
@@ -37,9 +39,10 @@ class ReplayTransport:
     """
     Answers each call with the recorded exchange of the same method, path, query and body.
 
-    JSON bodies are compared as values, without the fields named in `ignore`; hosts and keys do
-    not count. Equal requests get their replies in the order they were recorded. `speed` 1 keeps
-    the recorded pauses, 2 halves them, 0 leaves them out.
+    JSON bodies are compared as values, without the fields named in `ignore`; hosts, keys and the
+    ids we make for what came without one do not count. Equal requests get their replies in the
+    order they were recorded. `speed` 1 keeps the recorded pauses, 2 halves them, 0 leaves them
+    out.
     """
 
     def __init__(
@@ -89,8 +92,8 @@ class ReplayTransport:
         except DecodeError:
             return encode_data(data)
         if isinstance(value, dict) and self._ignore:
-            return {name: item for name, item in value.items() if name not in self._ignore}
-        return value
+            value = {name: item for name, item in value.items() if name not in self._ignore}
+        return number_ids(value, {})
 
     def _answer(self, exchange: dict[str, Any]) -> CannedReply | Exception:
         failure = decode_error(exchange["error"]) if "error" in exchange else None
@@ -106,7 +109,10 @@ class ReplayTransport:
             body.append(decode_data(chunk))
         if failure is not None:
             body.append(failure)
-        return CannedReply(status=reply["status"], headers=reply["headers"], body=tuple(body))
+        pause = float(reply.get("after", 0)) / self._speed if self._speed > 0 else 0.0
+        return CannedReply(
+            status=reply["status"], headers=reply["headers"], body=tuple(body), after=pause
+        )
 
     def _complaint(self, asked: _Asked) -> str:
         what = f"{str(self._path)!r} has no reply for {asked.method} {asked.target}"
@@ -121,6 +127,17 @@ class ReplayTransport:
         shown = "\n".join(f"  {line}" for line in nearest[:_SHOWN])
         more = f"\n  and {len(nearest) - _SHOWN} more" if len(nearest) > _SHOWN else ""
         return f"{what}; the nearest one that was recorded differs at\n{shown}{more}"
+
+
+def number_ids(value: Json, known: dict[str, str]) -> Json:
+    """The value with the ids that are new in each run as their numbers, in order of appearance."""
+    if isinstance(value, str):
+        if _MADE_ID(value) is None:
+            return value
+        return known.setdefault(value, f"id {len(known) + 1}")
+    if isinstance(value, dict):
+        return {name: number_ids(item, known) for name, item in value.items()}
+    return [number_ids(item, known) for item in value] if isinstance(value, list) else value
 
 
 def differences(recorded: Json, asked: Json, path: str = "body") -> Iterator[str]:

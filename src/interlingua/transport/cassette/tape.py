@@ -3,13 +3,15 @@ The file of a recording: JSON, laid out to be read and compared by people.
 
     {"format": "interlingua cassette 1", "exchanges": [
      {"request": {"method", "url", "headers", "json" | "text" | "base64"},
-      "reply": {"status", "headers", "chunks": [{"after", "json" | "text" | "base64"}, ...]},
+      "reply": {"after", "status", "headers",
+                "chunks": [{"after", "json" | "text" | "base64"}, ...]},
       "error": {"type", "message", "retryable", "phase"}},
      ...
     ]}
 
-`after` is seconds since the chunk before. `error` is there if the exchange failed: without a
-`reply` before its head, else after its chunks.
+`after` is seconds: of a reply since the request was sent, of a chunk since the head or the chunk
+before. `error` is there if the exchange failed: without a `reply` before its head, else after its
+chunks.
 """
 
 from __future__ import annotations
@@ -18,6 +20,8 @@ import base64
 import json
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from interlingua.spec import errors
 from interlingua.spec.content import Json
@@ -29,28 +33,72 @@ _HEAD = f'{{"format": {json.dumps(FORMAT)}, "exchanges": [\n'
 _TAIL = "\n]}\n"
 
 
+class _Data(msgspec.Struct):
+    json: Any = None
+    text: str = ""
+    base64: str = ""
+
+
+class _Request(_Data, kw_only=True):
+    method: str
+    url: str
+    headers: dict[str, str] = {}
+
+
+class _Chunk(_Data, kw_only=True):
+    after: float = 0.0
+
+
+class _Reply(msgspec.Struct, kw_only=True):
+    status: int
+    headers: dict[str, str]
+    chunks: list[_Chunk]
+    after: float = 0.0
+
+
+class _Exchange(msgspec.Struct, kw_only=True):
+    request: _Request
+    reply: _Reply | None = None
+    error: dict[str, Any] | None = None
+
+
+class _Tape(msgspec.Struct, kw_only=True):
+    exchanges: list[_Exchange]
+
+
 def append_exchange(path: Path, exchange: dict[str, Json], *, is_first: bool) -> None:
     """Write one more exchange; the file is whole after each."""
     text = json.dumps(exchange, indent=1, ensure_ascii=False)
-    if is_first:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(_HEAD + text + _TAIL, encoding="utf-8")
-        return
-    with path.open("r+b") as file:
-        file.seek(-len(_TAIL), 2)
-        file.write(f",\n{text}{_TAIL}".encode())
+    try:
+        if is_first:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(_HEAD + text + _TAIL, encoding="utf-8")
+            return
+        with path.open("r+b") as file:
+            file.seek(-len(_TAIL), 2)
+            file.write(f",\n{text}{_TAIL}".encode())
+    except OSError as error:
+        raise ConfigurationError(f"cannot write the cassette {str(path)!r}: {error}") from error
 
 
 def load_exchanges(path: Path) -> list[dict[str, Any]]:
-    """The exchanges of a file; `ConfigurationError` if it is none."""
+    """The exchanges of a file; `ConfigurationError` if it is none, or not a good one."""
     try:
         tape = loads(path.read_bytes())
     except FileNotFoundError:
         raise ConfigurationError(f"there is no cassette {str(path)!r}; record it first") from None
+    except OSError as error:
+        raise ConfigurationError(f"cannot read the cassette {str(path)!r}: {error}") from error
     except DecodeError as error:
         raise ConfigurationError(f"{str(path)!r} is not a cassette: {error}") from None
     if not isinstance(tape, dict) or tape.get("format") != FORMAT:
         raise ConfigurationError(f"{str(path)!r} is not a cassette of the form {FORMAT!r}")
+    try:
+        for exchange in msgspec.convert(tape, _Tape).exchanges:
+            for held in (exchange.request, *(exchange.reply.chunks if exchange.reply else ())):
+                base64.b64decode(held.base64)
+    except ValueError as error:  # msgspec's and base64's
+        raise ConfigurationError(f"the cassette {str(path)!r} is broken: {error}") from None
     return list(tape["exchanges"])
 
 

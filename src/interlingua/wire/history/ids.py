@@ -8,8 +8,19 @@ from collections.abc import Iterator
 
 from interlingua.spec.errors import ConfigurationError
 
-_LETTERS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-_DIGEST_LETTERS = 40  # of the 43 that the digest has
+_DIGITS = "0123456789"
+_UPPER = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+_LOWER = _UPPER.lower()
+_ALPHABETS = (  # the richest first; the last is of a hexadecimal id
+    _DIGITS + _UPPER + _LOWER,
+    _DIGITS + _LOWER,
+    _DIGITS + _UPPER,
+    _LOWER,
+    _UPPER,
+    _DIGITS,
+    "0123456789abcdef",
+)
+_DIGEST_LETTERS = 40  # the digest has 43 of the richest alphabet, more of the others
 _MOST_TRIES = 100
 _unusual = re.compile(r"[^A-Za-z0-9_-]").sub
 
@@ -64,23 +75,26 @@ def _make(call_id: str, pattern: str) -> str:
     for candidate in _candidates(call_id):
         if re.fullmatch(pattern, candidate):
             return candidate
-    raise ConfigurationError(f"no call id can be made that matches {pattern!r}")
+    raise ConfigurationError(f"no call id of letters and digits matches {pattern!r}")
 
 
 def _candidates(call_id: str) -> Iterator[str]:
     """Readable ones first; each ends in a digest of the id."""
-    digest = _digest(call_id)
+    digest = _digest(call_id, _ALPHABETS[0])
     readable = _unusual("_", call_id)[:40].strip("_") or "call"
     yield f"{readable}_{digest[:12]}"
     yield f"call_{digest[:24]}"
-    for length in range(_DIGEST_LETTERS, 0, -1):
-        yield digest[:length]
+    digests = [_digest(call_id, alphabet) for alphabet in _ALPHABETS]
+    for length in range(_DIGEST_LETTERS, 0, -1):  # a short one that fits by luck soon clashes
+        for digest in digests:
+            yield digest[:length]
+            yield f"call_{digest[:length]}"
 
 
-def _digest(text: str) -> str:
+def _digest(text: str, alphabet: str) -> str:
     rest = int.from_bytes(hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest(), "big")
     letters: list[str] = []
     for _ in range(_DIGEST_LETTERS):
-        rest, letter = divmod(rest, len(_LETTERS))
-        letters.append(_LETTERS[letter])
+        rest, letter = divmod(rest, len(alphabet))
+        letters.append(alphabet[letter])
     return "".join(letters)

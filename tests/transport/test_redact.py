@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from interlingua.spec.contracts import HttpRequest
-from interlingua.transport.cassette.redact import (
+from interlingua.transport.redact import (
     REDACTED,
     Redactor,
     is_secret_header,

@@ -1,0 +1,132 @@
+"""What is asked of the whole: configuration, routes, middleware, the catalog."""
+
+import asyncio
+import json
+
+import pytest
+
+from asking import ask, every_provider, named
+from interlingua import get_latest_model, get_model_info, list_models
+from interlingua.api.default import set_default_client
+from interlingua.api.generate import generate
+from interlingua.client.client import Client
+from interlingua.providers.adapter import HttpAdapter
+from interlingua.simulator import Simulator, serve_in_thread, text
+from interlingua.spec.errors import ConfigurationError
+from interlingua.spec.request import Request
+from simulated import DIALECTS, KEY, adapters, run, simulated
+
+
+@every_provider
+def test_options_of_a_provider(provider):
+    """They reach its wire as they are."""
+    with simulated(text("ok")) as peer:
+        ask(peer, provider, provider_options={DIALECTS[provider]: {"my_setting": {"a": 1}}})
+        (exchange,) = peer.app.script.received
+
+    assert exchange.call.body["my_setting"] == {"a": 1}
+
+
+def test_environment_and_routes():
+    """From the environment, by name, by default; nothing configured is told."""
+    with serve_in_thread(Simulator(text("hi"))) as server:
+        names = {"openai": "OPENAI", "anthropic": "ANTHROPIC", "gemini": "GEMINI"}
+        environ = {f"{name}_API_KEY": KEY for name in names.values()}
+        environ |= {f"{name}_BASE_URL": server.url for name in names.values()}
+
+        async def work():
+            async with Client.from_env(environ) as client:
+                asked = [Request(provider=name, model="m", messages="hi") for name in names]
+                asked.append(Request(model="m", messages="hi"))
+                return [(await client.complete(request)).provider for request in asked]
+
+        assert asyncio.run(work()) == [*names, "openai"]
+    with pytest.raises(ConfigurationError):
+        Client({}).stream(Request(model="m", messages="hi"))
+
+
+def test_native_apis():
+    """Each vendor is spoken to in its own language."""
+    paths = {
+        name: HttpAdapter(name, KEY).prepare(Request(model="m", messages="hi")).url
+        for name in ("openai", "anthropic", "gemini")
+    }
+
+    assert paths["openai"].endswith("/v1/responses")
+    assert paths["anthropic"].endswith("/v1/messages")
+    assert paths["gemini"].endswith("/v1beta/models/m:generateContent")
+
+
+def test_beta_headers():
+    """Joined into one header, from either name of the option."""
+    adapter = adapters("http://127.0.0.1:9")["anthropic"]
+    request = Request(
+        provider="anthropic",
+        model="m",
+        messages="hi",
+        provider_options={"anthropic": {"beta_headers": ["a-1", "b-2"], "betas": ["c-3"]}},
+    )
+    call = adapter.prepare(request)
+
+    assert set(call.headers["anthropic-beta"].split(",")) == {"a-1", "b-2", "c-3"}
+    assert "beta_headers" not in json.dumps(call.body)
+
+
+@every_provider
+def test_middleware(provider):
+    """In by the order it was given, out by the reverse, in both ways."""
+    seen = []
+
+    class Note:
+        def __init__(self, name):
+            self.name = name
+
+        async def complete(self, request, call):
+            seen.append(f"{self.name} in")
+            response = await call(request)
+            seen.append(f"{self.name} out")
+            return response
+
+        async def stream(self, request, call):
+            seen.append(f"{self.name} in")
+            async for event in call(request):
+                yield event
+            seen.append(f"{self.name} out")
+
+    async def work():
+        made = adapters(server.url)
+        async with Client(made, middleware=[Note("a"), Note("b")]) as client:
+            request = Request(model=named(provider), messages="hi")
+            await client.complete(request)
+            async for _ in client.stream(request):
+                pass
+
+    with serve_in_thread(Simulator(text("hi"))) as server:
+        asyncio.run(work())
+
+    assert seen == ["a in", "b in", "b out", "a out"] * 2
+
+
+@every_provider
+def test_the_default_client(provider):
+    """It is used where none is given."""
+
+    async def work(client):
+        set_default_client(client)
+        try:
+            return await generate(named(provider), "hi")
+        finally:
+            set_default_client(None)
+
+    with simulated(text("hi")) as peer:
+        assert run(peer, work).text == "hi"
+
+
+@pytest.mark.parametrize("provider", ["openai", "anthropic", "gemini"])
+def test_the_catalog(provider):
+    """The models of each provider, and what is known of one."""
+    models = list_models(provider)
+    latest = get_latest_model(provider)
+
+    assert latest in models
+    assert get_model_info(latest.id) == latest
