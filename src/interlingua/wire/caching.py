@@ -22,7 +22,8 @@ _LONG = "1h"
 _OURS = 3  # the most marks that are ever added: at the end, on the system text, on the tools
 _PLACES = ("messages", "system", "tools")  # the last first, as they are read the other way round
 _MARKABLE = ("text", "image", "document", "search_result", "tool_use", "tool_result")
-_STORED = ("previous_response_id", "conversation")  # what begins the conversation is not here
+# with these, what begins the conversation is elsewhere
+_STORED = frozenset(("previous_response_id", "conversation"))
 _KEY = "prompt_cache_key"
 _MarkOne: TypeAlias = Callable[[dict[str, Any], dict[str, str]], dict[str, Any] | None]
 
@@ -58,7 +59,9 @@ def add_marks(body: dict[str, Any], profile: Profile) -> dict[str, Any]:
 
 def add_cache_key(body: dict[str, Any], request: Request, profile: Profile) -> dict[str, Any]:
     """An OpenAI body with a key for its conversation, unless the caller gave one."""
-    if not profile.cache_key or _KEY in body or any(body.get(name) for name in _STORED):
+    if not profile.cache_key or _KEY in body:
+        return body
+    if not _STORED.isdisjoint(body) and any(body.get(name) for name in _STORED):
         return body
     key = conversation_key(request)
     return body if key is None else {**body, _KEY: key}
@@ -71,20 +74,23 @@ def conversation_key(request: Request) -> str | None:
     Made of what stays while it grows: the tools, and the messages up to the user's first. The
     model and the settings are no part of it, nor what dialects left on parts: marks move.
     """
-    roles = [message.role for message in request.messages]
-    if "user" not in roles:
+    opening: list[Any] = []
+    for message in request.messages:
+        opening.append((message.role, [_bare(part) for part in message.content]))
+        if message.role == "user":
+            break
+    else:
         return None
     tools = [
-        replace(tool, extra={}) if isinstance(tool, ToolDefinition) else tool
-        for tool in request.tools or ()
-    ]
-    opening = [
-        (message.role, [replace(part, extra={}) for part in message.content])
-        for message in request.messages[: roles.index("user") + 1]
+        _bare(tool) if isinstance(tool, ToolDefinition) else tool for tool in request.tools or ()
     ]
     import hashlib  # slow to load, and few calls need it
 
     return hashlib.sha256(dumps([tools, opening])).hexdigest()[:32]
+
+
+def _bare(holder: Any) -> Any:
+    return replace(holder, extra={}) if holder.extra else holder
 
 
 def _lives(items: Json) -> list[str]:

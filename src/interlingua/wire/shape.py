@@ -144,6 +144,14 @@ def count(value: Any) -> int | None:
     return max(0, int(value))
 
 
+def counts(usage: Mapping[str, Any], *names: str) -> list[int | None]:
+    """The token counts of these names."""
+    return [
+        value if type(value) is int and value >= 0 else count(value)
+        for value in map(usage.get, names)
+    ]
+
+
 def known_int(value: Any) -> int:
     """A token count, 0 if it is absent."""
     return count(value) or 0

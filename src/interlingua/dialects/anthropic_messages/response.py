@@ -14,7 +14,7 @@ from interlingua.spec.messages import Message
 from interlingua.spec.response import FinishReason, Reason, Response, Usage
 from interlingua.wire.carry import Losses, carried_body, carry_body, whole_object
 from interlingua.wire.limits import parse_rate_limit
-from interlingua.wire.shape import Fields, count, known_int, restore
+from interlingua.wire.shape import Fields, count, counts, restore
 
 _REASONS: dict[str, Reason] = {
     "end_turn": "stop",
@@ -35,6 +35,12 @@ _STOP_REASONS: dict[Reason, str] = {
     "error": "end_turn",
     "other": "end_turn",
 }
+_COUNTS = (
+    "input_tokens",
+    "output_tokens",
+    "cache_read_input_tokens",
+    "cache_creation_input_tokens",
+)
 _CONSTANTS = {"type": "message", "role": "assistant", "stop_sequence": None}
 
 
@@ -117,12 +123,11 @@ def decode_usage(wire: Any) -> Usage:
     """`input_tokens` leaves out the cached ones here; ours has them."""
     if not isinstance(wire, dict):
         return Usage()
-    read = count(wire.get("cache_read_input_tokens"))
-    written = count(wire.get("cache_creation_input_tokens"))
+    going_in, going_out, read, written = counts(wire, *_COUNTS)
     details = wire.get("output_tokens_details")
     return Usage(
-        input_tokens=known_int(wire.get("input_tokens")) + (read or 0) + (written or 0),
-        output_tokens=known_int(wire.get("output_tokens")),
+        input_tokens=(going_in or 0) + (read or 0) + (written or 0),
+        output_tokens=going_out or 0,
         reasoning_tokens=count(details.get("thinking_tokens"))
         if isinstance(details, dict)
         else None,

@@ -22,7 +22,7 @@ from interlingua.spec.messages import Message
 from interlingua.spec.response import FinishReason, Reason, Response, Usage
 from interlingua.wire.carry import carried_body, carry_body, whole_object
 from interlingua.wire.limits import parse_rate_limit
-from interlingua.wire.shape import Fields, count, extra_of, known_int
+from interlingua.wire.shape import Fields, counts, extra_of
 
 _REASONS: dict[str, Reason] = {
     "STOP": "stop",
@@ -66,6 +66,8 @@ _FINISH_REASONS: dict[Reason, str] = {
     "error": "OTHER",
     "other": "OTHER",
 }
+_COUNTED = ("prompt", "toolUsePrompt", "candidates", "thoughts", "cachedContent")
+_COUNTS = tuple(f"{name}TokenCount" for name in _COUNTED)
 _ANSWER = frozenset(("candidates", "promptFeedback", "modelVersion", "responseId"))
 
 
@@ -260,13 +262,12 @@ def decode_usage(wire: Any) -> Usage:
     """Thoughts are no part of the candidates' count here; in ours they are output."""
     if not isinstance(wire, dict):
         return Usage()
-    thoughts = count(wire.get("thoughtsTokenCount"))
-    prompt = known_int(wire.get("promptTokenCount"))
+    prompt, tools, answer, thoughts, cached = counts(wire, *_COUNTS)
     return Usage(
-        input_tokens=prompt + known_int(wire.get("toolUsePromptTokenCount")),
-        output_tokens=known_int(wire.get("candidatesTokenCount")) + (thoughts or 0),
+        input_tokens=(prompt or 0) + (tools or 0),
+        output_tokens=(answer or 0) + (thoughts or 0),
         reasoning_tokens=thoughts,
-        cache_read_tokens=count(wire.get("cachedContentTokenCount")),
+        cache_read_tokens=cached,
         raw=wire,
     )
 

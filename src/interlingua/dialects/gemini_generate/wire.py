@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from operator import is_
 from typing import Any, Literal, NamedTuple, NotRequired, TypedDict
 
 from interlingua.spec.content import Extra, Json
@@ -185,28 +184,38 @@ def to_camel(value: Json, shape: Shape) -> Json:
 
     The depth is that of the shape.
     """
-    if isinstance(value, dict):
-        named = _rename(value, shape) if "_" in "".join(value) else value
-        changed: dict[str, Any] = {}
-        for name in shape.inner.keys() & named.keys() if shape.inner else ():
-            item = named[name]
-            new = to_camel(item, shape.inner[name])
-            if new is not item:
-                changed[name] = new
-            if isinstance(new, dict) and name in _ARRAYS:
-                changed[name] = [new]
-        return {**named, **changed} if changed else named
+    return value if _is_camel(value, shape) else _rename(value, shape)
+
+
+def _is_camel(value: Json, shape: Shape) -> bool:
+    pending = [(value, shape)]
+    for item, known in pending:
+        if isinstance(item, dict):
+            if "_" in "".join(item):
+                return False
+            for name in known.inner.keys() & item.keys() if known.inner else ():
+                if name in _ARRAYS and isinstance(item[name], dict):
+                    return False
+                pending.append((item[name], known.inner[name]))  # this loop comes to it too
+        elif isinstance(item, list):
+            pending += [(each, known) for each in item]
+    return True
+
+
+def _rename(value: Json, shape: Shape) -> Json:
     if isinstance(value, list):
-        items = [to_camel(item, shape) if isinstance(item, dict) else item for item in value]
-        return value if all(map(is_, items, value)) else items
-    return value
-
-
-def _rename(value: dict[str, Any], shape: Shape) -> dict[str, Any]:
+        return [_rename(item, shape) if isinstance(item, dict) else item for item in value]
+    if not isinstance(value, dict):
+        return value
     named: dict[str, Any] = {}
-    for name, item in value.items():
-        camel = _capitals(lambda found: found[1].upper(), name) if "_" in name else name
-        named[camel if camel in shape.names and camel not in value else name] = item
+    for key, item in value.items():
+        camel = _capitals(lambda found: found[1].upper(), key) if "_" in key else key
+        name = camel if camel in shape.names and camel not in value else key
+        if name in shape.inner:
+            item = _rename(item, shape.inner[name])  # noqa: PLW2901 -- the same item, renamed
+            if name in _ARRAYS and isinstance(item, dict):
+                item = [item]  # noqa: PLW2901
+        named[name] = item
     return named
 
 

@@ -21,7 +21,7 @@ from interlingua.wire.carry import (
     whole_object,
 )
 from interlingua.wire.limits import parse_rate_limit
-from interlingua.wire.shape import Fields, count, extra_of, known_int, restore
+from interlingua.wire.shape import Fields, count, counts, extra_of, restore
 
 _STATUSES: dict[str, Reason] = {
     "completed": "stop",
@@ -48,6 +48,7 @@ _SAID_AS: dict[Reason, tuple[str, str | None]] = {
     "other": ("completed", None),
 }
 # Items with which the model waits for the caller, as it does with a call.
+_CACHED = ("cached_tokens", "cache_write_tokens")
 _WAITING = ("computer_call", "local_shell_call", "apply_patch_call", "mcp_approval_request")
 
 # What the vendor's own types require of an answer, for one that came from elsewhere.
@@ -185,14 +186,14 @@ def decode_usage(wire: Any) -> Usage:
         return Usage()
     into = wire.get("input_tokens_details")
     out = wire.get("output_tokens_details")
-    into = into if isinstance(into, dict) else {}
-    out = out if isinstance(out, dict) else {}
+    read, written = counts(into if isinstance(into, dict) else {}, *_CACHED)
+    going_in, going_out = counts(wire, "input_tokens", "output_tokens")
     return Usage(
-        input_tokens=known_int(wire.get("input_tokens")),
-        output_tokens=known_int(wire.get("output_tokens")),
-        reasoning_tokens=count(out.get("reasoning_tokens")),
-        cache_read_tokens=count(into.get("cached_tokens")),
-        cache_write_tokens=count(into.get("cache_write_tokens")),
+        input_tokens=going_in or 0,
+        output_tokens=going_out or 0,
+        reasoning_tokens=count(out.get("reasoning_tokens")) if isinstance(out, dict) else None,
+        cache_read_tokens=read,
+        cache_write_tokens=written,
         raw=wire,
     )
 

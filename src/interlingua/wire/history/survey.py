@@ -14,7 +14,6 @@ import msgspec
 from interlingua.spec.content import Document, Opaque, Part, Refusal, Text, ToolCall, ToolResult
 from interlingua.spec.messages import Message, Role
 from interlingua.wire.history.trail import Messages, Trail
-from interlingua.wire.plain import parts_of
 
 Sign: TypeAlias = type | str
 """A kind of part, in a message or a result; or one of these conditions."""
@@ -57,8 +56,9 @@ class Survey:
     def __init__(self, messages: Messages) -> None:
         self.calls: list[ToolCall] = []
         """Wherever they stand, inside results too."""
-        self.signs: set[Sign] = _message_signs(messages)
-        self._look_at(parts_of(messages))
+        parts: list[Part] = []
+        self.signs: set[Sign] = _message_signs(messages, parts)
+        self._look_at(parts)
         if not self.signs.isdisjoint(_PAIRED):
             self.signs |= _pair_signs(messages)
             if Opaque in self.signs:  # it may be a call or a result
@@ -85,7 +85,7 @@ class Survey:
         self.signs.update(map(type, parts))
         if self.calls:
             self.signs |= _call_signs(self.calls, values)
-        self.signs |= _text_signs(texts, values)
+        self.signs.update(_text_signs(texts, values))
 
 
 def survey_of(messages: Messages, trail: Trail) -> Survey:
@@ -93,12 +93,14 @@ def survey_of(messages: Messages, trail: Trail) -> Survey:
     return trail.remember(messages, Survey)
 
 
-def _message_signs(messages: Messages) -> set[Sign]:
+def _message_signs(messages: Messages, parts: list[Part]) -> set[Sign]:
+    """Of the messages themselves; what they hold is added to `parts`."""
     signs: set[Sign] = set()
     has_begun = False
     before: Role | None = None
     instructed: bool | None = None
     for message in messages:
+        parts += message.content
         if not message.content:
             signs.add(EMPTY)
         if message.metadata:
@@ -132,12 +134,12 @@ def _call_signs(calls: list[ToolCall], values: list[Any]) -> set[Sign]:
     return signs
 
 
-def _text_signs(texts: list[str], values: list[Any]) -> set[Sign]:
-    signs: set[Sign] = set()
+def _text_signs(texts: list[str], values: list[Any]) -> list[Sign]:
+    signs: list[Sign] = []
     if not all(texts) or any(map(str.isspace, texts)):
-        signs.add(BLANK)
-    if _may_be_broken(texts, values):
-        signs.add(BROKEN)
+        signs.append(BLANK)
+    if (values or not all(map(str.isascii, texts))) and _may_be_broken(texts, values):
+        signs.append(BROKEN)
     return signs
 
 
@@ -145,8 +147,6 @@ def _may_be_broken(texts: list[str], values: list[Any]) -> bool:
     """Whether anything cannot be written, for whatever reason."""
     if not all(map(str.isascii, texts)):
         values = [*values, *(text for text in texts if not text.isascii())]
-    if not values:
-        return False
     try:
         _encode(values)
     except (TypeError, ValueError, RecursionError, msgspec.MsgspecError):
