@@ -41,7 +41,7 @@ BURST = "read as fast as can be"
 # looks better beside raw here and worse beside the vendors.
 PACED = f"{PACKET} in a packet, {PACE * 1e3:.0f} ms apart"
 CONCURRENT = 100
-BATCH = 20
+BATCH = 50
 MESSAGES = 1_000
 ARGUED = ("anthropic_messages", "openai_chat", "openai_responses")  # Gemini's calls come whole
 
@@ -291,7 +291,7 @@ def main() -> None:
             await getattr(bench, section)()
 
     with serving(replies()) as server:
-        bench = Bench(server, 7 if options.quick else 30)
+        bench = Bench(server, 7 if options.quick else 40)
         asyncio.run(run())
         if options.peers:
             import libraries

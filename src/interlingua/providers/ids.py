@@ -19,5 +19,7 @@ if hasattr(os, "register_at_fork"):
 def new_ulid() -> str:
     """26 letters and digits: 48 bits of milliseconds, then 80 of chance."""
     now = time.time_ns() // 1_000_000
-    moment = "".join([_PAIRS[now >> shift & 1023] for shift in (40, 30, 20, 10, 0)])
-    return moment + _chance.randbytes(16).translate(_LETTERS).decode()
+    high, low = now >> 20, now & 0xFFFFF
+    moment = f"{_PAIRS[high >> 20]}{_PAIRS[high >> 10 & 1023]}{_PAIRS[high & 1023]}"
+    chance = _chance.randbytes(16).translate(_LETTERS).decode()
+    return f"{moment}{_PAIRS[low >> 10]}{_PAIRS[low & 1023]}{chance}"

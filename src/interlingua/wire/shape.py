@@ -162,7 +162,9 @@ _NOTHING: Mapping[str, Any] = {}
 
 def extra_of(holder: Any, dialect: str) -> Mapping[str, Any]:
     """What `dialect` left on a part, message, tool or response; empty if nothing."""
-    found = holder.extra.get(dialect) if holder.extra else None
+    if not holder.extra:  # as with most
+        return _NOTHING
+    found = holder.extra.get(dialect)
     return found if found and isinstance(found, (dict, Mapping)) else _NOTHING
 
 

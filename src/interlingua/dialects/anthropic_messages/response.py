@@ -57,7 +57,7 @@ def decode_response(
         return carry_body(NAME, body)
     fields = Fields(whole, strict=False)
     take_constants(fields.left)
-    content = tuple(read_part(block) for block in fields.array("content") or ())
+    content = tuple([read_part(block) for block in fields.take("content")])
     usage = decode_usage(fields.object("usage"))
     return Response(
         id=fields.text("id") or "",

@@ -1,4 +1,4 @@
-"""Response <-> body; the tables of finish reasons and usage."""
+"""Response <-> body; finish reasons and usage."""
 
 from __future__ import annotations
 
@@ -9,63 +9,30 @@ from interlingua.dialects.gemini_generate.calls import response_links
 from interlingua.dialects.gemini_generate.content import encode_answer_part, read_part
 from interlingua.dialects.gemini_generate.wire import (
     ABSENT,
+    CANDIDATE,
+    CONTENT,
+    FEEDBACK,
     FINISH,
+    FINISH_REASONS,
     NAME,
+    NUMBERED,
+    PART,
+    REASONS,
     RESPONSE,
     SIGNATURE,
+    USAGE,
+    camel_names,
     take_text,
     to_camel,
 )
 from interlingua.spec.content import Json, ToolCall
 from interlingua.spec.contracts import DEFAULT, NewId, Profile
 from interlingua.spec.messages import Message
-from interlingua.spec.response import FinishReason, Reason, Response, Usage
+from interlingua.spec.response import FinishReason, Response, Usage
 from interlingua.wire.carry import carried_body, carry_body, whole_object
 from interlingua.wire.limits import parse_rate_limit
 from interlingua.wire.shape import Fields, counts, extra_of
 
-_REASONS: dict[str, Reason] = {
-    "STOP": "stop",
-    "MAX_TOKENS": "length",
-    "CONTINUATION": "length",
-    "SAFETY": "content_filter",
-    "RECITATION": "content_filter",
-    "BLOCKLIST": "content_filter",
-    "PROHIBITED_CONTENT": "content_filter",
-    "SPII": "content_filter",
-    "IMAGE_SAFETY": "content_filter",
-    "IMAGE_PROHIBITED_CONTENT": "content_filter",
-    "IMAGE_RECITATION": "content_filter",
-    "MODEL_ARMOR": "content_filter",
-    "MALFORMED_FUNCTION_CALL": "error",
-    "UNEXPECTED_TOOL_CALL": "error",
-    "TOO_MANY_TOOL_CALLS": "error",
-    "MALFORMED_RESPONSE": "error",
-    "LANGUAGE": "error",
-    "NO_IMAGE": "error",
-    "OTHER": "other",
-    "IMAGE_OTHER": "other",
-    "FINISH_REASON_UNSPECIFIED": "other",
-}
-# Enums as integers, where a client asked for them. Only the numbers on which the vendor's two
-# APIs agree; the rest are `other`.
-_NUMBERED: dict[str, Reason] = {
-    "1": "stop",
-    "2": "length",
-    "3": "content_filter",
-    "4": "content_filter",
-    "7": "content_filter",
-    "8": "content_filter",
-}
-_FINISH_REASONS: dict[Reason, str] = {
-    "stop": "STOP",
-    "length": "MAX_TOKENS",
-    "tool_calls": "STOP",
-    "content_filter": "SAFETY",
-    "cancelled": "OTHER",
-    "error": "OTHER",
-    "other": "OTHER",
-}
 _COUNTED = ("prompt", "toolUsePrompt", "candidates", "thoughts", "cachedContent")
 _COUNTS = tuple(f"{name}TokenCount" for name in _COUNTED)
 _ANSWER = frozenset(("candidates", "promptFeedback", "modelVersion", "responseId"))
@@ -95,12 +62,12 @@ def decode_response(
     profile: Profile = DEFAULT,  # noqa: ARG001
 ) -> Response:
     """What a client received."""
-    whole = to_camel(whole_object(body), RESPONSE)
+    whole = camel_names(whole_object(body), RESPONSE)
     if not is_answer(whole):
         return carry_body(NAME, body)
     envelope = read_envelope(whole)
     links = response_links(new_id)
-    content = tuple([read_part(part, links) for part in envelope.parts])
+    content = tuple([read_part(to_camel(part, PART), links) for part in envelope.parts])
     has_calls = ToolCall in map(type, content)
     return Response(
         id=envelope.id,
@@ -141,11 +108,13 @@ def read_envelope(whole: dict[str, Any]) -> Envelope:
     candidates = left.get("candidates")
     if isinstance(candidates, list) and candidates and isinstance(candidates[0], dict):
         del left["candidates"]
-        parts, finish, left["candidate"] = _read_candidate(candidates[0])
+        parts, finish, left["candidate"] = _read_candidate(camel_names(candidates[0], CANDIDATE))
         if len(candidates) > 1:
             left["candidates"] = candidates[1:]
-    feedback = left.get("promptFeedback")
-    block = feedback.get("blockReason") if isinstance(feedback, dict) else None
+    block = None
+    if isinstance(feedback := left.get("promptFeedback"), dict):
+        left["promptFeedback"] = feedback = camel_names(feedback, FEEDBACK)
+        block = feedback.get("blockReason")
     return Envelope(
         id=take_text(fields, "responseId") or "",
         model=take_text(fields, "modelVersion") or "",
@@ -166,7 +135,7 @@ def _read_candidate(candidate: dict[str, Any]) -> tuple[list[Any], str | None, d
         del left[FINISH]
     parts: list[Any] = []
     if isinstance(content := left.get("content"), dict):
-        parts, left["content"] = _read_content(content)
+        parts, left["content"] = _read_content(camel_names(content, CONTENT))
         if not left["content"]:
             del left["content"]
     return parts, finish, left
@@ -178,9 +147,13 @@ def _read_content(content: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
         left[ABSENT] = [name for name in ("parts", "role") if name not in content]
     if left.get("role") == "model":
         del left["role"]
-    if not isinstance(left.get("parts"), list):
+    parts = left.get("parts")
+    if isinstance(parts, dict):  # one object may stand for an array of one
+        parts = [parts]
+    if not isinstance(parts, list):
         return [], left
-    return left.pop("parts"), left
+    del left["parts"]
+    return parts, left
 
 
 def write_envelope(
@@ -240,7 +213,7 @@ def decode_finish(envelope: Envelope, *, has_calls: bool) -> FinishReason:
     finish = envelope.finish
     if finish is None and envelope.block is not None:
         return FinishReason(reason="content_filter", raw=envelope.block)
-    reason = _REASONS.get(finish or "") or _NUMBERED.get(finish or "", "other")
+    reason = REASONS.get(finish or "") or NUMBERED.get(finish or "", "other")
     if reason == "stop" and has_calls:
         reason = "tool_calls"
     return FinishReason(reason=reason, raw=finish)
@@ -251,8 +224,8 @@ def encode_finish(finish: FinishReason, *, native: bool) -> str | int | None:
     raw = finish.raw
     if native and (raw is not None or finish.reason == "other"):
         return int(raw) if raw is not None and raw in _ALL_NUMBERS else raw
-    is_known = raw is not None and _REASONS.get(raw) == finish.reason
-    return raw if is_known else _FINISH_REASONS[finish.reason]
+    is_known = raw is not None and REASONS.get(raw) == finish.reason
+    return raw if is_known else FINISH_REASONS[finish.reason]
 
 
 _ALL_NUMBERS = frozenset(str(number) for number in range(100))
@@ -262,6 +235,7 @@ def decode_usage(wire: Any) -> Usage:
     """Thoughts are no part of the candidates' count here; in ours they are output."""
     if not isinstance(wire, dict):
         return Usage()
+    wire = camel_names(wire, USAGE)
     prompt, tools, answer, thoughts, cached = counts(wire, *_COUNTS)
     return Usage(
         input_tokens=(prompt or 0) + (tools or 0),

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple, NotRequired, TypedDict
 
 from interlingua.spec.content import Extra, Json
+from interlingua.spec.response import Reason
 from interlingua.wire.shape import Fields
 
 NAME = "gemini_generate"
@@ -116,6 +117,52 @@ DATA = frozenset(WirePart.__annotations__) - {"thought", SIGNATURE}
 """Of these fields a part has one; the others stand beside it."""
 
 
+# Finish reasons.
+
+REASONS: dict[str, Reason] = {
+    "STOP": "stop",
+    "MAX_TOKENS": "length",
+    "CONTINUATION": "length",
+    "SAFETY": "content_filter",
+    "RECITATION": "content_filter",
+    "BLOCKLIST": "content_filter",
+    "PROHIBITED_CONTENT": "content_filter",
+    "SPII": "content_filter",
+    "IMAGE_SAFETY": "content_filter",
+    "IMAGE_PROHIBITED_CONTENT": "content_filter",
+    "IMAGE_RECITATION": "content_filter",
+    "MODEL_ARMOR": "content_filter",
+    "MALFORMED_FUNCTION_CALL": "error",
+    "UNEXPECTED_TOOL_CALL": "error",
+    "TOO_MANY_TOOL_CALLS": "error",
+    "MALFORMED_RESPONSE": "error",
+    "LANGUAGE": "error",
+    "NO_IMAGE": "error",
+    "OTHER": "other",
+    "IMAGE_OTHER": "other",
+    "FINISH_REASON_UNSPECIFIED": "other",
+}
+# Enums as integers, where a client asked for them. Only the numbers on which the vendor's two
+# APIs agree; the rest are `other`.
+NUMBERED: dict[str, Reason] = {
+    "1": "stop",
+    "2": "length",
+    "3": "content_filter",
+    "4": "content_filter",
+    "7": "content_filter",
+    "8": "content_filter",
+}
+FINISH_REASONS: dict[Reason, str] = {
+    "stop": "STOP",
+    "length": "MAX_TOKENS",
+    "tool_calls": "STOP",
+    "content_filter": "SAFETY",
+    "cancelled": "OTHER",
+    "error": "OTHER",
+    "other": "OTHER",
+}
+
+
 # Names. The API reads camelCase and snake_case alike, and one object where an array belongs.
 # These are the fields we know; whatever is not named here is free-form or unknown and stays
 # as it is, whatever its keys look like.
@@ -134,7 +181,7 @@ def shape_of(*names: str, **inner: Shape) -> Shape:
 
 
 _MEDIA = shape_of("mimeType", "data", "fileUri", "displayName")
-_PART = shape_of(
+PART = shape_of(
     *WirePart.__annotations__,
     "videoMetadata",
     "mediaResolution",
@@ -150,7 +197,7 @@ _PART = shape_of(
         *FunctionResponse.__annotations__, parts=shape_of(inlineData=_MEDIA, fileData=_MEDIA)
     ),
 )
-_CONTENT = shape_of("role", parts=_PART)
+CONTENT = shape_of("role", parts=PART)
 _GENERATION = shape_of(
     *("temperature", "topP", "topK", "candidateCount", "maxOutputTokens", "stopSequences"),
     *("seed", "presencePenalty", "frequencyPenalty"),
@@ -159,19 +206,22 @@ _GENERATION = shape_of(
 )
 REQUEST = shape_of(
     *WireRequest.__annotations__,
-    contents=_CONTENT,
-    systemInstruction=_CONTENT,
+    contents=CONTENT,
+    systemInstruction=CONTENT,
     tools=shape_of(
         functionDeclarations=shape_of("name", "description", "parameters", "parametersJsonSchema")
     ),
     toolConfig=shape_of(functionCallingConfig=shape_of("mode", "allowedFunctionNames")),
     generationConfig=_GENERATION,
 )
+CANDIDATE = shape_of(*Candidate.__annotations__, content=CONTENT)
+FEEDBACK = shape_of("blockReason", "blockReasonMessage")
+USAGE = shape_of(*WireUsage.__annotations__)
 RESPONSE = shape_of(
     *WireResponse.__annotations__,
-    candidates=shape_of(*Candidate.__annotations__, content=_CONTENT),
-    promptFeedback=shape_of("blockReason", "blockReasonMessage"),
-    usageMetadata=shape_of(*WireUsage.__annotations__),
+    candidates=CANDIDATE,
+    promptFeedback=FEEDBACK,
+    usageMetadata=USAGE,
 )
 
 _ARRAYS = frozenset(("contents", "parts", "tools", "functionDeclarations"))
@@ -185,6 +235,18 @@ def to_camel(value: Json, shape: Shape) -> Json:
     The depth is that of the shape.
     """
     return value if _is_camel(value, shape) else _rename(value, shape)
+
+
+def camel_names(value: dict[str, Any], shape: Shape) -> dict[str, Any]:
+    """One object, nothing in it looked at, with its known fields in camelCase."""
+    if "_" not in "".join(value):
+        return value
+    return {_camel(key, value, shape): item for key, item in value.items()}
+
+
+def _camel(key: str, value: dict[str, Any], shape: Shape) -> str:
+    camel = _capitals(lambda found: found[1].upper(), key) if "_" in key else key
+    return camel if camel in shape.names and camel not in value else key
 
 
 def _is_camel(value: Json, shape: Shape) -> bool:
@@ -209,8 +271,7 @@ def _rename(value: Json, shape: Shape) -> Json:
         return value
     named: dict[str, Any] = {}
     for key, item in value.items():
-        camel = _capitals(lambda found: found[1].upper(), key) if "_" in key else key
-        name = camel if camel in shape.names and camel not in value else key
+        name = _camel(key, value, shape)
         if name in shape.inner:
             item = _rename(item, shape.inner[name])  # noqa: PLW2901 -- the same item, renamed
             if name in _ARRAYS and isinstance(item, dict):

@@ -33,7 +33,7 @@ def decode_content(content: Json, path: str, text_kind: str) -> tuple[Part, ...]
         return (Text(text=content),)
     if not isinstance(content, list):
         raise wrong_type(path, "text or an array of parts", content)
-    return tuple(decode_part(block, f"{path}[{i}]", text_kind) for i, block in enumerate(content))
+    return tuple([decode_part(block, f"{path}[{i}]", text_kind) for i, block in enumerate(content)])
 
 
 def decode_part(block: Json, path: str, text_kind: str) -> Part:

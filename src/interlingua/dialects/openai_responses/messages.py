@@ -69,6 +69,7 @@ _INLINE = "~inline"  # a system message that was an item, where ours would be `i
 _MARKS = (ITEM, _INLINE, _SHORT)  # what is no field of a message item
 _WHOLE = ("id", "status", LIST)
 _CONTENT = (Text, Refusal, Image, Document, Audio)
+_SAID = frozenset((Text, Refusal))
 _SAID_BY_DEVELOPER = ("additional_tools", "configuration_update", "compaction_trigger")
 
 
@@ -352,26 +353,26 @@ def decode_turn(
 ) -> list[Part]:
     """The parts of an item of the model; `marked` if the mark is due though it be empty."""
     fields = Fields(item, path)
-    kind = fields.take("type")
+    left = fields.left
+    kind = left.pop("type", None)
     if kind == "reasoning":
         return [decode_thinking(fields)]
     if kind in TOOL_TYPES:
         return [decode_call(fields, TOOL_TYPES[kind], new_id)]
-    fields.take("role")
-    content = fields.take("content")
+    left.pop("role", None)
+    content = left.pop("content", None)
     parts = list(decode_content(content, fields.at("content"), OUTPUT_TEXT))
-    if not parts or any(
-        not isinstance(part, (Text, Refusal)) or ITEM in extra_of(part, NAME) for part in parts
-    ):
+    is_said = parts and _SAID.issuperset(map(type, parts))
+    if not is_said or any(ITEM in extra_of(part, NAME) for part in parts if part.extra):
         return [Opaque(dialect=NAME, data=item)]
-    if "id" not in fields.left and "status" not in fields.left:
+    if "id" not in left and "status" not in left:
         if kind is None:
-            fields.left[BARE] = True
+            left[BARE] = True
         is_plain = len(parts) == 1 and isinstance(parts[0], Text) and not parts[0].extra
         if new_id is None and not is_plain:
-            fields.left[LIST] = True
-    if marked or fields.left:
-        extra = {NAME: {**extra_of(parts[0], NAME), ITEM: fields.left}}
+            left[LIST] = True
+    if marked or left:
+        extra = {NAME: {**extra_of(parts[0], NAME), ITEM: left}}
         parts[0] = msgspec.structs.replace(parts[0], extra=extra)
     return parts
 
