@@ -8,6 +8,7 @@ of one conversation to the machine that has it; Gemini keeps prompts untold.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import cache
 from typing import Any, TypeAlias
 
 from msgspec.structs import replace
@@ -84,9 +85,15 @@ def conversation_key(request: Request) -> str | None:
     tools = [
         _bare(tool) if isinstance(tool, ToolDefinition) else tool for tool in request.tools or ()
     ]
-    import hashlib  # slow to load, and few calls need it
+    key: str = _digest()(dumps([tools, opening]), digest_size=16).hexdigest()
+    return key
 
-    return hashlib.sha256(dumps([tools, opening])).hexdigest()[:32]
+
+@cache
+def _digest() -> Callable[..., Any]:
+    from hashlib import blake2b  # slow to load, and few calls need it
+
+    return blake2b
 
 
 def _bare(holder: Any) -> Any:

@@ -111,7 +111,8 @@ def parse_rate_limit(
     Minutes are preferred to longer windows. `reset_after` is that of the limit which is used
     up, if one is, else the nearest. A moment is counted from `now`, or else from `date`.
     """
-    if not _tells_limit(" ".join(headers)):  # as with most
+    names = " ".join(headers).lower()
+    if "ratelimit" not in names and "rate-limit" not in names:  # as with most
         return None
     headers = lower_names(headers)
     raw = {name: value for name, value in headers.items() if _tells_limit(name)}

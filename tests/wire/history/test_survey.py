@@ -1,6 +1,8 @@
 """Each sign is seen where it is, and a sound history shows none."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from interlingua.spec.content import Document, Image, Opaque, Refusal, Text, ToolCall, ToolResult
 from interlingua.spec.messages import Message
@@ -18,6 +20,7 @@ from interlingua.wire.history.survey import (
     UNPAIRED,
     WRITTEN,
     Survey,
+    is_plain_talk,
     survey_of,
 )
 from interlingua.wire.history.trail import Trail
@@ -137,3 +140,33 @@ def test_it_is_made_once():
 
     assert survey_of(history, trail) is survey_of(history, trail)
     assert survey_of((ASK, ASK), trail) is not survey_of(history, trail)
+
+
+texts = st.sampled_from(["hi", "", " ", "naïve", "half \ud83d"])
+talk = st.lists(
+    st.builds(
+        Message,
+        role=st.sampled_from(["user", "assistant", "system", "tool"]),
+        content=texts.map(lambda text: (Text(text=text),)) | st.just(()) | st.just((CALL,)),
+        metadata=st.sampled_from([{}, {"model": "m"}]),
+    ),
+    max_size=4,
+).map(tuple)
+
+
+@given(talk)
+def test_plain_talk_is_sound(history):
+    """What is seen at once shows no sign at the second look either."""
+    if is_plain_talk(history):
+        assert Survey(history).signs == {Text}
+
+
+def test_most_talk_is_plain():
+    """The user and the model by turns, after a prompt or without one."""
+    said = says(Text(text="so"))
+
+    assert is_plain_talk((ASK,))
+    assert is_plain_talk((Message.system("be brief"), ASK, said, ASK))
+    assert not is_plain_talk((Message.system("be brief"),))
+    assert not is_plain_talk((ASK, ASK))
+    assert not is_plain_talk((ASK, said, Message.system("be brief"), ASK))

@@ -9,7 +9,7 @@ A leading system message is `instructions`; a later one stays in place.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import msgspec
@@ -81,7 +81,7 @@ def encode_messages(request: Request, body: dict[str, Any], losses: Losses) -> N
         body["instructions"] = messages[0].text
         first = 1
     calls = [part for message in messages for part in message.content if type(part) is ToolCall]
-    custom = frozenset(call.id for call in calls if call.type == "custom")
+    custom = {call.id for call in calls if call.type == "custom"} if calls else ()
     encoder = ItemEncoder(losses, custom=custom)
     for i, message in enumerate(messages[first:], first):
         if not encoder.plain(message):
@@ -106,10 +106,10 @@ def _shorten_input(messages: tuple[Message, ...], items: list[Json]) -> Json:
 
 def _is_instructions(message: Message) -> bool:
     """A string can say it: one text, without fields of this API's own."""
-    match message.content:
-        case (Text(extra=extra),):
-            return message.role == "system" and not (NAME in extra or NAME in message.extra)
-    return False
+    if message.role != "system" or NAME in message.extra or len(message.content) != 1:
+        return False
+    part = message.content[0]
+    return type(part) is Text and NAME not in part.extra
 
 
 def _encode_message(message: Message, encoder: ItemEncoder, path: str) -> None:
@@ -134,7 +134,7 @@ class ItemEncoder:
         losses: Losses,
         *,
         response_id: str | None = None,
-        custom: frozenset[str] = frozenset(),
+        custom: Collection[str] = (),
         first: int = 0,
     ) -> None:
         self.items: list[Json] = []

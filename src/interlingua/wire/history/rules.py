@@ -99,6 +99,7 @@ from interlingua.wire.history.survey import (
     WRITTEN,
     Sign,
     Survey,
+    is_plain_talk,
     survey_of,
 )
 from interlingua.wire.history.target import DEFAULT_POLICY, Policy, Target, find_target
@@ -170,8 +171,11 @@ def repair(
     history as it came: in `history`, if parts of its messages have been left out before. To
     repair twice changes nothing more.
     """
+    is_whole = history is None or history is messages
+    if is_whole and is_plain_talk(messages):
+        return messages
     survey = Survey(messages)
-    if not _due(frozenset(survey.signs)) and (history is None or history is messages):
+    if is_whole and not _due(frozenset(survey.signs)):
         return messages
     trail = Trail(messages, history)
     trail.know(messages, survey)

@@ -43,6 +43,7 @@ ADJACENT = "adjacent"
 """Two messages that follow each other may be of one role."""
 
 _INSTRUCTING = ("system", "developer")
+_TALKING = ("user", "assistant")
 _PAIRED = (ToolCall, ToolResult)
 _UNSOUND: set[Sign] = {UNPAIRED, SPREAD, CALLS_AMONG}
 _encode = msgspec.json.Encoder().encode
@@ -86,6 +87,26 @@ class Survey:
         if self.calls:
             self.signs |= _call_signs(self.calls, values)
         self.signs.update(_text_signs(texts, values))
+
+
+def is_plain_talk(messages: Messages) -> bool:
+    """
+    Whether a history is one text after the other, the user's and the model's by turns.
+
+    That is seen at once, and is sound; a prompt may come first. Of any other, nothing is said.
+    """
+    before: Role | None = None
+    for message in messages:
+        content, role = message.content, message.role
+        if len(content) != 1 or type(content[0]) is not Text or message.metadata:
+            return False
+        text = content[0].text
+        if not text.isascii() or not text or text.isspace() or role == before:
+            return False
+        if role not in _TALKING and (role != "system" or before is not None):
+            return False
+        before = role
+    return before in _TALKING
 
 
 def survey_of(messages: Messages, trail: Trail) -> Survey:
