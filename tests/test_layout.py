@@ -9,7 +9,7 @@ from types import FunctionType
 import pytest
 
 import interlingua
-from interlingua import dialects
+from interlingua import dialects, transport
 
 ROOT = Path(__file__).resolve().parents[1]
 SOURCE = ROOT / "src" / "interlingua"
@@ -109,3 +109,12 @@ def test_what_is_loaded_on_use():
 def test_typed():
     """The package tells type checkers that it is typed."""
     assert (SOURCE / "py.typed").exists()
+
+
+def test_transports_are_found_in_one_place():
+    """Each that is named is there, and a name that is not is an error."""
+    names = transport.__all__
+
+    assert {getattr(transport, name).__name__ for name in names} == {*names}
+    with pytest.raises(AttributeError, match="no attribute 'Telegraph'"):
+        transport.Telegraph  # noqa: B018

@@ -2,8 +2,10 @@
 
 import pytest
 
+from interlingua import sync
 from interlingua.api.default import get_default_client, set_default_client
 from interlingua.client.client import Client
+from interlingua.spec.errors import ConfigurationError
 
 
 @pytest.fixture(autouse=True)
@@ -29,3 +31,9 @@ def test_set():
     assert get_default_client() is mine
     set_default_client(None)
     assert get_default_client() is not mine
+
+
+def test_only_a_client_will_do():
+    """One that blocks is none: the blocking functions use the same default."""
+    with pytest.raises(ConfigurationError, match=r"not interlingua\.sync\.client\.Client"):
+        set_default_client(sync.Client({}))

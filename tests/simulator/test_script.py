@@ -3,11 +3,13 @@
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from msgspec.structs import replace
 
 from interlingua import (
     ConfigurationError,
     Message,
     Request,
+    ResponseFormat,
     ToolChoice,
     ToolDefinition,
     ToolResult,
@@ -25,6 +27,7 @@ from interlingua.simulator import (
     use_tools,
 )
 from interlingua.simulator.script import example
+from interlingua.wire.jsontext import dump_text
 
 QUESTION = Request(model="m", messages="Hello?")
 TOOL = ToolDefinition(
@@ -119,6 +122,17 @@ def test_use_tools():
     told = use_tools(Request(model="m", messages=LOOP, tools=(TOOL,))).parts[0].text
     assert told == f'{SIMULATED} The tools returned: one; {{"two":2}}'
     assert use_tools(QUESTION) == echo(QUESTION)
+
+
+def test_use_tools_fills_in_a_schema():
+    """Where an object is asked for; tools that are offered beside it go first."""
+    form = ResponseFormat(type="json_schema", json_schema=TOOL.parameters)
+    filled_in = text(dump_text(example(TOOL.parameters)))
+
+    assert use_tools(replace(QUESTION, response_format=form)) == filled_in
+    assert use_tools(replace(QUESTION, response_format=form, tools=(TOOL,))).parts[0].name == "f"
+    asked = Request(model="m", messages=LOOP, tools=(TOOL,), response_format=form)
+    assert use_tools(asked) == filled_in
 
 
 def test_use_tools_minds_the_choice():

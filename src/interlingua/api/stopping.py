@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from types import TracebackType
 from typing import Self, TypeVar
 
@@ -165,7 +166,7 @@ class Stopper:
     def _aborted(self) -> None:
         """Called from any thread."""
         why = (self._given.reason if self._given is not None else None) or "the caller gave up"
-        if not self._loop.is_closed():
+        with suppress(RuntimeError):  # a loop that is closed has nothing left to stop
             self._loop.call_soon_threadsafe(self._stop, why)
         self._controller.abort(why)
 

@@ -155,8 +155,7 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         """What is wrong with the arguments of a call, each as `path: what`."""
         calling = self.calling
         if calling is not None and calling.hints is not None:
-            # a schema cannot say all that a type can: what is a date, what a constructor takes;
-            # and of a union it only says that nothing fits
+            # a schema cannot say all that a type can: what is a date, what a constructor takes
             try:
                 calling.hints.read(arguments)
             except MismatchError as error:

@@ -119,15 +119,23 @@ def echo(request: Request) -> Turn:
 
 
 def use_tools(request: Request) -> Turn:
-    """Call the tools that are offered, tell what they returned, or echo."""
+    """Call the tools that are offered, tell what they returned, fill in a schema, or echo."""
     returned = results(request)
-    if returned:
+    filled_in = _example_answer(request)
+    if returned and filled_in is None:
         told = "; ".join(_result_text(result) for result in returned)
         return text(f"{SIMULATED} The tools returned: {told}")
     turn = Turn()
-    for tool in _callable_tools(request):
+    for tool in () if returned else _callable_tools(request):
         turn += tool_call(tool.name, example(tool.parameters))
-    return turn if turn.parts else echo(request)
+    return turn if turn.parts else filled_in or echo(request)
+
+
+def _example_answer(request: Request) -> Turn | None:
+    form = request.response_format
+    if form is None or not isinstance(form.json_schema, dict):
+        return None
+    return text(dump_text(_example(form.json_schema)))
 
 
 def tool_loop(calls: Turn, answer: Answer) -> Callable[[Request], Turn]:

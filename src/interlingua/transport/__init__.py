@@ -1,5 +1,40 @@
-"""The only code that touches a network, or a file."""
+"""The only code that touches a network, or a file; each transport is loaded at its first use."""
+
+from typing import TYPE_CHECKING, Any
 
 from interlingua.transport.http import AiohttpTransport, default_transport
 
-__all__ = ["AiohttpTransport", "default_transport"]
+if TYPE_CHECKING:
+    from interlingua.transport.asgi import AsgiTransport
+    from interlingua.transport.cassette import RecordingTransport, ReplayTransport
+    from interlingua.transport.httpx2 import HttpxTransport
+    from interlingua.transport.memory import CannedReply, CannedTransport
+
+__all__ = [
+    "AiohttpTransport",
+    "AsgiTransport",
+    "CannedReply",
+    "CannedTransport",
+    "HttpxTransport",
+    "RecordingTransport",
+    "ReplayTransport",
+    "default_transport",
+]
+
+_ON_USE = {
+    "AsgiTransport": "asgi",
+    "CannedReply": "memory",
+    "CannedTransport": "memory",
+    "HttpxTransport": "httpx2",
+    "RecordingTransport": "cassette",
+    "ReplayTransport": "cassette",
+}
+
+if not TYPE_CHECKING:  # else a checker would believe in any name
+
+    def __getattr__(name: str) -> Any:
+        from importlib import import_module
+
+        if name not in _ON_USE:
+            raise AttributeError(f"module 'interlingua.transport' has no attribute {name!r}")
+        return getattr(import_module(f"interlingua.transport.{_ON_USE[name]}"), name)
