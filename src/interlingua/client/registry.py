@@ -163,8 +163,10 @@ def _unclear(model: str, serving: list[str], configured: Collection[str]) -> str
 
 def _check_prefix(prefix: str, rest: str, default: str) -> None:
     """`ConfigurationError` if a model's name seems to begin with a provider's, misspelt."""
+    if not prefix:
+        return
     row = providers().get(default)
-    if not prefix or row is None or row.is_local:  # there `mixtral:8x7b` is a model
+    if row is None or row.is_local:  # there `mixtral:8x7b` is a model
         return
     from difflib import get_close_matches
 

@@ -113,6 +113,9 @@ class Background:
                 raise ConfigurationError("the interpreter exits; no call can begin now")
             # Loaded here, since a fork waits for this lock: a child that is forked while another
             # thread loads a module can never load it. And the loop is not held up.
+            import hashlib  # noqa: F401
+            import importlib.metadata  # noqa: F401
+
             from interlingua.transport import exchange  # noqa: F401
 
             # made here, so that its errors are raised here; it is not this thread's loop
