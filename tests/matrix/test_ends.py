@@ -69,6 +69,26 @@ def test_statuses(provider, status):
 
 
 @every_provider
+@pytest.mark.parametrize("jitter", [False, True])
+def test_waits_grow(provider, jitter):
+    """Each is twice as long as the one before; with chance in it, within a half of that."""
+    waits = []
+    policy = RetryPolicy(
+        max_retries=3,
+        base_delay=0.004,
+        jitter=jitter,
+        on_retry=lambda _, attempt, delay: waits.append((attempt, delay)),
+    )
+    with simulated(error(503)) as peer, pytest.raises(ServerError):
+        ask(peer, provider, retry_policy=policy)
+
+    assert [attempt for attempt, _ in waits] == [0, 1, 2]
+    for attempt, wait in waits:
+        usual = 0.004 * 2**attempt
+        assert 0.5 * usual <= wait <= 1.5 * usual if jitter else wait == usual
+
+
+@every_provider
 def test_a_wrong_key(provider):
     """It is refused, once; the right one is not."""
     with simulated(text("hi"), key="sk-another") as peer:

@@ -102,3 +102,4 @@ def test_cache_marks(is_on):
     for place in ("system", "tools"):
         assert ("cache_control" in json.dumps(body[place])) == is_on
     assert "auto_cache" not in json.dumps(body)
+    assert "anthropic-beta" not in exchange.call.headers  # as was needed once
