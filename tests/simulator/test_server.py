@@ -6,6 +6,7 @@ import json
 import socket
 import ssl
 import threading
+from contextlib import suppress
 
 import pytest
 
@@ -125,3 +126,14 @@ def test_a_port_that_cannot_be(port):
         serve_in_thread(Simulator(), port=port),
     ):
         raise AssertionError("it serves")
+
+
+def test_who_comes_at_the_last_moment_is_sent_away():
+    """A socket that was accepted as the server stopped is closed with it, not forgotten."""
+    for _ in range(20):
+        with serve_in_thread(Simulator(text("hi"))) as server:
+            late = [socket.create_connection((server.host, server.port)) for _ in range(3)]
+        for peer in late:
+            with peer, suppress(ConnectionResetError):
+                peer.settimeout(5)
+                assert peer.recv(1) == b""

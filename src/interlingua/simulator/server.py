@@ -11,7 +11,7 @@ import asyncio
 import ssl
 import threading
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 
 from interlingua.simulator.connection import Connection
 from interlingua.simulator.delivery import App
@@ -69,9 +69,21 @@ async def serve(
     try:
         yield server
     finally:
+        # A socket accepted just now is lost, and never closed, if its listener closes before
+        # it has become a connection: no more are accepted, and those may.
+        with suppress(NotImplementedError):  # some loops have no readers
+            for listening in listener.sockets:
+                loop.remove_reader(listening.fileno())
+        await _turns()
         listener.close()
         await server.close()
         await listener.wait_closed()
+        await _turns()  # and each connection is told that it is lost
+
+
+async def _turns() -> None:
+    for _ in range(3):
+        await asyncio.sleep(0)
 
 
 @contextmanager
@@ -82,7 +94,9 @@ def serve_in_thread(
     started: list[Server] = []
     failed: list[BaseException] = []
     ready = threading.Event()
-    loop = asyncio.new_event_loop()
+    # its loop is not this thread's; leaving it ends what is left, such as a TLS handshake
+    runner = asyncio.Runner(loop_factory=asyncio.new_event_loop)
+    loop = runner.get_loop()
     stop = asyncio.Event()
 
     async def run() -> None:
@@ -96,7 +110,11 @@ def serve_in_thread(
         finally:
             ready.set()
 
-    thread = threading.Thread(target=loop.run_until_complete, args=(run(),), daemon=True)
+    def live() -> None:
+        with runner:
+            runner.run(run())
+
+    thread = threading.Thread(target=live, daemon=True)
     thread.start()
     ready.wait()
     try:
@@ -104,6 +122,6 @@ def serve_in_thread(
             raise failed[0]
         yield started[0]
     finally:
-        loop.call_soon_threadsafe(stop.set)
+        with suppress(RuntimeError):  # it has failed, and is closed
+            loop.call_soon_threadsafe(stop.set)
         thread.join()
-        loop.close()
