@@ -1,11 +1,12 @@
 """Talk to the real llama.cpp server over plain HTTP."""
 
+import asyncio
 import json
 import time
 import urllib.error
 import urllib.request
 
-from interlingua import dialects
+from interlingua import Client, LocalAdapter, dialects
 from interlingua.conformance.cases import cut_frames, decode_frames, fold
 from interlingua.dialects.openai_chat.quirks import ChatQuirks
 from interlingua.spec.contracts import DEFAULT, Profile
@@ -66,3 +67,13 @@ def eventually(claim):
     while not claim():
         assert time.monotonic() < end, "it never came true"
         time.sleep(0.01)
+
+
+def ask_local(local, dialect, work):
+    """What the work gives with a client of the local model, spoken to in this dialect."""
+
+    async def whole():
+        async with Client({"local": LocalAdapter(server=local, dialect=dialect)}) as client:
+            return await work(client)
+
+    return asyncio.run(whole())

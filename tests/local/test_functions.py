@@ -1,6 +1,5 @@
 """The functions people call, on a real model, through the dialects its server speaks."""
 
-import asyncio
 from dataclasses import dataclass
 
 import pytest
@@ -10,12 +9,11 @@ from interlingua.api.abort import AbortController
 from interlingua.api.execute import execute
 from interlingua.api.generate import generate, stream
 from interlingua.api.objects import generate_object, stream_object
-from interlingua.client.client import Client
 from interlingua.providers.local import LocalAdapter
 from interlingua.spec.errors import AbortError, NoObjectGeneratedError, RequestTimeoutError
 from interlingua.spec.messages import Message
 from interlingua.wire.grammar import Grammar
-from llama import SERVED
+from llama import SERVED, ask_local
 
 MODEL = "local:smollm2"
 PROMPT = "What is the capital of Norway? Answer in one word."
@@ -28,14 +26,6 @@ every_dialect = pytest.mark.parametrize("dialect", SERVED)
 class Name:
     first: str
     age: int
-
-
-def run(local, dialect, work):
-    async def whole():
-        async with Client({"local": LocalAdapter(server=local, dialect=dialect)}) as client:
-            return await work(client)
-
-    return asyncio.run(whole())
 
 
 @every_dialect
@@ -54,7 +44,7 @@ def test_the_same_answer_in_every_way(local, dialect):
         executed = await execute(MODEL, PROMPT, on_chunk=told.append, **options)
         return whole, events.response(), words, executed, told
 
-    whole, streamed, words, executed, told = run(local, dialect, work)
+    whole, streamed, words, executed, told = ask_local(local, dialect, work)
     with sync.Client({"local": LocalAdapter(server=local, dialect=dialect)}) as client:
         blocking = sync.generate(MODEL, PROMPT, client=client, **SHORT)
         pieces = list(sync.stream(MODEL, PROMPT, client=client, **SHORT).text_stream)
@@ -79,7 +69,7 @@ def test_a_conversation_goes_on(local, dialect):
         history = [*first.messages, Message.user("Who am I?")]
         return first, await generate(MODEL, messages=history, client=client, **SHORT)
 
-    first, second = run(local, dialect, work)
+    first, second = ask_local(local, dialect, work)
 
     assert second.text
     assert second.usage.input_tokens > first.usage.input_tokens
@@ -120,7 +110,7 @@ def test_given_up_in_the_middle(local, dialect):
         cancelled = await execution
         return failure, last, cancelled, await generate(MODEL, PROMPT, client=client, **SHORT)
 
-    failure, last, cancelled, after = run(local, dialect, work)
+    failure, last, cancelled, after = ask_local(local, dialect, work)
 
     assert failure.message == "enough"
     assert last.finish_reason.reason == "cancelled"
@@ -157,7 +147,7 @@ def test_objects_where_the_server_does_not_hold_to_a_schema(local, dialect):
                 found.append(error)
         return found
 
-    for outcome in run(local, dialect, work):
+    for outcome in ask_local(local, dialect, work):
         if isinstance(outcome, NoObjectGeneratedError):
             assert outcome.problems
             assert outcome.text == outcome.partial.text

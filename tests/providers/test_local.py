@@ -10,11 +10,11 @@ from msgspec.structs import replace
 from interlingua.client.client import Client
 from interlingua.local import local_server
 from interlingua.providers.adapter import HttpAdapter
-from interlingua.providers.local import LocalAdapter
 from interlingua.spec.content import Image, Text
 from interlingua.spec.errors import ContextLengthError, UnsupportedError
 from interlingua.spec.messages import Message
 from interlingua.spec.request import Request, ResponseFormat, ToolChoice, ToolDefinition
+from llama import ask_local
 from simulated import settled
 
 DIALECTS = ("openai_chat", "openai_responses", "anthropic_messages")
@@ -32,14 +32,6 @@ def ask(messages="What is the capital of Norway? Answer in one word.", **fields)
     return Request(model="local:smollm2", messages=messages, **fields)
 
 
-def run(local, dialect, work):
-    async def whole():
-        async with Client({"local": LocalAdapter(server=local, dialect=dialect)}) as client:
-            return await work(client)
-
-    return asyncio.run(whole())
-
-
 @every_dialect
 def test_whole_and_streamed(local, dialect):
     """It is started by the first call, and says the same in both ways."""
@@ -49,7 +41,7 @@ def test_whole_and_streamed(local, dialect):
         events = [event async for event in client.stream(ask())]
         return whole, events
 
-    whole, events = run(local, dialect, work)
+    whole, events = ask_local(local, dialect, work)
 
     streamed = events[-1].response
     assert whole.text == streamed.text != ""
@@ -72,7 +64,7 @@ def test_cancelled_in_the_middle(local, dialect):
                 assert await client.cancel("r")
         return events, await client.complete(ask())
 
-    events, after = run(local, dialect, work)
+    events, after = ask_local(local, dialect, work)
 
     assert events[-1].finish_reason.reason == "cancelled"
     assert events[-1].response.text
@@ -89,7 +81,7 @@ def test_a_conversation(local, dialect):
         Message.user("Say hello again."),
     )
 
-    response = run(local, dialect, lambda client: client.complete(ask(history)))
+    response = ask_local(local, dialect, lambda client: client.complete(ask(history)))
 
     assert response.text
     assert response.finish_reason.reason in ("stop", "length")
@@ -99,7 +91,7 @@ def test_output_that_fits_a_schema(local):
     """Chat Completions is where this server holds the model to it."""
     form = ResponseFormat(type="json_schema", name="person", json_schema=PERSON, strict=True)
     request = ask("Invent a person.", response_format=form, max_tokens=60)
-    response = run(local, "openai_chat", lambda client: client.complete(request))
+    response = ask_local(local, "openai_chat", lambda client: client.complete(request))
 
     jsonschema_rs.validate(PERSON, json.loads(response.text))
 
@@ -109,7 +101,7 @@ def test_a_schema_that_would_be_ignored(local, dialect):
     """In the other dialects the server does not look at it, and the answer says so."""
     form = ResponseFormat(type="json_schema", name="person", json_schema=PERSON, strict=True)
     request = ask("Invent a person.", response_format=form)
-    response = run(local, dialect, lambda client: client.complete(request))
+    response = ask_local(local, dialect, lambda client: client.complete(request))
 
     assert "structured_output_fallback" in [warning.code for warning in response.warnings]
 
@@ -121,7 +113,7 @@ def test_tools_that_would_be_ignored(local, dialect, model, code):
     look = ToolDefinition(name="look", parameters={"type": "object", "properties": {}})
     request = ask(tools=(look,), tool_choice=ToolChoice(mode="required"))
     request = replace(request, model=f"local:{model}")
-    response = run(local, dialect, lambda client: client.complete(request))
+    response = ask_local(local, dialect, lambda client: client.complete(request))
 
     codes = {"tools": "tools_dropped", "tool_choice": "tool_choice_relaxed"}
     assert codes[code] in [warning.code for warning in response.warnings]
@@ -132,7 +124,7 @@ def test_an_image_is_not_sent(local, dialect):
     """The server would answer with a fault that looks as if it might pass."""
     image = Image(data=b"\x89PNG\r\n\x1a\n" + b"0" * 30, media_type="image/png")
     message = Message.user([Text(text="What is this?"), image])
-    response = run(local, dialect, lambda client: client.complete(ask((message,))))
+    response = ask_local(local, dialect, lambda client: client.complete(ask((message,))))
 
     assert response.text
     assert "image_dropped" in [warning.code for warning in response.warnings]
@@ -146,10 +138,10 @@ def test_tokens_are_counted(local):
         return counted, (await client.complete(ask())).usage.input_tokens
 
     for dialect in ("openai_responses", "anthropic_messages"):
-        counted, used = run(local, dialect, work)
+        counted, used = ask_local(local, dialect, work)
         assert counted == used
     with pytest.raises(UnsupportedError):
-        run(local, "openai_chat", lambda client: client.count_tokens(ask()))
+        ask_local(local, "openai_chat", lambda client: client.count_tokens(ask()))
 
 
 @every_dialect
@@ -164,7 +156,7 @@ def test_too_long(local, dialect):
             await anext(client.stream(long))
         return whole.value
 
-    error = run(local, dialect, work)
+    error = ask_local(local, dialect, work)
 
     assert (error.provider, error.status_code, error.retryable) == ("local", 400, False)
 
@@ -187,7 +179,7 @@ def test_by_its_row(local):
 
 def test_models_are_listed(local):
     """The one that is loaded."""
-    (model,) = run(local, "openai_chat", lambda client: client.list_models())
+    (model,) = ask_local(local, "openai_chat", lambda client: client.list_models())
 
     assert model.provider == "local"
     assert model.id
@@ -202,6 +194,6 @@ def test_a_server_that_died_is_started_again(local):
         await settled(lambda: True)
         return first.text, (await client.complete(ask())).text
 
-    first, second = run(local, "openai_chat", work)
+    first, second = ask_local(local, "openai_chat", work)
 
     assert first == second

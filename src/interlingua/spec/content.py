@@ -176,6 +176,7 @@ PART_TYPES = (
     Refusal,
     Opaque,
 )
+MEDIA_TYPES = (Image, Audio, Document)
 _KINDS = tuple(part.kind for part in PART_TYPES)  # of hostile JSON, a kind may not be hashable
 
 

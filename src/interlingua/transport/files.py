@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 from msgspec.structs import replace
 
-from interlingua.spec.content import Audio, Document, Image, Part, ToolResult
+from interlingua.spec.content import MEDIA_TYPES, Audio, Document, Image, Part, ToolResult
 from interlingua.spec.errors import ConfigurationError
 from interlingua.spec.messages import Message
 from interlingua.spec.request import Request
@@ -20,7 +20,6 @@ from interlingua.wire.media import is_local_path, media_type_for
 MAX_FILE = 64 * 1024 * 1024
 
 Media: TypeAlias = Image | Audio | Document
-_MEDIA = (Image, Audio, Document)
 
 
 def load_media(
@@ -93,7 +92,7 @@ def _in_parts(
     changed: list[Part] | None = None
     for index, part in enumerate(parts):
         new: Part = part
-        if isinstance(part, _MEDIA):
+        if isinstance(part, MEDIA_TYPES):
             if wanted(part):
                 new = change(part, f"{where}[{index}]")
         elif isinstance(part, ToolResult) and part.parts:

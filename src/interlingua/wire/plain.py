@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from interlingua.spec.content import Audio, Document, Image, Part, Text, ToolCall, ToolResult
+from interlingua.spec.content import (
+    MEDIA_TYPES,
+    Part,
+    Text,
+    ToolCall,
+    ToolResult,
+)
 from interlingua.spec.messages import Message
-
-MEDIA = frozenset((Image, Audio, Document))
 
 
 def plain_text(message: Message) -> str | None:
@@ -46,7 +50,7 @@ def parts_of(messages: Sequence[Message]) -> list[Part]:
 def may_hold_media(messages: Sequence[Message]) -> bool:
     """Whether any part is of media, or a result made of parts; quick, as most is text."""
     kinds = {type(part) for message in messages for part in message.content}
-    if not kinds.isdisjoint(MEDIA):
+    if not kinds.isdisjoint(MEDIA_TYPES):
         return True
     if ToolResult not in kinds:
         return False

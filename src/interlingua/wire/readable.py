@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 from msgspec.structs import replace
 
-from interlingua.spec.content import Audio, Document, Image, Part, ToolResult
+from interlingua.spec.content import MEDIA_TYPES, Audio, Document, Image, Part, ToolResult
 from interlingua.spec.contracts import Profile
 from interlingua.spec.messages import Message
 from interlingua.spec.request import Request
@@ -17,7 +17,6 @@ from interlingua.wire.plain import may_hold_media
 
 _Types: TypeAlias = tuple[str, ...] | None
 
-_MEDIA = (Image, Audio, Document)
 _SAME_TYPE = {
     "image/jpg": "image/jpeg",
     "audio/mp3": "audio/mpeg",
@@ -37,7 +36,8 @@ def drop_media(request: Request, profile: Profile, losses: Losses) -> Request:
     changed: dict[int, Message] = {}
     for i, message in enumerate(request.messages):
         for part in message.content:
-            if type(part) in _MEDIA or (type(part) is ToolResult and type(part.content) is tuple):
+            is_made_of_parts = type(part) is ToolResult and type(part.content) is tuple
+            if is_made_of_parts or type(part) in MEDIA_TYPES:
                 content = _readable(message.content, accepted, losses, f"messages[{i}].content")
                 if content is not message.content:
                     changed[i] = replace(message, content=content)
@@ -54,7 +54,7 @@ def _readable(
     kept: list[Part] = []
     for i, part in enumerate(parts):
         where = f"{path}[{i}]"
-        if isinstance(part, _MEDIA):
+        if isinstance(part, MEDIA_TYPES):
             if not _is_accepted(part, accepted[part.kind]):
                 message = f"{_media_type(part) or part.kind} is not read here; it was left out"
                 losses.add(f"{part.kind}_dropped", message, where)

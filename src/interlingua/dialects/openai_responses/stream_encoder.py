@@ -31,7 +31,7 @@ from interlingua.dialects.openai_responses.wire import (
     item_id,
     message_item,
 )
-from interlingua.spec.content import Audio, Document, Image, Json, Part, Refusal, Text
+from interlingua.spec.content import MEDIA_TYPES, Json, Part, Refusal, Text
 from interlingua.spec.contracts import Frame
 from interlingua.spec.events import (
     ErrorEvent,
@@ -69,7 +69,6 @@ _SECTIONS = {
     _SUMMARY: ("response.reasoning_summary_part", "summary_text"),
     _THOUGHTS: ("response.content_part", "reasoning_text"),
 }
-_MEDIA = (Image, Audio, Document)
 _EMPTY: dict[str, Any] = {}
 
 
@@ -364,7 +363,7 @@ class Encoder:
         encoder = ItemEncoder(Losses(), response_id=self._id, first=self._items)
         item = encoder.item(part, "")
         if item is None:  # what follows a part that is no content is in an item of its own
-            return [] if isinstance(part, _MEDIA) else self._close_message()
+            return [] if isinstance(part, MEDIA_TYPES) else self._close_message()
         place = event.data.get("output_index") if isinstance(event.data, dict) else None
         known = self._added.pop(place, None) if isinstance(place, (int, str)) else None
         if known is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from interlingua.spec.content import Audio, Document, Image, Part, ToolResult
+from interlingua.spec.content import MEDIA_TYPES, Audio, Document, Image, Part, ToolResult
 from interlingua.spec.messages import Message
 from interlingua.wire.history.target import Policy, Target
 from interlingua.wire.history.trail import (
@@ -14,7 +14,6 @@ from interlingua.wire.history.trail import (
     with_parts,
 )
 
-_MEDIA = (Image, Audio, Document)
 _SOURCES = ("url", "data", "file_id", "text")
 _WORDS = {"url": "by address", "data": "as bytes", "file_id": "by file id", "text": "as text"}
 
@@ -49,7 +48,7 @@ def _drop_inside(part: Part, target: Target, trail: Trail) -> Part:
 
 def _is_lost(part: Part, target: Target, trail: Trail) -> bool:
     taken = target.media.get(part.kind)
-    if taken is None or not isinstance(part, _MEDIA) or target.dialect in part.extra:
+    if taken is None or not isinstance(part, MEDIA_TYPES) or target.dialect in part.extra:
         return False
     source = _source(part)
     if source is None or source in taken:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from interlingua.spec.content import Audio, Document, Image, Part, Text, ToolResult
+from interlingua.spec.content import MEDIA_TYPES, Part, Text, ToolResult
 from interlingua.spec.messages import Message
 from interlingua.wire.history.pairs import (
     HOLDERS,
@@ -20,7 +20,6 @@ from interlingua.wire.history.trail import (
     with_parts,
 )
 
-_MEDIA = (Image, Audio, Document)
 _SEE_BELOW = "The output is in the next user message."
 
 
@@ -211,7 +210,7 @@ def move_media(messages: Messages, target: Target, _: Policy, trail: Trail) -> M
 
 def _moves(part: Part, target: Target) -> bool:
     """Media move; those that came in this place from the target itself may stay."""
-    return isinstance(part, _MEDIA) and target.dialect not in part.extra
+    return isinstance(part, MEDIA_TYPES) and target.dialect not in part.extra
 
 
 def _without_media(part: Part, moved: list[Part], target: Target, trail: Trail) -> Part:

@@ -50,7 +50,7 @@ from functools import lru_cache, partial
 
 import msgspec
 
-from interlingua.spec.content import Audio, Document, Image, Opaque, Thinking, ToolCall
+from interlingua.spec.content import MEDIA_TYPES, Document, Opaque, Thinking, ToolCall
 from interlingua.spec.messages import Message
 from interlingua.spec.response import Warning
 from interlingua.wire.carry import Losses
@@ -113,7 +113,7 @@ from interlingua.wire.history.thinking import (
 )
 from interlingua.wire.history.trail import Messages, Rule, Trail
 
-_MEDIA = frozenset((Image, Audio, Document))
+_MEDIA = frozenset(MEDIA_TYPES)
 
 RULES: tuple[tuple[Rule, frozenset[Sign]], ...] = (
     (drop_foreign_blocks, frozenset((Opaque,))),

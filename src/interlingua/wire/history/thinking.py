@@ -8,9 +8,7 @@ from itertools import islice
 from typing import NamedTuple
 
 from interlingua.spec.content import (
-    Audio,
-    Document,
-    Image,
+    MEDIA_TYPES,
     Part,
     Text,
     Thinking,
@@ -36,7 +34,6 @@ from interlingua.wire.shape import extra_of
 SIGNATURE = "thoughtSignature"
 SENTINEL = "c2tpcF90aG91Z2h0X3NpZ25hdHVyZV92YWxpZGF0b3I="
 """`skip_thought_signature_validator` in base64: the documented stand-in for a signature."""
-_MEDIA = (Image, Audio, Document)
 _dated = re.compile(r"[-@](\d{4}-?\d{2}-?\d{2}|latest)$").sub
 
 
@@ -276,7 +273,7 @@ def _tell_result(result: ToolResult, call: ToolCall, trail: Trail) -> list[Part]
     media: list[Part] = []
     if parts is not None:
         content = "\n".join(part.text for part in parts if isinstance(part, Text))
-        media = [part for part in parts if isinstance(part, _MEDIA)]
+        media = [part for part in parts if isinstance(part, MEDIA_TYPES)]
     text = content if isinstance(content, str) else dump_text(content)
     verb = "failed" if result.is_error else "returned"
     return [trail.same(Text(text=f"{call.name} {verb}: {text}"), result), *media]
