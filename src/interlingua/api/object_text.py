@@ -15,9 +15,10 @@ from interlingua.wire.jsontext import loads
 
 _fences = re.compile(r"^[ \t]*```[^\n`]*\n(.*?)^[ \t]*```", re.MULTILINE | re.DOTALL).finditer
 _find_start = re.compile(r"[{\[]").search
-_find_start_or_end = re.compile(
-    r'(?P<text>"(?:[^"\\]|\\.)*+(?:"|\\?\Z))|(?P<start>[{\[])|[}\]]', re.DOTALL
-).finditer
+_find_bracket_or_quote = re.compile(r'["{}\[\]]').search
+# No group is possessive: before CPython 3.11.5 those keep the position of a failed last try. A
+# plain repeat remembers each round, so their number is limited.
+_skip_in_string = re.compile(r'[^"\\]*+(?:\\.[^"\\]*+){0,1000}', re.DOTALL).match
 
 _MOST_LOOSE = 16  # brackets without an end that are looked past; each costs a look at all the rest
 
@@ -91,12 +92,25 @@ def _in_brackets(text: str) -> Iterator[_Found]:
 def _end_of(text: str, start: int) -> int | None:
     """Where the bracket that begins at `start` is closed."""
     depth = 0
-    for found in _find_start_or_end(text, start):
-        if found["text"] is None:
-            depth += 1 if found["start"] else -1
-            if depth == 0:
-                return found.end()
+    position = start
+    while (mark := _find_bracket_or_quote(text, position)) is not None:
+        position = mark.end()
+        if mark[0] == '"':
+            position = _end_of_string(text, position)
+            continue
+        depth += 1 if mark[0] in "{[" else -1
+        if depth == 0:
+            return position
     return None
+
+
+def _end_of_string(text: str, position: int) -> int:
+    """The position after the closing quote of a string whose text starts at `position`."""
+    while (match := _skip_in_string(text, position)) is not None:
+        if match.end() == position or text.startswith('"', match.end()):
+            return match.end() + 1
+        position = match.end()
+    return len(text)
 
 
 def _error_at(text: str, start: int) -> DecodeError | None:

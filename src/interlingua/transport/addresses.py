@@ -2,41 +2,51 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from ipaddress import (
-    IPv4Address,
-    IPv4Network,
-    IPv6Address,
-    IPv6Network,
-    ip_address,
-    ip_network,
-)
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 
-Address = IPv4Address | IPv6Address
-
-# Python knows the registries of its release; these are refused whatever it knows.
-_REFUSED: tuple[IPv4Network | IPv6Network, ...] = tuple(
-    map(
-        ip_network,
-        (
-            "0.0.0.0/8",
-            "100.64.0.0/10",  # carriers' own, and one cloud's metadata
-            "168.63.129.16/32",  # Azure's own services, on an address that looks public
-            "192.0.0.0/24",
-            "192.88.99.0/24",
-            "198.18.0.0/15",
-            "240.0.0.0/4",
-            "100::/64",
-            "2001:db8::/32",
-            "3fff::/20",
-            "5f00::/16",
-            "fec0::/10",
-        ),
+# The special-purpose registries of IANA, as this guard reads them. `ipaddress` has tables of its
+# own, but they changed between patch releases of one Python. A block that the registries call
+# reachable only in parts is refused whole: no document is served from such parts.
+# https://www.iana.org/assignments/iana-ipv4-special-registry
+_REFUSED_V4 = tuple(
+    IPv4Network(block)
+    for block in (
+        "0.0.0.0/8",  # this network
+        "10.0.0.0/8",  # private
+        "100.64.0.0/10",  # shared by carriers; one cloud has its metadata there
+        "127.0.0.0/8",  # loopback
+        "168.63.129.16/32",  # Azure's own services; not in the registry
+        "169.254.0.0/16",  # link-local; most clouds have their metadata there
+        "172.16.0.0/12",  # private
+        "192.0.0.0/24",  # protocol assignments
+        "192.0.2.0/24",  # documentation
+        "192.88.99.0/24",  # 6to4 relays, deprecated
+        "192.168.0.0/16",  # private
+        "198.18.0.0/15",  # benchmarks
+        "198.51.100.0/24",  # documentation
+        "203.0.113.0/24",  # documentation
+        "224.0.0.0/4",  # multicast
+        "240.0.0.0/4",  # reserved, and broadcast
     )
 )
-_NAT64 = ip_network("64:ff9b::/96")
-_NAT64_LOCAL = ip_network("64:ff9b:1::/48")
-_V4_COMPATIBLE = ip_network("::/96")
+# https://www.iana.org/assignments/iana-ipv6-special-registry
+# IANA has given out no unicast address outside of this block. Loopback, unique local, link-local,
+# site-local, multicast, discard-only, segment routing and IPv4-compatible addresses are outside.
+_UNICAST_V6 = IPv6Network("2000::/3")
+_REFUSED_V6 = tuple(
+    IPv6Network(block)
+    for block in (
+        "2001::/23",  # protocol assignments: Teredo, benchmarks, ORCHID and others
+        "2001:db8::/32",  # documentation
+        "3fff::/20",  # documentation
+    )
+)
+# An address in one of these leads to the IPv4 address that starts at this bit from the right.
+_EMBEDDING_V6 = (
+    (IPv6Network("::ffff:0:0/96"), 0),  # IPv4-mapped
+    (IPv6Network("64:ff9b::/96"), 0),  # NAT64
+    (IPv6Network("2002::/16"), 80),  # 6to4
+)
 
 
 def is_public(text: str) -> bool:
@@ -45,29 +55,17 @@ def is_public(text: str) -> bool:
         address = ip_address(text.partition("%")[0])
     except ValueError:
         return False
-    return all(_is_open(one) for one in _with_embedded(address))
-
-
-def _is_open(address: Address) -> bool:
-    if not address.is_global or address.is_multicast or address.is_reserved:
-        return False
-    return not any(address in network for network in _REFUSED)
-
-
-def _with_embedded(address: Address) -> Iterator[Address]:
     if isinstance(address, IPv4Address):
-        yield address
-        return
-    low = IPv4Address(int(address) & 0xFFFF_FFFF)
-    if address.ipv4_mapped is not None:
-        yield address.ipv4_mapped
-    elif address in _NAT64:
-        yield low
-    elif address in _V4_COMPATIBLE or address in _NAT64_LOCAL:
-        yield IPv4Address(0)  # obsolete, or private by definition
-    else:
-        yield address
-        if address.sixtofour is not None:
-            yield address.sixtofour
-        if address.teredo is not None:
-            yield from address.teredo
+        return _is_public_v4(address)
+    return _is_public_v6(address)
+
+
+def _is_public_v4(address: IPv4Address) -> bool:
+    return not any(address in block for block in _REFUSED_V4)
+
+
+def _is_public_v6(address: IPv6Address) -> bool:
+    for block, shift in _EMBEDDING_V6:
+        if address in block:
+            return _is_public_v4(IPv4Address(int(address) >> shift & 0xFFFF_FFFF))
+    return address in _UNICAST_V6 and not any(address in block for block in _REFUSED_V6)

@@ -17,8 +17,12 @@ MAX_EVENT_BYTES = 16 * 1024 * 1024
 _BACKSLASH = 0x5C
 _BOM = b"\xef\xbb\xbf"
 # Over whole strings at once, up to a bracket or the quote of a string that is not all there.
-_skip_outside_string = re.compile(rb'(?:[^"{}\[\]]++|"(?:[^"\\]++|\\.)*+")*+', re.DOTALL).match
-_skip_inside_string = re.compile(rb'(?:[^"\\]++|\\.)*+', re.DOTALL).match
+# No group is possessive: before CPython 3.11.5 those keep the position of a failed last try. A
+# plain repeat remembers each round, so their number is limited, and the caller matches again.
+_skip_outside_string = re.compile(
+    rb'(?:[^"{}\[\]]++|"[^"\\]*+(?:\\.[^"\\]*+){0,32}"){0,64}', re.DOTALL
+).match
+_skip_inside_string = re.compile(rb'[^"\\]*+(?:\\.[^"\\]*+){0,1000}', re.DOTALL).match
 _skip_between = re.compile(rb"[ \t\r\n,]*+").match
 
 
@@ -121,14 +125,16 @@ class JSONArrayDecoder:
             skip = _skip_inside_string if self._in_string else _skip_outside_string
             position = _end_of(skip, buffer, position)
             byte = buffer[position] if position < len(buffer) else _BACKSLASH
-            if byte == _BACKSLASH:  # the end, or an escape that waits for its other half
+            if byte == 0x22:  # "
+                self._in_string = not self._in_string
+            elif not self._in_string and byte in b"{}[]":
+                self._depth += 1 if byte in b"{[" else -1
+            elif position + 1 < len(buffer):
+                continue  # one match does not take everything
+            else:  # the end, or an escape that waits for its other half
                 self._position = position
                 return -1
             position += 1
-            if byte == 0x22:  # "
-                self._in_string = not self._in_string
-            else:
-                self._depth += 1 if byte in b"{[" else -1
         return position
 
 

@@ -10,39 +10,40 @@ from interlingua.spec.errors import DecodeError
 from interlingua.wire.jsontext import loads
 
 _skip_blank = re.compile(r"[ \t\r\n]*+").match
-# All of a string but its closing quote. Half of a surrogate pair at the end of the text is no
-# part of it: it would be another character than the pair.
-_match_string = re.compile(
+# In CPython before 3.11.5 a possessive group keeps the position of a failed last try, so the
+# groups here repeat plainly. A plain repeat remembers each round, so their number is limited:
+# what is longer is read by the next match, or step by step.
+#
+# What may stand in a string. Half of a surrogate pair at the end of the text is no part of it:
+# it would be another character than the pair.
+_skip_string_text = re.compile(
     r"""
-    " (?: [^"\\\x00-\x1f]++
-        | \\ ["\\/bfnrt]
-        | \\u (?![dD][89abAB]) [0-9a-fA-F]{4}
-        | \\u [dD][89abAB] [0-9a-fA-F]{2} (?! (?: \\ (?: u [0-9a-fA-F]{0,3} )? )? \Z )
-    )*+
+    (?: [^"\\\x00-\x1f]++
+      | \\ ["\\/bfnrt]
+      | \\u (?![dD][89abAB]) [0-9a-fA-F]{4}
+      | \\u [dD][89abAB] [0-9a-fA-F]{2} (?! (?: \\ (?: u [0-9a-fA-F]{0,3} )? )? \Z )
+    ){0,1000}
     """,
     re.VERBOSE,
 ).match
 _match_literal = re.compile(r"true|false|null").match
+_NUMBER = r"-?+(?:0|[1-9][0-9]*+)(?:\.[0-9]++)?(?:[eE][+-]?+[0-9]++)?"
 # The group tells that the text ends here, so that the number may go on.
-_match_number = re.compile(
-    r"-?+(?:0|[1-9][0-9]*+)(?:\.[0-9]++)?+(?:[eE][+-]?+[0-9]++)?+(?:(?=[ \t\r\n,\]}])|(\Z))"
-).match
+_match_number = re.compile(rf"{_NUMBER}(?:(?=[ \t\r\n,\]}}])|(\Z))").match
 
 # Runs of simple values, and of members that hold them, are passed over in one match: stepping
 # through them costs ten times as much. What ends in no comma or closer may be cut, and is left.
 _W = r"[ \t\r\n]*+"
-_STRING = r'"(?:[^"\\\x00-\x1f]++|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*+"'
-_SCALAR = (
-    rf"(?:{_STRING}|true|false|null"
-    r"|-?+(?:0|[1-9][0-9]*+)(?:\.[0-9]++)?+(?:[eE][+-]?+[0-9]++)?+)"
-)
-_FLAT = rf"(?:{_SCALAR}|\[{_W}(?:{_SCALAR}{_W}(?:,{_W}{_SCALAR}{_W})*+)?+\])"
+_PLAIN = r'[^"\\\x00-\x1f]*+'
+_STRING = rf'"{_PLAIN}(?:\\(?:["\\/bfnrt]|u[0-9a-fA-F]{{4}}){_PLAIN}){{0,32}}"'
+_SCALAR = rf"(?:{_STRING}|true|false|null|{_NUMBER})"
+_FLAT = rf"(?:{_SCALAR}|\[{_W}(?:{_SCALAR}{_W}(?:,{_W}{_SCALAR}{_W}){{0,16}})?\])"
 _MEMBER = rf"{_STRING}{_W}:{_W}{_FLAT}{_W}"
-_SIMPLE = rf"(?:{_FLAT}|\{{{_W}(?:{_MEMBER}(?:,{_W}{_MEMBER})*+)?+\}})"
+_SIMPLE = rf"(?:{_FLAT}|\{{{_W}(?:{_MEMBER}(?:,{_W}{_MEMBER}){{0,16}})?\}})"
 _KEY = rf"{_STRING}{_W}:{_W}"
-_match_items = re.compile(rf"(?:{_SIMPLE}(){_W},{_W})*+(?:{_SIMPLE}(){_W}(?=\]))?+").match
+_match_items = re.compile(rf"(?:{_SIMPLE}(){_W},{_W}){{0,32}}(?:{_SIMPLE}(){_W}(?=\]))?").match
 _match_members = re.compile(
-    rf"(?:{_KEY}{_SIMPLE}(){_W},{_W})*+(?:{_KEY}{_SIMPLE}(){_W}(?=\}}))?+"
+    rf"(?:{_KEY}{_SIMPLE}(){_W},{_W}){{0,32}}(?:{_KEY}{_SIMPLE}(){_W}(?=\}}))?"
 ).match
 
 _EXACT_BELOW = 2048  # characters; parsing this little again costs microseconds
@@ -160,7 +161,7 @@ class _Scanner:
         return self._scan_number(text)
 
     def _scan_string_value(self, text: str) -> bool:
-        end = _end_of(_match_string, text, self._position)
+        end = _end_of_string(text, self._position)
         if text.startswith('"', end):
             return self._end_value(end + 1)
         self._quote = '"'
@@ -197,8 +198,10 @@ class _Scanner:
     def _scan_key(self, text: str) -> bool:
         if self._pass(_match_members(text, self._position)):
             return True
-        end = _end_of(_match_string, text, self._position)
-        if end == self._position or not text.startswith('"', end):
+        if text[self._position] != '"':
+            return False
+        end = _end_of_string(text, self._position)
+        if not text.startswith('"', end):
             return False
         self._position = end + 1
         self._step = _Scanner._scan_colon
@@ -235,6 +238,16 @@ class _Scanner:
             return False
         self._closers.pop()
         return self._end_value(self._position + 1)
+
+
+def _end_of_string(text: str, quote: int) -> int:
+    """Where the closing quote is, or must come, of the string that opens at `quote`."""
+    position = quote + 1
+    while True:
+        end = _end_of(_skip_string_text, text, position)
+        if end == position or text.startswith('"', end):
+            return end
+        position = end
 
 
 def _end_of(match: Callable[[str, int], re.Match[str] | None], text: str, start: int) -> int:
