@@ -144,3 +144,13 @@ def test_a_fence_with_something_else():
 def test_a_fence_counts_before_a_brace():
     """Braces in the words before it do not hide it."""
     assert find_json('Using {your schema}:\n```json\n{"a": 1}\n```') == {"a": 1}
+
+
+@pytest.mark.parametrize("count", [999, 1000, 1001, 2001])
+def test_a_string_with_many_escapes(count):
+    """A bracket or quote in it does not end the value."""
+    value = {"a": '"}' * count, "b": "]"}
+
+    assert find_json(f"So {json.dumps(value)} ok") == value
+    with pytest.raises(DecodeError):
+        find_json("So " + json.dumps(value)[:-6] + "\\")

@@ -158,3 +158,43 @@ def test_field_bug_58_several_values_in_one_buffer():
         decoder = JSONArrayDecoder()
         frames = decoder.feed(body[:cut]) + decoder.feed(body[cut:]) + decoder.finish()
         assert [frame.data for frame in frames] == ['{"a": "}{"}', '{"b": 2}', '{"c": [{}]}']
+
+
+@pytest.mark.parametrize("count", [31, 32, 33, 63, 64, 65, 999, 1000, 1001, 2001])
+def test_objects_longer_than_one_match(count):
+    """However many escapes or strings there are, an object is cut out whole, in any chunks."""
+    objects = [
+        json.dumps({"a": '"}' * count, "b": "{"}),
+        json.dumps({"a": "\\" * count}),
+        json.dumps({str(n): "}" for n in range(count)}),
+        json.dumps({"a": ['"'] * count, "b": []}),
+        json.dumps({"a": [1] * count}),
+    ]
+    body = ("[" + ",".join(objects) + "]").encode()
+    expected = [Frame(data=text) for text in objects], None
+    assert read([body]) == expected
+    for size in (1, 7, 64):
+        assert read([body[at : at + size] for at in range(0, len(body), size)]) == expected
+
+
+@pytest.mark.parametrize(
+    ("start", "piece"),
+    [
+        (b'{"', b"\\n"),
+        (b"{", b'"",'),
+        (b"{", b'"\\"",'),
+        (b"{", b'"' + b"\\n" * 33 + b'"'),
+        (b"", b"{["),
+        (b"{", b"1,"),
+        (b"{", b"\\"),
+    ],
+)
+def test_hostile_repetition_takes_linear_time(start, piece):
+    """Half a megabyte of the same, at once and in chunks."""
+    body = start + piece * (500_000 // len(piece))
+    begin = process_time()
+    JSONArrayDecoder().feed(body)
+    decoder = JSONArrayDecoder()
+    for at in range(0, len(body), 1000):
+        decoder.feed(body[at : at + 1000])
+    assert process_time() - begin < 5

@@ -192,3 +192,87 @@ def test_many_escapes_take_linear_time():
     begin = process_time()
     assert parse_partial('"' + "\\n" * 500_000) == "\n" * 500_000
     assert process_time() - begin < 3
+
+
+ESCAPE_COUNTS = [31, 32, 33, 999, 1000, 1001, 2001]
+ITEM_COUNTS = [15, 16, 17, 18, 31, 32, 33, 34, 65]
+
+
+@pytest.mark.parametrize("count", ESCAPE_COUNTS)
+def test_strings_longer_than_one_match(count):
+    """However many escapes a string has, and wherever it is cut, it is read whole."""
+    text = json.dumps({"k": ["\n" * count, {"a\n" * count: "b\n" * count}], "z": 1})
+    assert parse_partial(text) == json.loads(text)
+    assert parse_partial(text[: 2 * count]) == {"k": ["\n" * (count - 4)]}
+    assert parse_partial(text[:-2]) == {key: json.loads(text)[key] for key in ["k"]}
+
+
+@pytest.mark.parametrize("count", ITEM_COUNTS)
+@pytest.mark.parametrize(
+    "item", ["1", '"a"', "[1, 2]", '{"a": 1}', '{"a": [1], "b": "c"}', "[[1]]", '{"a": {"b": 2}}']
+)
+def test_runs_longer_than_one_match(count, item):
+    """However many items or members there are, a cut drops only what it cuts."""
+    array = "[" + ", ".join([item] * count) + "]"
+    members = "{" + ", ".join(f'"{n}": {item}' for n in range(count)) + "}"
+    value = json.loads(item)
+    for text in (array, f"[{array}, {members}, {members}]", f'{{"a": {array}, "b": {members}}}'):
+        assert parse_partial(text) == json.loads(text)
+        assert parse_partial(text + " ,x") == json.loads(text)
+    assert parse_partial(array[:-1] + ", ") == [value] * count
+    assert parse_partial(members[:-1] + ', "k') == {str(n): value for n in range(count)}
+    for end in range(len(array)):
+        assert is_prefix(parse_partial("[" + array[:end]), [json.loads(array)])
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ('["a"', ["a"]),
+        ('["a" ', ["a"]),
+        ('["ab", "a', ["ab", "a"]),
+        ('["ab", 12', ["ab"]),
+        ('["ab", [1, 2', ["ab", [1]]),
+        ('["ab", [1, 2]', ["ab", [1, 2]]),
+        ('[{"a": 1, "b": 2', [{"a": 1}]),
+        ('[{"a": 1}, {"b": "c"', [{"a": 1}, {"b": "c"}]),
+        ('{"a": "b"', {"a": "b"}),
+        ('{"a": "b", "c": [1, "d"', {"a": "b", "c": [1, "d"]}),
+        ('{"a": 1, "b": 2.', {"a": 1}),
+        ('{"a": 1, "b": 2e', {"a": 1}),
+        ('{"a": 1, "b": {"c": 3, "d"', {"a": 1, "b": {"c": 3}}),
+        ('["a\\n\\', ["a\n"]),
+        ('["a\\q", 1]', ["a"]),
+    ],
+)
+def test_the_last_try_of_a_run_leaves_nothing_behind(text, value):
+    """A value that is cut where a run of values is matched is read once. (CPython < 3.11.5.)"""
+    assert parse_partial(text) == value
+
+
+@pytest.mark.parametrize(
+    ("start", "piece"),
+    [
+        ('"', "\\n"),
+        ('["', "\\n"),
+        ("[", "1,"),
+        ("[[", "1,"),
+        ("", "[1,"),
+        ("", '[{"a":'),
+        ("[", '"a",'),
+        ("[", '"\\n\\n",'),
+        ("[{", '"a":[1,2],'),
+        ("[", '{"a":[1,"\\n"]},'),
+        ("[", " "),
+        ("[", "1"),
+        ("[", "1.5e"),
+        ('[{"a":["', "\\u00e9"),
+    ],
+)
+def test_hostile_repetition_takes_linear_time(start, piece):
+    """Half a megabyte of the same, cut or ended in nonsense."""
+    text = start + piece * (500_000 // len(piece))
+    begin = process_time()
+    parse_partial(text)
+    parse_partial(text + "\0")
+    assert process_time() - begin < 5

@@ -203,3 +203,21 @@ def test_field_bug_60_every_oddity_at_once():
         decoder = SSEDecoder()
         frames = decoder.feed(body[:cut]) + decoder.feed(body[cut:]) + decoder.finish()
         assert [(frame.event, frame.data) for frame in frames] == [(None, '{"a":\n"é"}')]
+
+
+@pytest.mark.parametrize("count", [1, 6, 7, 8, 9, 20])
+def test_an_event_of_many_lines(count):
+    """However many lines an event has, it ends at the first blank one."""
+    event = b"id: 1\n" + b"data: x\n" * count + b"\n"
+    expected = [Frame(data="\n".join("x" * count), id="1"), Frame(data="y")]
+
+    assert SSEDecoder().feed(event + b"\n\ndata: y\n\n") == expected
+    assert SSEDecoder().feed(b"data: y\n\n" + event * 2) == [expected[1], *expected[:1] * 2]
+
+
+@pytest.mark.parametrize("piece", [b"a\n", b"\n", b"event: a\n", b"data: a\n", b": a\n\n", b"a"])
+def test_hostile_repetition_takes_linear_time(piece):
+    """A megabyte of the same."""
+    begin = process_time()
+    SSEDecoder().feed(piece * (1_000_000 // len(piece)) + b"\n\n")
+    assert process_time() - begin < 5
