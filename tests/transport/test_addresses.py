@@ -96,7 +96,9 @@ def test_the_ends_of_each_block(first, last):
 
 @given(st.ip_addresses(v=4) | st.ip_addresses(v=6, network="2000::/3"))
 def test_no_python_is_stricter(address):
-    """What this Python calls private, multicast or reserved is refused."""
+    """What this Python calls private, multicast or reserved is refused, except 6to4 as such."""
+    if address.version == 6 and address.sixtofour is not None:
+        return  # some Pythons refuse all of it; here the IPv4 address in it decides
     if address.is_private or address.is_multicast or address.is_reserved:
         assert not is_public(str(address))
 
