@@ -149,7 +149,7 @@ def test_a_fence_counts_before_a_brace():
 @pytest.mark.parametrize("count", [999, 1000, 1001, 2001])
 def test_a_string_with_many_escapes(count):
     """A bracket or quote in it does not end the value."""
-    value = {"a": '"}' * count, "b": "]"}
+    value = {"a": '"}' * count, "b": "\n}" * count}
 
     assert find_json(f"So {json.dumps(value)} ok") == value
     with pytest.raises(DecodeError):
