@@ -38,7 +38,7 @@ _UNKNOWN = "x_not_yet_invented"
 def chunking_never_shows(
     dialect: Dialect, case: Case, cuts: Iterable[int] | None = None
 ) -> list[str]:
-    """Law 1: chunks (by default of one byte), other line ends, a BOM and comments change nothing."""
+    """Law 1: chunks (of one byte by default), line ends, a BOM and comments change nothing."""
     if case.stream is None:
         return []
     whole = cut_frames([case.stream], case.framing)
