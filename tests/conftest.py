@@ -54,23 +54,22 @@ def gguf():
 
 
 @pytest.fixture(scope="session")
-def url(gguf):
-    """A running server."""
-    with LocalServer(gguf, context=2048, slots=2, threads=1) as server:
-        yield server.start()
-
-
-@pytest.fixture(scope="session")
 def local(gguf):
-    """The same as a server that an adapter starts."""
+    """A server that an adapter starts."""
     server = LocalServer(gguf, context=2048, slots=2, threads=1)
     yield server
     server.stop()
 
 
+@pytest.fixture
+def url(local):
+    """The same server, running; a test may have stopped it, so each test asks for its address."""
+    return local.start()
+
+
 @pytest.fixture(scope="session")
 def able_url(gguf):
-    """A running server that also embeds and calls tools."""
+    """A second server, which also embeds and calls tools."""
     able = LocalServer(gguf, context=2048, threads=1, template=TOOLS, embeddings=True)
     with able as server:
         yield server.start()
