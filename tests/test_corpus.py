@@ -16,7 +16,7 @@ pytestmark = pytest.mark.skipif(not corpus.is_here(), reason="no recorded exchan
 CHUNKING = "1 chunking never shows"
 CUT = "5 a cut is an error"
 UNKNOWN = "6 the unknown survives"
-CUT_SAMPLE = 24
+CUT_SAMPLE = 24 if FULL else 8
 CUT_BYTES = 6_000
 CHUNK_CUTS = 3
 BYTEWISE_SHARE = 0.05
