@@ -7,10 +7,25 @@ from hypothesis import settings
 
 from interlingua.local import LocalServer, find_model
 from interlingua.spec.errors import ConfigurationError, NetworkError
+from run_profile import PROFILE
 
 # A slow machine is no failure. Where a run decides over a change, it is the same run each time.
-settings.register_profile("interlingua", deadline=None, derandomize=bool(os.environ.get("CI")))
-settings.load_profile("interlingua")
+_COMMON = settings(deadline=None, derandomize=bool(os.environ.get("CI")))
+settings.register_profile("fast", _COMMON, max_examples=25)
+settings.register_profile("full", _COMMON, max_examples=100)
+settings.load_profile(PROFILE)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items):
+    """
+    Put the tests of the real model first.
+
+    `--dist worksteal` gives each worker one contiguous part of the list and steals from the end
+    of a part. So one worker runs all of these tests, and one server of each kind lives per run.
+    Two workers must not share a server: its answers depend on what else it works on.
+    """
+    items.sort(key=lambda item: "gguf" not in getattr(item, "fixturenames", ()))
 
 
 # The real model and the real server, started once a run.
@@ -39,23 +54,22 @@ def gguf():
 
 
 @pytest.fixture(scope="session")
-def url(gguf):
-    """A running server."""
-    with LocalServer(gguf, context=2048, slots=2, threads=1) as server:
-        yield server.start()
-
-
-@pytest.fixture(scope="session")
 def local(gguf):
-    """The same as a server that an adapter starts."""
+    """A server that an adapter starts."""
     server = LocalServer(gguf, context=2048, slots=2, threads=1)
     yield server
     server.stop()
 
 
+@pytest.fixture
+def url(local):
+    """The same server, running; a test may have stopped it, so each test asks for its address."""
+    return local.start()
+
+
 @pytest.fixture(scope="session")
 def able_url(gguf):
-    """A running server that also embeds and calls tools."""
+    """A second server, which also embeds and calls tools."""
     able = LocalServer(gguf, context=2048, threads=1, template=TOOLS, embeddings=True)
     with able as server:
         yield server.start()

@@ -12,6 +12,7 @@ import itertools
 import json
 
 import pytest
+from msgspec.structs import replace
 
 import corpus
 from exceptions import EXCEPTIONS, NEWER
@@ -22,6 +23,7 @@ from interlingua.spec.errors import ProviderError, RateLimitError
 from interlingua.spec.events import (
     ErrorEvent,
     Finish,
+    ReasoningDelta,
     StreamEvent,
     StreamStart,
     TextDelta,
@@ -41,8 +43,10 @@ from oracles_clients import ORACLES, oracle
 from oracles_errors import VENDORS, raised_for
 from oracles_expected import read_back, shown, told
 from oracles_order import disorder
+from run_profile import FULL
 
 PAIRS = list(itertools.permutations(dialects.names(), 2))
+DELTAS = 8
 ANSWERS, STREAMS = "9 answers of others", "9 streams of others"
 
 recorded = pytest.mark.skipif(not corpus.is_here(), reason="no recorded exchanges at hand")
@@ -62,16 +66,39 @@ def answers(dialect: str) -> dict[str, Response]:
 
 @functools.cache
 def streams(dialect: str) -> dict[str, list[StreamEvent] | ProviderError]:
-    """The events of every recorded stream, or the error that it told."""
+    """The events of every recorded stream, shortened by default, or the error that it told."""
     found: dict[str, list[StreamEvent] | ProviderError] = {}
     for case in corpus.cases(dialect):
         if case.stream is not None:
             try:
                 frames = cut_frames([case.stream], case.framing)
-                found[case.name] = decode_frames(dialects.get(dialect), frames)
+                events = decode_frames(dialects.get(dialect), frames)
+                found[case.name] = events if FULL else shortened(events)
             except ProviderError as error:
                 found[case.name] = error
     return found
+
+
+def shortened(events: list[StreamEvent]) -> list[StreamEvent]:
+    """
+    The events, but of many deltas in a row the first few, and the others as one.
+
+    A vendor's client takes most of a millisecond for each delta, and treats all of them alike.
+    """
+    short: list[StreamEvent] = []
+    for key, run in itertools.groupby(events, _delta_of):
+        same = list(run)
+        if key is None or len(same) <= DELTAS:
+            short += same
+        else:
+            rest = "".join(event.delta for event in same[DELTAS:])
+            short += [*same[:DELTAS], replace(same[DELTAS], delta=rest)]
+    return short
+
+
+def _delta_of(event):
+    is_delta = isinstance(event, (TextDelta, ReasoningDelta, ToolCallDelta))
+    return (event.type, event.id, event.index) if is_delta else None
 
 
 def answer_faults(target: str, response: Response) -> list[str]:
@@ -255,6 +282,23 @@ def test_an_error_in_the_middle(target):
 
     with pytest.raises(VENDORS, match="slow down"):
         oracle(target).read_stream(frames)
+
+
+@recorded
+@pytest.mark.parametrize("dialect", dialects.names())
+def test_shortened_streams_say_the_same(dialect):
+    """The answer is the same, nothing but deltas is missing, and no long run of them is left."""
+    spoken = dialects.get(dialect)
+    for case in corpus.cases(dialect):
+        if case.stream is None or isinstance(streams(dialect)[case.name], ProviderError):
+            continue
+        events = decode_frames(spoken, cut_frames([case.stream], case.framing))
+        short = shortened(events)
+        runs = [len(list(run)) for key, run in itertools.groupby(short, _delta_of) if key]
+
+        assert fold(short) == fold(events)
+        assert [e for e in short if not _delta_of(e)] == [e for e in events if not _delta_of(e)]
+        assert max(runs, default=0) <= DELTAS + 1
 
 
 def test_newer_fields_are_not_in_the_types_yet():

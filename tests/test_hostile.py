@@ -16,6 +16,7 @@ from interlingua.spec.contracts import Frame, WireCall
 from interlingua.spec.errors import InvalidRequestError, ProviderError, SDKError, StreamError
 from interlingua.wire.accumulate import StreamAccumulator
 from interlingua.wire.jsontext import dumps
+from run_profile import examples
 
 ODD = [
     None,
@@ -155,7 +156,7 @@ def test_mutated_streams(dialect):
 
 
 @DIALECTS
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(value=json_values)
 def test_random_json(dialect, value):
     """Any JSON at all."""
@@ -168,7 +169,7 @@ def test_random_json(dialect, value):
 
 
 @DIALECTS
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(body=st.binary(max_size=200), status=st.integers(100, 599))
 def test_law_7_any_bytes(dialect, body, status):
     """`decode_error` never raises."""

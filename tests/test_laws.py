@@ -13,9 +13,10 @@ from interlingua.conformance.meaning import same_response
 from interlingua.conformance.report import check
 from interlingua.spec.contracts import Dialect
 from interlingua.wire.accumulate import replay
+from run_profile import examples
 
 MANY = settings(
-    max_examples=150,
+    max_examples=examples(150),
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )

@@ -68,7 +68,11 @@ SAID = [
 ]
 
 
-@pytest.mark.parametrize(("value", "content"), SAID, ids=[str(value) for value, _ in SAID])
+@pytest.mark.parametrize(
+    ("value", "content"),
+    SAID,
+    ids=["class", "struct", "model", "list", "dict", "empty", "tuple", "set", "array", "none"],
+)
 def test_typed_values_are_json(value, content):
     """Whatever has a JSON form, and only plain JSON in it."""
     said = to_result_content(value)
@@ -115,7 +119,9 @@ def cycle():
 
 
 @pytest.mark.parametrize(
-    "value", [b"\xff\xfe\x00", object(), {"a": print}, cycle(), {(1, 2): 3}], ids=repr
+    "value",
+    [b"\xff\xfe\x00", object(), {"a": print}, cycle(), {(1, 2): 3}],
+    ids=["bytes", "object", "function", "cycle", "key"],
 )
 def test_what_cannot_be_said_is_an_error(value):
     """With what to do, or the type that has no JSON form."""

@@ -300,7 +300,9 @@ def test_definitions_go_into_a_request():
     assert msgspec.json.decode(msgspec.json.encode(request), type=Request) == request
 
 
-@pytest.mark.parametrize("rules", [OPENAI_STRICT, ANTHROPIC, GEMINI_JSON_SCHEMA], ids=str)
+@pytest.mark.parametrize(
+    "rules", [OPENAI_STRICT, ANTHROPIC, GEMINI_JSON_SCHEMA], ids=lambda rules: rules.name
+)
 def test_every_target_takes_it(rules):
     """A schema made of hints can be narrowed for each, recursion and all, without loss."""
     narrowed = narrow(weather.parameters, rules)

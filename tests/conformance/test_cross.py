@@ -17,6 +17,7 @@ from interlingua.spec.content import Refusal, Text, ToolCall, ToolResult
 from interlingua.spec.contracts import WireCall
 from interlingua.spec.messages import Message
 from interlingua.spec.request import Request, ToolChoice, ToolDefinition
+from run_profile import examples
 
 NAMES = dialects.names()
 CITY = {"type": "object", "properties": {"city": {"type": "string"}}}
@@ -76,7 +77,7 @@ def test_a_sound_request_crosses(target):
 
 @pytest.mark.parametrize("target", NAMES)
 @settings(
-    max_examples=100,
+    max_examples=examples(100),
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 @given(request=strategies.requests())

@@ -8,7 +8,8 @@ import pytest
 
 import corpus
 from interlingua import dialects
-from interlingua.conformance.cases import Case, read_cases
+from interlingua.conformance import laws
+from interlingua.conformance.cases import Case, cut_frames, read_cases
 from interlingua.conformance.laws import (
     LAWS,
     chunking_never_shows,
@@ -141,6 +142,32 @@ def test_chunking_notices_a_decoder_with_a_memory():
     assert chunking_never_shows(broken(stream_decoder=moody), CASES["text"]) == [
         "one byte at a time differs"
     ]
+
+
+def test_chunking_is_cut_where_it_is_told(monkeypatch):
+    """The chunks are the stream, cut at the given places, or after every byte."""
+    seen = []
+
+    def record(chunks, framing="sse"):
+        seen.append(list(chunks))
+        return cut_frames(seen[-1], framing)
+
+    monkeypatch.setattr(laws, "cut_frames", record)
+    case = CASES["text"]
+    assert chunking_never_shows(GOOD, case, [7, 3]) == []
+    assert chunking_never_shows(GOOD, case) == []
+
+    assert [case.stream[:3], case.stream[3:7], case.stream[7:]] in seen
+    assert [bytes([byte]) for byte in case.stream] in seen
+
+
+def test_chunking_notices_a_reader_that_loses_what_is_cut(monkeypatch):
+    """Law 1: only the first chunk is read."""
+    monkeypatch.setattr(
+        laws, "cut_frames", lambda chunks, framing="sse": cut_frames([next(iter(chunks))], framing)
+    )
+
+    assert chunking_never_shows(GOOD, CASES["text"], [3]) != []
 
 
 def test_unknown_fields_are_missed():

@@ -6,17 +6,18 @@ from interlingua.conformance import strategies
 from interlingua.spec.document import from_json, to_json
 from interlingua.spec.request import Request
 from interlingua.spec.response import Response
+from run_profile import examples
 
 
 @given(strategies.requests())
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 def test_requests_are_canonical(request):
     """Each is a value of the language: it survives JSON."""
     assert from_json(to_json(request), Request) == request
 
 
 @given(strategies.responses())
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 def test_responses_are_canonical(response):
     """The same for responses."""
     assert from_json(to_json(response), Response) == response

@@ -25,6 +25,7 @@ from interlingua.simulator import (
 from interlingua.simulator.answer import array_chunks, make_frames, make_response, sse_chunks
 from interlingua.simulator.counting import PrefixCache
 from interlingua.wire.jsonarray import JSONArrayDecoder
+from run_profile import examples
 from simulator_calls import ask, decode_stream, hello, read, read_stream
 
 DIALECTS = dialects.names()
@@ -43,7 +44,7 @@ def frames_of(dialect, turn):
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(turn=said, size=st.none() | st.integers(1, 5))
 def test_a_turn_is_read_as_it_was_written(dialect, turn, size):
     """Whole and streamed, in pieces of any size: the same text, calls and usage."""

@@ -19,6 +19,7 @@ from interlingua.simulator import (
     stall,
     text,
 )
+from run_profile import examples
 from simulator_calls import BASE, ask, call_async, decode_stream, hello, read, read_stream
 
 DIALECTS = dialects.names()
@@ -59,7 +60,7 @@ def test_cut_cleanly_at_every_byte_of_a_stream(dialect):
     assert (taken[0], taken[-1]) == (len(whole) - SPARE[dialect], len(whole))
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(
     st.sampled_from(DIALECTS), st.integers(0, 3000), st.none() | st.integers(1, 70), st.booleans()
 )

@@ -145,8 +145,8 @@ def deaf():
     """A server that never answers the TLS handshake."""
 
     async def script(connection):
-        await connection.reader.read(1)
-        await asyncio.sleep(PATIENCE)
+        with contextlib.suppress(ConnectionError):
+            await asyncio.wait_for(connection.reader.read(), PATIENCE)  # until the caller leaves
 
     with Server(script) as server:
         yield server.url.replace("http:", "https:")

@@ -51,10 +51,13 @@ odd_parts = st.one_of(
 )
 
 
+any_response = responses()
+
+
 @st.composite
 def odd_responses(draw):
     """Responses with parts, extras and warnings that only some wires have."""
-    response = draw(responses())
+    response = draw(any_response)
     content = draw(st.permutations([*response.message.content, *draw(st.lists(odd_parts))]))
     return msgspec.structs.replace(
         response,

@@ -17,6 +17,7 @@ from interlingua.spec.messages import Message
 from interlingua.spec.request import BuiltinTool, Request, ToolDefinition
 from interlingua.wire.caching import add_cache_key, add_marks, conversation_key
 from interlingua.wire.jsontext import dumps
+from run_profile import examples
 
 NAME = "anthropic_messages"
 CLAUDE = profile_for(NAME, "claude-opus-5-5", "anthropic")
@@ -172,7 +173,7 @@ def test_what_cannot_be_marked_is_not(body, profile):
             assert not item.get("defer_loading")
 
 
-@settings(max_examples=40)  # a request is slow to make up
+@settings(max_examples=examples(40))  # a request is slow to make up
 @given(requests())
 def test_the_neutral_profile_adds_nothing(request):
     """Law 3 holds to the letter: nobody asked for a mark or a key."""
@@ -183,7 +184,7 @@ def test_the_neutral_profile_adds_nothing(request):
         assert dialect != NAME or not marks(body)
 
 
-@settings(max_examples=40)  # a request is slow to make up
+@settings(max_examples=examples(40))  # a request is slow to make up
 @given(requests(), st.sampled_from([CLAUDE, VERTEX]))
 def test_a_new_turn_keeps_the_prefix(request, profile):
     """Law 10: tools, system text and earlier messages have the same bytes as before."""
@@ -383,7 +384,7 @@ def test_field_bug_29_marks_of_system_blocks():
 # Keys.
 
 
-@settings(max_examples=40)  # a request is slow to make up
+@settings(max_examples=examples(40))  # a request is slow to make up
 @given(requests())
 def test_a_conversation_keeps_its_key(request):
     """However it grows, and whatever is set, its key is that of its beginning."""
@@ -400,7 +401,7 @@ def test_a_conversation_keeps_its_key(request):
     assert len(conversation_key(request)) == 32
 
 
-@settings(max_examples=40)  # a request is slow to make up
+@settings(max_examples=examples(40))  # a request is slow to make up
 @given(requests(), st.sampled_from(["system", "user", "tools"]))
 def test_another_conversation_has_another_key(request, part):
     """Another beginning makes another key."""

@@ -21,6 +21,7 @@ from interlingua.wire.carry import Losses
 from interlingua.wire.clamp import RULES, clamp, structured_output_mode
 from interlingua.wire.strict import raise_on_loss
 from interlingua.wire.thinking import EFFORTS
+from run_profile import examples
 
 TOOL = ToolDefinition(name="look")
 FORCED = ToolChoice(mode="required")
@@ -83,10 +84,13 @@ profiles = st.builds(
 )
 
 
+any_request = requests()
+
+
 @st.composite
 def demanding_requests(draw):
     """Requests that also ask for what few models have."""
-    request = draw(requests())
+    request = draw(any_request)
     tools = request.tools and tuple(
         replace(tool, strict=draw(st.sampled_from([None, True, False]))) for tool in request.tools
     )
@@ -111,7 +115,7 @@ def test_a_neutral_profile_changes_nothing(request):
     assert losses.warnings == []
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 @given(demanding_requests(), profiles)
 def test_no_change_without_a_warning(request, profile):
     """The same object comes back, or a warning says where it differs."""
@@ -124,7 +128,7 @@ def test_no_change_without_a_warning(request, profile):
     assert all(path for _, path in told)
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 @given(demanding_requests(), profiles)
 def test_clamping_twice_changes_nothing_more(request, profile):
     """What came out goes through untouched."""
@@ -135,7 +139,7 @@ def test_clamping_twice_changes_nothing_more(request, profile):
     assert {code for code, _ in told} <= {"structured_output_fallback"}
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 @given(demanding_requests(), profiles)
 def test_input_is_not_changed(request, profile):
     """The caller's request stays as it was."""
@@ -145,7 +149,7 @@ def test_input_is_not_changed(request, profile):
     assert msgspec.json.encode(request) == before
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 @given(demanding_requests(), profiles)
 def test_what_comes_out_fits(request, profile):
     """Nothing goes out that the profile refuses outright."""
@@ -167,7 +171,7 @@ def test_what_comes_out_fits(request, profile):
         assert clamped.max_tokens <= profile.max_output_tokens
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 @given(demanding_requests(), profiles)
 def test_a_rule_whose_fields_are_not_said_has_nothing_to_do(request, profile):
     """Running each of them gives the same as running those that are about something said."""

@@ -18,6 +18,7 @@ from interlingua.spec.messages import Message
 from interlingua.spec.request import Request, ToolDefinition
 from interlingua.wire.caching import add_marks
 from interlingua.wire.prefix import cache_prefix_diff
+from run_profile import examples
 
 PROVIDERS = {
     "openai_responses": ("gpt-6.1-sol", "openai"),
@@ -109,7 +110,7 @@ def test_any_change_is_found_where_it_is(dialect):
     assert seen > 500
 
 
-@settings(max_examples=40)  # a request is slow to make up
+@settings(max_examples=examples(40))  # a request is slow to make up
 @given(requests(), st.sampled_from(DIALECT_NAMES))
 def test_a_new_turn_breaks_nothing(request, dialect):
     """Law 10, for what our own encoders send with the profiles of real models."""

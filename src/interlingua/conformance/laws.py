@@ -9,6 +9,7 @@ escaping from a dialect is a failure too.
 from __future__ import annotations
 
 import copy
+import itertools
 from collections.abc import Callable, Iterable
 from typing import Any, TypeAlias
 
@@ -34,16 +35,21 @@ Law: TypeAlias = Callable[[Dialect, Case], list[str]]
 _UNKNOWN = "x_not_yet_invented"
 
 
-def chunking_never_shows(dialect: Dialect, case: Case) -> list[str]:
-    """Law 1: one byte at a time, other line ends, a BOM and comments change nothing."""
+def chunking_never_shows(
+    dialect: Dialect, case: Case, cuts: Iterable[int] | None = None
+) -> list[str]:
+    """Law 1: chunks (of one byte by default), line ends, a BOM and comments change nothing."""
     if case.stream is None:
         return []
     whole = cut_frames([case.stream], case.framing)
     events = _shown(decode_frames(dialect, whole))
-    bytewise = cut_frames((case.stream[i : i + 1] for i in range(len(case.stream))), case.framing)
+    places = range(1, len(case.stream)) if cuts is None else sorted(cuts)
+    edges = itertools.pairwise([0, *places, len(case.stream)])
+    chunked = cut_frames((case.stream[start:end] for start, end in edges), case.framing)
     broken: list[str] = []
-    if bytewise != whole or _shown(decode_frames(dialect, bytewise)) != events:
-        broken.append("one byte at a time differs")
+    if chunked != whole or _shown(decode_frames(dialect, chunked)) != events:
+        how = "one byte at a time" if cuts is None else f"cut at {places}"
+        broken.append(f"{how} differs")
     if case.framing == "sse" and b"\r" not in case.stream:
         for name, ending in (("CRLF", b"\r\n"), ("CR", b"\r")):
             dressed = b"\xef\xbb\xbf: comment\n\n" + case.stream

@@ -1,4 +1,9 @@
-"""Made-up canonical values and JSON, for `hypothesis` (which must be installed)."""
+"""
+Made-up canonical values and JSON, for `hypothesis` (which must be installed).
+
+Every strategy that another one draws from is built once, here: to build one costs more than to
+draw from it.
+"""
 
 from __future__ import annotations
 
@@ -37,126 +42,155 @@ json_objects = st.dictionaries(words, json_values, max_size=3)
 schemas = st.just({"type": "object", "properties": {"city": {"type": "string"}}})
 
 
+_booleans = st.booleans()
+_texts = st.builds(lambda text: Text(text=text), words)
+_media: st.SearchStrategy[Part] = st.one_of(
+    st.just(Image(url="https://example.com/cat.png")),
+    st.binary(max_size=8).map(lambda b: Image(data=_PNG + b, media_type="image/png")),
+    st.binary(max_size=8).map(
+        lambda b: Document(data=_PDF + b, media_type="application/pdf", file_name="a.pdf")
+    ),
+    st.binary(max_size=8).map(lambda b: Audio(data=_WAV + b, media_type="audio/wav")),
+)
+_result_contents = (
+    words
+    | json_objects.filter(lambda value: "kind" not in value)
+    | _texts.map(lambda text: (text,))
+)
+_one_to_three = st.integers(1, 3)
+_zero_or_one_text = st.lists(_texts, max_size=1)
+
+
 def texts() -> st.SearchStrategy[Text]:
     """Text that is there."""
-    return st.builds(lambda text: Text(text=text), words)
+    return _texts
 
 
 def media() -> st.SearchStrategy[Part]:
     """Images, sounds and documents, by address and by bytes."""
-    return st.one_of(
-        st.just(Image(url="https://example.com/cat.png")),
-        st.binary(max_size=8).map(lambda b: Image(data=_PNG + b, media_type="image/png")),
-        st.binary(max_size=8).map(
-            lambda b: Document(data=_PDF + b, media_type="application/pdf", file_name="a.pdf")
-        ),
-        st.binary(max_size=8).map(lambda b: Audio(data=_WAV + b, media_type="audio/wav")),
-    )
+    return _media
 
 
 def results(tool_call_id: str) -> st.SearchStrategy[ToolResult]:
     """Text, JSON or parts as the answer to one call."""
-    content = (
-        words
-        | json_objects.filter(lambda value: "kind" not in value)
-        | texts().map(lambda text: (text,))
-    )
     return st.builds(
         lambda body, failed: ToolResult(tool_call_id=tool_call_id, content=body, is_error=failed),
-        content,
-        st.booleans(),
+        _result_contents,
+        _booleans,
     )
 
 
 @st.composite
 def tool_rounds(draw: st.DrawFn, start: int = 0) -> list[Message]:
     """An assistant message with calls, and the tool message that answers each."""
-    count = draw(st.integers(1, 3))
+    count = draw(_one_to_three)
     calls = [
         ToolCall(id=f"call_{start + i}", name=draw(names), arguments=draw(json_objects))
         for i in range(count)
     ]
-    said = draw(st.lists(texts(), max_size=1))
-    answers = [draw(results(call.id)) for call in calls]
+    said = draw(_zero_or_one_text)
+    answers = [
+        ToolResult(tool_call_id=call.id, content=draw(_result_contents), is_error=draw(_booleans))
+        for call in calls
+    ]
     return [
         Message(role="assistant", content=(*said, *calls)),
         Message(role="tool", content=tuple(answers)),
     ]
 
 
+_system_texts = st.lists(words, max_size=1)
+_user_contents = st.lists(_texts | _media, min_size=1, max_size=3)
+_tool_rounds = [tool_rounds(start=10 * turn) for turn in range(3)]
+
+
 @st.composite
 def conversations(draw: st.DrawFn) -> tuple[Message, ...]:
     """A history any provider could have had."""
-    messages = [Message.system(text) for text in draw(st.lists(words, max_size=1))]
-    for turn in range(draw(st.integers(1, 3))):
-        content = draw(st.lists(texts() | media(), min_size=1, max_size=3))
-        messages.append(Message(role="user", content=tuple(content)))
-        if draw(st.booleans()):
-            messages += draw(tool_rounds(start=10 * turn))
+    messages = [Message.system(text) for text in draw(_system_texts)]
+    for turn in range(draw(_one_to_three)):
+        messages.append(Message(role="user", content=tuple(draw(_user_contents))))
+        if draw(_booleans):
+            messages += draw(_tool_rounds[turn])
         messages.append(Message.assistant(draw(words)))
     return (*messages, Message.user(draw(words)))
+
+
+_conversations = conversations()
+_tool_names = st.lists(names, max_size=3, unique=True)
+_tool_modes = st.sampled_from(["auto", "none", "required"])
+_maybe_boolean = st.none() | _booleans
+_settings: dict[str, st.SearchStrategy[Any]] = {
+    name: st.none() | values
+    for name, values in {
+        "response_format": st.just(
+            ResponseFormat(type="json_schema", json_schema={"type": "object"}, name="out")
+        ),
+        "temperature": st.floats(0, 2, width=16),
+        "top_p": st.floats(0, 1, width=16),
+        "top_k": st.integers(0, 100),
+        "max_tokens": st.integers(1, 9999),
+        "stop_sequences": st.lists(words, min_size=1, max_size=3).map(tuple),
+        "seed": st.integers(0, 2**31),
+        "frequency_penalty": st.just(0.0),
+        "presence_penalty": st.just(0.5),
+        "n": st.just(2),
+        "reasoning_effort": st.sampled_from(["low", "medium", "high"]),
+        "thinking_budget": st.just(2048),
+        "verbosity": st.just("low"),
+        "user": words,
+        "metadata": st.just({"team": "blue"}),
+    }.items()
+}
 
 
 @st.composite
 def requests(draw: st.DrawFn) -> Request:
     """Any request, with settings that not every provider has."""
-
-    def maybe(values: st.SearchStrategy[Any]) -> Any:
-        return draw(st.none() | values)
-
-    tools = draw(st.lists(names, max_size=3, unique=True))
-    mode = draw(st.sampled_from(["auto", "none", "required"]))
+    tools = draw(_tool_names)
+    mode = draw(_tool_modes)
     return Request(
         model=draw(names),
-        messages=draw(conversations()),
+        messages=draw(_conversations),
         tools=tuple(
             ToolDefinition(name=name, description=draw(words), parameters=draw(schemas))
             for name in tools
         )
         or None,
         tool_choice=ToolChoice(mode=mode) if tools else None,  # type: ignore[arg-type]
-        parallel_tool_calls=maybe(st.booleans()) if tools else None,
-        response_format=maybe(
-            st.just(ResponseFormat(type="json_schema", json_schema={"type": "object"}, name="out"))
-        ),
-        temperature=maybe(st.floats(0, 2, width=16)),
-        top_p=maybe(st.floats(0, 1, width=16)),
-        top_k=maybe(st.integers(0, 100)),
-        max_tokens=maybe(st.integers(1, 9999)),
-        stop_sequences=maybe(st.lists(words, min_size=1, max_size=3).map(tuple)),
-        seed=maybe(st.integers(0, 2**31)),
-        frequency_penalty=maybe(st.just(0.0)),
-        presence_penalty=maybe(st.just(0.5)),
-        n=maybe(st.just(2)),
-        reasoning_effort=maybe(st.sampled_from(["low", "medium", "high"])),
-        thinking_budget=maybe(st.just(2048)),
-        verbosity=maybe(st.just("low")),
-        user=maybe(words),
-        metadata=maybe(st.just({"team": "blue"})),
+        parallel_tool_calls=draw(_maybe_boolean) if tools else None,
+        **{name: draw(values) for name, values in _settings.items()},
     )
+
+
+_thoughts = st.lists(words.map(lambda text: Thinking(text=text)), max_size=1)
+_answer_texts = st.lists(_texts, max_size=2)
+_zero_to_two = st.integers(0, 2)
+_token_counts = st.integers(0, 1000)
+_maybe_tokens = st.none() | st.integers(0, 50)
 
 
 @st.composite
 def responses(draw: st.DrawFn) -> Response:
     """Any answer."""
-    thinking = draw(st.lists(words.map(lambda text: Thinking(text=text)), max_size=1))
-    said: list[Part] = list(draw(st.lists(texts(), max_size=2)))
-    if draw(st.booleans()) and not said:
+    thinking = draw(_thoughts)
+    said: list[Part] = list(draw(_answer_texts))
+    if draw(_booleans) and not said:
         said = [Refusal(text=draw(words))]
     calls = [
         ToolCall(id=f"call_{i}", name=draw(names), arguments=draw(json_objects))
-        for i in range(draw(st.integers(0, 2)))
+        for i in range(draw(_zero_to_two))
     ]
-    read = draw(st.none() | st.integers(0, 50))
+    read = draw(_maybe_tokens)
     return Response(
         id=draw(names),
         model=draw(names),
         message=Message(role="assistant", content=(*thinking, *said, *calls)),
         finish_reason=FinishReason(reason="tool_calls" if calls else "stop"),
         usage=Usage(
-            input_tokens=100 + draw(st.integers(0, 1000)),
-            output_tokens=50 + draw(st.integers(0, 1000)),
-            reasoning_tokens=draw(st.none() | st.integers(0, 50)),
+            input_tokens=100 + draw(_token_counts),
+            output_tokens=50 + draw(_token_counts),
+            reasoning_tokens=draw(_maybe_tokens),
             cache_read_tokens=read,
         ),
     )

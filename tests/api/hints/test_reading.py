@@ -25,6 +25,7 @@ from interlingua.api.hints import MismatchError, convert, schema_of
 from interlingua.api.validation import Validator
 from interlingua.conformance.strategies import json_values
 from interlingua.spec.errors import ConfigurationError
+from run_profile import examples
 
 T = TypeVar("T")
 
@@ -175,7 +176,7 @@ def slips(said):
 
 
 @pytest.mark.parametrize("leaf", PLAIN, ids=[str(type_) for type_, _ in PLAIN])
-@settings(max_examples=50)  # of each leaf
+@settings(max_examples=examples(50))  # of each leaf
 @given(data=st.data())
 def test_schema_and_conversion_agree(leaf, data):
     """What the schema refuses is a mismatch; what it accepts is converted."""

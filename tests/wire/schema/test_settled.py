@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from interlingua.wire.schema.narrow import Narrower
 from interlingua.wire.schema.rules import ANTHROPIC, GEMINI_JSON_SCHEMA, OPENAI_STRICT
 from interlingua.wire.schema.settled import is_settled
+from run_profile import examples
 from schemas import count_calls, grafted, schemas, small_schemas, soup
 
 ALL = [OPENAI_STRICT, ANTHROPIC, GEMINI_JSON_SCHEMA]
@@ -76,7 +77,7 @@ def test_the_look_is_total(schema):
     check(schema)
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(plain)
 def test_what_is_settled_is_not_changed(schema):
     """The long way would have returned the same object, with nothing to say about it."""
