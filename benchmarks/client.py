@@ -29,9 +29,9 @@ from codec import EVENTS, argument_events, history, text_events, to_bytes
 from contenders import CONTENDERS, MODELS, VENDORS, Exchange, Ours, plain_body
 from report import Measure, compare, judge, verdict
 
-from blocking import compare_blocking
 from interlingua import Message, Response, Text, Usage, dialects
 from interlingua.spec.response import FinishReason
+from support.blocking import compare_blocking
 
 HERE = Path(__file__).parent
 PACKET = 4  # events in one write of the server

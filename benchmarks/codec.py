@@ -34,6 +34,7 @@ from interlingua import (
     dialects,
     encode_sse,
 )
+from interlingua.prepare.history import doctor, find_target, repair
 from interlingua.spec.events import (
     Finish,
     StreamEvent,
@@ -46,8 +47,7 @@ from interlingua.spec.events import (
     ToolCallStart,
 )
 from interlingua.spec.response import FinishReason
-from interlingua.wire.history import doctor, find_target, repair
-from interlingua.wire.jsontext import dumps, loads
+from interlingua.wire.json_text import dumps, loads
 
 EVENTS = 2_000
 FRAGMENT = 50  # 2,000 of these are 100 kB

@@ -7,7 +7,7 @@ from hypothesis import settings
 
 from interlingua.local import LocalServer, find_model
 from interlingua.spec.errors import ConfigurationError, NetworkError
-from run_profile import PROFILE
+from support.run_profile import PROFILE
 
 # A slow machine is no failure. Where a run decides over a change, it is the same run each time.
 _COMMON = settings(deadline=None, derandomize=bool(os.environ.get("CI")))

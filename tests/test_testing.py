@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from interlingua.spec.errors import ConfigurationError
 from interlingua.testing import file_name, open_cassette
 from interlingua.transport.cassette import RecordingTransport, ReplayTransport
-from servers import Server, answering, reply
+from support.servers import Server, answering, reply
 
 CONFTEST = 'pytest_plugins = ["interlingua.testing"]\n'
 TEST = """

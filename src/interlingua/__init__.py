@@ -16,7 +16,7 @@ from interlingua.spec.content import (
     ToolResult,
 )
 from interlingua.spec.contracts import (
-    DEFAULT,
+    NEUTRAL_PROFILE,
     Adapter,
     Dialect,
     Frame,
@@ -27,7 +27,6 @@ from interlingua.spec.contracts import (
     Transport,
     WireCall,
 )
-from interlingua.spec.document import VERSION, from_document, from_json, to_document, to_json
 from interlingua.spec.errors import (
     AbortError,
     AccessDeniedError,
@@ -70,6 +69,13 @@ from interlingua.spec.events import (
     ToolCallEnd,
     ToolCallStart,
 )
+from interlingua.spec.json_form import (
+    FORMAT_VERSION,
+    from_document,
+    from_json,
+    to_document,
+    to_json,
+)
 from interlingua.spec.messages import Message, Role
 from interlingua.spec.request import (
     BuiltinTool,
@@ -79,13 +85,11 @@ from interlingua.spec.request import (
     ToolDefinition,
 )
 from interlingua.spec.response import FinishReason, RateLimit, Response, Usage, Warning
-from interlingua.wire.accumulate import StreamAccumulator, replay
+from interlingua.streams.accumulate import StreamAccumulator, events_from_response
 from interlingua.wire.sse import SSEDecoder, encode_sse
 
 if TYPE_CHECKING:
     from interlingua import sync as sync
-    from interlingua.api.abort import AbortController, AbortSignal
-    from interlingua.api.default import get_default_client, set_default_client
     from interlingua.api.execute import (
         Chunk,
         ExecuteError,
@@ -94,48 +98,50 @@ if TYPE_CHECKING:
         Execution,
         execute,
     )
-    from interlingua.api.generate import StreamResult, generate, stream
-    from interlingua.api.hints import MismatchError, convert, schema_of
-    from interlingua.api.loop import ToolLoop
-    from interlingua.api.mcp import HttpServer, StdioServer, mcp_tools
-    from interlingua.api.object_stream import ObjectStream
-    from interlingua.api.objects import generate_object, stream_object
-    from interlingua.api.options import GenerateOptions, TimeoutConfig
-    from interlingua.api.results import GenerateResult, StepResult
-    from interlingua.api.running import ToolObserver
-    from interlingua.api.tools import FunctionTool, Tool, ToolAnnotations, tool
+    from interlingua.api.objects.functions import generate_object, stream_object
+    from interlingua.api.objects.stream import ObjectStream
+    from interlingua.api.run.abort import AbortController, AbortSignal
+    from interlingua.api.run.default_client import get_default_client, set_default_client
+    from interlingua.api.run.generate import StreamResult, generate, stream
+    from interlingua.api.run.loop import ToolLoop
+    from interlingua.api.run.options import GenerateOptions, TimeoutConfig
+    from interlingua.api.run.results import GenerateResult, StepResult
+    from interlingua.api.tools.mcp import MCPHttpServer, MCPStdioServer, mcp_tools
+    from interlingua.api.tools.runner import ToolObserver
+    from interlingua.api.tools.tool import FunctionTool, Tool, ToolAnnotations, tool
+    from interlingua.api.types import MismatchError, convert, schema_of
+    from interlingua.client.call_events import CallCompleted, CallEvent, CallFailed, CallStarted
     from interlingua.client.client import Client
-    from interlingua.client.events import CallCompleted, CallEvent, CallFailed, CallStarted
     from interlingua.client.explain import Explanation
-    from interlingua.client.middleware import Middleware
+    from interlingua.client.middleware.layers import Middleware
     from interlingua.client.registry import ModelEntry, Registry
-    from interlingua.client.retry import RetryPolicy, retry
+    from interlingua.client.retry_policy import RetryPolicy, retry
+    from interlingua.prepare.cache_diff import cache_prefix_diff
+    from interlingua.prepare.history import HistoryRepair, RepairPolicy, Target, doctor
+    from interlingua.prepare.schema import drop_added_nulls, restore_arguments
     from interlingua.providers.adapter import HttpAdapter
-    from interlingua.providers.catalog import (
+    from interlingua.providers.catalog.models import (
         ModelInfo,
         get_latest_model,
         get_model_info,
         list_models,
     )
-    from interlingua.providers.local import LocalAdapter
-    from interlingua.providers.models import ServedModel
+    from interlingua.providers.catalog.profiles import profile_for
+    from interlingua.providers.listing import ServedModel
     from interlingua.providers.named import (
         AnthropicAdapter,
         GeminiAdapter,
+        LocalAdapter,
         OpenAIAdapter,
         OpenAICompatibleAdapter,
     )
-    from interlingua.providers.profiles import profile_for
     from interlingua.providers.provider import Provider
     from interlingua.spec.capabilities import AdapterCapabilities, capabilities_of
-    from interlingua.wire.history import Diagnosis, Policy, Target, doctor
-    from interlingua.wire.prefix import cache_prefix_diff
-    from interlingua.wire.schema import drop_added_nulls, restore_arguments
-    from interlingua.wire.strict import raise_on_loss
+    from interlingua.spec.warnings import raise_on_loss
 
 __all__ = [
-    "DEFAULT",
-    "VERSION",
+    "NEUTRAL_PROFILE",
+    "FORMAT_VERSION",
     "AbortController",
     "AbortError",
     "AbortSignal",
@@ -156,7 +162,7 @@ __all__ = [
     "ContentFilterError",
     "ContextLengthError",
     "DecodeError",
-    "Diagnosis",
+    "HistoryRepair",
     "Dialect",
     "Document",
     "ErrorClass",
@@ -174,7 +180,7 @@ __all__ = [
     "GenerateOptions",
     "GenerateResult",
     "HttpAdapter",
-    "HttpServer",
+    "MCPHttpServer",
     "Image",
     "InvalidRequestError",
     "InvalidToolCallError",
@@ -192,7 +198,7 @@ __all__ = [
     "OpenAIAdapter",
     "OpenAICompatibleAdapter",
     "Part",
-    "Policy",
+    "RepairPolicy",
     "Profile",
     "Provider",
     "ProviderError",
@@ -216,7 +222,7 @@ __all__ = [
     "SSEDecoder",
     "ServedModel",
     "ServerError",
-    "StdioServer",
+    "MCPStdioServer",
     "StepFinish",
     "StepResult",
     "StreamAccumulator",
@@ -270,7 +276,7 @@ __all__ = [
     "mcp_tools",
     "profile_for",
     "raise_on_loss",
-    "replay",
+    "events_from_response",
     "restore_arguments",
     "retry",
     "schema_of",
@@ -283,8 +289,8 @@ __all__ = [
 ]
 
 _ON_USE = {
-    "interlingua.api.abort": ("AbortController", "AbortSignal"),
-    "interlingua.api.default": ("get_default_client", "set_default_client"),
+    "interlingua.api.run.abort": ("AbortController", "AbortSignal"),
+    "interlingua.api.run.default_client": ("get_default_client", "set_default_client"),
     "interlingua.api.execute": (
         "Chunk",
         "ExecuteError",
@@ -293,44 +299,44 @@ _ON_USE = {
         "Execution",
         "execute",
     ),
-    "interlingua.api.generate": ("StreamResult", "generate", "stream"),
-    "interlingua.api.hints": ("MismatchError", "convert", "schema_of"),
-    "interlingua.api.loop": ("ToolLoop",),
-    "interlingua.api.mcp": ("HttpServer", "StdioServer", "mcp_tools"),
-    "interlingua.api.object_stream": ("ObjectStream",),
-    "interlingua.api.objects": ("generate_object", "stream_object"),
-    "interlingua.api.options": ("GenerateOptions", "TimeoutConfig"),
-    "interlingua.api.results": ("GenerateResult", "StepResult"),
-    "interlingua.api.running": ("ToolObserver",),
-    "interlingua.api.tools": ("FunctionTool", "Tool", "ToolAnnotations", "tool"),
+    "interlingua.api.run.generate": ("StreamResult", "generate", "stream"),
+    "interlingua.api.types": ("MismatchError", "convert", "schema_of"),
+    "interlingua.api.run.loop": ("ToolLoop",),
+    "interlingua.api.tools.mcp": ("MCPHttpServer", "MCPStdioServer", "mcp_tools"),
+    "interlingua.api.objects.stream": ("ObjectStream",),
+    "interlingua.api.objects.functions": ("generate_object", "stream_object"),
+    "interlingua.api.run.options": ("GenerateOptions", "TimeoutConfig"),
+    "interlingua.api.run.results": ("GenerateResult", "StepResult"),
+    "interlingua.api.tools.runner": ("ToolObserver",),
+    "interlingua.api.tools.tool": ("FunctionTool", "Tool", "ToolAnnotations", "tool"),
     "interlingua.client.client": ("Client",),
-    "interlingua.client.events": ("CallCompleted", "CallEvent", "CallFailed", "CallStarted"),
+    "interlingua.client.call_events": ("CallCompleted", "CallEvent", "CallFailed", "CallStarted"),
     "interlingua.client.explain": ("Explanation",),
-    "interlingua.client.middleware": ("Middleware",),
+    "interlingua.client.middleware.layers": ("Middleware",),
     "interlingua.client.registry": ("ModelEntry", "Registry"),
-    "interlingua.client.retry": ("RetryPolicy", "retry"),
+    "interlingua.client.retry_policy": ("RetryPolicy", "retry"),
     "interlingua.providers.adapter": ("HttpAdapter",),
-    "interlingua.providers.catalog": (
+    "interlingua.providers.catalog.models": (
         "ModelInfo",
         "get_latest_model",
         "get_model_info",
         "list_models",
     ),
-    "interlingua.providers.local": ("LocalAdapter",),
-    "interlingua.providers.models": ("ServedModel",),
+    "interlingua.providers.listing": ("ServedModel",),
     "interlingua.providers.named": (
         "AnthropicAdapter",
         "GeminiAdapter",
+        "LocalAdapter",
         "OpenAIAdapter",
         "OpenAICompatibleAdapter",
     ),
-    "interlingua.providers.profiles": ("profile_for",),
+    "interlingua.providers.catalog.profiles": ("profile_for",),
     "interlingua.providers.provider": ("Provider",),
     "interlingua.spec.capabilities": ("AdapterCapabilities", "capabilities_of"),
-    "interlingua.wire.history": ("Diagnosis", "Policy", "Target", "doctor"),
-    "interlingua.wire.prefix": ("cache_prefix_diff",),
-    "interlingua.wire.schema": ("drop_added_nulls", "restore_arguments"),
-    "interlingua.wire.strict": ("raise_on_loss",),
+    "interlingua.prepare.history": ("HistoryRepair", "RepairPolicy", "Target", "doctor"),
+    "interlingua.prepare.cache_diff": ("cache_prefix_diff",),
+    "interlingua.prepare.schema": ("drop_added_nulls", "restore_arguments"),
+    "interlingua.spec.warnings": ("raise_on_loss",),
 }
 """What is loaded when it is first used, so that `import interlingua` stays light."""
 

@@ -23,8 +23,8 @@ import pytest
 
 from interlingua.spec.contracts import Transport
 from interlingua.spec.errors import ConfigurationError
+from interlingua.transport.aiohttp_transport import default_transport
 from interlingua.transport.cassette import RecordingTransport, ReplayTransport
-from interlingua.transport.http import default_transport
 
 Mode: TypeAlias = Literal["replay", "record", "auto"]
 MODES: tuple[str, ...] = get_args(Mode)

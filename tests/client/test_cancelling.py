@@ -8,7 +8,7 @@ import pytest
 
 from interlingua.simulator import latency, text, tool_call
 from interlingua.spec.errors import AbortError
-from simulated import DIALECTS, run, settled, simulated
+from support.simulated import DIALECTS, run, settled, simulated
 
 SLOW_TEXT = text("word " * 400) + latency(between=0.01, write_bytes=40)
 SLOW_CALL = tool_call("look", city="Oslo " * 200) + latency(between=0.01, write_bytes=40)

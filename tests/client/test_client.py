@@ -7,12 +7,12 @@ import threading
 import pytest
 from msgspec.structs import replace
 
+from interlingua.client.call_events import CallCompleted, CallFailed, CallStarted
 from interlingua.client.client import Client
-from interlingua.client.events import CallCompleted, CallFailed, CallStarted
 from interlingua.client.registry import ModelEntry, Registry
 from interlingua.providers.adapter import HttpAdapter
 from interlingua.simulator import Simulator, error, latency, serve_in_thread, text
-from interlingua.spec.contracts import DEFAULT
+from interlingua.spec.contracts import NEUTRAL_PROFILE
 from interlingua.spec.errors import (
     AbortError,
     ConfigurationError,
@@ -21,8 +21,8 @@ from interlingua.spec.errors import (
     UnsupportedError,
 )
 from interlingua.spec.request import Request
-from interlingua.transport.memory import CannedReply, CannedTransport
-from simulated import DIALECTS, KEY, adapters, complete, run, settled, simulated, stream
+from interlingua.transport.canned import CannedReply, CannedTransport
+from support.simulated import DIALECTS, KEY, adapters, complete, run, settled, simulated, stream
 
 HELLO = text("Hello from here.")
 
@@ -400,7 +400,7 @@ def test_profiles():
     assert not client.profile_for(Request(model="big")).sampling
     assert client.profile_for(Request(model="anthropic:claude-3")).sampling
     assert client.profile_for(Request(model="big")).max_output_tokens == 5
-    assert client.profile_for(Request(model="plain:m")) is DEFAULT
+    assert client.profile_for(Request(model="plain:m")) is NEUTRAL_PROFILE
 
 
 def test_mistakes():

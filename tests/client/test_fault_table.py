@@ -7,7 +7,6 @@ import socket
 
 import pytest
 
-from calls import make_certificate, server_tls
 from interlingua.client.client import Client
 from interlingua.providers.adapter import HttpAdapter
 from interlingua.simulator import (
@@ -40,10 +39,11 @@ from interlingua.spec.errors import (
     StreamError,
 )
 from interlingua.spec.request import Request
-from interlingua.transport.http import AiohttpTransport
-from interlingua.transport.httpx2 import HttpxTransport
-from servers import Server, answering, reply
-from simulated import DIALECTS, complete, simulated, stream
+from interlingua.transport.aiohttp_transport import AiohttpTransport
+from interlingua.transport.httpx2_transport import HttpxTransport
+from support.http_calls import make_certificate, server_tls
+from support.servers import Server, answering, reply
+from support.simulated import DIALECTS, complete, simulated, stream
 
 WORDS = "one two three four five six seven eight nine ten " * 12
 every_provider = pytest.mark.parametrize("provider", sorted(DIALECTS))

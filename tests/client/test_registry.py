@@ -3,7 +3,7 @@
 import pytest
 
 from interlingua.client.registry import ModelEntry, NameClashError, Registry, resolve
-from interlingua.providers.catalog import providers_of
+from interlingua.providers.catalog.models import providers_of
 from interlingua.spec.errors import ConfigurationError
 from interlingua.spec.request import Request
 

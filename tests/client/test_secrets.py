@@ -17,8 +17,8 @@ from interlingua.providers.adapter import HttpAdapter
 from interlingua.simulator import error, error_event, header, text
 from interlingua.spec.errors import SDKError
 from interlingua.spec.request import Request
-from interlingua.transport.memory import CannedReply, CannedTransport
-from simulated import DIALECTS, KEY, adapters, simulated
+from interlingua.transport.canned import CannedReply, CannedTransport
+from support.simulated import DIALECTS, KEY, adapters, simulated
 
 every_provider = pytest.mark.parametrize("provider", sorted(DIALECTS))
 

@@ -9,7 +9,7 @@ from interlingua.conformance.cases import cut_frames, decode_frames, encode_even
 from interlingua.spec.errors import StreamError
 from interlingua.spec.messages import Message
 from interlingua.spec.response import Response
-from interlingua.wire.accumulate import replay
+from interlingua.streams.accumulate import events_from_response
 
 DIALECT = dialects.get("anthropic_messages")
 
@@ -32,7 +32,7 @@ def test_there_and_back():
     """Events to frames to events to a response."""
     response = Response(id="r", model="m", message=Message.assistant("Hi."))
 
-    events = decode_frames(DIALECT, encode_events(DIALECT, replay(response)))
+    events = decode_frames(DIALECT, encode_events(DIALECT, events_from_response(response)))
 
     assert fold(events).text == "Hi."
 
@@ -40,7 +40,7 @@ def test_there_and_back():
 def test_fold_checks_the_grammar():
     """Events out of order are refused."""
     with pytest.raises(StreamError, match="out of order"):
-        fold(replay(Response())[1:])
+        fold(events_from_response(Response())[1:])
 
 
 def test_framing():

@@ -17,7 +17,7 @@ from interlingua.spec.content import Refusal, Text, ToolCall, ToolResult
 from interlingua.spec.contracts import WireCall
 from interlingua.spec.messages import Message
 from interlingua.spec.request import Request, ToolChoice, ToolDefinition
-from run_profile import examples
+from support.run_profile import examples
 
 NAMES = dialects.names()
 CITY = {"type": "object", "properties": {"city": {"type": "string"}}}

@@ -6,7 +6,6 @@ from types import SimpleNamespace
 import msgspec
 import pytest
 
-import corpus
 from interlingua import dialects
 from interlingua.conformance import laws
 from interlingua.conformance.cases import Case, cut_frames, read_cases
@@ -24,6 +23,7 @@ from interlingua.conformance.laws import (
 )
 from interlingua.spec.contracts import WireCall
 from interlingua.spec.errors import ProviderError
+from support import corpus
 
 GOOD = dialects.get("anthropic_messages")
 NAMES = [

@@ -1,10 +1,10 @@
 """Running the laws and counting."""
 
-import corpus
 from interlingua import dialects
 from interlingua.conformance.cases import Case, read_cases
 from interlingua.conformance.report import check
 from interlingua.spec.contracts import WireCall
+from support import corpus
 
 DIALECT = dialects.get("anthropic_messages")
 

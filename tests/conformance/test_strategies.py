@@ -3,10 +3,10 @@
 from hypothesis import given, settings
 
 from interlingua.conformance import strategies
-from interlingua.spec.document import from_json, to_json
+from interlingua.spec.json_form import from_json, to_json
 from interlingua.spec.request import Request
 from interlingua.spec.response import Response
-from run_profile import examples
+from support.run_profile import examples
 
 
 @given(strategies.requests())

@@ -20,7 +20,7 @@ from interlingua.spec.errors import (
 )
 from interlingua.spec.messages import Message
 from interlingua.spec.request import Request, ResponseFormat, ToolChoice, ToolDefinition
-from llama import SERVED, address, call, encode, eventually, send, streamed, whole
+from support.llama import SERVED, address, call, encode, eventually, send, streamed, whole
 
 QUESTION = Request(
     model="any",

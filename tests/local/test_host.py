@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from interlingua.local import host
-from llama import send
+from support.llama import send
 
 SETTINGS = {
     "name": "a name",

@@ -3,7 +3,7 @@ import sys
 
 import pytest
 
-from interlingua.local.progress import plain, show
+from interlingua.local.model import plain, show
 
 
 class Terminal(io.StringIO):

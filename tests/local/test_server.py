@@ -13,7 +13,7 @@ import pytest
 import interlingua
 from interlingua.local.server import LocalServer, local_server
 from interlingua.spec.errors import ConfigurationError, RequestTimeoutError
-from llama import eventually, send
+from support.llama import eventually, send
 
 SOURCE = Path(interlingua.__file__).parents[1]
 

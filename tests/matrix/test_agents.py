@@ -2,14 +2,14 @@
 
 import pytest
 
-from asking import ask, every_provider, given, listen, named
-from interlingua.api.tools import Tool, tool
+from interlingua.api.tools.tool import Tool, tool
 from interlingua.simulator import error, latency, text, tool_call
 from interlingua.spec.content import Document
 from interlingua.spec.errors import ContextLengthError
 from interlingua.spec.messages import Message
 from interlingua.spec.request import Request
-from simulated import run, simulated
+from support.requests import ask, every_provider, given, listen, named
+from support.simulated import run, simulated
 
 
 @every_provider

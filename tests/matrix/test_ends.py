@@ -4,13 +4,11 @@ import asyncio
 
 import pytest
 
-from asking import ask, every_provider, given, listen, named
-from blocking import until
-from interlingua.api.abort import AbortController
-from interlingua.api.generate import generate, stream
-from interlingua.api.options import TimeoutConfig
-from interlingua.api.tools import tool
-from interlingua.client.retry import RetryPolicy
+from interlingua.api.run.abort import AbortController
+from interlingua.api.run.generate import generate, stream
+from interlingua.api.run.options import TimeoutConfig
+from interlingua.api.tools.tool import tool
+from interlingua.client.retry_policy import RetryPolicy
 from interlingua.simulator import cut, error, latency, pieces, text, tool_call
 from interlingua.spec.errors import (
     AbortError,
@@ -24,7 +22,9 @@ from interlingua.spec.errors import (
     SDKError,
     ServerError,
 )
-from simulated import KEY, run, settled, simulated
+from support.blocking import until
+from support.requests import ask, every_provider, given, listen, named
+from support.simulated import KEY, run, settled, simulated
 
 
 @every_provider

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 import pytest
 from msgspec.structs import replace
 
-from asking import every_provider, get_weather, given, named
-from interlingua.api.objects import generate_object, stream_object
+from interlingua.api.objects.functions import generate_object, stream_object
 from interlingua.simulator import text, tool_call
 from interlingua.spec.errors import NoObjectGeneratedError
 from interlingua.spec.request import ToolDefinition
-from simulated import run, simulated
+from support.requests import every_provider, get_weather, given, named
+from support.simulated import run, simulated
 
 
 @dataclass
@@ -111,7 +111,7 @@ def test_asked_again(provider):
 
     async def work(client):
         return await generate_object(
-            named(provider), "Who?", schema=Person, client=client, max_reasks=1
+            named(provider), "Who?", schema=Person, client=client, max_validation_retries=1
         )
 
     with simulated(play) as peer:

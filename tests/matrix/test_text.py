@@ -4,12 +4,12 @@ import base64
 
 import pytest
 
-from asking import ask, every_provider, get_weather, given, listen
 from interlingua.simulator import text, usage
 from interlingua.spec.content import Audio, Document, Image, Text, ToolCall
 from interlingua.spec.errors import ConfigurationError
 from interlingua.spec.messages import Message
-from simulated import simulated
+from support.requests import ask, every_provider, get_weather, given, listen
+from support.simulated import simulated
 
 PNG = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg=="

@@ -4,12 +4,12 @@ import json
 
 import pytest
 
-from asking import ask, every_provider, get_weather, named
-from interlingua.api.generate import generate
+from interlingua.api.run.generate import generate
 from interlingua.simulator import Turn, text, thinking, usage
 from interlingua.spec.content import Text, Thinking
 from interlingua.spec.messages import Message
-from simulated import run, simulated
+from support.requests import ask, every_provider, get_weather, named
+from support.simulated import run, simulated
 
 
 @every_provider

@@ -7,10 +7,10 @@ import threading
 
 import pytest
 
-from asking import ask, every_provider, get_weather, given, listen
-from interlingua.api.tools import Tool, tool
+from interlingua.api.tools.tool import Tool, tool
 from interlingua.simulator import text, tool_call, usage
-from simulated import KEY, MODELS, PATIENCE, simulated
+from support.requests import ask, every_provider, get_weather, given, listen
+from support.simulated import KEY, MODELS, PATIENCE, simulated
 
 
 @every_provider

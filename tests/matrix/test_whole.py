@@ -5,16 +5,16 @@ import json
 
 import pytest
 
-from asking import ask, every_provider, named
 from interlingua import get_latest_model, get_model_info, list_models
-from interlingua.api.default import set_default_client
-from interlingua.api.generate import generate
+from interlingua.api.run.default_client import set_default_client
+from interlingua.api.run.generate import generate
 from interlingua.client.client import Client
 from interlingua.providers.adapter import HttpAdapter
 from interlingua.simulator import Simulator, serve_in_thread, text
 from interlingua.spec.errors import ConfigurationError
 from interlingua.spec.request import Request
-from simulated import DIALECTS, KEY, adapters, run, simulated
+from support.requests import ask, every_provider, named
+from support.simulated import DIALECTS, KEY, adapters, run, simulated
 
 
 @every_provider

@@ -21,10 +21,10 @@ from interlingua.spec.errors import (
 from interlingua.spec.events import Finish, StreamStart
 from interlingua.spec.messages import Message
 from interlingua.spec.request import Request, ToolDefinition
-from interlingua.transport.memory import CannedReply, CannedTransport
-from interlingua.wire.grammar import Grammar
-from interlingua.wire.jsontext import dumps
-from simulated import DIALECTS, KEY, complete, run, settled, simulated, stream
+from interlingua.streams.grammar import Grammar
+from interlingua.transport.canned import CannedReply, CannedTransport
+from interlingua.wire.json_text import dumps
+from support.simulated import DIALECTS, KEY, complete, run, settled, simulated, stream
 
 TOOLS = (ToolDefinition(name="get_weather", parameters={"type": "object", "properties": {}}),)
 ANSWER = (

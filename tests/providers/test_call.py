@@ -3,7 +3,7 @@
 import logging
 
 from interlingua.providers.call import Call, headers_for, join_headers, log_losses
-from interlingua.spec.contracts import DEFAULT, Timeouts, WireCall
+from interlingua.spec.contracts import NEUTRAL_PROFILE, Timeouts, WireCall
 from interlingua.spec.messages import Message
 from interlingua.spec.request import Request
 from interlingua.spec.response import Warning
@@ -29,7 +29,12 @@ def test_headers_are_laid_over_each_other():
 def test_to_http():
     """The key is added here, and nowhere before."""
     call = Call(
-        request=Request(), profile=DEFAULT, url="u", headers={"a": "b"}, body={"x": 1}, stream=False
+        request=Request(),
+        profile=NEUTRAL_PROFILE,
+        url="u",
+        headers={"a": "b"},
+        body={"x": 1},
+        stream=False,
     )
     ready = call.to_http({"x-api-key": "k"}, Timeouts(request=1))
 
@@ -43,7 +48,12 @@ def test_secrets_in_headers_are_not_shown():
     """A call is looked at in logs and debuggers."""
     headers = {"proxy-authorization": "Basic aHVudGVyMg==", "x-team": "search"}
     call = Call(
-        request=Request(model="m"), profile=DEFAULT, url="u", headers=headers, body={}, stream=True
+        request=Request(model="m"),
+        profile=NEUTRAL_PROFILE,
+        url="u",
+        headers=headers,
+        body={},
+        stream=True,
     )
 
     assert "aHVudGVyMg" not in repr(call)
@@ -61,7 +71,7 @@ def test_a_path_that_leads_nowhere_is_logged_all_the_same(caplog):
     request = Request(messages=(Message(role="user", content="hi", id="m0"),), request_id="r")
     call = Call(
         request=request,
-        profile=DEFAULT,
+        profile=NEUTRAL_PROFILE,
         url="u",
         headers={},
         body=None,

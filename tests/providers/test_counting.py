@@ -11,8 +11,8 @@ from interlingua.spec.content import Image
 from interlingua.spec.errors import AuthenticationError, DecodeError, UnsupportedError
 from interlingua.spec.messages import Message
 from interlingua.spec.request import Request
-from interlingua.transport.memory import CannedReply, CannedTransport
-from simulated import run, simulated
+from interlingua.transport.canned import CannedReply, CannedTransport
+from support.simulated import run, simulated
 
 
 @pytest.mark.parametrize("provider", ["openai", "anthropic", "gemini"])

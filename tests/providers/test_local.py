@@ -14,8 +14,8 @@ from interlingua.spec.content import Image, Text
 from interlingua.spec.errors import ContextLengthError, UnsupportedError
 from interlingua.spec.messages import Message
 from interlingua.spec.request import Request, ResponseFormat, ToolChoice, ToolDefinition
-from llama import ask_local
-from simulated import settled
+from support.llama import ask_local
+from support.simulated import settled
 
 DIALECTS = ("openai_chat", "openai_responses", "anthropic_messages")
 PERSON = {

@@ -24,9 +24,9 @@ from interlingua.simulator import (
 )
 from interlingua.simulator.answer import array_chunks, make_frames, make_response, sse_chunks
 from interlingua.simulator.counting import PrefixCache
-from interlingua.wire.jsonarray import JSONArrayDecoder
-from run_profile import examples
-from simulator_calls import ask, decode_stream, hello, read, read_stream
+from interlingua.wire.json_array import JSONArrayDecoder
+from support.run_profile import examples
+from support.simulator_calls import ask, decode_stream, hello, read, read_stream
 
 DIALECTS = dialects.names()
 FAILING = {"openai_responses": 2, "openai_chat": 1, "anthropic_messages": 1, "gemini_generate": 1}

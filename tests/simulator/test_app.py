@@ -29,7 +29,7 @@ from interlingua.simulator import (
     text,
 )
 from interlingua.spec.errors import ConfigurationError
-from simulator_calls import ask, call, hello, read
+from support.simulator_calls import ask, call, hello, read
 
 DIALECTS = dialects.names()
 CLAUDE = {"anthropic-version": "2026-10-21"}

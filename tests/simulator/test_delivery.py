@@ -19,8 +19,8 @@ from interlingua.simulator import (
     stall,
     text,
 )
-from run_profile import examples
-from simulator_calls import BASE, ask, call_async, decode_stream, hello, read, read_stream
+from support.run_profile import examples
+from support.simulator_calls import BASE, ask, call_async, decode_stream, hello, read, read_stream
 
 DIALECTS = dialects.names()
 BODY = {"model": "m", "messages": [{"role": "user", "content": "hi"}], "stream": True}

@@ -13,6 +13,7 @@ from interlingua import (
     ServerError,
     dialects,
 )
+from interlingua.simulator.dsl import Failure
 from interlingua.simulator.errors import (
     as_error,
     body_bytes,
@@ -20,7 +21,6 @@ from interlingua.simulator.errors import (
     vendor_body,
     wrong_key,
 )
-from interlingua.simulator.turns import Failure
 
 CLASSES = {
     400: InvalidRequestError,

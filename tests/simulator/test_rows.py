@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from interlingua import RateLimit, dialects
 from interlingua.simulator.rows import ROWS, limit_headers, read_key, request_id
-from interlingua.wire.limits import parse_rate_limit
+from interlingua.wire.ratelimit_headers import parse_rate_limit
 
 NOW = datetime(2026, 11, 1, 12, 0, 0, tzinfo=UTC)
 counts = st.none() | st.integers(0, 10**9)

@@ -27,7 +27,7 @@ from interlingua.simulator import (
     use_tools,
 )
 from interlingua.simulator.script import example
-from interlingua.wire.jsontext import dump_text
+from interlingua.wire.json_text import dump_text
 
 QUESTION = Request(model="m", messages="Hello?")
 TOOL = ToolDefinition(

@@ -18,7 +18,7 @@ from interlingua.spec.content import (
     ToolCall,
     ToolResult,
 )
-from interlingua.wire.jsontext import dump_text, loads_object
+from interlingua.wire.json_text import dump_text, loads_object
 
 ONE_OF_EACH = [
     Text(text="hi"),

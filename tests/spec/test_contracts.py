@@ -5,8 +5,8 @@ import inspect
 import pytest
 
 from interlingua.spec.contracts import (
-    DEFAULT,
     DIALECT_NAMES,
+    NEUTRAL_PROFILE,
     Dialect,
     Frame,
     HttpRequest,
@@ -25,7 +25,7 @@ from interlingua.spec.contracts import (
 )  # fmt: skip
 def test_default_profile_knows_no_limit(field):
     """The neutral profile limits nothing."""
-    assert getattr(DEFAULT, field) is None
+    assert getattr(NEUTRAL_PROFILE, field) is None
 
 
 @pytest.mark.parametrize(
@@ -37,27 +37,31 @@ def test_default_profile_knows_no_limit(field):
 )  # fmt: skip
 def test_default_profile_allows_everything(field):
     """The neutral profile forbids nothing."""
-    assert getattr(DEFAULT, field) is True
+    assert getattr(NEUTRAL_PROFILE, field) is True
 
 
 def test_default_profile_adds_nothing():
     """The neutral profile marks no cache and takes structured output natively."""
-    assert Profile() == DEFAULT
-    added = (DEFAULT.caching, DEFAULT.automatic_cache_mark, DEFAULT.cache_key)
+    assert Profile() == NEUTRAL_PROFILE
+    added = (
+        NEUTRAL_PROFILE.caching,
+        NEUTRAL_PROFILE.automatic_cache_mark,
+        NEUTRAL_PROFILE.cache_key,
+    )
     assert not any(added)
-    assert DEFAULT.structured_output[0] == "native"
-    assert repr(DEFAULT) == "Profile()"
+    assert NEUTRAL_PROFILE.structured_output[0] == "native"
+    assert repr(NEUTRAL_PROFILE) == "Profile()"
 
 
 def test_falsy_limits_are_limits():
     """A limit of zero is not the same as no limit."""
-    assert Profile(stop_sequences=0) != DEFAULT
+    assert Profile(stop_sequences=0) != NEUTRAL_PROFILE
     assert Profile(image_types=()).image_types == ()
 
 
 @pytest.mark.parametrize(
     "value",
-    [DEFAULT, Frame(data=""), WireCall(), HttpRequest(url="https://example.com")],
+    [NEUTRAL_PROFILE, Frame(data=""), WireCall(), HttpRequest(url="https://example.com")],
     ids=lambda value: type(value).__name__,
 )
 def test_frozen(value):

@@ -7,13 +7,13 @@ import threading
 import pytest
 
 import interlingua
-from blocking import NEVER, SLOW, WORDS, blocking, left, until
 from interlingua import sync
 from interlingua.simulator import error, text
 from interlingua.spec.errors import AbortError, AuthenticationError, ConfigurationError
 from interlingua.spec.request import Request
-from interlingua.wire.grammar import Grammar
-from simulated import DIALECTS
+from interlingua.streams.grammar import Grammar
+from support.blocking import NEVER, SLOW, WORDS, blocking, left, until
+from support.simulated import DIALECTS
 
 every_provider = pytest.mark.parametrize("provider", sorted(DIALECTS))
 

@@ -4,11 +4,11 @@ import threading
 
 import pytest
 
-from blocking import NEVER, blocking, left, named, until
 from interlingua import sync
-from interlingua.api.abort import AbortController
+from interlingua.api.run.abort import AbortController
 from interlingua.simulator import error, text
-from simulated import DIALECTS
+from support.blocking import NEVER, blocking, left, named, until
+from support.simulated import DIALECTS
 
 
 @pytest.mark.parametrize("provider", sorted(DIALECTS))

@@ -6,10 +6,9 @@ import time
 
 import pytest
 
-from blocking import NEVER, SLOW, blocking, left, named, until
 from interlingua import sync
-from interlingua.api.abort import AbortController
-from interlingua.api.tools import tool
+from interlingua.api.run.abort import AbortController
+from interlingua.api.tools.tool import tool
 from interlingua.simulator import error, text, tool_call, tool_loop
 from interlingua.spec.errors import (
     AbortError,
@@ -17,8 +16,9 @@ from interlingua.spec.errors import (
     ConfigurationError,
     StreamError,
 )
-from interlingua.wire.grammar import Grammar
-from simulated import DIALECTS
+from interlingua.streams.grammar import Grammar
+from support.blocking import NEVER, SLOW, blocking, left, named, until
+from support.simulated import DIALECTS
 
 every_provider = pytest.mark.parametrize("provider", sorted(DIALECTS))
 LOOP = tool_loop(tool_call("get_weather", city="Oslo"), text("So it rains."))

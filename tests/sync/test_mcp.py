@@ -6,13 +6,13 @@ from pathlib import Path
 import pytest
 from mcp import StdioServerParameters
 
-from blocking import blocking, named
 from interlingua import sync
 from interlingua.simulator import text, tool_call, tool_loop
 from interlingua.spec.errors import ConfigurationError
+from support.blocking import blocking, named
 
 SERVER = StdioServerParameters(
-    command=sys.executable, args=[str(Path(__file__).parents[1] / "mcp_plain.py")]
+    command=sys.executable, args=[str(Path(__file__).parents[1] / "support" / "mcp_plain.py")]
 )
 
 

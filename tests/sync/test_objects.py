@@ -5,9 +5,8 @@ from dataclasses import dataclass
 
 import pytest
 
-from blocking import SLOW, blocking, left, named, until
 from interlingua import sync
-from interlingua.api.abort import AbortController
+from interlingua.api.run.abort import AbortController
 from interlingua.simulator import error, text, tool_call
 from interlingua.spec.errors import (
     AbortError,
@@ -16,7 +15,8 @@ from interlingua.spec.errors import (
     StreamError,
 )
 from interlingua.spec.request import ToolDefinition
-from simulated import DIALECTS
+from support.blocking import SLOW, blocking, left, named, until
+from support.simulated import DIALECTS
 
 every_provider = pytest.mark.parametrize("provider", sorted(DIALECTS))
 ALICE = '{"name": "Alice", "age": 30}'

@@ -7,7 +7,12 @@ import threading
 
 import pytest
 
-from calls import (
+from interlingua.spec.contracts import Timeouts
+from interlingua.spec.errors import (
+    RequestTimeoutError,
+    StreamError,
+)
+from support.http_calls import (
     SHORT,
     assert_no_key,
     call,
@@ -18,12 +23,7 @@ from calls import (
     read,
     run,
 )
-from interlingua.spec.contracts import Timeouts
-from interlingua.spec.errors import (
-    RequestTimeoutError,
-    StreamError,
-)
-from servers import (
+from support.servers import (
     CHUNKED,
     LAST,
     PATIENCE,

@@ -7,7 +7,14 @@ import threading
 
 import pytest
 
-from calls import (
+from interlingua.spec.contracts import HttpRequest
+from interlingua.spec.errors import (
+    ConfigurationError,
+    DecodeError,
+    NetworkError,
+    StreamError,
+)
+from support.http_calls import (
     KEY,
     assert_no_key,
     call,
@@ -18,14 +25,7 @@ from calls import (
     run,
     server_tls,
 )
-from interlingua.spec.contracts import HttpRequest
-from interlingua.spec.errors import (
-    ConfigurationError,
-    DecodeError,
-    NetworkError,
-    StreamError,
-)
-from servers import (
+from support.servers import (
     CHUNKED,
     LAST,
     PATIENCE,

@@ -4,10 +4,10 @@ import asyncio
 
 import pytest
 
-from calls import call, read, run
 from interlingua.spec.errors import ConfigurationError, NetworkError
 from interlingua.transport.proxies import Proxies
-from servers import Server, answering, reply
+from support.http_calls import call, read, run
+from support.servers import Server, answering, reply
 
 NAMES = ("http_proxy", "https_proxy", "all_proxy", "no_proxy")
 

@@ -13,7 +13,7 @@ import msgspec
 import pydantic
 
 from interlingua import (
-    DEFAULT,
+    NEUTRAL_PROFILE,
     AbortController,
     AbortError,
     Chunk,
@@ -68,14 +68,13 @@ from interlingua import (
     from_json,
     generate,
     generate_object,
-    replay,
     schema_of,
     stream,
     stream_object,
     to_json,
     tool,
 )
-from interlingua.api.tools import check_tools
+from interlingua.api.tools.tool import check_tools
 from interlingua.dialects import (
     anthropic_messages,
     gemini_generate,
@@ -111,7 +110,7 @@ assert_type(call, WireCall)
 assert_type(call.headers, Mapping[str, str])
 assert_type(dialect.decode_request(call), Request)
 
-response = dialect.decode_response({}, headers={}, profile=DEFAULT)
+response = dialect.decode_response({}, headers={}, profile=NEUTRAL_PROFILE)
 assert_type(response, Response)
 assert_type(response.usage + response.usage, Usage)
 assert_type(dialect.encode_response(response), Any)
@@ -126,7 +125,7 @@ for event in decoder.feed(Frame(data="{}")):
     elif isinstance(event, Finish):
         assert_type(event.usage, Usage)
 assert_type(StreamAccumulator().response(), Response)
-assert_type(replay(response), list[StreamEvent])
+assert_type(events_from_response(response), list[StreamEvent])
 
 assert_type(dialect.decode_error(500, {}, b""), ProviderError)
 assert_type(dialect.encode_error(ValueError()), tuple[int, dict[str, str], Any])
@@ -325,7 +324,9 @@ class Order(pydantic.BaseModel):
 
 
 async def objects() -> None:
-    author = await generate_object("openai:gpt-5.2", "Who?", schema=Author, max_reasks=1)
+    author = await generate_object(
+        "openai:gpt-5.2", "Who?", schema=Author, max_validation_retries=1
+    )
     assert_type(author, GenerateResult[Author])
     assert_type(author.output.name, str)
     assert_type((await generate_object("m", schema=Book)).output["title"], str)

@@ -12,17 +12,17 @@ from typing import Self, TypeVar, cast
 
 from msgspec.structs import replace
 
-from interlingua.client.calls import Calls, policy_of
+from interlingua.client.attempts import Calls, policy_of
+from interlingua.client.call_events import Subscriber
 from interlingua.client.config import adapters_from_env, read_registry
-from interlingua.client.events import Subscriber
 from interlingua.client.explain import Explanation, explain
-from interlingua.client.middleware import Middleware, Onion
+from interlingua.client.middleware.layers import Middleware, Onion
 from interlingua.client.registry import Registry, Route, check_configured, resolve
 from interlingua.providers.adapter import HttpAdapter
 from interlingua.providers.call import logger
-from interlingua.providers.ids import new_ulid
-from interlingua.providers.models import ServedModel
-from interlingua.spec.contracts import DEFAULT, Adapter, Profile
+from interlingua.providers.listing import ServedModel
+from interlingua.providers.ulid import new_ulid
+from interlingua.spec.contracts import NEUTRAL_PROFILE, Adapter, Profile
 from interlingua.spec.errors import ConfigurationError, SDKError
 from interlingua.spec.events import StreamEvent
 from interlingua.spec.request import Request
@@ -165,7 +165,7 @@ class Client:
         """What is known of the model that would answer; the neutral profile if nothing is."""
         request = self._address(request)
         known = getattr(self._adapters[request.provider or ""], "profile_for", None)
-        return DEFAULT if known is None else known(request.model)
+        return NEUTRAL_PROFILE if known is None else known(request.model)
 
     def explain(self, request: Request, *, stream: bool = False) -> Explanation:
         """

@@ -10,13 +10,13 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from interlingua.client.document import Section, read_document
 from interlingua.client.registry import ModelEntry, NameClashError, Registry
+from interlingua.client.yaml_lines import Section, read_document
 from interlingua.providers.adapter import HttpAdapter
-from interlingua.providers.builtin import find_provider, providers
-from interlingua.providers.profiles import check_overrides
+from interlingua.providers.adapter_options import SettingError
+from interlingua.providers.catalog.profiles import check_overrides
 from interlingua.providers.provider import Provider
-from interlingua.providers.settings import SettingError
+from interlingua.providers.rows import find_provider, providers
 from interlingua.spec.errors import ConfigurationError
 
 _GGUF = "INTERLINGUA_GGUF"

@@ -8,13 +8,13 @@ from typing import Any
 import msgspec
 
 from interlingua.providers.adapter import HttpAdapter
-from interlingua.providers.gathering import load_files
+from interlingua.providers.media import load_files
 from interlingua.providers.provider import sign
 from interlingua.spec.content import Json
 from interlingua.spec.contracts import Profile
 from interlingua.spec.request import Request
 from interlingua.spec.response import Warning
-from interlingua.transport.redact import redact_headers
+from interlingua.wire.secrets import redact_headers
 
 _CACHE_MARKS = ("cache_control", "prompt_cache_key", "cachedContent")
 

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from interlingua.providers.builtin import providers
-from interlingua.providers.catalog import providers_of
+from interlingua.providers.catalog.models import providers_of
+from interlingua.providers.rows import providers
 from interlingua.spec.errors import ConfigurationError
 from interlingua.spec.request import Request
 

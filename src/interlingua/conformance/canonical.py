@@ -13,12 +13,12 @@ from typing import Any
 
 import msgspec
 
-from interlingua.conformance.meaning import differences, same_schema
+from interlingua.conformance.equality import differences, same_schema
 from interlingua.spec.content import Image, Part, Refusal, Text, ToolCall, ToolResult
 from interlingua.spec.contracts import Dialect
 from interlingua.spec.request import BuiltinTool, Request, ResponseFormat, ToolChoice, ToolSpec
 from interlingua.spec.response import Response
-from interlingua.wire.jsontext import dump_text
+from interlingua.wire.json_text import dump_text
 
 _SETTINGS = (
     "model",

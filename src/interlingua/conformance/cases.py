@@ -13,9 +13,9 @@ from interlingua.spec.content import Json
 from interlingua.spec.contracts import Dialect, Frame, WireCall
 from interlingua.spec.events import StreamEvent
 from interlingua.spec.response import Response
-from interlingua.wire.accumulate import StreamAccumulator
-from interlingua.wire.grammar import Grammar
-from interlingua.wire.jsonarray import JSONArrayDecoder
+from interlingua.streams.accumulate import StreamAccumulator
+from interlingua.streams.grammar import Grammar
+from interlingua.wire.json_array import JSONArrayDecoder
 from interlingua.wire.sse import SSEDecoder
 
 Framing: TypeAlias = Literal["sse", "json-array"]

@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from interlingua.conformance.allowed import Expected, tools_of
 from interlingua.conformance.canonical import settings_survive
 from interlingua.conformance.cases import Case
-from interlingua.conformance.changes import Expected, tools_of
+from interlingua.conformance.equality import differences, same_schema
 from interlingua.conformance.laws import Law
-from interlingua.conformance.meaning import differences, same_schema
-from interlingua.conformance.spoken import UNLINKED, Utterance, spoken
-from interlingua.spec.contracts import DEFAULT, Dialect, Profile
+from interlingua.conformance.transcript import UNLINKED, Utterance, spoken
+from interlingua.spec.contracts import NEUTRAL_PROFILE, Dialect, Profile
 from interlingua.spec.request import Request
 from interlingua.spec.response import Warning
 
@@ -39,7 +39,7 @@ def _to(target: Dialect) -> Law:
     return lambda source, case: [] if source.NAME == target.NAME else crossing(source, target, case)
 
 
-def crosses(target: Dialect, request: Request, profile: Profile = DEFAULT) -> list[str]:
+def crosses(target: Dialect, request: Request, profile: Profile = NEUTRAL_PROFILE) -> list[str]:
     """What a request loses on the way to a dialect and back that no warning accounts for."""
     call = target.encode_request(request, profile, stream=False)
     return compare(request, target.decode_request(call), call.warnings)

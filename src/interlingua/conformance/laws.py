@@ -20,15 +20,15 @@ from interlingua.conformance.cases import (
     encode_events,
     fold,
 )
-from interlingua.conformance.meaning import Kind, differences, normal_form, same_response
+from interlingua.conformance.equality import Kind, differences, normal_form, same_response
 from interlingua.spec.content import Json
 from interlingua.spec.contracts import Dialect, Frame, WireCall
-from interlingua.spec.document import to_document
 from interlingua.spec.errors import SDKError
 from interlingua.spec.events import ProviderEvent, StreamEvent
-from interlingua.wire.accumulate import replay
-from interlingua.wire.carry import carried_body
-from interlingua.wire.jsontext import dumps
+from interlingua.spec.json_form import to_document
+from interlingua.streams.accumulate import events_from_response
+from interlingua.wire.envelope import carried_body
+from interlingua.wire.json_text import dumps
 
 Law: TypeAlias = Callable[[Dialect, Case], list[str]]
 
@@ -69,7 +69,7 @@ def stream_equals_whole(dialect: Dialect, case: Case) -> list[str]:
     if case.response is not None and case.status < 400:
         whole = dialect.decode_response(case.response)
         if carried_body(whole, dialect.NAME) is None:
-            events = decode_frames(dialect, encode_events(dialect, replay(whole)))
+            events = decode_frames(dialect, encode_events(dialect, events_from_response(whole)))
             broken += same_response(whole, fold(events))
     return broken
 

@@ -11,23 +11,9 @@ from typing import Any, Unpack
 from msgspec.structs import replace
 
 from interlingua import dialects
-from interlingua.providers.builtin import find_provider
-from interlingua.providers.call import Call, headers_for, join_headers, log_losses, since
-from interlingua.providers.counting import counted, counting_call, read_count
-from interlingua.providers.flights import CancelledCallError, Flight, Watched
-from interlingua.providers.gathering import gather_media
-from interlingua.providers.ids import new_ulid
-from interlingua.providers.models import ServedModel, models_path, read_pages
-from interlingua.providers.profiles import profile_for
-from interlingua.providers.provider import Provider, check_base_url, join_url, sign
-from interlingua.providers.replies import (
-    UNCLEAR,
-    AnswersOnly,
-    check_answer,
-    read_refusal,
-    told_error,
-)
-from interlingua.providers.settings import (
+from interlingua.prepare.plain import may_hold_media
+from interlingua.prepare.schema import restore_arguments, restore_event
+from interlingua.providers.adapter_options import (
     RowSettings,
     check_key,
     check_settings,
@@ -36,7 +22,23 @@ from interlingua.providers.settings import (
     find_timeouts,
     find_transport,
 )
-from interlingua.providers.stamps import Stamp
+from interlingua.providers.answer_check import (
+    UNCLEAR,
+    AnswersOnly,
+    check_answer,
+    read_refusal,
+    told_error,
+)
+from interlingua.providers.call import Call, headers_for, join_headers, log_losses, since
+from interlingua.providers.cancel import CancelledCallError, Flight, Watched
+from interlingua.providers.catalog.profiles import profile_for
+from interlingua.providers.counting import counted, counting_call, read_count
+from interlingua.providers.error_labels import Stamp
+from interlingua.providers.listing import ServedModel, models_path, read_pages
+from interlingua.providers.media import gather_media
+from interlingua.providers.provider import Provider, check_base_url, join_url, sign
+from interlingua.providers.rows import find_provider
+from interlingua.providers.ulid import new_ulid
 from interlingua.spec.capabilities import AdapterCapabilities, capabilities_of
 from interlingua.spec.content import Json
 from interlingua.spec.contracts import Dialect, HttpReply, HttpRequest, Profile
@@ -44,15 +46,13 @@ from interlingua.spec.errors import AbortError, ConfigurationError, SDKError
 from interlingua.spec.events import StreamEvent
 from interlingua.spec.request import Request, ToolChoiceMode
 from interlingua.spec.response import Response, Warning
-from interlingua.wire.jsonarray import JSONArrayDecoder
-from interlingua.wire.jsontext import loads
-from interlingua.wire.limits import parse_rate_limit
-from interlingua.wire.options import merge
-from interlingua.wire.plain import may_hold_media
-from interlingua.wire.reader import StreamReader, WholeBody, WholeDecoder
-from interlingua.wire.schema import restore_arguments, restore_event
-from interlingua.wire.strict import raise_on_loss
-from interlingua.wire.tokens import estimate_request
+from interlingua.spec.warnings import raise_on_loss
+from interlingua.streams.reader import StreamReader, WholeBody, WholeDecoder
+from interlingua.tokens.estimate import estimate_request
+from interlingua.wire.fields import merge
+from interlingua.wire.json_array import JSONArrayDecoder
+from interlingua.wire.json_text import loads
+from interlingua.wire.ratelimit_headers import parse_rate_limit
 
 _FRAMED_AS_ARRAY = "gemini_generate"  # the one dialect that streams JSON without SSE
 _PROFILES = 512  # of models, that one adapter remembers

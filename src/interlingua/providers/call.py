@@ -13,7 +13,7 @@ import msgspec
 from interlingua.spec.contracts import HttpRequest, Profile, Timeouts, WireCall
 from interlingua.spec.request import Request
 from interlingua.spec.response import Warning
-from interlingua.wire.jsontext import dumps
+from interlingua.wire.json_text import dumps
 
 logger = logging.getLogger("interlingua")
 logger.addHandler(logging.NullHandler())  # nothing is printed unless the program sets up logging
@@ -35,7 +35,7 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
 
     def __repr__(self) -> str:
         # the headers may hold keys, and the request is large
-        from interlingua.transport.redact import redact_headers
+        from interlingua.wire.secrets import redact_headers
 
         return (
             f"Call({self.url}, model={self.request.model!r}, stream={self.stream}, "

@@ -8,7 +8,7 @@ from interlingua.providers.call import Call
 from interlingua.spec.content import Json
 from interlingua.spec.errors import DecodeError, UnsupportedError
 from interlingua.spec.request import Request
-from interlingua.wire.shape import count
+from interlingua.wire.fields import count
 
 _PATHS = {
     "anthropic_messages": "/v1/messages/count_tokens",

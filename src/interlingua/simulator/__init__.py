@@ -2,19 +2,7 @@
 
 from interlingua.simulator.app import Simulator
 from interlingua.simulator.delivery import SimulatedCutError, SimulatedResetError
-from interlingua.simulator.script import (
-    SIMULATED,
-    Answer,
-    Exchange,
-    Script,
-    by_model,
-    echo,
-    results,
-    tool_loop,
-    use_tools,
-)
-from interlingua.simulator.server import Server, serve, serve_in_thread
-from interlingua.simulator.turns import (
+from interlingua.simulator.dsl import (
     Turn,
     cut,
     duplicate,
@@ -35,6 +23,18 @@ from interlingua.simulator.turns import (
     tool_call,
     usage,
 )
+from interlingua.simulator.script import (
+    SIMULATED,
+    Answer,
+    Exchange,
+    Script,
+    by_model,
+    echo,
+    results,
+    tool_loop,
+    use_tools,
+)
+from interlingua.simulator.server import Server, serve, serve_in_thread
 
 __all__ = [
     "SIMULATED",

@@ -9,9 +9,9 @@ import msgspec
 
 from interlingua import dialects
 from interlingua.simulator.counting import PrefixCache, count_usage
+from interlingua.simulator.dsl import Duplicate, Malformed, Turn
 from interlingua.simulator.errors import as_error
 from interlingua.simulator.rows import ROWS, Row, request_id
-from interlingua.simulator.turns import Duplicate, Malformed, Turn
 from interlingua.spec.content import Part, Refusal, Thinking, ToolCall
 from interlingua.spec.contracts import Frame
 from interlingua.spec.events import (
@@ -33,7 +33,7 @@ from interlingua.spec.events import (
 from interlingua.spec.messages import Message
 from interlingua.spec.request import Request
 from interlingua.spec.response import FinishReason, Response, Usage
-from interlingua.wire.accumulate import replay
+from interlingua.streams.accumulate import events_from_response
 from interlingua.wire.sse import encode_sse
 
 _words = re.compile(r"\S+\s*|\s+").findall
@@ -123,7 +123,7 @@ def _finish_reason(parts: tuple[Part, ...], row: Row) -> FinishReason:
 
 def _events(response: Response, size: int | None) -> Iterator[StreamEvent]:
     pinged = False
-    for event in replay(response):
+    for event in events_from_response(response):
         if isinstance(event, StreamStart):
             usage = response.usage
             known = Usage(

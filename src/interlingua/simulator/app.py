@@ -18,12 +18,12 @@ from interlingua import dialects
 from interlingua.simulator.answer import array_chunks, make_frames, make_response, sse_chunks
 from interlingua.simulator.counting import PrefixCache
 from interlingua.simulator.delivery import Delivery, Receive, Scope, Send
+from interlingua.simulator.dsl import Failure, Malformed, Turn
 from interlingua.simulator.errors import body_bytes, retry_headers, vendor_body, wrong_key
 from interlingua.simulator.listings import count_tokens, describe_model, embed, list_models
 from interlingua.simulator.routes import Route, find_route, headers_of, read_call
 from interlingua.simulator.rows import ROWS, limit_headers, read_key, request_id
 from interlingua.simulator.script import Answer, Exchange, Script
-from interlingua.simulator.turns import Failure, Malformed, Turn
 from interlingua.spec.content import Json
 from interlingua.spec.contracts import Dialect, WireCall
 from interlingua.spec.errors import ConfigurationError, SDKError, ServerError

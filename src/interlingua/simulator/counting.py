@@ -10,7 +10,7 @@ import msgspec
 from interlingua.spec.content import Part, Refusal, Text, Thinking, ToolCall
 from interlingua.spec.request import Request
 from interlingua.spec.response import Usage
-from interlingua.wire.jsontext import dump_text
+from interlingua.wire.json_text import dump_text
 
 CHARACTERS = 4
 _MOST_PREFIXES = 1_000_000

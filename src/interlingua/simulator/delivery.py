@@ -13,8 +13,8 @@ import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping
 from typing import Any, TypeAlias
 
+from interlingua.simulator.dsl import Cut, Reset, Stall, Turn
 from interlingua.simulator.script import Exchange
-from interlingua.simulator.turns import Cut, Reset, Stall, Turn
 
 Message: TypeAlias = MutableMapping[str, Any]
 Scope: TypeAlias = MutableMapping[str, Any]

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from interlingua.simulator.turns import Failure
+from interlingua.simulator.dsl import Failure
 from interlingua.spec.content import Json
 from interlingua.spec.errors import ProviderError
-from interlingua.wire.faults import classify, read_fault
-from interlingua.wire.jsontext import dumps
+from interlingua.wire.classify import classify, read_fault
+from interlingua.wire.json_text import dumps
 
 _HTML = (
     "<html>\r\n<head><title>{0} {1}</title></head>\r\n<body>\r\n<center><h1>{0} {1}</h1></center>"

@@ -9,8 +9,8 @@ from urllib.parse import quote
 
 from interlingua.spec.contracts import WireCall
 from interlingua.spec.errors import DecodeError
-from interlingua.transport.redact import redact_headers
-from interlingua.wire.jsontext import loads
+from interlingua.wire.json_text import loads
+from interlingua.wire.secrets import redact_headers
 
 Operation: TypeAlias = Literal["answer", "count", "embed", "models", "model", "unknown"]
 

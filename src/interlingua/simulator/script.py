@@ -7,12 +7,12 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
-from interlingua.simulator.turns import Turn, text, tool_call
+from interlingua.simulator.dsl import Turn, text, tool_call
 from interlingua.spec.content import Json, ToolResult
 from interlingua.spec.contracts import WireCall
 from interlingua.spec.errors import ConfigurationError
 from interlingua.spec.request import Request, ToolDefinition
-from interlingua.wire.jsontext import dump_text
+from interlingua.wire.json_text import dump_text
 
 Answer: TypeAlias = Turn | Callable[[Request], Turn]
 """A turn, or what makes one for a request."""

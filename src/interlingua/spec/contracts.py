@@ -190,7 +190,7 @@ class Profile(
     """A dialect's own record of how this server differs, e.g. `ChatQuirks`."""
 
 
-DEFAULT = Profile()
+NEUTRAL_PROFILE = Profile()
 
 
 class StreamDecoder(Protocol):

@@ -1,7 +1,7 @@
 """
 A response as it comes: events.
 
-The legal order is a table in `wire/grammar.py`; in words: `StreamStart` first, one
+The legal order is a table in `streams/grammar.py`; in words: `StreamStart` first, one
 `Finish` last. Every segment (text, reasoning, tool call) has one start, any number of
 deltas and one end, all with the same `id` and `index`; segments may interleave, and
 `index` is the part's place in the message.

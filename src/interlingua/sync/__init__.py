@@ -12,6 +12,7 @@ Tools that are plain functions run in threads, and may call these functions in t
 and hooks run in the loop's thread, where only the async functions work.
 """
 
+from interlingua.sync.blocking_iterator import BlockingIterator
 from interlingua.sync.client import Client, GenerateOptions
 from interlingua.sync.execute import ExecuteOptions, execute
 from interlingua.sync.generate import (
@@ -21,7 +22,6 @@ from interlingua.sync.generate import (
     set_default_client,
     stream,
 )
-from interlingua.sync.iterator import BlockingIterator
 from interlingua.sync.mcp import mcp_tools
 from interlingua.sync.objects import ObjectOptions, ObjectStream, generate_object, stream_object
 

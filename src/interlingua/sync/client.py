@@ -7,19 +7,19 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from interlingua.api.options import RunOptions
+from interlingua.api.run.options import RunOptions
+from interlingua.client.call_events import Subscriber
 from interlingua.client.client import Client as AsyncClient
-from interlingua.client.events import Subscriber
 from interlingua.client.explain import Explanation
-from interlingua.client.middleware import Middleware
+from interlingua.client.middleware.layers import Middleware
 from interlingua.client.registry import Registry
-from interlingua.providers.models import ServedModel
+from interlingua.providers.listing import ServedModel
 from interlingua.spec.contracts import Adapter, Profile
 from interlingua.spec.events import StreamEvent
 from interlingua.spec.request import Request
 from interlingua.spec.response import Response
-from interlingua.sync.background import background
-from interlingua.sync.iterator import BlockingIterator
+from interlingua.sync.blocking_iterator import BlockingIterator
+from interlingua.sync.loop_thread import background
 
 
 class Client:

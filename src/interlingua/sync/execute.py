@@ -9,8 +9,8 @@ from interlingua.api.execute import AnyMessage, ExecuteResult, ExecuteSettings
 from interlingua.api.execute import ExecuteOptions as AsyncOptions
 from interlingua.api.execute import execute as asynchronous
 from interlingua.client.client import Client as AsyncClient
-from interlingua.sync.background import background
 from interlingua.sync.client import Client, unwrap
+from interlingua.sync.loop_thread import background
 
 
 class ExecuteOptions(ExecuteSettings, total=False):

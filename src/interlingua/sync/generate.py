@@ -6,19 +6,19 @@ from collections.abc import Iterator
 from types import TracebackType
 from typing import Self, Unpack
 
-from interlingua.api import default
-from interlingua.api import generate as asynchronous
-from interlingua.api.progress import Progress
-from interlingua.api.results import GenerateResult
-from interlingua.api.run import Run
+from interlingua.api.run import default_client as default
+from interlingua.api.run import generate as asynchronous
+from interlingua.api.run.fold import Progress
+from interlingua.api.run.results import GenerateResult
+from interlingua.api.run.run import Run
 from interlingua.client.client import Client as AsyncClient
 from interlingua.spec.errors import SDKError
 from interlingua.spec.events import StreamEvent
 from interlingua.spec.messages import Message
 from interlingua.spec.response import Response
-from interlingua.sync.background import background
+from interlingua.sync.blocking_iterator import BlockingIterator
 from interlingua.sync.client import Client, GenerateOptions, unwrap
-from interlingua.sync.iterator import BlockingIterator
+from interlingua.sync.loop_thread import background
 
 
 def generate(

@@ -6,9 +6,9 @@ from collections.abc import Collection, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, contextmanager
 from typing import TextIO
 
-from interlingua.api.mcp import McpServer, McpTools
-from interlingua.api.mcp import mcp_tools as asynchronous
-from interlingua.sync.background import background
+from interlingua.api.tools.mcp import McpServer, McpTools
+from interlingua.api.tools.mcp import mcp_tools as asynchronous
+from interlingua.sync.loop_thread import background
 
 
 @contextmanager
@@ -24,7 +24,7 @@ def mcp_tools(
     """
     The tools of a server, or of several by name, for as long as the block is open.
 
-        with mcp_tools(StdioServer(command="uvx", args=["mcp-server-git"])) as tools:
+        with mcp_tools(MCPStdioServer(command="uvx", args=["mcp-server-git"])) as tools:
             result = generate(model, prompt, tools=tools)
 
     As its async twin says in full.

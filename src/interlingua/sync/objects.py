@@ -6,17 +6,17 @@ from collections.abc import Mapping
 from types import TracebackType, UnionType
 from typing import Any, Generic, Self, TypeVar, Unpack, overload
 
-from interlingua.api import objects as asynchronous
-from interlingua.api.abort import AbortSignal
-from interlingua.api.object_stream import ObjectStream as AsyncObjectStream
-from interlingua.api.results import GenerateResult
+from interlingua.api.objects import functions as asynchronous
+from interlingua.api.objects.stream import ObjectStream as AsyncObjectStream
+from interlingua.api.run.abort import AbortSignal
+from interlingua.api.run.results import GenerateResult
 from interlingua.spec.content import Json
 from interlingua.spec.errors import AbortError, StreamError
 from interlingua.spec.messages import Message
 from interlingua.spec.response import Response
-from interlingua.sync.background import background
+from interlingua.sync.blocking_iterator import BlockingIterator
 from interlingua.sync.client import GenerateOptions, unwrap
-from interlingua.sync.iterator import BlockingIterator
+from interlingua.sync.loop_thread import background
 
 T = TypeVar("T")
 
@@ -24,7 +24,7 @@ T = TypeVar("T")
 class ObjectOptions(GenerateOptions, total=False):
     """Those of `generate`, except `response_format`."""
 
-    max_reasks: int
+    max_validation_retries: int
     """How often an answer that does not fit is sent back with what is wrong; 0 unless said."""
 
 

@@ -2,13 +2,13 @@
 
 from typing import TYPE_CHECKING, Any
 
-from interlingua.transport.http import AiohttpTransport, default_transport
+from interlingua.transport.aiohttp_transport import AiohttpTransport, default_transport
 
 if TYPE_CHECKING:
     from interlingua.transport.asgi import AsgiTransport
+    from interlingua.transport.canned import CannedReply, CannedTransport
     from interlingua.transport.cassette import RecordingTransport, ReplayTransport
-    from interlingua.transport.httpx2 import HttpxTransport
-    from interlingua.transport.memory import CannedReply, CannedTransport
+    from interlingua.transport.httpx2_transport import HttpxTransport
 
 __all__ = [
     "AiohttpTransport",
@@ -23,9 +23,9 @@ __all__ = [
 
 _ON_USE = {
     "AsgiTransport": "asgi",
-    "CannedReply": "memory",
-    "CannedTransport": "memory",
-    "HttpxTransport": "httpx2",
+    "CannedReply": "canned",
+    "CannedTransport": "canned",
+    "HttpxTransport": "httpx2_transport",
     "RecordingTransport": "cassette",
     "ReplayTransport": "cassette",
 }

@@ -10,8 +10,8 @@ from urllib.parse import unquote, urlsplit
 
 from interlingua.spec.contracts import HttpReply, HttpRequest, Timeouts
 from interlingua.spec.errors import NetworkError, SDKError, StreamError, TimeoutPhase
-from interlingua.transport.limits import MAX_BODY, head_clock, timeout_error
-from interlingua.transport.memory import MemoryReply
+from interlingua.transport.canned import MemoryReply
+from interlingua.transport.timeouts import MAX_BODY, head_clock, timeout_error
 
 Event: TypeAlias = MutableMapping[str, Any]
 App: TypeAlias = Callable[

@@ -12,16 +12,15 @@ import aiohttp
 
 from interlingua.spec.contracts import HttpRequest, Timeouts
 from interlingua.spec.errors import SDKError, StreamError, TimeoutPhase
-from interlingua.transport.failures import body_error, send_error
+from interlingua.transport.aiohttp_pool import Pool, body_error, drop_response, send_error
 from interlingua.transport.inflate import Inflater, inflater_for
-from interlingua.transport.limits import (
+from interlingua.transport.timeouts import (
     Bounded,
     head_clock,
     is_one_value,
     timeout_error,
     too_large,
 )
-from interlingua.transport.session import Pool, drop_response
 
 LINGER = 0.05
 """

@@ -13,7 +13,7 @@ import msgspec
 
 from interlingua.spec.content import ToolCall
 from interlingua.spec.messages import Message
-from interlingua.wire.jsontext import dump_text
+from interlingua.wire.json_text import dump_text
 
 _NOTHING = ("", "null")
 

@@ -6,11 +6,10 @@ import threading
 import msgspec
 import pytest
 
-from blocking import until
-from interlingua.api.abort import AbortController
-from interlingua.api.default import set_default_client
 from interlingua.api.execute import execute
-from interlingua.api.tools import Tool, tool
+from interlingua.api.run.abort import AbortController
+from interlingua.api.run.default_client import set_default_client
+from interlingua.api.tools.tool import Tool, tool
 from interlingua.simulator import (
     error,
     error_event,
@@ -24,7 +23,8 @@ from interlingua.simulator import (
 from interlingua.spec.content import Image, ToolResult
 from interlingua.spec.errors import ConfigurationError
 from interlingua.spec.messages import Message
-from simulated import DIALECTS, KEY, MODELS, run, settled, simulated
+from support.blocking import until
+from support.simulated import DIALECTS, KEY, MODELS, run, settled, simulated
 
 every_provider = pytest.mark.parametrize("provider", sorted(DIALECTS))
 SLOW = text("word " * 400) + latency(between=0.01, write_bytes=40)

@@ -5,7 +5,7 @@ from interlingua.spec.content import (
     ToolCall,
     ToolResult,
 )
-from interlingua.wire.carry import Losses
+from interlingua.spec.warnings import Losses
 
 NAME = "anthropic_messages"
 

@@ -15,7 +15,7 @@ from interlingua.spec.content import (
     ToolResult,
 )
 from interlingua.spec.errors import DecodeError
-from interlingua.wire.carry import Losses
+from interlingua.spec.warnings import Losses
 
 NAME = "anthropic_messages"
 

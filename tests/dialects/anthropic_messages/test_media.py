@@ -4,7 +4,7 @@ from interlingua.dialects.anthropic_messages.content import encode_part
 from interlingua.spec.content import (
     Image,
 )
-from interlingua.wire.carry import Losses
+from interlingua.spec.warnings import Losses
 
 NAME = "anthropic_messages"
 

@@ -6,7 +6,7 @@ from interlingua.spec.content import Opaque, ToolResult
 from interlingua.spec.contracts import WireCall
 from interlingua.spec.messages import Message
 from interlingua.spec.request import Request
-from interlingua.wire.carry import Losses
+from interlingua.spec.warnings import Losses
 
 NAME = "anthropic_messages"
 

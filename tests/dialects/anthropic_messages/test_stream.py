@@ -1,10 +1,10 @@
 """Stream frames <-> events."""
 
-from anthropic_frames import NAME, START, STOP, block, decode, delta, encode, end, fold
 from interlingua.spec.content import Thinking
 from interlingua.spec.events import (
     ProviderEvent,
 )
+from support.anthropic_frames import NAME, START, STOP, block, decode, delta, encode, end, fold
 
 
 def test_field_bug_35_redacted_thinking():

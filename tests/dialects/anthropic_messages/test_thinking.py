@@ -3,7 +3,7 @@
 import pytest
 
 from interlingua.dialects.anthropic_messages import decode_request, encode_request
-from interlingua.dialects.anthropic_messages.thinking import is_native, show_thinking
+from interlingua.dialects.anthropic_messages.content import is_native, show_thinking
 from interlingua.spec.content import Thinking
 from interlingua.spec.contracts import WireCall
 from interlingua.spec.request import Request

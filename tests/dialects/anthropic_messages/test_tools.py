@@ -9,7 +9,7 @@ from interlingua.dialects.anthropic_messages import decode_request, encode_reque
 from interlingua.spec.contracts import WireCall
 from interlingua.spec.errors import InvalidRequestError
 from interlingua.spec.request import BuiltinTool, Request, ToolChoice, ToolDefinition
-from schemas import schemas
+from support.schemas import schemas
 
 NAME = "anthropic_messages"
 SCHEMA = {"type": "object", "properties": {"city": {"type": "string"}}}

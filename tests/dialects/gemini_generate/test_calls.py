@@ -21,7 +21,7 @@ from interlingua.spec.content import (
     ToolCall,
     ToolResult,
 )
-from interlingua.wire.carry import Losses
+from interlingua.spec.warnings import Losses
 
 NAME = "gemini_generate"
 PNG = {"inlineData": {"mimeType": "image/png", "data": "iVBORw=="}}

@@ -16,7 +16,7 @@ from interlingua.spec.content import (
     ToolResult,
 )
 from interlingua.spec.errors import DecodeError
-from interlingua.wire.carry import Losses
+from interlingua.spec.warnings import Losses
 
 NAME = "gemini_generate"
 

@@ -4,7 +4,7 @@ import pytest
 
 from interlingua.dialects.gemini_generate.media import decode_media, encode_media
 from interlingua.spec.content import Audio, Document, Image, Opaque
-from interlingua.wire.carry import Losses
+from interlingua.spec.warnings import Losses
 
 NAME = "gemini_generate"
 

@@ -9,7 +9,7 @@ from interlingua.spec.contracts import WireCall
 from interlingua.spec.errors import InvalidRequestError
 from interlingua.spec.messages import Message
 from interlingua.spec.request import Request
-from interlingua.wire.carry import Losses
+from interlingua.spec.warnings import Losses
 
 NAME = "gemini_generate"
 USER = {"role": "user", "parts": [{"text": "hi"}]}

@@ -9,8 +9,8 @@ from interlingua.dialects import gemini_generate
 from interlingua.spec.content import Image, Opaque, Refusal, Text, Thinking, ToolCall
 from interlingua.spec.messages import Message
 from interlingua.spec.response import FinishReason, Response, Usage
-from interlingua.wire.accumulate import StreamAccumulator, replay
-from interlingua.wire.grammar import Grammar
+from interlingua.streams.accumulate import StreamAccumulator, events_from_response
+from interlingua.streams.grammar import Grammar
 
 NAME = "gemini_generate"
 
@@ -82,7 +82,7 @@ def test_parts_survive_a_stream(content):
         extra={NAME: {"candidate": {"index": 0, "avgLogprobs": -1.0}, "createTime": "now"}},
     )
 
-    assert fold(encode(replay(response))) == response
+    assert fold(encode(events_from_response(response))) == response
 
 
 @pytest.mark.parametrize(
@@ -99,7 +99,7 @@ def test_parts_survive_a_stream(content):
 )
 def test_odd_answers_survive_a_stream(body):
     """A body that comes whole says the same as a stream."""
-    frames = encode(replay(gemini_generate.decode_response(body)))
+    frames = encode(events_from_response(gemini_generate.decode_response(body)))
 
     assert gemini_generate.encode_response(fold(frames)) == body
 
@@ -123,7 +123,7 @@ def test_another_providers_stream_can_be_read_by_the_vendors_types():
         usage=Usage(input_tokens=1, output_tokens=2),
     )
 
-    frames = encode(replay(response))
+    frames = encode(events_from_response(response))
 
     answers = [types.GenerateContentResponse.model_validate(json.loads(f.data)) for f in frames]
     assert [a.text for a in answers if a.text] == ["hi", "no"]

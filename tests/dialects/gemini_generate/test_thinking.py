@@ -2,16 +2,17 @@
 
 import pytest
 
-from interlingua.dialects.gemini_generate.content import encode_answer_part, encode_part
-from interlingua.dialects.gemini_generate.thinking import (
+from interlingua.dialects.gemini_generate.content import (
     decode_thinking,
+    encode_answer_part,
+    encode_part,
     encode_thinking,
     is_signed,
     show_thinking,
 )
 from interlingua.spec.content import Text, Thinking
-from interlingua.wire.carry import Losses
-from interlingua.wire.shape import Fields
+from interlingua.spec.warnings import Losses
+from interlingua.wire.fields import Fields
 
 NAME = "gemini_generate"
 

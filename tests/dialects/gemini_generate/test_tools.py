@@ -9,7 +9,7 @@ from interlingua.dialects import gemini_generate
 from interlingua.spec.contracts import WireCall
 from interlingua.spec.errors import InvalidRequestError
 from interlingua.spec.request import BuiltinTool, Request, ToolChoice, ToolDefinition
-from schemas import schemas
+from support.schemas import schemas
 
 NAME = "gemini_generate"
 SCHEMA = {"type": "object", "properties": {"first_name": {"type": "string"}}}

@@ -14,9 +14,9 @@ from interlingua.dialects.openai_chat.calls import (
 )
 from interlingua.spec.content import Opaque, ToolCall
 from interlingua.spec.errors import DecodeError
-from interlingua.wire.accumulate import StreamAccumulator
-from interlingua.wire.carry import counting_ids
-from interlingua.wire.shape import Fields
+from interlingua.streams.accumulate import StreamAccumulator
+from interlingua.wire.fields import Fields
+from interlingua.wire.ids import counting_ids
 
 NAME = "openai_chat"
 

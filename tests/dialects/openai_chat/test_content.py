@@ -12,8 +12,9 @@ from interlingua.dialects.openai_chat.messages import decode_assistant, encode_a
 from interlingua.spec.content import Image, Opaque, Refusal, Text, Thinking, ToolCall
 from interlingua.spec.errors import DecodeError
 from interlingua.spec.messages import Message
-from interlingua.wire.carry import Losses, counting_ids
-from interlingua.wire.shape import Fields
+from interlingua.spec.warnings import Losses
+from interlingua.wire.fields import Fields
+from interlingua.wire.ids import counting_ids
 
 NAME = "openai_chat"
 

@@ -7,7 +7,7 @@ import pytest
 from interlingua.dialects.openai_chat.content import decode_part, encode_part
 from interlingua.dialects.openai_chat.quirks import ChatQuirks
 from interlingua.spec.content import Audio, Document, Image, Opaque
-from interlingua.wire.carry import Losses
+from interlingua.spec.warnings import Losses
 
 NAME = "openai_chat"
 PNG = b"\x89PNG\r\n\x1a\n"

@@ -19,8 +19,9 @@ from interlingua.spec.content import (
 )
 from interlingua.spec.errors import DecodeError
 from interlingua.spec.messages import Message
-from interlingua.wire.carry import Losses, counting_ids
-from interlingua.wire.shape import Fields
+from interlingua.spec.warnings import Losses
+from interlingua.wire.fields import Fields
+from interlingua.wire.ids import counting_ids
 
 NAME = "openai_chat"
 IMAGE = {"type": "image_url", "image_url": {"url": "https://x/a.png"}}

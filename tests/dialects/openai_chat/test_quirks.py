@@ -9,7 +9,7 @@ from interlingua.dialects.openai_chat.quirks import (
     history_quirks,
     quirks_of,
 )
-from interlingua.providers.profiles import profile_for
+from interlingua.providers.catalog.profiles import profile_for
 from interlingua.spec.content import Document, Image, ToolCall
 from interlingua.spec.contracts import Profile
 from interlingua.spec.messages import Message

@@ -8,7 +8,7 @@ from interlingua.spec.content import Text, Thinking, ToolCall
 from interlingua.spec.contracts import Frame, Profile
 from interlingua.spec.request import Request
 from interlingua.spec.response import FinishReason
-from interlingua.wire.accumulate import StreamAccumulator
+from interlingua.streams.accumulate import StreamAccumulator
 
 
 def chunk(delta, finish=None, **fields):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from interlingua.dialects.openai_chat.stream_decoder import PartAssembler
+from interlingua.dialects.openai_chat.decoder import PartAssembler
 from interlingua.dialects.openai_chat.thinking import (
     TagSplitter,
     decode_thinking,
@@ -11,9 +11,9 @@ from interlingua.dialects.openai_chat.thinking import (
     split_tags,
 )
 from interlingua.spec.content import Text, Thinking
-from interlingua.wire.accumulate import StreamAccumulator
-from interlingua.wire.carry import counting_ids
-from interlingua.wire.shape import Fields
+from interlingua.streams.accumulate import StreamAccumulator
+from interlingua.wire.fields import Fields
+from interlingua.wire.ids import counting_ids
 
 NAME = "openai_chat"
 DETAILS = [

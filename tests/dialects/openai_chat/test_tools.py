@@ -10,7 +10,7 @@ from interlingua.dialects.openai_chat.quirks import ChatQuirks
 from interlingua.spec.contracts import Profile, WireCall
 from interlingua.spec.errors import InvalidRequestError
 from interlingua.spec.request import BuiltinTool, Request, ToolChoice, ToolDefinition
-from schemas import schemas
+from support.schemas import schemas
 
 NAME = "openai_chat"
 SCHEMA = {"type": "object", "properties": {"city": {"type": "string"}}}

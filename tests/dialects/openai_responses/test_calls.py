@@ -2,12 +2,11 @@
 
 import pytest
 
-from interlingua.dialects.openai_responses.calls import decode_result
-from interlingua.dialects.openai_responses.content import decode_content
+from interlingua.dialects.openai_responses.content import decode_content, decode_result
 from interlingua.dialects.openai_responses.messages import ItemEncoder, decode_turn, read_item
 from interlingua.spec.content import Image, Opaque, Text, ToolCall, ToolResult
 from interlingua.spec.errors import DecodeError
-from interlingua.wire.carry import Losses
+from interlingua.spec.warnings import Losses
 
 NAME = "openai_responses"
 

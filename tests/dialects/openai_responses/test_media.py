@@ -6,7 +6,7 @@ from interlingua.dialects.openai_responses.content import decode_content, decode
 from interlingua.dialects.openai_responses.wire import INPUT_TEXT, OUTPUT_TEXT
 from interlingua.spec.content import Audio, Document, Image
 from interlingua.spec.errors import DecodeError
-from interlingua.wire.carry import Losses
+from interlingua.spec.warnings import Losses
 
 NAME = "openai_responses"
 PNG = b"\x89PNG\r\n\x1a\n"

@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from interlingua.conformance.meaning import same
+from interlingua.conformance.equality import same
 from interlingua.dialects.openai_responses import decode_request, encode_request
 from interlingua.dialects.openai_responses.messages import ItemEncoder, decode_turn, read_item
 from interlingua.spec.content import (
@@ -19,7 +19,7 @@ from interlingua.spec.contracts import WireCall
 from interlingua.spec.errors import DecodeError, InvalidRequestError
 from interlingua.spec.messages import Message
 from interlingua.spec.request import Request
-from interlingua.wire.carry import Losses
+from interlingua.spec.warnings import Losses
 
 NAME = "openai_responses"
 

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from interlingua.conformance.cases import cut_frames, decode_frames, encode_events, fold
-from interlingua.conformance.meaning import same_response
+from interlingua.conformance.equality import same_response
 from interlingua.dialects import get
-from interlingua.spec.contracts import DEFAULT
+from interlingua.spec.contracts import NEUTRAL_PROFILE
 
 NAME = "openai_responses"
 STREAMS = sorted((Path(__file__).parents[2] / "fixtures" / NAME).glob("*/stream.sse"))
@@ -39,5 +39,5 @@ def test_arguments():
     """Ids are injected, and a profile is accepted."""
     spoken = get(NAME)
 
-    assert spoken.stream_decoder(new_id=lambda: "x", profile=DEFAULT).feed
+    assert spoken.stream_decoder(new_id=lambda: "x", profile=NEUTRAL_PROFILE).feed
     assert spoken.stream_encoder(None).feed

@@ -5,7 +5,7 @@ import pytest
 from interlingua.dialects.openai_responses.messages import ItemEncoder, decode_turn, read_item
 from interlingua.spec.content import Thinking
 from interlingua.spec.errors import DecodeError
-from interlingua.wire.carry import Losses
+from interlingua.spec.warnings import Losses
 
 NAME = "openai_responses"
 

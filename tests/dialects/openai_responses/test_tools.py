@@ -9,7 +9,7 @@ from interlingua.dialects.openai_responses import decode_request, encode_request
 from interlingua.spec.contracts import WireCall
 from interlingua.spec.errors import InvalidRequestError
 from interlingua.spec.request import BuiltinTool, Request, ToolChoice, ToolDefinition
-from schemas import schemas
+from support.schemas import schemas
 
 NAME = "openai_responses"
 SCHEMA = {"type": "object", "properties": {"a": {"type": "string"}}}

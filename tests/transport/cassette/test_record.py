@@ -13,10 +13,10 @@ from interlingua.spec.contracts import HttpRequest, Transport
 from interlingua.spec.errors import ConfigurationError, NetworkError, StreamError
 from interlingua.spec.request import Request
 from interlingua.transport.asgi import AsgiTransport
+from interlingua.transport.canned import CannedReply, CannedTransport
 from interlingua.transport.cassette import RecordingTransport
 from interlingua.transport.cassette.tape import load_exchanges
-from interlingua.transport.memory import CannedReply, CannedTransport
-from simulated import DIALECTS
+from support.simulated import DIALECTS
 
 KEY = "planted-key-0123456789"
 REQUEST = HttpRequest(

@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from interlingua.providers.ids import new_ulid
+from interlingua.providers.ulid import new_ulid
 from interlingua.spec.contracts import HttpRequest, Transport
 from interlingua.spec.errors import ConfigurationError, NetworkError, StreamError
+from interlingua.transport.canned import CannedReply, CannedTransport
 from interlingua.transport.cassette import RecordingTransport, ReplayTransport
 from interlingua.transport.cassette.replay import differences
-from interlingua.transport.memory import CannedReply, CannedTransport
 
 KEY = "planted-key-0123456789"
 

@@ -1,5 +1,6 @@
 """The callback front door."""
 
+from interlingua.api.execute.callbacks import Callbacks, Chunk, TextChunk, ToolChunk
 from interlingua.api.execute.execution import (
     ExecuteOptions,
     ExecuteSettings,
@@ -8,7 +9,6 @@ from interlingua.api.execute.execution import (
 )
 from interlingua.api.execute.messages import AnyMessage
 from interlingua.api.execute.results import ExecuteError, ExecuteResult, ExecuteUsage
-from interlingua.api.execute.telling import Callbacks, Chunk, TextChunk, ToolChunk
 
 __all__ = [
     "AnyMessage",

@@ -7,8 +7,7 @@ from collections.abc import AsyncIterator, Callable, Generator, Iterable, Mappin
 from contextlib import asynccontextmanager
 from typing import Any, Unpack
 
-from interlingua.api.abort import AbortController, AbortSignal
-from interlingua.api.default import get_default_client
+from interlingua.api.execute.callbacks import Callbacks, Teller
 from interlingua.api.execute.messages import AnyMessage, decode_messages
 from interlingua.api.execute.results import (
     CALLBACK_FAILED,
@@ -16,14 +15,15 @@ from interlingua.api.execute.results import (
     ExecuteResult,
     ExecuteUsage,
 )
-from interlingua.api.execute.telling import Callbacks, Teller
-from interlingua.api.generate import StreamResult
-from interlingua.api.options import AnyTool, TimeoutConfig, check_options, timeouts_of
-from interlingua.api.run import Run
+from interlingua.api.run.abort import AbortController, AbortSignal
+from interlingua.api.run.default_client import get_default_client
+from interlingua.api.run.generate import StreamResult
+from interlingua.api.run.options import AnyTool, TimeoutConfig, check_options, timeouts_of
+from interlingua.api.run.run import Run
 from interlingua.client.client import Client
 from interlingua.providers.adapter import HttpAdapter
-from interlingua.providers.builtin import providers
-from interlingua.providers.catalog import providers_of
+from interlingua.providers.catalog.models import providers_of
+from interlingua.providers.rows import providers
 from interlingua.spec.errors import ConfigurationError, RequestTimeoutError, SDKError
 from interlingua.spec.request import ToolChoice
 from interlingua.spec.response import Response

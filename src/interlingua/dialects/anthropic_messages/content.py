@@ -2,24 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, assert_never
+from collections.abc import Callable
+from typing import Any, TypeAlias, assert_never
 
-from interlingua.dialects.anthropic_messages.calls import (
-    decode_tool_result,
-    decode_tool_use,
-    encode_tool_result,
-    encode_tool_use,
-)
-from interlingua.dialects.anthropic_messages.media import (
-    decode_document,
-    decode_image,
-    encode_media,
-)
-from interlingua.dialects.anthropic_messages.thinking import (
-    decode_redacted,
-    decode_thinking,
-    encode_thinking,
-)
 from interlingua.dialects.anthropic_messages.wire import NAME, extra_for
 from interlingua.spec.content import (
     Audio,
@@ -35,8 +20,180 @@ from interlingua.spec.content import (
     ToolResult,
 )
 from interlingua.spec.errors import DecodeError
-from interlingua.wire.carry import Losses
-from interlingua.wire.shape import Fields, restore, wrong_type
+from interlingua.spec.warnings import Losses
+from interlingua.wire.arguments import input_object
+from interlingua.wire.fields import Fields, restore, wrong_type
+from interlingua.wire.json_text import dump_text
+from interlingua.wire.media import decode_base64, encode_base64, media_type_for, parse_data_url
+
+# Images and documents <-> their blocks.
+
+
+def decode_image(fields: Fields, block: dict[str, Any]) -> Part:
+    source = _decode_source(fields)
+    if source is None or "text" in source:
+        return Opaque(dialect=NAME, data=block)
+    return Image(**source, extra=extra_for(fields.left))
+
+
+def decode_document(fields: Fields, block: dict[str, Any]) -> Part:
+    source = _decode_source(fields)
+    if source is None:
+        return Opaque(dialect=NAME, data=block)
+    title = fields.text("title")
+    return Document(**source, file_name=title, extra=extra_for(fields.left))
+
+
+def encode_media(part: Image | Document, losses: Losses, path: str) -> dict[str, Any] | None:
+    """The block; None, and a warning, if the part has no source."""
+    source = _encode_source(part)
+    if source is None:
+        losses.dropped(f"empty {part.kind}", NAME, path)
+        return None
+    block: dict[str, Any] = {"type": part.kind, "source": source}
+    if isinstance(part, Document) and part.file_name is not None:
+        block["title"] = part.file_name
+    return restore(block, part, NAME)
+
+
+def _decode_source(fields: Fields) -> dict[str, Any] | None:
+    """The part's fields for a source, or None if the block must be kept as it is."""
+    source = fields.object("source")
+    match source:
+        case {"type": "url", "url": str(url), **rest} if not rest:
+            return {"url": url}
+        case {"type": "file", "file_id": str(file_id), **rest} if not rest:
+            return {"file_id": file_id}
+        case {"type": "text", "media_type": str(media_type), "data": str(text), **rest} if not rest:
+            return {"text": text, "media_type": media_type}
+        case {"type": "base64", "media_type": str(media_type), "data": str(text), **rest} if (
+            not rest
+        ):
+            data = decode_base64(text)
+            if data is not None and encode_base64(data) == text:
+                return {"data": data, "media_type": media_type}
+    return None
+
+
+def _encode_source(part: Image | Document) -> dict[str, Any] | None:
+    data, media_type = part.data, part.media_type
+    if part.url is not None:
+        inline = parse_data_url(part.url)
+        if inline is None:
+            return {"type": "url", "url": part.url}
+        data, media_type = inline[0], media_type or inline[1]
+    if part.file_id is not None:
+        return {"type": "file", "file_id": part.file_id}
+    if isinstance(part, Document) and part.text is not None:
+        return {"type": "text", "media_type": part.media_type or "text/plain", "data": part.text}
+    if data is None:
+        return None
+    media_type = media_type or media_type_for(data, getattr(part, "file_name", None))
+    if media_type is None:
+        media_type = "image/png" if isinstance(part, Image) else "application/pdf"
+    return {"type": "base64", "media_type": media_type, "data": encode_base64(data)}
+
+
+# Thinking <-> its blocks.
+
+
+def decode_thinking(fields: Fields, _: dict[str, Any]) -> Part:
+    text = fields.text("thinking") or ""
+    signature = fields.text("signature")
+    return Thinking(text=text, signature=signature, extra={NAME: fields.left})
+
+
+def decode_redacted(fields: Fields, _: dict[str, Any]) -> Part:
+    return Thinking(redacted=True, data=fields.text("data"), extra={NAME: fields.left})
+
+
+def encode_thinking(part: Thinking, losses: Losses, path: str) -> dict[str, Any] | None:
+    """Only what this API made goes back to it: it checks the signature."""
+    if not is_native(part):
+        losses.foreign_thinking(NAME, path)
+        return None
+    if part.redacted:
+        return restore({"type": "redacted_thinking", "data": part.data}, part, NAME)
+    block: dict[str, Any] = {"type": "thinking", "thinking": part.text}
+    if part.signature is not None:
+        block["signature"] = part.signature
+    return restore(block, part, NAME)
+
+
+def show_thinking(part: Thinking) -> dict[str, Any] | None:
+    """
+    A thought of any model, as an answer shows it.
+
+    Another's has an empty signature, as clients want one: it proves nothing and says so.
+    """
+    if is_native(part):
+        return encode_thinking(part, Losses(), "")
+    if part.redacted or not part.text:
+        return None
+    return {"type": "thinking", "thinking": part.text, "signature": ""}
+
+
+def is_native(part: Thinking) -> bool:
+    """Whether this API made the thought; one made by hand may claim so by its signature."""
+    return NAME in part.extra or (not part.extra and bool(part.signature or part.redacted))
+
+
+# Tool calls and results <-> their blocks.
+
+
+DecodeContent: TypeAlias = Callable[[Json, str], tuple[Part, ...]]
+EncodePart: TypeAlias = Callable[[Part, Losses, str], dict[str, Any] | None]
+
+
+def decode_tool_use(fields: Fields, _: dict[str, Any]) -> Part:
+    return ToolCall(
+        id=fields.need("id"),
+        name=fields.need("name"),
+        arguments=fields.object("input") or {},
+        extra=extra_for(fields.left),
+    )
+
+
+def decode_tool_result(fields: Fields, decode_content: DecodeContent) -> Part:
+    """Content is text, blocks, or nothing."""
+    call_id = fields.need("tool_use_id")
+    content = fields.take("content")
+    if isinstance(content, list):
+        content = decode_content(content, fields.at("content"))
+    elif content is None:
+        content = ()
+    elif not isinstance(content, str):
+        raise wrong_type(fields.at("content"), "text or an array of blocks", content)
+    is_error = fields.left.get("is_error") is True and fields.take("is_error")
+    return ToolResult(
+        tool_call_id=call_id, content=content, is_error=is_error, extra=extra_for(fields.left)
+    )
+
+
+def encode_tool_use(call: ToolCall) -> dict[str, Any]:
+    """Arguments are an object here: text that is none goes in one under `input`."""
+    block = {"type": "tool_use", "id": call.id, "name": call.name, "input": input_object(call)}
+    return restore(block, call, NAME)
+
+
+def encode_tool_result(
+    result: ToolResult, losses: Losses, path: str, encode_part: EncodePart
+) -> dict[str, Any]:
+    """A JSON value is said as its text."""
+    block: dict[str, Any] = {"type": "tool_result", "tool_use_id": result.tool_call_id}
+    parts = result.parts
+    if parts:
+        encoded = (
+            encode_part(part, losses, f"{path}.content[{i}]") for i, part in enumerate(parts)
+        )
+        block["content"] = [item for item in encoded if item is not None]
+    elif isinstance(result.content, str):
+        block["content"] = result.content
+    elif parts is None:
+        block["content"] = dump_text(result.content)
+    if result.is_error:
+        block["is_error"] = True
+    return restore(block, result, NAME)
 
 
 def decode_part(block: Json, path: str = "") -> Part:

@@ -17,7 +17,7 @@ from interlingua.spec.errors import (
     SDKError,
     ServerError,
 )
-from interlingua.wire.faults import (
+from interlingua.wire.classify import (
     Fault,
     make_error,
     read_body,

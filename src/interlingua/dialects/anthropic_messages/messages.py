@@ -8,15 +8,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from interlingua.dialects.anthropic_messages.calls import encode_tool_use
-from interlingua.dialects.anthropic_messages.content import decode_content, encode_part
+from interlingua.dialects.anthropic_messages.content import (
+    decode_content,
+    encode_part,
+    encode_tool_use,
+)
 from interlingua.dialects.anthropic_messages.wire import NAME, extra_for
+from interlingua.prepare.plain import plain_result, plain_text, plain_turn
 from interlingua.spec.content import Json, Opaque, Text, ToolResult
 from interlingua.spec.messages import Message, Role
 from interlingua.spec.request import Request
-from interlingua.wire.carry import Losses
-from interlingua.wire.plain import plain_result, plain_text, plain_turn
-from interlingua.wire.shape import Fields, extra_of, restore, wrong_type
+from interlingua.spec.warnings import Losses
+from interlingua.wire.fields import Fields, extra_of, restore, wrong_type
 
 INLINE = "~inline"
 """Our own mark in `extra`: a system message that stood among the messages."""

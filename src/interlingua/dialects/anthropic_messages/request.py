@@ -14,16 +14,15 @@ from interlingua.dialects.anthropic_messages.wire import (
     VERSION,
     extra_for,
 )
-from interlingua.spec.contracts import DEFAULT, Profile, WireCall
+from interlingua.prepare.cache_marks import add_marks
+from interlingua.prepare.options import AUTO_CACHE, Settings, foreign_options
+from interlingua.prepare.prepare import prepare
+from interlingua.prepare.schema import ANTHROPIC, encode_schema
+from interlingua.prepare.thinking import thinking_mode
+from interlingua.spec.contracts import NEUTRAL_PROFILE, Profile, WireCall
 from interlingua.spec.request import Request, ResponseFormat
-from interlingua.wire.caching import add_marks
-from interlingua.wire.carry import Losses
-from interlingua.wire.options import AUTO_CACHE, foreign_options, merge
-from interlingua.wire.prepare import prepare
-from interlingua.wire.schema import ANTHROPIC, encode_schema
-from interlingua.wire.settings import Settings
-from interlingua.wire.shape import Fields, extra_of, request_errors
-from interlingua.wire.thinking import thinking_mode
+from interlingua.spec.warnings import Losses
+from interlingua.wire.fields import Fields, extra_of, merge, request_errors
 
 _BETA_HEADER = "anthropic-beta"
 _VERSION_HEADER = "anthropic-version"
@@ -37,7 +36,7 @@ _EFFORT = {"minimal": "low"}  # the one word of ours that is not also theirs
 
 
 def encode_request(
-    request: Request, profile: Profile = DEFAULT, *, stream: bool = False
+    request: Request, profile: Profile = NEUTRAL_PROFILE, *, stream: bool = False
 ) -> WireCall:
     """What a client sends."""
     losses = Losses()

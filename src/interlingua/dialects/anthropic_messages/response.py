@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from interlingua.dialects.anthropic_messages.content import encode_part, read_part
-from interlingua.dialects.anthropic_messages.thinking import show_thinking
+from interlingua.dialects.anthropic_messages.content import encode_part, read_part, show_thinking
 from interlingua.dialects.anthropic_messages.wire import NAME
 from interlingua.spec.content import Audio, Document, Image, Json, Part, Thinking
-from interlingua.spec.contracts import DEFAULT, NewId, Profile
+from interlingua.spec.contracts import NEUTRAL_PROFILE, NewId, Profile
 from interlingua.spec.messages import Message
 from interlingua.spec.response import FinishReason, Reason, Response, Usage
-from interlingua.wire.carry import Losses, carried_body, carry_body, whole_object
-from interlingua.wire.limits import parse_rate_limit
-from interlingua.wire.shape import Fields, count, counts, restore
+from interlingua.spec.warnings import Losses
+from interlingua.wire.envelope import carried_body, carry_body, whole_object
+from interlingua.wire.fields import Fields, count, counts, restore
+from interlingua.wire.ratelimit_headers import parse_rate_limit
 
 _REASONS: dict[str, Reason] = {
     "end_turn": "stop",
@@ -49,7 +49,7 @@ def decode_response(
     *,
     headers: Mapping[str, str] | None = None,
     new_id: NewId | None = None,  # noqa: ARG001 -- this API always names its calls
-    profile: Profile = DEFAULT,  # noqa: ARG001
+    profile: Profile = NEUTRAL_PROFILE,  # noqa: ARG001
 ) -> Response:
     """What a client received."""
     whole = whole_object(body)

@@ -26,10 +26,11 @@ from interlingua.spec.content import (
     ToolResult,
 )
 from interlingua.spec.contracts import NewId
+from interlingua.spec.warnings import Losses
 from interlingua.wire.arguments import input_object
-from interlingua.wire.carry import Losses, call_ids, counting_ids
-from interlingua.wire.jsontext import dump_text
-from interlingua.wire.shape import Fields, extra_of
+from interlingua.wire.fields import Fields, extra_of
+from interlingua.wire.ids import call_ids, counting_ids
+from interlingua.wire.json_text import dump_text
 
 _RESPONSE = "response"
 

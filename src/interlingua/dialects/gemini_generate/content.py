@@ -13,12 +13,7 @@ from interlingua.dialects.gemini_generate.calls import (
     encode_result,
 )
 from interlingua.dialects.gemini_generate.media import decode_media, encode_media
-from interlingua.dialects.gemini_generate.thinking import (
-    decode_thinking,
-    encode_thinking,
-    show_thinking,
-)
-from interlingua.dialects.gemini_generate.wire import ABSENT, DATA, NAME, keep
+from interlingua.dialects.gemini_generate.wire import ABSENT, DATA, NAME, SIGNATURE, keep
 from interlingua.spec.content import (
     Audio,
     Document,
@@ -33,8 +28,8 @@ from interlingua.spec.content import (
     ToolResult,
 )
 from interlingua.spec.errors import DecodeError
-from interlingua.wire.carry import Losses
-from interlingua.wire.shape import Fields, restore, wrong_type
+from interlingua.spec.warnings import Losses
+from interlingua.wire.fields import Fields, extra_of, restore, wrong_type
 
 
 def decode_part(part: Json, links: Links, path: str = "") -> Part:
@@ -126,3 +121,44 @@ def encode_answer_part(part: Part) -> list[Json]:
         return [part.data]
     wire = show_thinking(part) if isinstance(part, Thinking) else encode_part(part, Losses(), "")
     return [] if wire is None else [wire]
+
+
+# Thinking <-> text parts marked as thoughts; signatures.
+
+
+def decode_thinking(fields: Fields) -> Thinking:
+    """A thought, with the signature that proves it."""
+    text = fields.need("text")
+    fields.take("thought")
+    signature = fields.text(SIGNATURE)
+    return Thinking(text=text, signature=signature, extra={NAME: fields.left})
+
+
+def encode_thinking(part: Thinking, losses: Losses, path: str) -> dict[str, Any] | None:
+    """A thought of this API's own model; None, and a warning, for another's."""
+    wire = show_thinking(part) if _is_native(part) else None
+    if wire is None:
+        losses.foreign_thinking(NAME, path)
+    return wire
+
+
+def show_thinking(part: Thinking) -> dict[str, Any] | None:
+    """A thought of any model, as an answer shows it; its signature only if it is of this API."""
+    is_native = _is_native(part)
+    if part.redacted or (part.text == "" and not is_native):
+        return None
+    wire: dict[str, Any] = {"text": part.text, "thought": True}
+    if part.signature is not None and is_native:
+        wire[SIGNATURE] = part.signature
+    return restore(wire, part, NAME)
+
+
+def is_signed(part: Text | Thinking) -> bool:
+    """Whether it carries a signature: such a part is never joined with another."""
+    if isinstance(part, Thinking):
+        return part.signature is not None
+    return extra_of(part, NAME).get(SIGNATURE) is not None
+
+
+def _is_native(part: Thinking) -> bool:
+    return NAME in part.extra or (not part.extra and part.data is None)

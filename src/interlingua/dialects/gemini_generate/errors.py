@@ -16,7 +16,7 @@ from interlingua.spec.errors import (
     QuotaExceededError,
     SDKError,
 )
-from interlingua.wire.faults import (
+from interlingua.wire.classify import (
     Fault,
     make_error,
     read_body,
@@ -25,7 +25,7 @@ from interlingua.wire.faults import (
     status_of,
     words_of,
 )
-from interlingua.wire.limits import parse_duration
+from interlingua.wire.ratelimit_headers import parse_duration
 
 # The words of google.rpc.Code and the HTTP statuses they come with.
 _STATUSES = {

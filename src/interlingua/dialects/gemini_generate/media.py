@@ -6,9 +6,9 @@ from typing import Any
 
 from interlingua.dialects.gemini_generate.wire import ABSENT, NAME, keep, take_nested, take_text
 from interlingua.spec.content import Audio, Document, Image, Opaque, Part
-from interlingua.wire.carry import Losses
+from interlingua.spec.warnings import Losses
+from interlingua.wire.fields import Fields, extra_of
 from interlingua.wire.media import decode_base64, encode_base64, media_type_for, parse_data_url
-from interlingua.wire.shape import Fields, extra_of
 
 _PLAIN = "text/plain"
 _FALLBACK = {"image": "image/png", "audio": "audio/wav", "document": "application/pdf"}

@@ -16,12 +16,12 @@ from interlingua.dialects.gemini_generate.calls import (
 )
 from interlingua.dialects.gemini_generate.content import decode_content, encode_part
 from interlingua.dialects.gemini_generate.wire import ABSENT, NAME, keep
+from interlingua.prepare.plain import plain_result, plain_text, plain_turn
 from interlingua.spec.content import Json, Opaque, Part, Text, ToolCall, ToolResult
 from interlingua.spec.messages import Message, Role
 from interlingua.spec.request import Request
-from interlingua.wire.carry import Losses
-from interlingua.wire.plain import plain_result, plain_text, plain_turn
-from interlingua.wire.shape import Fields, extra_of
+from interlingua.spec.warnings import Losses
+from interlingua.wire.fields import Fields, extra_of
 
 
 def encode_messages(request: Request, body: dict[str, Any], losses: Losses) -> None:

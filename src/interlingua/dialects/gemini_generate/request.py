@@ -10,14 +10,13 @@ from urllib.parse import quote, unquote
 from interlingua.dialects.gemini_generate.messages import decode_messages, encode_messages
 from interlingua.dialects.gemini_generate.tools import decode_tools, encode_tools
 from interlingua.dialects.gemini_generate.wire import NAME, PATH, REQUEST, to_camel
-from interlingua.spec.contracts import DEFAULT, Profile, WireCall
+from interlingua.prepare.options import AUTO_CACHE, Settings, foreign_options
+from interlingua.prepare.prepare import prepare
+from interlingua.prepare.schema import GEMINI_JSON_SCHEMA, encode_schema, from_openapi
+from interlingua.spec.contracts import NEUTRAL_PROFILE, Profile, WireCall
 from interlingua.spec.request import Request, ResponseFormat
-from interlingua.wire.carry import Losses
-from interlingua.wire.options import AUTO_CACHE, foreign_options, merge
-from interlingua.wire.prepare import prepare
-from interlingua.wire.schema import GEMINI_JSON_SCHEMA, encode_schema, from_openapi
-from interlingua.wire.settings import Settings
-from interlingua.wire.shape import Fields, extra_of, request_errors
+from interlingua.spec.warnings import Losses
+from interlingua.wire.fields import Fields, extra_of, merge, request_errors
 
 _find_address = re.compile(r"(.*/models/)([^/:]+)(:\w+)").fullmatch
 _generate = re.compile(r":(?:g|streamG)enerateContent$")
@@ -51,7 +50,7 @@ _UNSAYABLE = ("none", *_ABOVE_HIGHEST)
 
 def encode_request(
     request: Request,
-    profile: Profile = DEFAULT,
+    profile: Profile = NEUTRAL_PROFILE,
     *,
     stream: bool = False,
 ) -> WireCall:

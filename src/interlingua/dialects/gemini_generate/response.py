@@ -26,12 +26,12 @@ from interlingua.dialects.gemini_generate.wire import (
     to_camel,
 )
 from interlingua.spec.content import Json, ToolCall
-from interlingua.spec.contracts import DEFAULT, NewId, Profile
+from interlingua.spec.contracts import NEUTRAL_PROFILE, NewId, Profile
 from interlingua.spec.messages import Message
 from interlingua.spec.response import FinishReason, Response, Usage
-from interlingua.wire.carry import carried_body, carry_body, whole_object
-from interlingua.wire.limits import parse_rate_limit
-from interlingua.wire.shape import Fields, counts, extra_of
+from interlingua.wire.envelope import carried_body, carry_body, whole_object
+from interlingua.wire.fields import Fields, counts, extra_of
+from interlingua.wire.ratelimit_headers import parse_rate_limit
 
 _COUNTED = ("prompt", "toolUsePrompt", "candidates", "thoughts", "cachedContent")
 _COUNTS = tuple(f"{name}TokenCount" for name in _COUNTED)
@@ -59,7 +59,7 @@ def decode_response(
     *,
     headers: Mapping[str, str] | None = None,
     new_id: NewId | None = None,
-    profile: Profile = DEFAULT,  # noqa: ARG001
+    profile: Profile = NEUTRAL_PROFILE,  # noqa: ARG001
 ) -> Response:
     """What a client received."""
     whole = camel_names(whole_object(body), RESPONSE)

@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from interlingua.dialects.gemini_generate.wire import NAME, keep
+from interlingua.prepare.schema import GEMINI_JSON_SCHEMA, encode_parameters, from_openapi
 from interlingua.spec.content import Json
 from interlingua.spec.request import (
     BuiltinTool,
@@ -16,9 +17,8 @@ from interlingua.spec.request import (
     ToolDefinition,
     ToolSpec,
 )
-from interlingua.wire.carry import Losses
-from interlingua.wire.schema import GEMINI_JSON_SCHEMA, encode_parameters, from_openapi
-from interlingua.wire.shape import Fields, extra_of, wrong_type
+from interlingua.spec.warnings import Losses
+from interlingua.wire.fields import Fields, extra_of, wrong_type
 
 _FREE_TEXT = {
     "type": "object",

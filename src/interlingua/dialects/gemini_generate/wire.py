@@ -13,7 +13,7 @@ from typing import Any, Literal, NamedTuple, NotRequired, TypedDict
 
 from interlingua.spec.content import Extra, Json
 from interlingua.spec.response import Reason
-from interlingua.wire.shape import Fields
+from interlingua.wire.fields import Fields
 
 NAME = "gemini_generate"
 PATH = "/v1beta/models/{model}:generateContent"

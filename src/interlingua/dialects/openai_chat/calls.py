@@ -27,9 +27,9 @@ from interlingua.dialects.openai_chat.wire import (
 )
 from interlingua.spec.content import Json, Opaque, Part, Text, ToolCall, ToolResult, ToolType
 from interlingua.spec.events import StreamEvent
-from interlingua.wire.jsontext import dump_text, loads_object
-from interlingua.wire.segments import ToolCallSegment
-from interlingua.wire.shape import Fields, extra_of, wrong_type
+from interlingua.streams.segments import ToolCallSegment
+from interlingua.wire.fields import Fields, extra_of, wrong_type
+from interlingua.wire.json_text import dump_text, loads_object
 
 MakeId: TypeAlias = Callable[[], str]
 Place: TypeAlias = Callable[[], int]  # the next index in the message

@@ -19,7 +19,7 @@ from interlingua.spec.errors import (
     RequestTimeoutError,
     SDKError,
 )
-from interlingua.wire.faults import (
+from interlingua.wire.classify import (
     make_error,
     read_body,
     read_fault,

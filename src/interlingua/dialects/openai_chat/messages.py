@@ -14,13 +14,13 @@ from interlingua.dialects.openai_chat.calls import (
     encode_result,
 )
 from interlingua.dialects.openai_chat.content import (
+    MEDIA,
     decode_content,
     encode_item,
     encode_text,
     join_content,
     parsed_again,
 )
-from interlingua.dialects.openai_chat.media import MEDIA
 from interlingua.dialects.openai_chat.quirks import DEFAULT_QUIRKS, ChatQuirks
 from interlingua.dialects.openai_chat.thinking import decode_thinking, encode_thinking
 from interlingua.dialects.openai_chat.wire import (
@@ -37,6 +37,7 @@ from interlingua.dialects.openai_chat.wire import (
     mark_of,
     note_absent,
 )
+from interlingua.prepare.plain import plain_result, plain_text, plain_turn
 from interlingua.spec.content import (
     Json,
     Opaque,
@@ -48,10 +49,9 @@ from interlingua.spec.content import (
     ToolResult,
 )
 from interlingua.spec.messages import ROLES, Message
-from interlingua.wire.carry import Losses
-from interlingua.wire.jsontext import dump_text
-from interlingua.wire.plain import plain_result, plain_text, plain_turn
-from interlingua.wire.shape import Fields, extra_of, wrong_type
+from interlingua.spec.warnings import Losses
+from interlingua.wire.fields import Fields, extra_of, wrong_type
+from interlingua.wire.json_text import dump_text
 
 _CALLS = frozenset(("tool_calls", LEGACY))
 _PLAIN = ("system", "user", "assistant")  # the roles that every server knows

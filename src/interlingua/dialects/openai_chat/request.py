@@ -20,15 +20,14 @@ from interlingua.dialects.openai_chat.wire import (
     mark_of,
     note_absent,
 )
-from interlingua.spec.contracts import DEFAULT, Profile, WireCall
+from interlingua.prepare.cache_marks import add_cache_key
+from interlingua.prepare.options import AUTO_CACHE, Settings, foreign_options
+from interlingua.prepare.prepare import prepare
+from interlingua.prepare.schema import OPENAI_STRICT, encode_schema
+from interlingua.spec.contracts import NEUTRAL_PROFILE, Profile, WireCall
 from interlingua.spec.request import FormatType, Request, ResponseFormat
-from interlingua.wire.caching import add_cache_key
-from interlingua.wire.carry import Losses
-from interlingua.wire.options import AUTO_CACHE, foreign_options, merge
-from interlingua.wire.prepare import prepare
-from interlingua.wire.schema import OPENAI_STRICT, encode_schema
-from interlingua.wire.settings import Settings
-from interlingua.wire.shape import Fields, request_errors, wrong_type
+from interlingua.spec.warnings import Losses
+from interlingua.wire.fields import Fields, merge, request_errors, wrong_type
 
 _MODEL_IN_PATH = re.compile(r"(?<=/deployments/)[^/?]+(?=/)")
 FIELD_NAMES = "field_names"
@@ -40,7 +39,7 @@ _named = Settings("max_tokens", "seed", "top_k")
 
 
 def encode_request(
-    request: Request, profile: Profile = DEFAULT, *, stream: bool = False
+    request: Request, profile: Profile = NEUTRAL_PROFILE, *, stream: bool = False
 ) -> WireCall:
     """What a client sends."""
     losses = Losses()

@@ -7,8 +7,7 @@ from typing import Any
 
 import msgspec
 
-from interlingua.dialects.openai_chat.content import encode_part
-from interlingua.dialects.openai_chat.media import MEDIA
+from interlingua.dialects.openai_chat.content import MEDIA, encode_part
 from interlingua.dialects.openai_chat.messages import decode_assistant, encode_assistant
 from interlingua.dialects.openai_chat.quirks import ChatQuirks, quirks_of
 from interlingua.dialects.openai_chat.thinking import split_tags
@@ -27,20 +26,15 @@ from interlingua.dialects.openai_chat.wire import (
     take_usual,
 )
 from interlingua.spec.content import Image, Json, Part, Refusal, Text, ToolCall
-from interlingua.spec.contracts import DEFAULT, NewId, Profile
+from interlingua.spec.contracts import NEUTRAL_PROFILE, NewId, Profile
 from interlingua.spec.messages import Message
 from interlingua.spec.response import FinishReason, Reason, Response, Usage
+from interlingua.spec.warnings import Losses
 from interlingua.wire.arguments import plain_calls
-from interlingua.wire.carry import (
-    Losses,
-    call_ids,
-    carried_body,
-    carry_body,
-    counting_ids,
-    whole_object,
-)
-from interlingua.wire.limits import parse_rate_limit
-from interlingua.wire.shape import Fields, count, extra_of, known_int
+from interlingua.wire.envelope import carried_body, carry_body, whole_object
+from interlingua.wire.fields import Fields, count, extra_of, known_int
+from interlingua.wire.ids import call_ids, counting_ids
+from interlingua.wire.ratelimit_headers import parse_rate_limit
 
 _REASONS: dict[str, Reason] = {
     "stop": "stop",
@@ -69,7 +63,7 @@ def decode_response(
     *,
     headers: Mapping[str, str] | None = None,
     new_id: NewId | None = None,
-    profile: Profile = DEFAULT,
+    profile: Profile = NEUTRAL_PROFILE,
 ) -> Response:
     """What a client received: the first choice; others are kept beside it."""
     whole = whole_object(body)

@@ -19,9 +19,8 @@ from interlingua.dialects.openai_chat.wire import (
 )
 from interlingua.spec.content import Json, Part, Text, Thinking
 from interlingua.spec.events import ReasoningEnd
-from interlingua.wire.options import merge
-from interlingua.wire.segments import ReasoningSegment
-from interlingua.wire.shape import Fields, extra_of
+from interlingua.streams.segments import ReasoningSegment
+from interlingua.wire.fields import Fields, extra_of, merge
 
 _OPEN, _CLOSE = "<think>", "</think>"
 

@@ -15,6 +15,7 @@ from interlingua.dialects.openai_chat.wire import (
     mark_of,
     take_usual,
 )
+from interlingua.prepare.schema import OPENAI_STRICT, encode_parameters
 from interlingua.spec.content import Json, ToolType
 from interlingua.spec.request import (
     BuiltinTool,
@@ -24,9 +25,8 @@ from interlingua.spec.request import (
     ToolDefinition,
     ToolSpec,
 )
-from interlingua.wire.carry import Losses
-from interlingua.wire.schema import OPENAI_STRICT, encode_parameters
-from interlingua.wire.shape import Fields, wrong_type
+from interlingua.spec.warnings import Losses
+from interlingua.wire.fields import Fields, wrong_type
 
 _LEGACY_TOOLS = "functions"
 _MODES: dict[str, ToolChoiceMode] = {

@@ -14,8 +14,7 @@ from collections.abc import Mapping
 from typing import Any, Literal, NotRequired, TypedDict
 
 from interlingua.spec.content import Extra, Json
-from interlingua.wire.options import merge
-from interlingua.wire.shape import extra_of
+from interlingua.wire.fields import extra_of, merge
 
 NAME = "openai_chat"
 PATH = "/chat/completions"  # the version is part of a server's base URL

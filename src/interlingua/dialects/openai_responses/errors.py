@@ -19,7 +19,7 @@ from interlingua.spec.errors import (
     RateLimitError,
     SDKError,
 )
-from interlingua.wire.faults import (
+from interlingua.wire.classify import (
     Fault,
     make_error,
     read_body,

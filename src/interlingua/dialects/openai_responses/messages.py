@@ -14,15 +14,14 @@ from typing import Any
 
 import msgspec
 
-from interlingua.dialects.openai_responses.calls import (
+from interlingua.dialects.openai_responses.content import (
     decode_call,
+    decode_content,
     decode_result,
-    encode_call,
-    encode_result,
-)
-from interlingua.dialects.openai_responses.content import decode_content, encode_part
-from interlingua.dialects.openai_responses.thinking import (
     decode_thinking,
+    encode_call,
+    encode_part,
+    encode_result,
     encode_thinking,
     is_native,
 )
@@ -42,6 +41,7 @@ from interlingua.dialects.openai_responses.wire import (
     message_item,
     shorten,
 )
+from interlingua.prepare.plain import plain_result, plain_text, plain_turn
 from interlingua.spec.content import (
     Audio,
     Document,
@@ -60,9 +60,8 @@ from interlingua.spec.contracts import NewId
 from interlingua.spec.errors import DecodeError
 from interlingua.spec.messages import Message, Role
 from interlingua.spec.request import Request
-from interlingua.wire.carry import Losses
-from interlingua.wire.plain import plain_result, plain_text, plain_turn
-from interlingua.wire.shape import Fields, extra_of, wrong_type
+from interlingua.spec.warnings import Losses
+from interlingua.wire.fields import Fields, extra_of, wrong_type
 
 _SHORT = "~input"  # a user message that was all of `input`, as a string
 _INLINE = "~inline"  # a system message that was an item, where ours would be `instructions`

@@ -7,15 +7,14 @@ from typing import Any
 from interlingua.dialects.openai_responses.messages import decode_messages, encode_messages
 from interlingua.dialects.openai_responses.tools import decode_tools, encode_tools
 from interlingua.dialects.openai_responses.wire import NAME, PATH, extra_for
-from interlingua.spec.contracts import DEFAULT, Profile, WireCall
+from interlingua.prepare.cache_marks import add_cache_key
+from interlingua.prepare.options import AUTO_CACHE, Settings, foreign_options
+from interlingua.prepare.prepare import prepare
+from interlingua.prepare.schema import OPENAI_STRICT, encode_schema
+from interlingua.spec.contracts import NEUTRAL_PROFILE, Profile, WireCall
 from interlingua.spec.request import Request, ResponseFormat
-from interlingua.wire.caching import add_cache_key
-from interlingua.wire.carry import Losses
-from interlingua.wire.options import AUTO_CACHE, foreign_options, merge
-from interlingua.wire.prepare import prepare
-from interlingua.wire.schema import OPENAI_STRICT, encode_schema
-from interlingua.wire.settings import Settings
-from interlingua.wire.shape import Fields, extra_of, request_errors, wrong_type
+from interlingua.spec.warnings import Losses
+from interlingua.wire.fields import Fields, extra_of, merge, request_errors, wrong_type
 
 _ENDPOINT = "/responses"
 _SETTINGS = {  # ours: theirs
@@ -35,7 +34,7 @@ _FORMAT_NAMES = {ours: theirs for theirs, ours in _FORMATS.items()}
 
 def encode_request(
     request: Request,
-    profile: Profile = DEFAULT,
+    profile: Profile = NEUTRAL_PROFILE,
     *,
     stream: bool = False,
 ) -> WireCall:

@@ -8,20 +8,15 @@ from typing import Any
 from interlingua.dialects.openai_responses.messages import ItemEncoder, read_item
 from interlingua.dialects.openai_responses.wire import NAME
 from interlingua.spec.content import Json, Opaque, Part, Refusal, ToolCall
-from interlingua.spec.contracts import DEFAULT, NewId, Profile
+from interlingua.spec.contracts import NEUTRAL_PROFILE, NewId, Profile
 from interlingua.spec.messages import Message
 from interlingua.spec.response import FinishReason, Reason, Response, Usage
+from interlingua.spec.warnings import Losses
 from interlingua.wire.arguments import plain_calls
-from interlingua.wire.carry import (
-    Losses,
-    call_ids,
-    carried_body,
-    carry_body,
-    counting_ids,
-    whole_object,
-)
-from interlingua.wire.limits import parse_rate_limit
-from interlingua.wire.shape import Fields, count, counts, extra_of, restore
+from interlingua.wire.envelope import carried_body, carry_body, whole_object
+from interlingua.wire.fields import Fields, count, counts, extra_of, restore
+from interlingua.wire.ids import call_ids, counting_ids
+from interlingua.wire.ratelimit_headers import parse_rate_limit
 
 _STATUSES: dict[str, Reason] = {
     "completed": "stop",
@@ -72,7 +67,7 @@ def decode_response(
     *,
     headers: Mapping[str, str] | None = None,
     new_id: NewId | None = None,
-    profile: Profile = DEFAULT,  # noqa: ARG001
+    profile: Profile = NEUTRAL_PROFILE,  # noqa: ARG001
 ) -> Response:
     """What a client received."""
     whole = whole_object(body)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from interlingua.dialects.openai_responses.wire import NAME, extra_for
+from interlingua.prepare.schema import OPENAI_STRICT, encode_parameters
 from interlingua.spec.content import Json
 from interlingua.spec.request import BuiltinTool, Request, ToolChoice, ToolDefinition, ToolSpec
-from interlingua.wire.carry import Losses
-from interlingua.wire.schema import OPENAI_STRICT, encode_parameters
-from interlingua.wire.shape import Fields, extra_of, restore, wrong_type
+from interlingua.spec.warnings import Losses
+from interlingua.wire.fields import Fields, extra_of, restore, wrong_type
 
 _NO_INPUT = {"type": "object", "properties": {}}
 _MODES = ("auto", "none", "required")

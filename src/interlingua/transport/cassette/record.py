@@ -12,7 +12,7 @@ from interlingua.spec.content import Json
 from interlingua.spec.contracts import HttpReply, HttpRequest, Transport
 from interlingua.spec.errors import ConfigurationError, SDKError, StreamError
 from interlingua.transport.cassette.tape import append_exchange, encode_data, encode_error
-from interlingua.transport.redact import Redactor, redact_headers, redact_url
+from interlingua.wire.secrets import Redactor, redact_headers, redact_url
 
 # How the bytes came over the network; a replay has only the body.
 _OF_THE_WAY = frozenset(("content-encoding", "content-length", "transfer-encoding", "connection"))

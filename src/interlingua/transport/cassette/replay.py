@@ -12,15 +12,15 @@ from typing import Any, NamedTuple
 from interlingua.spec.content import Json
 from interlingua.spec.contracts import HttpReply, HttpRequest
 from interlingua.spec.errors import ConfigurationError, DecodeError
+from interlingua.transport.canned import CannedReply, Piece, give
 from interlingua.transport.cassette.tape import (
     decode_data,
     decode_error,
     encode_data,
     load_exchanges,
 )
-from interlingua.transport.memory import CannedReply, Piece, give
-from interlingua.transport.redact import Redactor, redact_url, target_of
-from interlingua.wire.jsontext import loads
+from interlingua.wire.json_text import loads
+from interlingua.wire.secrets import Redactor, redact_url, target_of
 
 _MADE_ID = re.compile(r"(?:[a-z]+_)+[0-7][0-9A-HJKMNP-TV-Z]{25}").fullmatch  # words and a ULID
 _SHOWN = 5  # differences in a message

@@ -26,7 +26,7 @@ import msgspec
 from interlingua.spec import errors
 from interlingua.spec.content import Json
 from interlingua.spec.errors import ConfigurationError, DecodeError, SDKError, StreamError
-from interlingua.wire.jsontext import dumps, loads
+from interlingua.wire.json_text import dumps, loads
 
 FORMAT = "interlingua cassette 1"
 _HEAD = f'{{"format": {json.dumps(FORMAT)}, "exchanges": [\n'

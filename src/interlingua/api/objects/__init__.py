@@ -1,0 +1,1 @@
+"""Structured output: `generate_object` and `stream_object`."""

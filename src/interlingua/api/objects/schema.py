@@ -1,0 +1,125 @@
+"""
+The schema of an object: as the caller gives it, as it is sent, and what is read by it.
+
+What is sent always has an object at its root, as most targets want. A list, a number or a union
+travels as `{"value": ...}` and is taken out again.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from interlingua.api.tools.validator import Validator
+from interlingua.api.types import MismatchError, convert, schema_of
+from interlingua.prepare.schema import drop_added_nulls
+from interlingua.prepare.schema.read import MAX_DEPTH, is_deep
+from interlingua.spec.content import Json
+from interlingua.spec.errors import ConfigurationError
+
+VALUE = "value"
+"""The property that holds what is no object."""
+
+_DEFINITIONS = ("$defs", "definitions")
+_MAPS = (*_DEFINITIONS, "properties", "patternProperties", "dependentSchemas")
+_DATA = ("const", "enum", "default", "examples")  # JSON values, in which a `$ref` is none
+_INDIRECT = frozenset(("$ref", "allOf", "anyOf", "oneOf"))
+
+_unsafe = re.compile(r"[^A-Za-z0-9_-]+").sub
+
+
+class Reading(msgspec.Struct, frozen=True):
+    """A JSON value read by a schema."""
+
+    value: Json
+    """Unwrapped, and without the nulls that a strict target adds."""
+    output: Any = None
+    """The same as a value of the caller's type."""
+    problems: tuple[str, ...] = ()
+    """Why there is no output, each as `path: what`."""
+
+
+class ObjectSchema:
+    """What an answer has to be: a JSON Schema, or a Python type."""
+
+    def __init__(self, given: Any) -> None:
+        is_schema = isinstance(given, Mapping)
+        self._type = None if is_schema else given
+        self.json_schema: dict[str, Json] = dict(given) if is_schema else schema_of(given)
+        if is_deep(self.json_schema):
+            raise ConfigurationError(f"the schema is nested deeper than {MAX_DEPTH} levels")
+        self._validator = Validator(self.json_schema)
+        self.name = _name(self.json_schema, given)
+        self.is_wrapped = not _is_object(self.json_schema)
+        self.wire_schema: dict[str, Json] = (
+            _wrap(self.json_schema) if self.is_wrapped else {"type": "object", **self.json_schema}
+        )
+
+    def unwrap(self, value: Json) -> Json:
+        """
+        What the caller asked for, of what the model said; it need not be whole.
+
+        A model that forgot the wrapping is understood, too.
+        """
+        if self.is_wrapped and isinstance(value, dict) and value.keys() == {VALUE}:
+            value = value[VALUE]
+        return drop_added_nulls(value, self.json_schema)
+
+    def read(self, said: Json) -> Reading:
+        """The object, or what is wrong with it."""
+        value = self.unwrap(said)
+        problems = self._validator(value)
+        if problems or self._type is None:
+            return Reading(value, None if problems else value, tuple(problems))
+        try:
+            return Reading(value, convert(value, self._type))
+        except MismatchError as error:  # a type can say more than a schema
+            found = tuple(str(problem) for problem in error.problems)
+            return Reading(value, None, found or (error.message,))
+
+
+def _name(schema: Mapping[str, Json], given: Any) -> str:
+    title = schema.get("title") or getattr(given, "__name__", None)
+    return _unsafe("_", title if isinstance(title, str) else "").strip("_")[:64] or "answer"
+
+
+def _is_object(schema: Mapping[str, Json]) -> bool:
+    kind = schema.get("type", "object" if "properties" in schema else None)
+    return kind == "object" and _INDIRECT.isdisjoint(schema)
+
+
+def _wrap(schema: dict[str, Json]) -> dict[str, Json]:
+    moved = _repoint(schema)
+    inner = {
+        key: value for key, value in moved.items() if key not in (*_DEFINITIONS, "$schema", "$id")
+    }
+    wrapper = {
+        "type": "object",
+        "properties": {VALUE: inner},
+        "required": [VALUE],
+        "additionalProperties": False,
+    }
+    # definitions stay at the root, where references look for them
+    return wrapper | {key: moved[key] for key in _DEFINITIONS if key in moved}
+
+
+def _repoint(node: Any) -> Any:
+    """The schema with references that will find what they mean, one level deeper."""
+    if isinstance(node, list):
+        return [_repoint(item) for item in node]
+    if not isinstance(node, dict):
+        return node
+    return {key: _repoint_keyword(key, value) for key, value in node.items()}
+
+
+def _repoint_keyword(key: str, value: Any) -> Any:
+    if key == "$ref" and isinstance(value, str):
+        is_local = value == "#" or value.startswith("#/")
+        is_defined = value.startswith(tuple(f"#/{name}/" for name in _DEFINITIONS))
+        return f"#/properties/{VALUE}{value[1:]}" if is_local and not is_defined else value
+    if key in _MAPS and isinstance(value, dict):
+        return {name: _repoint(inner) for name, inner in value.items()}
+    return value if key in _DATA else _repoint(value)

@@ -1,0 +1,1 @@
+"""A run: `generate` and `stream`, the tool loop, deadlines, results."""

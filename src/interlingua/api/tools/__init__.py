@@ -1,0 +1,1 @@
+"""Tools: definitions, argument checks, execution, MCP."""

@@ -1,0 +1,6 @@
+"""MCP: the tools of servers, for any model."""
+
+from interlingua.api.tools.mcp.servers import MCPHttpServer, McpServer, MCPStdioServer
+from interlingua.api.tools.mcp.tools import McpTools, mcp_tools
+
+__all__ = ["MCPHttpServer", "McpServer", "McpTools", "MCPStdioServer", "mcp_tools"]

@@ -1,0 +1,128 @@
+"""
+Do two values say the same?
+
+Bodies are compared after each has been brought to its dialect's normal form (documented
+defaults left out, shorthand written long); everything else must be equal, list order
+included. Differences are told by JSON path.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any, Literal, TypeAlias
+
+import msgspec
+
+from interlingua.prepare.schema import (
+    ANTHROPIC,
+    GEMINI_JSON_SCHEMA,
+    OPENAI_STRICT,
+    encode_parameters,
+    encode_schema,
+)
+from interlingua.spec.content import Json, Part, Text, ToolCall
+from interlingua.spec.contracts import DIALECT_NAMES
+from interlingua.spec.response import Response
+from interlingua.spec.warnings import Losses
+
+Normal: TypeAlias = Callable[[Json], Json]
+Kind: TypeAlias = Literal["request", "response"]
+
+_MOST = 20
+_LISTS = (list, tuple)
+
+
+def same(dialect: str, kind: Kind, left: Json, right: Json) -> list[str]:
+    """How two bodies of a shipped dialect differ in meaning; empty if they do not."""
+    normal = normal_form(dialect, kind)
+    return differences(normal(left), normal(right))
+
+
+def normal_form(dialect: str, kind: Kind) -> Normal:
+    """A shipped dialect's normal form; of any other, the body as it is."""
+    if dialect not in DIALECT_NAMES:
+        return lambda body: body
+    module = import_module(f"interlingua.conformance.normal.{dialect}")
+    found: Normal = getattr(module, kind)
+    return found
+
+
+def same_response(left: Response, right: Response) -> list[str]:
+    """
+    How two responses differ, the body they came from aside.
+
+    Argument text is compared by what it parses to, and neighbouring plain texts are
+    joined: not every wire has part boundaries.
+    """
+    return differences(_plain(left), _plain(right))
+
+
+def same_schema(left: Json, right: Json) -> bool:
+    """Whether the second is the first, maybe in the words that some target wants."""
+    return left == right or any(
+        encode_parameters(left, rules, Losses(), "", strict=True)[0] == right
+        or encode_schema(left, rules, Losses(), "", strict=True)[0] == right
+        for rules in (OPENAI_STRICT, ANTHROPIC, GEMINI_JSON_SCHEMA)
+    )
+
+
+def differences(left: Any, right: Any, path: str = "$") -> list[str]:
+    """The paths at which two JSON values differ, a bounded number of them."""
+    found: list[str] = []
+    stack = [(left, right, path)]
+    while stack and len(found) < _MOST:
+        one, other, where = stack.pop()
+        if isinstance(one, dict) and isinstance(other, dict):
+            for key in {**one, **other}:
+                if key not in one or key not in other:
+                    side = "right" if key in one else "left"
+                    value = one.get(key, other.get(key))
+                    found.append(f"{where}.{key}: {_short(value)} is missing on the {side}")
+                else:
+                    stack.append((one[key], other[key], f"{where}.{key}"))
+        elif isinstance(one, _LISTS) and isinstance(other, _LISTS) and len(one) == len(other):
+            stack += [
+                (a, b, f"{where}[{i}]") for i, (a, b) in enumerate(zip(one, other, strict=True))
+            ]
+        elif one != other or isinstance(one, bool) is not isinstance(other, bool):
+            found.append(f"{where}: {_short(one)} is not {_short(other)}")
+    return found
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 80 else f"{text[:77]}..."
+
+
+def _plain(response: Response) -> Any:
+    message = msgspec.structs.replace(
+        response.message, content=tuple(_join(response.message.content))
+    )
+    bare = msgspec.structs.replace(response, message=message, raw=None, rate_limit=None)
+    return _without_empty_extra(msgspec.to_builtins(bare))
+
+
+def _join(parts: tuple[Part, ...]) -> list[Part]:
+    joined: list[Part] = []
+    for part in parts:
+        last = joined[-1] if joined else None
+        if isinstance(part, Text) and isinstance(last, Text) and last.extra == part.extra == {}:
+            joined[-1] = Text(text=last.text + part.text)
+        elif isinstance(part, ToolCall) and part.type == "function" and part.is_valid:
+            joined.append(msgspec.structs.replace(part, raw_arguments=None))
+        else:
+            joined.append(part)
+    return joined
+
+
+def _without_empty_extra(value: Any) -> Any:
+    if isinstance(value, dict):
+        clean = {key: _without_empty_extra(item) for key, item in value.items()}
+        extra = clean.get("extra")
+        if isinstance(extra, dict) and not any(extra.values()):
+            del clean["extra"]
+        return clean
+    if isinstance(value, _LISTS):
+        return [_without_empty_extra(item) for item in value]
+    return value

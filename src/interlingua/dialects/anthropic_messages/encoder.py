@@ -1,0 +1,199 @@
+"""Events -> stream frames."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from interlingua.dialects.anthropic_messages.content import is_native
+from interlingua.dialects.anthropic_messages.errors import error_body
+from interlingua.dialects.anthropic_messages.response import (
+    encode_answer_part,
+    encode_stop_reason,
+    encode_usage,
+)
+from interlingua.dialects.anthropic_messages.wire import NAME
+from interlingua.spec.content import Json
+from interlingua.spec.contracts import (
+    Frame,
+    StreamEncoder,
+)
+from interlingua.spec.events import (
+    ErrorEvent,
+    Finish,
+    ProviderEvent,
+    ReasoningDelta,
+    ReasoningEnd,
+    ReasoningStart,
+    StreamEvent,
+    StreamStart,
+    TextDelta,
+    TextEnd,
+    TextStart,
+    ToolCallDelta,
+    ToolCallEnd,
+    ToolCallStart,
+)
+from interlingua.spec.request import Request
+from interlingua.streams.frames import json_frame
+from interlingua.streams.grammar import Grammar, Sequencer
+from interlingua.wire.arguments import ArgumentText
+from interlingua.wire.fields import extra_of
+
+
+class Encoder:
+    """One block is open at a time, and numbered as it opens, whatever the events' own indexes."""
+
+    def __init__(self) -> None:
+        self._grammar = Grammar()
+        self._sequencer = Sequencer()
+        self._next = 0
+        self._thought: dict[str, Any] | None = None  # a block that waits for its first word
+        self._arguments = ArgumentText()
+        self._native = False
+        self._failed = False
+
+    def feed(self, event: StreamEvent) -> list[Frame]:
+        self._grammar.feed(event)
+        return [frame for due in self._sequencer.feed(event) for frame in self._say(due)]
+
+    def finish(self) -> list[Frame]:
+        if not self._failed:
+            self._grammar.finish()
+        return []
+
+    def _say(self, event: StreamEvent) -> list[Frame]:
+        match event:
+            case TextDelta():
+                return [self._delta("text_delta", text=event.delta)]
+            case ToolCallDelta():
+                text = event.delta if self._native else self._arguments.feed(event.delta)
+                return self._input(text) if text or self._native else []
+            case ReasoningDelta():
+                return self._thinking(event.delta)
+            case TextStart() | ReasoningStart() | ToolCallStart():
+                return self._open(event)
+            case TextEnd() | ReasoningEnd() | ToolCallEnd():
+                return self._end(event)
+            case ProviderEvent():
+                return self._provider_event(event)
+            case StreamStart():
+                return [self._message_start(event)]
+            case ErrorEvent():
+                self._failed = True
+                return [json_frame(error_body(event.error), "error")]
+            case Finish():
+                return [] if self._failed else self._finish(event)
+        return []
+
+    def _message_start(self, event: StreamStart) -> Frame:
+        self._native = NAME in event.extra
+        usage = {"input_tokens": 0, "output_tokens": 0}
+        if event.usage is not None:
+            usage = encode_usage(event.usage, native=self._native)
+        message: dict[str, Any] = {
+            "id": event.id,
+            "type": "message",
+            "role": "assistant",
+            "model": event.model,
+            "content": [],
+            "stop_reason": None,
+            "stop_sequence": None,
+            "usage": usage,
+            **extra_of(event, NAME),
+        }
+        return _frame({"type": "message_start", "message": message})
+
+    def _open(self, event: TextStart | ReasoningStart | ToolCallStart) -> list[Frame]:
+        block = _opening(event)
+        if isinstance(event, ReasoningStart) and NAME not in event.extra:
+            self._thought = block  # another model's may have no words that can be shown
+            return []
+        if isinstance(event, ToolCallStart):
+            self._arguments = ArgumentText(wrap=True, is_free=event.tool_type == "custom")
+        return [self._start(block)]
+
+    def _start(self, block: Json) -> Frame:
+        self._next += 1
+        return _frame(
+            {"type": "content_block_start", "index": self._next - 1, "content_block": block}
+        )
+
+    def _delta(self, kind: str, **fields: Any) -> Frame:
+        delta = {"type": kind, **fields}
+        return _frame({"type": "content_block_delta", "index": self._next - 1, "delta": delta})
+
+    def _input(self, text: str) -> list[Frame]:
+        return [self._delta("input_json_delta", partial_json=text)]
+
+    def _thinking(self, text: str) -> list[Frame]:
+        if not text and self._thought is not None:
+            return []
+        return [*self._start_thought(), self._delta("thinking_delta", thinking=text)]
+
+    def _start_thought(self) -> list[Frame]:
+        block, self._thought = self._thought, None
+        return [] if block is None else [self._start(block)]
+
+    def _stop(self) -> Frame:
+        return _frame({"type": "content_block_stop", "index": self._next - 1})
+
+    def _end(self, event: TextEnd | ReasoningEnd | ToolCallEnd) -> list[Frame]:
+        frames: list[Frame] = []
+        if isinstance(event, TextEnd):
+            citations = extra_of(event.part, NAME).get("citations") or ()
+            frames += [self._delta("citations_delta", citation=cited) for cited in citations]
+        elif isinstance(event, ToolCallEnd):
+            text = "" if self._native else self._arguments.end(event.tool_call)
+            frames += self._input(text) if text else []
+        elif is_native(event.part):
+            frames += self._start_thought()
+            if event.part.signature is not None:
+                frames.append(self._delta("signature_delta", signature=event.part.signature))
+        elif self._thought is not None:
+            self._thought = None
+            return []
+        return [*frames, self._stop()]
+
+    def _provider_event(self, event: ProviderEvent) -> list[Frame]:
+        if event.part is not None:
+            block = encode_answer_part(event.part, native=self._native)
+            return [] if block is None else [self._start(block), self._stop()]
+        if event.dialect == NAME and event.name is not None:
+            return [json_frame(event.data, event.name)]
+        return []
+
+    def _finish(self, event: Finish) -> list[Frame]:
+        native = self._native or NAME in event.extra
+        stop = encode_stop_reason(event.finish_reason, native=native)
+        kept = dict(extra_of(event, NAME))
+        delta = {name: kept.pop(name) for name in _DELTA_FIELDS if name in kept}
+        data = {
+            "type": "message_delta",
+            "delta": {"stop_reason": stop, "stop_sequence": None, **delta},
+            "usage": encode_usage(event.usage, native=native),
+            **kept,
+        }
+        return [_frame(data), _frame({"type": "message_stop"})]
+
+
+_DELTA_FIELDS = ("stop_sequence", "stop_details", "container")
+
+
+def _opening(event: TextStart | ReasoningStart | ToolCallStart) -> dict[str, Any]:
+    kept = dict(extra_of(event, NAME))
+    if isinstance(event, TextStart):
+        if kept.get("citations"):
+            kept["citations"] = []  # they follow as deltas
+        return {"type": "text", "text": "", **kept}
+    if isinstance(event, ReasoningStart):
+        return {"type": "thinking", "thinking": "", "signature": "", **kept}
+    return {"type": "tool_use", "id": event.tool_call_id, "name": event.name, "input": {}, **kept}
+
+
+def _frame(data: dict[str, Any]) -> Frame:
+    return json_frame(data, data["type"])
+
+
+def stream_encoder(request: Request | None = None) -> StreamEncoder:  # noqa: ARG001
+    """For a stream a server sends."""
+    return Encoder()

@@ -1,0 +1,400 @@
+"""
+Events -> frames.
+
+Items and their parts are numbered here, as they start. The last frame holds the whole
+response, folded from the events.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import msgspec
+
+from interlingua.dialects.openai_responses.content import encode_call, encode_part, encode_thinking
+from interlingua.dialects.openai_responses.errors import error_body
+from interlingua.dialects.openai_responses.messages import ItemEncoder
+from interlingua.dialects.openai_responses.response import (
+    close_envelope,
+    encode_response,
+    open_envelope,
+)
+from interlingua.dialects.openai_responses.wire import (
+    ARGUMENTS,
+    CALLS,
+    ITEM,
+    NAME,
+    OUTPUT_TEXT,
+    item_id,
+    message_item,
+)
+from interlingua.spec.content import MEDIA_TYPES, Json, Part, Refusal, Text
+from interlingua.spec.contracts import (
+    Frame,
+    StreamEncoder,
+)
+from interlingua.spec.events import (
+    ErrorEvent,
+    Finish,
+    ProviderEvent,
+    ReasoningDelta,
+    ReasoningEnd,
+    ReasoningStart,
+    StreamEvent,
+    StreamStart,
+    TextDelta,
+    TextEnd,
+    TextStart,
+    ToolCallDelta,
+    ToolCallEnd,
+    ToolCallStart,
+)
+from interlingua.spec.request import Request
+from interlingua.spec.response import FinishReason
+from interlingua.spec.warnings import Losses
+from interlingua.streams.accumulate import StreamAccumulator
+from interlingua.streams.frames import json_frame
+from interlingua.streams.grammar import Grammar, Sequencer
+from interlingua.wire.arguments import ArgumentText, plain_call
+from interlingua.wire.fields import extra_of
+
+_ADDED = "response.output_item.added"
+_DONE = "response.output_item.done"
+_TERMINAL = {"incomplete": "response.incomplete", "failed": "response.failed"}
+_LATER = ("summary", "content", "encrypted_content")
+# Of reasoning: the event, and how it numbers the sections of the text.
+_SUMMARY = ("response.reasoning_summary_text", "summary_index")
+_THOUGHTS = ("response.reasoning_text", "content_index")
+_SECTIONS = {
+    _SUMMARY: ("response.reasoning_summary_part", "summary_text"),
+    _THOUGHTS: ("response.content_part", "reasoning_text"),
+}
+_EMPTY: dict[str, Any] = {}
+
+
+class _Message:
+    """A message item while its parts are written."""
+
+    __slots__ = ("at", "blocks", "is_closing", "is_open", "own")
+
+    def __init__(self, at: dict[str, Any], own: Mapping[str, Any]) -> None:
+        self.at = at
+        self.own = own
+        self.blocks: list[Json] = []
+        self.is_open = False  # a part has started and not ended
+        self.is_closing = False  # the item is over as soon as it has
+
+
+class _Single:
+    """An item that is one part: reasoning or a call."""
+
+    __slots__ = ("at", "begun", "made", "section")
+
+    def __init__(self, at: dict[str, Any], made: str | None, section: tuple[str, str]) -> None:
+        self.at = at
+        self.made = made  # the id we gave it, if it had none
+        self.section = section  # the name of its events, and the field that is theirs alone
+        self.begun = False
+
+
+class Encoder:
+    """Writes one stream; one item is open at a time."""
+
+    def __init__(self) -> None:
+        self._grammar = Grammar()
+        self._sequencer = Sequencer()
+        self._accumulator = StreamAccumulator()
+        self._sequence = 0
+        self._items = 0
+        self._id = ""
+        self._message: _Message | None = None
+        self._at: dict[str, Any] = {}  # the place of the part at hand, whose message is
+        self._of = _Message({}, {})
+        self._single = _Single({}, None, _SUMMARY)  # the item at hand, if it is no message
+        self._arguments = ArgumentText()
+        self._added: dict[Any, int] = {}  # items of this API on their way: their number to ours
+        self._native = False
+        self._failed = False
+
+    def feed(self, event: StreamEvent) -> list[Frame]:
+        """The frames that say this event."""
+        self._grammar.feed(event)
+        self._accumulator.feed(event)
+        frames: list[Frame] = []
+        for due in self._sequencer.feed(event):
+            say = self._SAY.get(type(due))
+            frames += [] if say is None or self._failed else say(self, due)
+        return frames
+
+    def finish(self) -> list[Frame]:
+        """The frames that close the stream: `Finish` has written them."""
+        if not self._failed:
+            self._grammar.finish()
+        return []
+
+    def _frame(self, kind: str, at: dict[str, Any] = _EMPTY, **fields: Any) -> Frame:
+        data = {"type": kind, "sequence_number": self._sequence, **at, **fields}
+        self._sequence += 1
+        return json_frame(data, kind)
+
+    def _take(self) -> int:
+        self._items += 1
+        return self._items - 1
+
+    # The frame of the stream.
+
+    def _created(self, event: StreamStart) -> list[Frame]:
+        self._id = event.id
+        native = self._native = NAME in event.extra
+        body = open_envelope(event.id, event.model, native=native)
+        body |= {"status": "in_progress", "output": [], "usage": None}
+        body = close_envelope(body, event, native=native)
+        body.pop("body", None)  # one that is no answer is in the last frame only
+        return [
+            self._frame("response.created", response=body),
+            self._frame("response.in_progress", response=body),
+        ]
+
+    def _finish(self, _: Finish) -> list[Frame]:
+        frames = self._close_message()
+        body = encode_response(self._accumulator.response())
+        status = body.get("status")
+        kind = _TERMINAL.get(status) if isinstance(status, str) else None
+        return [*frames, self._frame(kind or "response.completed", response=body)]
+
+    def _error(self, event: ErrorEvent) -> list[Frame]:
+        self._failed = True
+        told = error_body(event.error)["error"]
+        partial = msgspec.structs.replace(
+            event.response or self._accumulator.partial(),
+            finish_reason=FinishReason(reason="error", raw="failed"),
+        )
+        body = encode_response(partial)
+        body["error"] = {"code": told["code"] or "server_error", "message": told["message"]}
+        # the SDK's type is flat, what is recorded nests, and its client raises only for that
+        named = {name: told[name] for name in ("code", "message", "param")}
+        error = self._frame("error", error=told, **named)
+        return [error, self._frame("response.failed", response=body)]
+
+    # Message items.
+
+    def _start_part(self, mark: Any, part: Json) -> list[Frame]:
+        """A part of the message item at hand, or of a new one if the mark says so."""
+        frames: list[Frame] = []
+        if self._message is None or mark is not None:
+            frames = self._close_message()
+            index = self._take()
+            made = item_id(self._id, "message", index)
+            own = {"id": made, "status": "completed"} if mark is None else mark
+            at = {"item_id": own.get("id", made), "output_index": index}
+            self._message = _Message(at, own)
+            item = message_item("assistant", {**own, "status": "in_progress"}, [])
+            frames.append(self._frame(_ADDED, output_index=index, item=item))
+        message = self._of = self._message
+        message.is_open = True
+        self._at = {**message.at, "content_index": len(message.blocks)}
+        frames.append(self._frame("response.content_part.added", self._at, part=part))
+        return frames
+
+    def _end_part(self, part: Part, block: Json) -> list[Frame]:
+        message = self._of
+        message.blocks.append(block)
+        message.is_open = False
+        mark = extra_of(part, NAME).get(ITEM)
+        if mark is not None:  # what the item came to
+            message.own = mark
+        frames = [self._frame("response.content_part.done", self._at, part=block)]
+        return [*frames, self._message_done(message)] if message.is_closing else frames
+
+    def _close_message(self) -> list[Frame]:
+        message, self._message = self._message, None
+        if message is None:
+            return []
+        message.is_closing = True
+        return [] if message.is_open else [self._message_done(message)]
+
+    def _message_done(self, message: _Message) -> Frame:
+        item = message_item("assistant", message.own, message.blocks)
+        return self._frame(_DONE, output_index=message.at["output_index"], item=item)
+
+    def _text_start(self, event: TextStart) -> list[Frame]:
+        return self._start_part(extra_of(event, NAME).get(ITEM), _empty_text())
+
+    def _text_delta(self, event: TextDelta) -> list[Frame]:
+        kind = "response.output_text.delta"
+        return [self._frame(kind, self._at, delta=event.delta, logprobs=[])]
+
+    def _text_end(self, event: TextEnd) -> list[Frame]:
+        return self._text_done(event.part)
+
+    def _text_done(self, part: Text) -> list[Frame]:
+        block = encode_part(part, OUTPUT_TEXT, Losses(), "") or {}
+        if NAME not in part.extra:
+            block["annotations"] = []
+        annotations = block.get("annotations")
+        annotations = annotations if isinstance(annotations, list) else []
+        added = "response.output_text.annotation.added"
+        frames = [
+            self._frame(added, self._at, annotation_index=number, annotation=annotation)
+            for number, annotation in enumerate(annotations)
+        ]
+        logprobs = block.get("logprobs") or []
+        done = "response.output_text.done"
+        frames.append(self._frame(done, self._at, text=part.text, logprobs=logprobs))
+        return frames + self._end_part(part, block)
+
+    def _whole_content(self, part: Text | Refusal) -> list[Frame]:
+        """A part of a message that came without deltas."""
+        mark = extra_of(part, NAME).get(ITEM)
+        empty = {"type": "refusal", "refusal": ""} if isinstance(part, Refusal) else _empty_text()
+        frames = self._start_part(mark, empty)
+        if isinstance(part, Text):
+            return frames + self._text_done(part)
+        frames.append(self._frame("response.refusal.delta", self._at, delta=part.text))
+        frames.append(self._frame("response.refusal.done", self._at, refusal=part.text))
+        return frames + self._end_part(part, encode_part(part, OUTPUT_TEXT, Losses(), ""))
+
+    # Reasoning and calls.
+
+    def _start_single(
+        self, event: ReasoningStart | ToolCallStart, item: Json, section: tuple[str, str]
+    ) -> list[Frame]:
+        frames = self._close_message()
+        index = self._take()
+        made = item_id(self._id, item["type"], index)
+        kept = {k: v for k, v in extra_of(event, NAME).items() if k not in _LATER}
+        whole = {"id": made, **item, **kept}
+        at = {"item_id": whole["id"], "output_index": index}
+        self._single = _Single(at, None if NAME in event.extra else made, section)
+        return [*frames, self._frame(_ADDED, output_index=index, item=whole)]
+
+    def _reasoning_start(self, event: ReasoningStart) -> list[Frame]:
+        section = _THOUGHTS if extra_of(event, NAME).get("content") else _SUMMARY
+        return self._start_single(event, {"type": "reasoning", "summary": []}, section)
+
+    def _reasoning_delta(self, event: ReasoningDelta) -> list[Frame]:
+        single = self._single
+        kind, number = single.section
+        if not event.delta:
+            return []
+        frames = [] if single.begun else [self._section(single, "added", "")]
+        single.begun = True
+        return [*frames, self._frame(f"{kind}.delta", single.at, **{number: 0}, delta=event.delta)]
+
+    def _section(self, single: _Single, action: str, text: str) -> Frame:
+        kind, part_type = _SECTIONS[single.section]
+        part = {"type": part_type, "text": text}
+        return self._frame(f"{kind}.{action}", single.at, **{single.section[1]: 0}, part=part)
+
+    def _reasoning_end(self, event: ReasoningEnd) -> list[Frame]:
+        single = self._single
+        kind, number = single.section
+        text = event.part.text
+        frames: list[Frame] = []
+        if single.begun:
+            frames.append(self._frame(f"{kind}.done", single.at, **{number: 0}, text=text))
+            frames.append(self._section(single, "done", text))
+        made = None if NAME in event.part.extra else single.made
+        return [*frames, self._item_done(single, encode_thinking(event.part, made))]
+
+    def _call_start(self, event: ToolCallStart) -> list[Frame]:
+        kind, key = CALLS[event.tool_type], ARGUMENTS[event.tool_type]
+        item = {
+            "type": kind,
+            "call_id": event.tool_call_id,
+            "name": event.name,
+            key: "",
+            "status": "in_progress",
+        }
+        self._arguments = ArgumentText(is_free=event.tool_type == "custom")
+        return self._start_single(event, item, (f"response.{kind}_{key}", key))
+
+    def _call_delta(self, event: ToolCallDelta) -> list[Frame]:
+        if self._native:
+            return self._say_arguments(event.delta)
+        text = self._arguments.feed(event.delta)
+        return self._say_arguments(text) if text else []
+
+    def _say_arguments(self, text: str) -> list[Frame]:
+        single = self._single
+        return [self._frame(f"{single.section[0]}.delta", single.at, delta=text)]
+
+    def _call_end(self, event: ToolCallEnd) -> list[Frame]:
+        single = self._single
+        call = event.tool_call
+        frames: list[Frame] = []
+        if not self._native:
+            call = plain_call(call)
+            left = self._arguments.end(call)
+            frames = self._say_arguments(left) if left else []
+        kind, key = single.section
+        item = encode_call(call, None if NAME in call.extra else single.made)
+        frames.append(self._frame(f"{kind}.done", single.at, **{key: item[key]}))
+        return [*frames, self._item_done(single, item)]
+
+    def _item_done(self, single: _Single, item: Json) -> Frame:
+        return self._frame(_DONE, output_index=single.at["output_index"], item=item)
+
+    # Everything else.
+
+    def _provider_event(self, event: ProviderEvent) -> list[Frame]:
+        part = event.part
+        if isinstance(part, (Text, Refusal)):
+            return self._whole_content(part)
+        if part is not None:
+            return self._whole_item(part, event)
+        data = event.data
+        if event.dialect != NAME or event.name is None or not isinstance(data, dict):
+            return []
+        frames: list[Frame] = []
+        place = data.get("output_index")
+        place = place if isinstance(place, (int, str)) else None
+        if event.name == _ADDED:
+            frames = self._close_message()
+            self._added[place] = self._take()
+        if place in self._added:
+            data = {**data, "output_index": self._added[place]}
+        if "sequence_number" in data:
+            data = {**data, "sequence_number": self._sequence}
+            self._sequence += 1
+        return [*frames, json_frame(data, event.name)]
+
+    def _whole_item(self, part: Part, event: ProviderEvent) -> list[Frame]:
+        encoder = ItemEncoder(Losses(), response_id=self._id, first=self._items)
+        item = encoder.item(part, "")
+        if item is None:  # what follows a part that is no content is in an item of its own
+            return [] if isinstance(part, MEDIA_TYPES) else self._close_message()
+        place = event.data.get("output_index") if isinstance(event.data, dict) else None
+        known = self._added.pop(place, None) if isinstance(place, (int, str)) else None
+        if known is not None:
+            return [self._frame(_DONE, output_index=known, item=item)]
+        frames = self._close_message()
+        index = self._take()
+        frames.append(self._frame(_ADDED, output_index=index, item=item))
+        return [*frames, self._frame(_DONE, output_index=index, item=item)]
+
+    _SAY: ClassVar[dict[type, Any]] = {
+        StreamStart: _created,
+        TextStart: _text_start,
+        TextDelta: _text_delta,
+        TextEnd: _text_end,
+        ReasoningStart: _reasoning_start,
+        ReasoningDelta: _reasoning_delta,
+        ReasoningEnd: _reasoning_end,
+        ToolCallStart: _call_start,
+        ToolCallDelta: _call_delta,
+        ToolCallEnd: _call_end,
+        ProviderEvent: _provider_event,
+        ErrorEvent: _error,
+        Finish: _finish,
+    }
+
+
+def _empty_text() -> dict[str, Any]:
+    return {"type": OUTPUT_TEXT, "text": "", "annotations": [], "logprobs": []}
+
+
+def stream_encoder(request: Request | None = None) -> StreamEncoder:  # noqa: ARG001
+    """For a stream a server sends."""
+    return Encoder()

@@ -1,0 +1,1 @@
+"""Makes a request that its target accepts: settings, thinking, media, history, schemas. Pure."""

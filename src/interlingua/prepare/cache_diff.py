@@ -1,0 +1,268 @@
+"""What breaks a cached prompt: the first field in which a call does not extend another."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple, TypeAlias
+
+from interlingua.spec.content import Json
+from interlingua.spec.contracts import WireCall
+from interlingua.spec.errors import DecodeError
+from interlingua.spec.response import Warning
+from interlingua.wire.envelope import whole_object
+
+_Break: TypeAlias = tuple[str, str]
+"""A JSON path, and what happened there."""
+
+
+class _Step(NamedTuple):
+    """One thing a cached prompt hangs on."""
+
+    fields: tuple[str, ...]
+    """Where it stands, by any of its names; a dot leads into an object."""
+    code: str
+    lost: str
+    """What a change of it costs."""
+
+
+_ALL = "the whole prompt is read anew"
+_AFTER_SYSTEM = "all messages are read anew"
+_AFTER_MESSAGE = "what follows it is read anew"
+_MODEL = _Step(("model",), "model_changed", f"each model has its own cache: {_ALL}")
+_TOOLS = _Step(("tools",), "tools_changed", f"tools are read first: {_ALL}")
+_MESSAGES = _Step(("messages", "input", "contents"), "messages_changed", _AFTER_MESSAGE)
+
+# In the order in which each provider reads a request.
+_STEPS: dict[str, tuple[_Step, ...]] = {
+    "anthropic_messages": (
+        _MODEL,
+        _TOOLS,
+        _Step(("system",), "system_changed", _AFTER_SYSTEM),
+        _Step(("tool_choice",), "tool_choice_changed", _AFTER_SYSTEM),
+        _Step(("thinking",), "thinking_changed", _AFTER_SYSTEM),
+    ),
+    "openai_responses": (
+        _MODEL,
+        _Step(("prompt_cache_key",), "prompt_cache_key_changed", _ALL),
+        _Step(("service_tier",), "service_tier_changed", _ALL),
+        _TOOLS,
+        _Step(("text.format",), "text_format_changed", _ALL),
+        _Step(("reasoning.effort",), "reasoning_effort_changed", _ALL),
+        _Step(("text.verbosity",), "verbosity_changed", _ALL),
+        _Step(("instructions",), "system_changed", _AFTER_SYSTEM),
+    ),
+    "openai_chat": (
+        _MODEL,
+        _Step(("prompt_cache_key",), "prompt_cache_key_changed", _ALL),
+        _Step(("service_tier",), "service_tier_changed", _ALL),
+        _TOOLS,
+        _Step(("response_format",), "text_format_changed", _ALL),
+        _Step(("reasoning_effort", "reasoning.effort"), "reasoning_effort_changed", _ALL),
+        _Step(("thinking",), "thinking_changed", _ALL),
+        _Step(("verbosity",), "verbosity_changed", _ALL),
+    ),
+    "gemini_generate": (
+        _MODEL,
+        _Step(("cachedContent", "cached_content"), "cached_content_changed", _ALL),
+        _TOOLS,
+        _Step(("systemInstruction", "system_instruction"), "system_changed", _AFTER_SYSTEM),
+    ),
+}
+_STORED = ("previous_response_id", "conversation")
+_MODEL_IN_PATH = re.compile(r"(?<=/models/)[^/:?]+")
+_AUTO = {"type": "auto"}
+_MARKS = ("cache_control", "prompt_cache_breakpoint")
+_CONTENT = ("content", "parts")
+_CALLERS_OWN = frozenset(
+    (
+        "args",
+        "input",
+        "input_schema",
+        "json_schema",
+        "parameters",
+        "parametersJsonSchema",
+        "parameters_json_schema",
+        "response",
+        "schema",
+    )
+)
+"""Fields whose value is written into the prompt as it is: the order of its keys counts."""
+
+
+def cache_prefix_diff(previous: WireCall | Json, following: WireCall | Json) -> Warning | None:
+    """
+    The first field by which `following` does not extend `previous`; None if it only extends it.
+
+    Both are calls as an encoder made them, or their JSON bodies from a log: what is sent counts,
+    after settings were narrowed and the history was repaired. The answer's `path` is that of the
+    field, `code` its kind in the words of the providers' own diagnostics (`tools_changed`, …),
+    and `message` says what it costs. Fields are looked at in the order in which the provider
+    reads them; cache marks may move, and a text may become a block.
+    """
+    try:
+        return _diff(_fields(previous), _fields(following), _dialect(previous, following))
+    except RecursionError as error:
+        raise DecodeError("a body is nested too deeply") from error
+
+
+def _diff(before: dict[str, Any], after: dict[str, Any], dialect: str) -> Warning | None:
+    for step in _STEPS[dialect]:
+        for field in step.fields:
+            old, new = _at(before, field), _at(after, field)
+            if field == "tool_choice":
+                old, new = old or _AUTO, new or _AUTO
+            found = _compare(old, new, field)
+            if found is not None:
+                return _warn(step, found)
+    if any(after.get(name) for name in _STORED):
+        return None  # earlier messages are on the server
+    found = _first_image(before, after) if dialect == "anthropic_messages" else None
+    for field in _MESSAGES.fields:
+        found = found or _compare_messages(before.get(field), after.get(field), field)
+    return None if found is None else _warn(_MESSAGES, found)
+
+
+def _warn(step: _Step, found: _Break) -> Warning:
+    path, what = found
+    return Warning(code=step.code, message=f"{path} {what}; {step.lost}", path=path)
+
+
+def _fields(call: WireCall | Json) -> dict[str, Any]:
+    """The body; the model is put there if it is in the path."""
+    if not isinstance(call, WireCall):
+        return whole_object(call)
+    body = whole_object(call.body)
+    found = _MODEL_IN_PATH.search(call.path) if "model" not in body else None
+    return {**body, "model": found.group()} if found else body
+
+
+def _dialect(*calls: WireCall | Json) -> str:
+    """Told by the fields of both; where nothing tells, what is looked at is the same."""
+    bodies = [call.body if isinstance(call, WireCall) else call for call in calls]
+    names = {name for body in bodies for name in body}
+    if "contents" in names:
+        return "gemini_generate"
+    if not names.isdisjoint(("input", "instructions", *_STORED)):
+        return "openai_responses"
+    headers = {
+        name.lower() for call in calls if isinstance(call, WireCall) for name in call.headers
+    }
+    lists = [body["tools"] for body in bodies if isinstance(body.get("tools"), list)]
+    is_anthropic = (
+        "anthropic-version" in headers
+        or not names.isdisjoint(("system", "anthropic_version"))
+        or any("input_schema" in tool for tools in lists for tool in tools if tool)
+    )
+    return "anthropic_messages" if is_anthropic else "openai_chat"
+
+
+def _at(body: Json, field: str) -> Json:
+    for name in field.split("."):
+        body = body.get(name) if isinstance(body, Mapping) else None
+    return body
+
+
+def _first_image(before: dict[str, Any], after: dict[str, Any]) -> _Break | None:
+    """The first image of all makes Anthropic read every message anew, wherever it stands."""
+    old, new = (next(_images(body.get("messages"), "messages"), None) for body in (before, after))
+    if not before.get("messages") or (old is None) == (new is None):
+        return None
+    return (new, "is the first image") if new else (old or "", "was the only image")
+
+
+def _images(value: Json, path: str) -> Iterator[str]:
+    if isinstance(value, list):
+        for i, item in enumerate(value):
+            yield from _images(item, f"{path}[{i}]")
+    elif isinstance(value, dict):
+        if value.get("type") == "image":
+            yield path
+        yield from _images(value.get("content"), f"{path}.content")
+
+
+def _compare_messages(old: Json, new: Json, path: str) -> _Break | None:
+    """Messages may be added, and parts to what was the last one."""
+    old, new = _alike(old or [], new or [])
+    if not isinstance(old, list) or not isinstance(new, list):
+        return _compare(old, new, path)
+    for i, (one, other) in enumerate(zip(old, new, strict=False)):
+        found = _compare(one, other, f"{path}[{i}]", grows=i == len(old) - 1)
+        if found is not None:
+            return found
+    return (f"{path}[{len(new)}]", "is gone") if len(new) < len(old) else None
+
+
+def _compare(
+    old: Json, new: Json, path: str, *, typed: bool = True, grows: bool = False
+) -> _Break | None:
+    """
+    The first difference of two values.
+
+    `typed` says that the server knows the fields: their order does not count, null is absence,
+    and marks may stand beside them. `grows` allows more parts at the end.
+    """
+    if typed:
+        old, new = _alike(old, new)
+    if isinstance(old, dict) and isinstance(new, dict):
+        return _compare_objects(old, new, path, typed=typed, grows=grows)
+    if isinstance(old, list) and isinstance(new, list):
+        return _compare_lists(old, new, path, typed=typed, grows=grows)
+    if old is None or new is None:
+        return None if old is new else (path, "was added" if old is None else "is gone")
+    return None if type(old) is type(new) and old == new else (path, "differs")
+
+
+def _compare_objects(
+    old: dict[str, Any], new: dict[str, Any], path: str, *, typed: bool, grows: bool
+) -> _Break | None:
+    if typed:
+        old, new = _plain(old), _plain(new)
+    for name in (*old, *(name for name in new if name not in old)):
+        where = f"{path}.{name}"
+        if name not in new or name not in old:
+            return where, "was added" if name in new else "is gone"
+        found = _compare(
+            old[name],
+            new[name],
+            where,
+            typed=typed and name not in _CALLERS_OWN,
+            grows=grows and name in _CONTENT,
+        )
+        if found is not None:
+            return found
+    return None if typed or list(old) == list(new) else (path, "has its keys in another order")
+
+
+def _compare_lists(
+    old: list[Any], new: list[Any], path: str, *, typed: bool, grows: bool
+) -> _Break | None:
+    for i, (one, other) in enumerate(zip(old, new, strict=False)):
+        found = _compare(one, other, f"{path}[{i}]", typed=typed)
+        if found is not None:
+            return found
+    if len(new) < len(old):
+        return f"{path}[{len(new)}]", "is gone"
+    return None if grows or len(new) == len(old) else (f"{path}[{len(old)}]", "was added")
+
+
+def _plain(fields: dict[str, Any]) -> dict[str, Any]:
+    return {
+        name: value for name, value in fields.items() if value is not None and name not in _MARKS
+    }
+
+
+def _alike(old: Json, new: Json) -> tuple[Json, Json]:
+    """Text beside blocks, as the block it stands for."""
+    if isinstance(old, str) and isinstance(new, list):
+        return _as_blocks(old, new), new
+    if isinstance(new, str) and isinstance(old, list):
+        return old, _as_blocks(new, old)
+    return old, new
+
+
+def _as_blocks(text: str, others: list[Any]) -> list[Any]:
+    other = others[0] if others and isinstance(others[0], dict) else {"type": "text"}
+    if "role" in other:  # the whole input of a Responses call
+        return [{**_plain(other), "role": "user", "content": text}]
+    return [{"type": other.get("type"), "text": text}]

@@ -1,0 +1,383 @@
+"""Repairs of calls: each has one result, and an id, name and arguments that the target takes."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterator
+
+from interlingua.prepare.history.edit import (
+    Messages,
+    Spot,
+    Trail,
+    cut,
+    edit,
+    edit_parts,
+    is_unchanged,
+    with_fields,
+    with_parts,
+)
+from interlingua.prepare.history.pairs import end_of_results, pairs_of
+from interlingua.prepare.history.target import RepairPolicy, Target
+from interlingua.prepare.history.triggers import survey_of
+from interlingua.spec.content import Part, ToolCall, ToolResult
+from interlingua.spec.errors import ConfigurationError
+from interlingua.spec.messages import Message
+from interlingua.wire.fields import extra_of
+from interlingua.wire.json_text import loads_object
+
+NO_RESULT = "No result was recorded for this call."
+_OURS = "interlingua"  # a key of `extra` where no dialect looks
+_ABORTED = ("error", "cancelled")
+_NAMELESS = "unnamed_tool"
+_unusual = re.compile(r"[^A-Za-z0-9_-]+").sub
+
+
+def drop_misplaced_calls(
+    messages: Messages, target: Target, _: RepairPolicy, trail: Trail
+) -> Messages:
+    """Only the model calls."""
+    if not target.paired_calls:
+        return messages
+    gone: dict[int, set[int]] = {}
+    for i, k in pairs_of(messages, target, trail).misplaced:
+        gone.setdefault(i, set()).add(k)
+        why = f"a {messages[i].role} message cannot hold a tool call; it was left out"
+        trail.change("misplaced_call_dropped", why, messages[i].content[k])
+    return cut(messages, gone, target, trail)
+
+
+def drop_aborted_calls(
+    messages: Messages, target: Target, _: RepairPolicy, trail: Trail
+) -> Messages:
+    """Of a turn that was cut short, only calls that came whole and were truly answered stay."""
+    aborted = [i for i, message in enumerate(messages) if is_aborted(message)]
+    if not (target.paired_calls and aborted):
+        return messages
+    result_of = pairs_of(messages, target, trail).result_of
+    gone: dict[int, set[int]] = {}
+    for i in aborted:
+        for k, call in enumerate(messages[i].content):
+            spot = result_of.get((i, k))
+            result = None if spot is None else messages[spot[0]].content[spot[1]]
+            if not isinstance(call, ToolCall) or (call.is_valid and is_genuine(result)):
+                continue
+            gone.setdefault(i, set()).add(k)
+            why = f"the turn was cut short and {call.name!r} did not run; the call was left out"
+            trail.change("aborted_call_dropped", why, call)
+            if spot is not None and result is not None:
+                gone.setdefault(spot[0], set()).add(spot[1])
+                why = "the call it answers was cut short; the result was left out"
+                trail.change("aborted_result_dropped", why, result)
+    return cut(messages, gone, target, trail)
+
+
+def is_aborted(message: Message) -> bool:
+    """Whether the model was cut short in this message, by the finish reason kept with it."""
+    if message.role != "assistant" or not message.metadata:
+        return False
+    return message.metadata.get("finish_reason") in _ABORTED
+
+
+def is_genuine(result: Part | None) -> bool:
+    """Whether it came of a call, and was not made up here."""
+    return result is not None and not extra_of(result, _OURS).get("synthetic")
+
+
+def drop_orphan_results(
+    messages: Messages, target: Target, _: RepairPolicy, trail: Trail
+) -> Messages:
+    """A result needs its call before it, and a call takes one result."""
+    if not target.paired_calls or target.stored:
+        return messages
+    gone: dict[int, set[int]] = {}
+    for i, k in pairs_of(messages, target, trail).orphans:
+        gone.setdefault(i, set()).add(k)
+        why = "no call before it waits for this result; it was left out"
+        trail.change("orphan_result_dropped", why, messages[i].content[k])
+    return cut(messages, gone, target, trail)
+
+
+def answer_calls(
+    messages: Messages, target: Target, policy: RepairPolicy, trail: Trail
+) -> Messages:
+    """Every call has its result: one that says there is none, or the call goes."""
+    if not target.paired_calls:
+        return messages
+    pairs = pairs_of(messages, target, trail)
+    unanswered = [spot for spot in pairs.calls if spot not in pairs.result_of]
+    if not unanswered:
+        return messages
+    if policy.unanswered == "drop":
+        return _drop_calls(messages, unanswered, target, trail)
+    made: dict[int, list[ToolResult]] = {}  # by the end of the turn
+    for spot in unanswered:
+        call = pairs.calls[spot]
+        why = f"the call of {call.name!r} has no result; an error result was added"
+        trail.change("missing_result_added", why, call)
+        made.setdefault(pairs.ends[spot[0]], []).append(_no_result(call))
+    turns = pairs.results_by_turn()
+    places = {end_of_results(messages, end, turns[end]): made[end] for end in made}
+    edited: list[Message] = []
+    for i in range(len(messages) + 1):
+        if i in places:
+            edited.append(Message(role="tool", content=tuple(places[i])))
+        edited += messages[i : i + 1]
+    return tuple(edited)
+
+
+def _drop_calls(messages: Messages, spots: list[Spot], target: Target, trail: Trail) -> Messages:
+    gone: dict[int, set[int]] = {}
+    for i, k in spots:
+        gone.setdefault(i, set()).add(k)
+        trail.change(
+            "unanswered_call_dropped",
+            "the call has no result; it was left out",
+            messages[i].content[k],
+        )
+    return cut(messages, gone, target, trail)
+
+
+def _no_result(call: ToolCall) -> ToolResult:
+    return ToolResult(
+        tool_call_id=call.id,
+        content=NO_RESULT,
+        is_error=True,
+        name=call.name,
+        extra={_OURS: {"synthetic": True}},
+    )
+
+
+def rename_duplicate_calls(
+    messages: Messages, target: Target, _: RepairPolicy, trail: Trail
+) -> Messages:
+    """No two calls of a turn, or of the history, have the same id, and none an empty one."""
+    if target.unique_call_ids == "no":
+        return messages
+    pairs = pairs_of(messages, target, trail)
+    used = {call.id for call in pairs.calls.values()}
+    seen: set[str] = set()
+    turn = -1
+    renamed: dict[Spot, str] = {}
+    for number, (spot, call) in enumerate(pairs.calls.items(), 1):
+        end = pairs.ends[spot[0]]
+        if target.unique_call_ids == "turn" and end != turn:
+            seen.clear()
+        turn = end
+        if call.id and call.id not in seen:
+            seen.add(call.id)
+            continue
+        renamed[spot] = name = _fresh(f"{call.id}_{number}" if call.id else f"call_{number}", used)
+        used.add(name)
+        seen.add(name)
+        what = f"the id {call.id!r} was used before" if call.id else "the call had no id"
+        trail.change("call_id_made", f"{what}; it became {name!r}", call)
+    return _rename(messages, renamed, pairs.result_of, trail)
+
+
+def _fresh(name: str, used: set[str]) -> str:
+    while name in used:
+        name = f"{name}_"
+    return name
+
+
+def rename_calls(messages: Messages, target: Target, _: RepairPolicy, trail: Trail) -> Messages:
+    """Ids that the target rejects are mapped, in the call and in its result alike."""
+    if target.call_id is None:
+        return messages
+    matches = re.compile(target.call_id).fullmatch
+    if all(map(matches, [call.id for call in survey_of(messages, trail).calls])):
+        return messages
+    pairs = pairs_of(messages, target, trail)
+    ids = CallIds(target.call_id)
+    renamed: dict[Spot, str] = {}
+    for spot, call in pairs.calls.items():
+        name = ids.to_wire(call.id)
+        if name != call.id:
+            renamed[spot] = name
+            why = f"{target.dialect} rejects the id {call.id[:80]!r}; it became {name!r}"
+            trail.change("call_id_mapped", why, call)
+    return _rename(messages, renamed, pairs.result_of, trail)
+
+
+def _rename(
+    messages: Messages, renamed: dict[Spot, str], result_of: dict[Spot, Spot], trail: Trail
+) -> Messages:
+    if not renamed:
+        return messages
+    renamed |= {result_of[spot]: name for spot, name in renamed.items() if spot in result_of}
+    touched = {i for i, _ in renamed}
+
+    def rename(part: Part, spot: Spot) -> Part:
+        if isinstance(part, ToolCall) and spot in renamed:
+            return with_fields(part, trail, id=renamed[spot])
+        if isinstance(part, ToolResult) and spot in renamed:
+            return with_fields(part, trail, tool_call_id=renamed[spot])
+        return part
+
+    return tuple(
+        with_parts(message, [rename(part, (i, k)) for k, part in enumerate(message.content)], trail)
+        if i in touched
+        else message
+        for i, message in enumerate(messages)
+    )
+
+
+def rename_tools(messages: Messages, target: Target, _: RepairPolicy, trail: Trail) -> Messages:
+    """A tool's name that the target rejects, as a model may make one up, is made acceptable."""
+    if target.call_name is None:
+        return messages
+    matches = re.compile(target.call_name).fullmatch
+    if all(map(matches, {call.name for call in survey_of(messages, trail).calls})):
+        return messages
+
+    def rename(part: Part, _: Message) -> Part:
+        if not isinstance(part, ToolCall) or matches(part.name):
+            return part
+        clean = _unusual("_", part.name).strip("_") or _NAMELESS
+        name = next((name for name in (clean, clean[:64], _NAMELESS) if matches(name)), part.name)
+        if name == part.name:
+            return part
+        why = f"{target.dialect} rejects the tool name {part.name[:80]!r}; it became {name!r}"
+        trail.change("tool_name_mapped", why, part)
+        return with_fields(part, trail, name=name)
+
+    return edit_parts(messages, rename, trail)
+
+
+def wrap_arguments(messages: Messages, target: Target, _: RepairPolicy, trail: Trail) -> Messages:
+    """Argument text that is no object goes in one under `input`."""
+    if not target.valid_arguments:
+        return messages
+    if all(map(_is_object, survey_of(messages, trail).calls)):
+        return messages
+
+    def wrap(part: Part, _: Message) -> Part:
+        if not isinstance(part, ToolCall) or part.is_valid:
+            return part
+        why = "the arguments are not a JSON object; they are sent in one, under 'input'"
+        trail.change("arguments_wrapped", why, part)
+        arguments = part.arguments or {"input": part.raw_arguments}
+        return with_fields(part, trail, arguments=arguments, raw_arguments=None)
+
+    return edit_parts(messages, wrap, trail)
+
+
+def _is_object(call: ToolCall) -> bool:
+    """What `is_valid` says, by a faster reader."""
+    raw = call.raw_arguments
+    return raw is None or call.type == "custom" or loads_object(raw) is not None
+
+
+def put_calls_last(messages: Messages, target: Target, _: RepairPolicy, trail: Trail) -> Messages:
+    """Calls stand after what else the model said in the message."""
+    if not target.calls_last:
+        return messages
+
+    def put_last(message: Message) -> Message:
+        if len(message.content) < 2:
+            return message
+        calls = [part for part in message.content if isinstance(part, ToolCall)]
+        others = [part for part in message.content if not isinstance(part, ToolCall)]
+        if not calls or is_unchanged([*others, *calls], message.content):
+            return message
+        why = f"{target.dialect} has calls only after what else the message says"
+        trail.change("calls_put_last", why, message)
+        return with_parts(message, [*others, *calls], trail)
+
+    return edit(messages, put_last)
+
+
+# Call ids as a target takes them, and back.
+
+
+_DIGITS = "0123456789"
+_UPPER = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+_LOWER = _UPPER.lower()
+_ALPHABETS = (  # the richest first; the last is of a hexadecimal id
+    _DIGITS + _UPPER + _LOWER,
+    _DIGITS + _LOWER,
+    _DIGITS + _UPPER,
+    _LOWER,
+    _UPPER,
+    _DIGITS,
+    "0123456789abcdef",
+)
+_DIGEST_LETTERS = 40  # the digest has 43 of the richest alphabet, more of the others
+_MOST_TRIES = 100
+_not_in_ids = re.compile(r"[^A-Za-z0-9_-]").sub
+
+
+def map_call_id(call_id: str, pattern: str) -> str:
+    """
+    The id if the whole of it matches the pattern, else one made of it that does.
+
+    The same id always gives the same; two ids never do, but for a clash of their digests.
+    """
+    return call_id if re.fullmatch(pattern, call_id) else _make(call_id, pattern)
+
+
+class CallIds:
+    """
+    Ids both ways between a history and a target.
+
+    `to_wire` gives no two ids the same; `to_ours` turns back what it gave.
+    """
+
+    def __init__(self, pattern: str | None) -> None:
+        self._pattern = pattern
+        self._wire: dict[str, str] = {}
+        self._ours: dict[str, str] = {}
+
+    def to_wire(self, call_id: str) -> str:
+        """The id that the target takes."""
+        if self._pattern is None:
+            return call_id
+        known = self._wire.get(call_id)
+        if known is None:
+            known = self._wire[call_id] = self._find(call_id, self._pattern)
+            self._ours[known] = call_id
+        return known
+
+    def to_ours(self, wire_id: str) -> str:
+        """The id it was; one that never was ours stays as it is."""
+        return self._ours.get(wire_id, wire_id)
+
+    def _find(self, call_id: str, pattern: str) -> str:
+        found = map_call_id(call_id, pattern)
+        tries = 0
+        while found in self._ours:
+            tries += 1
+            if tries > _MOST_TRIES:
+                raise ConfigurationError(f"too few call ids match {pattern!r}")
+            found = _make(f"{call_id}\0{tries}", pattern)
+        return found
+
+
+def _make(call_id: str, pattern: str) -> str:
+    for candidate in _candidates(call_id):
+        if re.fullmatch(pattern, candidate):
+            return candidate
+    raise ConfigurationError(f"no call id of letters and digits matches {pattern!r}")
+
+
+def _candidates(call_id: str) -> Iterator[str]:
+    """Readable ones first; each ends in a digest of the id."""
+    digest = _digest(call_id, _ALPHABETS[0])
+    readable = _not_in_ids("_", call_id)[:40].strip("_") or "call"
+    yield f"{readable}_{digest[:12]}"
+    yield f"call_{digest[:24]}"
+    digests = [_digest(call_id, alphabet) for alphabet in _ALPHABETS]
+    for length in range(_DIGEST_LETTERS, 0, -1):  # a short one that fits by luck soon clashes
+        for digest in digests:
+            yield digest[:length]
+            yield f"call_{digest[:length]}"
+
+
+def _digest(text: str, alphabet: str) -> str:
+    rest = int.from_bytes(hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest(), "big")
+    letters: list[str] = []
+    for _ in range(_DIGEST_LETTERS):
+        rest, letter = divmod(rest, len(alphabet))
+        letters.append(alphabet[letter])
+    return "".join(letters)

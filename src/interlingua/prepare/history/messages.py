@@ -1,0 +1,366 @@
+"""Repairs of messages and their texts: nothing blank, broken, foreign or out of its role."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import msgspec
+
+from interlingua.prepare.history.edit import (
+    Messages,
+    Trail,
+    cut,
+    edit,
+    edit_parts,
+    is_unchanged,
+    with_fields,
+    with_parts,
+)
+from interlingua.prepare.history.results import join
+from interlingua.prepare.history.target import RepairPolicy, Target
+from interlingua.spec.content import Document, Opaque, Part, Refusal, Text, ToolCall, ToolResult
+from interlingua.spec.messages import Message, Role
+from interlingua.wire.fields import extra_of
+from interlingua.wire.json_text import dump_text
+
+PLACEHOLDER = "(no content)"
+_INSTRUCTING = ("system", "developer")
+_USERS = ("user", "tool")
+_pairs = re.compile("[\ud800-\udbff][\udc00-\udfff]").sub
+_halves = re.compile("[\ud800-\udfff]").sub
+
+
+# Lone surrogates.
+
+
+def clean_surrogates(messages: Messages, target: Target, _: RepairPolicy, trail: Trail) -> Messages:
+    """Half a surrogate pair is no character: U+FFFD takes its place. Two halves are one again."""
+    if target.lone_surrogates or all(
+        map(_is_clean, (part for message in messages for part in message.content))
+    ):
+        return messages
+
+    def clean(part: Part, _: Message) -> Part:
+        fields = _broken_fields(part)
+        if not fields:
+            return part
+        trail.change("surrogates_replaced", "half a surrogate pair became U+FFFD", part)
+        return with_fields(part, trail, **fields)
+
+    return edit_parts(messages, clean, trail)
+
+
+def _is_clean(part: Part) -> bool:
+    if type(part) is Text:  # most are, and most of those are ASCII
+        return part.text.isascii() or _is_whole(part.text)
+    return not _broken_fields(part)
+
+
+def _broken_fields(part: Part) -> dict[str, Any]:
+    """The fields that hold lone surrogates, as they should be."""
+    if isinstance(part, (Text, Refusal)):
+        return {} if _is_whole(part.text) else {"text": _whole(part.text)}
+    if isinstance(part, Document):
+        return {} if part.text is None or _is_whole(part.text) else {"text": _whole(part.text)}
+    if isinstance(part, ToolResult):
+        return _broken_content(part)
+    return _broken_arguments(part) if isinstance(part, ToolCall) else {}
+
+
+def _broken_content(result: ToolResult) -> dict[str, Any]:
+    content = result.content
+    if result.parts is None:
+        return {} if _is_whole(content) else {"content": _whole(content)}
+    broken = [_broken_fields(part) for part in result.parts]
+    if not any(broken):
+        return {}
+    return {
+        "content": tuple(
+            msgspec.structs.replace(part, **fields) if fields else part
+            for part, fields in zip(result.parts, broken, strict=True)
+        )
+    }
+
+
+def _broken_arguments(call: ToolCall) -> dict[str, Any]:
+    raw = call.raw_arguments
+    fields: dict[str, Any] = {}
+    if not _is_whole(call.arguments):
+        fields["arguments"] = _whole(call.arguments)
+        # the text may hold them as escapes, which no cleaning of the text would find
+        fields["raw_arguments"] = None if raw is None else dump_text(fields["arguments"])
+    elif raw is not None and not _is_whole(raw):
+        fields["raw_arguments"] = _whole(raw)
+    return fields
+
+
+def _is_whole(value: Any) -> bool:
+    if isinstance(value, str) and value.isascii():
+        return True
+    try:
+        msgspec.json.encode(value)
+    except UnicodeEncodeError:
+        return False
+    except (TypeError, ValueError, RecursionError, msgspec.MsgspecError):
+        return True  # no JSON for another reason, which the encoder will tell
+    return True
+
+
+def _whole(value: Any) -> Any:
+    if isinstance(value, str):
+        joined = _pairs(
+            lambda found: found[0].encode("utf-16", "surrogatepass").decode("utf-16"), value
+        )
+        return _halves("\N{REPLACEMENT CHARACTER}", joined)
+    if isinstance(value, dict):
+        return {_whole(key): _whole(item) for key, item in value.items()}
+    return [_whole(item) for item in value] if isinstance(value, (list, tuple)) else value
+
+
+# Blank texts.
+
+
+def drop_blank_texts(messages: Messages, target: Target, _: RepairPolicy, trail: Trail) -> Messages:
+    """Blank texts are left out, though their message be empty then."""
+    if target.empty_text or not any(map(_has_blanks, messages)):
+        return messages
+    first = _end_of_prompts(messages)  # which have a rule of their own
+    edited = [_clean(message, target, trail) for message in messages[first:]]
+    return messages if is_unchanged(edited, messages[first:]) else (*messages[:first], *edited)
+
+
+def _end_of_prompts(messages: Messages) -> int:
+    """The first message that is no system prompt."""
+    first = 0
+    while first < len(messages) and messages[first].role in _INSTRUCTING:
+        first += 1
+    return first
+
+
+def _clean(message: Message, target: Target, trail: Trail) -> Message:
+    kept: list[Part] = []
+    for part in message.content:
+        if _is_blank(part):
+            why = f"{target.dialect} takes no blank text; it was left out"
+            trail.change("blank_text_dropped", why, part)
+        else:
+            kept.append(_with_content(part, target, trail))
+    is_same = is_unchanged(kept, message.content)
+    return message if is_same else with_parts(message, kept, trail)
+
+
+def _has_blanks(message: Message) -> bool:
+    for part in message.content:
+        kind = type(part)
+        if kind is Text or kind is Refusal:
+            if _is_blank(part):
+                return True
+        elif isinstance(part, ToolResult) and _lacks_content(part):
+            return True
+    return False
+
+
+def _lacks_content(result: ToolResult) -> bool:
+    """Whether it has blank texts, or tells a failure without a word."""
+    parts = result.parts
+    return bool(parts and any(map(_is_blank, parts))) or (
+        result.is_error and result.content in ("", ())
+    )
+
+
+def _is_blank(part: Part) -> bool:
+    return isinstance(part, (Text, Refusal)) and (not part.text or part.text.isspace())
+
+
+def _with_content(part: Part, target: Target, trail: Trail) -> Part:
+    """A result without blank texts, and with some content if it tells a failure."""
+    if not isinstance(part, ToolResult) or not _lacks_content(part):
+        return part
+    content = part.content
+    if part.parts and any(map(_is_blank, part.parts)):
+        content = tuple(inner for inner in part.parts if not _is_blank(inner))
+        why = f"{target.dialect} takes no blank text; it was left out of the result"
+        trail.change("blank_text_dropped", why, part)
+    if part.is_error and content in ("", ()):
+        content = PLACEHOLDER
+        why = f"{target.dialect} wants content in a failed result; it says {PLACEHOLDER!r}"
+        trail.change("placeholder_added", why, part)
+    return with_fields(part, trail, content=content)
+
+
+def drop_empty_messages(
+    messages: Messages, target: Target, _: RepairPolicy, trail: Trail
+) -> Messages:
+    """
+    Messages without content are left out, unless the target's own marks say more.
+
+    The last word stays the user's: if it is empty, it gets a placeholder.
+    """
+    if target.empty_messages or all(message.content for message in messages):
+        return messages
+    first = _end_of_prompts(messages) if target.empty_prompt else 0
+    empty = {
+        i
+        for i, message in enumerate(messages)
+        if i >= first and not (message.content or extra_of(message, target.dialect))
+    }
+    last = _last_word(messages, empty)
+    edited: list[Message] = []
+    for i, message in enumerate(messages):
+        if i not in empty:
+            edited.append(message)
+        elif i != last:
+            trail.change("empty_message_dropped", "the message is empty; it was left out", message)
+        else:
+            why = f"the last message is empty; it says {PLACEHOLDER!r}"
+            trail.change("placeholder_added", why, message)
+            text = Text(text=PLACEHOLDER)
+            edited.append(with_fields(message, trail, role="user", content=(text,)))
+    return messages if is_unchanged(edited, messages) else tuple(edited)
+
+
+def _last_word(messages: Messages, empty: set[int]) -> int | None:
+    """The empty message without which the history would not end with the user."""
+    found: int | None = None
+    for i in range(len(messages) - 1, -1, -1):
+        is_user = messages[i].role in _USERS
+        if i not in empty and messages[i].role not in _INSTRUCTING:
+            return None if is_user else found
+        if is_user and found is None:
+            found = i
+    return found
+
+
+def drop_blank_prompts(
+    messages: Messages, target: Target, _: RepairPolicy, trail: Trail
+) -> Messages:
+    """
+    Of several system prompts, the blank ones are left out.
+
+    One alone is sent as an empty string, which is accepted.
+    """
+    first = _end_of_prompts(messages)
+    if target.empty_text or first == 0 or (first == 1 and len(messages[0].content) <= 1):
+        return messages
+    prompts = messages[:first]
+    cleaned = [_clean(message, target, trail) for message in prompts]
+    if is_unchanged(cleaned, prompts) and all(message.content for message in prompts):
+        return messages
+    for message in prompts:
+        if not message.content:
+            why = "the system prompt is empty; it was left out"
+            trail.change("empty_message_dropped", why, message)
+    return (*(message for message in cleaned if message.content), *messages[first:])
+
+
+def begin_conversation(
+    messages: Messages, target: Target, _: RepairPolicy, trail: Trail
+) -> Messages:
+    """There is something left to answer, if there was something at all."""
+    is_turn = _end_of_prompts(messages) < len(messages)
+    is_enough = is_turn or target.least == "nothing" or (messages and target.least == "message")
+    if is_enough or target.stored or not trail.history:
+        return messages
+    why = f"{target.dialect} wants a message to answer; the user says {PLACEHOLDER!r}"
+    trail.add("placeholder_added", why)
+    return (*messages, Message.user(PLACEHOLDER))
+
+
+def accompany_documents(
+    messages: Messages, target: Target, _: RepairPolicy, trail: Trail
+) -> Messages:
+    """A document stands beside some text."""
+    if target.lone_documents:
+        return messages
+
+    def accompany(message: Message) -> Message:
+        has_document = any(isinstance(part, Document) for part in message.content)
+        if not has_document or any(isinstance(part, Text) for part in message.content):
+            return message
+        why = f"{target.dialect} wants text beside a document; {PLACEHOLDER!r} was added"
+        trail.change("placeholder_added", why, message)
+        return with_parts(message, [*message.content, Text(text=PLACEHOLDER)], trail)
+
+    return edit(messages, accompany)
+
+
+def drop_foreign_blocks(
+    messages: Messages, target: Target, _: RepairPolicy, trail: Trail
+) -> Messages:
+    """Opaque blocks mean something only to the dialect they came from."""
+    if target.foreign_blocks:
+        return messages
+    gone: dict[int, set[int]] = {}
+    for i, message in enumerate(messages):
+        for k, part in enumerate(message.content):
+            if isinstance(part, Opaque) and part.dialect != target.dialect:
+                gone.setdefault(i, set()).add(k)
+                why = f"a block of {part.dialect} cannot be said in {target.dialect}"
+                trail.change("foreign_block_dropped", f"{why}; it was left out", part)
+    return cut(messages, gone, target, trail)
+
+
+# Roles.
+
+
+def fold_system(messages: Messages, target: Target, _: RepairPolicy, trail: Trail) -> Messages:
+    """
+    A system message within the conversation is said by the user, in its place.
+
+    It joins the user's message that follows or comes before, if there is one.
+    """
+    if target.inline_system:
+        return messages
+    first = _end_of_prompts(messages)
+    if not any(message.role in _INSTRUCTING for message in messages[first:]):
+        return messages
+    edited = list(messages[:first])
+    folded: list[Part] = []
+    for message in messages[first:]:
+        if message.role in _INSTRUCTING:
+            why = f"{target.dialect} has no {message.role} message here; the user says it"
+            trail.change("system_folded", why, message)
+            folded += message.content
+            continue
+        is_results = any(isinstance(part, ToolResult) for part in message.content)
+        if folded and message.role == "user" and not is_results:
+            message = with_parts(message, [*folded, *message.content], trail)  # noqa: PLW2901
+        elif folded:
+            _append(folded, edited, first, trail)
+        folded = []
+        edited.append(message)
+    _append(folded, edited, first, trail)
+    return tuple(edited)
+
+
+def _append(folded: list[Part], edited: list[Message], first: int, trail: Trail) -> None:
+    if folded and len(edited) > first and edited[-1].role == "user":
+        edited[-1] = with_parts(edited[-1], [*edited[-1].content, *folded], trail)
+    elif folded:
+        edited.append(Message(role="user", content=tuple(folded)))
+
+
+def merge_roles(messages: Messages, target: Target, _: RepairPolicy, trail: Trail) -> Messages:
+    """Consecutive messages of one role are one message."""
+    if not target.merge_roles:
+        return messages
+    runs: list[list[Message]] = []
+    for message in messages:
+        if runs and _wire_role(runs[-1][0], target) == _wire_role(message, target):
+            runs[-1].append(message)
+        else:
+            runs.append([message])
+    if len(runs) == len(messages):
+        return messages
+    for run in runs:
+        for message in run[1:]:
+            why = f"{target.dialect} wants one message of a role at a time"
+            trail.change("messages_merged", why, message)
+    return tuple(run[0] if len(run) == 1 else join(run, trail) for run in runs)
+
+
+def _wire_role(message: Message, target: Target) -> Role:
+    if message.role == "tool" and target.results_as_user:
+        return "user"
+    return "system" if message.role == "developer" else message.role

@@ -1,0 +1,216 @@
+"""
+Any history, as a target accepts it.
+
+Each rule is a small function that returns the very history it was given if there is nothing
+to do, and otherwise warns of each change by its own code and its place in the history as it
+came. They run in this order:
+
+| rule | codes |
+|---|---|
+| `drop_foreign_blocks` | `foreign_block_dropped` |
+| `drop_unsayable_media` | `image_dropped`, `audio_dropped`, `document_dropped` |
+| `drop_misplaced_calls` | `misplaced_call_dropped` |
+| `drop_aborted_calls` | `aborted_call_dropped`, `aborted_result_dropped` |
+| `drop_orphan_results` | `orphan_result_dropped` |
+| `answer_calls` | `missing_result_added`, `unanswered_call_dropped` |
+| `rename_duplicate_calls` | `call_id_made` |
+| `rename_calls` | `call_id_mapped` |
+| `rename_tools` | `tool_name_mapped` |
+| `wrap_arguments` | `arguments_wrapped` |
+| `drop_stale_thinking` | `stale_thinking_dropped`, `…_as_text`, `stale_signatures_dropped` |
+| `drop_foreign_thinking` | `foreign_thinking_dropped`, `…_as_text` |
+| `drop_unsigned_thinking` | `unsigned_thinking_dropped`, `…_as_text` |
+| `clean_surrogates` | `surrogates_replaced` |
+| `sign_calls` | `unsigned_call_marked`, `unsigned_call_as_text` |
+| `drop_blank_texts` | `blank_text_dropped`, `placeholder_added` |
+| `drop_empty_messages` | `empty_message_dropped`, `placeholder_added` |
+| `place_results` | `result_moved` |
+| `order_results` | `results_reordered` |
+| `drop_trailing_thinking` | `trailing_thinking_dropped` |
+| `drop_thinking_only` | `thinking_only_dropped` |
+| `gather_results` | `results_gathered` |
+| `move_media` | `result_media_moved` |
+| `fold_system` | `system_folded` |
+| `put_results_first` | `results_put_first` |
+| `accompany_documents` | `placeholder_added` |
+| `drop_blank_prompts` | `blank_text_dropped`, `empty_message_dropped` |
+| `begin_conversation` | `placeholder_added` |
+| `merge_roles` | `messages_merged` |
+| `put_calls_last` | `calls_put_last` |
+
+Any rule that leaves a part out may add `unpaired_thinking_dropped`. What has no match goes first;
+what stays is named and cleaned; what is left of it is put in its place; then what depends on
+neighbours can be seen: thoughts that nothing follows, results and roles that stand together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import lru_cache, partial
+
+import msgspec
+
+from interlingua.prepare.history.calls import (
+    answer_calls,
+    drop_aborted_calls,
+    drop_misplaced_calls,
+    drop_orphan_results,
+    put_calls_last,
+    rename_calls,
+    rename_duplicate_calls,
+    rename_tools,
+    wrap_arguments,
+)
+from interlingua.prepare.history.edit import Messages, Rule, Trail
+from interlingua.prepare.history.messages import (
+    accompany_documents,
+    begin_conversation,
+    clean_surrogates,
+    drop_blank_prompts,
+    drop_blank_texts,
+    drop_empty_messages,
+    drop_foreign_blocks,
+    fold_system,
+    merge_roles,
+)
+from interlingua.prepare.history.results import (
+    drop_unsayable_media,
+    gather_results,
+    move_media,
+    order_results,
+    place_results,
+    put_results_first,
+)
+from interlingua.prepare.history.target import DEFAULT_POLICY, RepairPolicy, Target, find_target
+from interlingua.prepare.history.thinking import (
+    drop_foreign_thinking,
+    drop_stale_thinking,
+    drop_thinking_only,
+    drop_trailing_thinking,
+    drop_unsigned_thinking,
+    sign_calls,
+)
+from interlingua.prepare.history.triggers import (
+    ADJACENT,
+    BLANK,
+    BROKEN,
+    CALLS_AMONG,
+    EMPTY,
+    LATE,
+    REPEATED,
+    SPREAD,
+    TOLD,
+    UNBEGUN,
+    UNPAIRED,
+    WRITTEN,
+    Sign,
+    Survey,
+    is_plain_talk,
+    survey_of,
+)
+from interlingua.spec.content import MEDIA_TYPES, Document, Opaque, Thinking, ToolCall
+from interlingua.spec.messages import Message
+from interlingua.spec.response import Warning
+from interlingua.spec.warnings import Losses
+
+_MEDIA = frozenset(MEDIA_TYPES)
+
+RULES: tuple[tuple[Rule, frozenset[Sign]], ...] = (
+    (drop_foreign_blocks, frozenset((Opaque,))),
+    (drop_unsayable_media, _MEDIA),
+    (drop_misplaced_calls, frozenset((UNPAIRED,))),
+    (drop_aborted_calls, frozenset((TOLD,))),
+    (drop_orphan_results, frozenset((UNPAIRED,))),
+    (answer_calls, frozenset((UNPAIRED,))),
+    (rename_duplicate_calls, frozenset((REPEATED,))),
+    (rename_calls, frozenset((ToolCall,))),
+    (rename_tools, frozenset((ToolCall,))),
+    (wrap_arguments, frozenset((WRITTEN,))),
+    (drop_stale_thinking, frozenset((TOLD,))),
+    (drop_foreign_thinking, frozenset((Thinking,))),
+    (drop_unsigned_thinking, frozenset((Thinking,))),
+    (clean_surrogates, frozenset((BROKEN,))),
+    (sign_calls, frozenset((ToolCall,))),
+    (drop_blank_texts, frozenset((BLANK,))),
+    (drop_empty_messages, frozenset((EMPTY,))),
+    (place_results, frozenset((UNPAIRED,))),
+    (order_results, frozenset((UNPAIRED,))),
+    (drop_trailing_thinking, frozenset((Thinking,))),
+    (drop_thinking_only, frozenset((Thinking,))),
+    (gather_results, frozenset((SPREAD,))),
+    (move_media, _MEDIA),
+    (fold_system, frozenset((LATE,))),
+    (put_results_first, frozenset((UNPAIRED,))),
+    (accompany_documents, frozenset((Document,))),
+    (drop_blank_prompts, frozenset((BLANK, EMPTY))),
+    (begin_conversation, frozenset((UNBEGUN,))),
+    (merge_roles, frozenset((ADJACENT,))),
+    (put_calls_last, frozenset((CALLS_AMONG,))),
+)
+"""The rules in their order, each with the signs it is about: without any it need not run."""
+
+
+class HistoryRepair(msgspec.Struct, frozen=True, kw_only=True):
+    """A history as its target accepts it, and what was changed for that."""
+
+    messages: Messages
+    changes: tuple[Warning, ...] = ()
+
+
+def repair(
+    messages: Messages,
+    target: Target,
+    policy: RepairPolicy = DEFAULT_POLICY,
+    losses: Losses | None = None,
+    history: Messages | None = None,
+) -> Messages:
+    """
+    The history as the target accepts it: the very same one if it does already.
+
+    Changes are added to `losses`, which then tells later ones too by their place in the
+    history as it came: in `history`, if parts of its messages have been left out before. To
+    repair twice changes nothing more.
+    """
+    is_whole = history is None or history is messages
+    if is_whole and is_plain_talk(messages):
+        return messages
+    survey = Survey(messages)
+    if is_whole and not _due(frozenset(survey.signs)):
+        return messages
+    trail = Trail(messages, history)
+    trail.know(messages, survey)
+    repaired, position = messages, 0
+    while position < len(RULES):
+        repaired, position = _change_once(repaired, target, policy, trail, position)
+    if losses is not None:
+        losses.warnings += trail.warnings
+        if repaired is not trail.history:
+            losses.origin = partial(trail.trace, messages=repaired)
+    return repaired
+
+
+def _change_once(
+    messages: Messages, target: Target, policy: RepairPolicy, trail: Trail, position: int
+) -> tuple[Messages, int]:
+    """What the next rule with something to do makes of it, and the position of the one after."""
+    for i in _due(frozenset(survey_of(messages, trail).signs)):
+        if i >= position:
+            changed = RULES[i][0](messages, target, policy, trail)
+            if changed is not messages:  # an answer to a call may be the first result
+                return changed, i + 1
+    return messages, len(RULES)
+
+
+@lru_cache(maxsize=256)
+def _due(signs: frozenset[Sign]) -> tuple[int, ...]:
+    """The positions of the rules that these signs are about."""
+    return tuple(i for i, (_, about) in enumerate(RULES) if not about.isdisjoint(signs))
+
+
+def doctor(
+    messages: Iterable[Message], target: Target | str, policy: RepairPolicy = DEFAULT_POLICY
+) -> HistoryRepair:
+    """What must change in a history before a target (or a dialect, by name) accepts it."""
+    losses = Losses()
+    repaired = repair(tuple(messages), find_target(target), policy, losses)
+    return HistoryRepair(messages=repaired, changes=tuple(losses.warnings))

@@ -1,0 +1,283 @@
+"""Repairs of thinking: it goes back to its maker, whole, signed, and with what it led to."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from itertools import islice
+from typing import NamedTuple
+
+from interlingua.prepare.history.edit import (
+    Messages,
+    Spot,
+    Trail,
+    edit,
+    is_unchanged,
+    unbind,
+    with_fields,
+    with_parts,
+)
+from interlingua.prepare.history.pairs import pairs_of
+from interlingua.prepare.history.target import RepairPolicy, Target
+from interlingua.spec.content import (
+    MEDIA_TYPES,
+    Part,
+    Text,
+    Thinking,
+    ToolCall,
+    ToolResult,
+)
+from interlingua.spec.messages import Message
+from interlingua.wire.fields import extra_of
+from interlingua.wire.json_text import dump_text
+
+SIGNATURE = "thoughtSignature"
+SENTINEL = "c2tpcF90aG91Z2h0X3NpZ25hdHVyZV92YWxpZGF0b3I="
+"""`skip_thought_signature_validator` in base64: the documented stand-in for a signature."""
+_dated = re.compile(r"[-@](\d{4}-?\d{2}-?\d{2}|latest)$").sub
+
+
+class _Loss(NamedTuple):
+    """Which thoughts are lost, and how that is told."""
+
+    code: str
+    why: str
+    is_lost: Callable[[Thinking], bool]
+    with_signatures: bool = False
+    """Even if the message has no thought: signatures on other parts are lost too."""
+
+
+def drop_stale_thinking(
+    messages: Messages, target: Target, policy: RepairPolicy, trail: Trail
+) -> Messages:
+    """Thoughts and signatures of another model, where they are good only for their own."""
+    if not (target.thinking_per_model and target.model):
+        return messages
+
+    def is_own(part: Thinking) -> bool:
+        return is_native(part, target)  # others' have a rule of their own
+
+    def settle(message: Message) -> Message | None:
+        if message.role != "assistant" or not message.metadata:
+            return message
+        model = message.metadata.get("model")
+        if not isinstance(model, str) or _is_same_model(model, target.model):
+            return message
+        why = f"it is of {model}, and {target.model} takes only its own"
+        loss = _Loss("stale_thinking", why, is_own, with_signatures=True)
+        return _settle(message, loss, target, policy, trail)
+
+    return edit(messages, settle)
+
+
+def _is_same_model(left: str, right: str) -> bool:
+    """The same, but for a date or the host's name."""
+    names = [_dated("", name.lower()).rpartition("/")[2] for name in (left, right)]
+    return names[0] == names[1]
+
+
+def drop_foreign_thinking(
+    messages: Messages, target: Target, policy: RepairPolicy, trail: Trail
+) -> Messages:
+    """Thoughts that the target did not make, or does not take at all."""
+    if target.thinking == "any":
+        return messages
+    takes_none = target.thinking == "none"
+    who = target.model or target.dialect
+    why = f"{who} takes no thoughts back" if takes_none else f"{who} takes back only its own"
+    loss = _Loss("foreign_thinking", why, lambda part: takes_none or not is_native(part, target))
+    of_others = _Loss("foreign_thinking", "only the model's thoughts are known", lambda _: True)
+
+    def settle(message: Message) -> Message | None:
+        found = loss if message.role == "assistant" else of_others
+        return _settle(message, found, target, policy, trail)
+
+    return edit(messages, settle)
+
+
+def is_native(part: Thinking, target: Target) -> bool:
+    """Whether the target's dialect made the thought; without a mark, its form must do."""
+    if part.extra:
+        return target.dialect in part.extra
+    return _form(part) in target.unmarked_thinking
+
+
+def _form(part: Thinking) -> str:
+    if part.redacted:
+        return "redacted"
+    if part.signature:
+        return "signed"
+    return "encrypted" if part.data else "plain"
+
+
+def drop_unsigned_thinking(
+    messages: Messages, target: Target, policy: RepairPolicy, trail: Trail
+) -> Messages:
+    """Thoughts without the signature that was to come, as a broken stream leaves them."""
+    if not target.signed_thinking:
+        return messages
+
+    loss = _Loss(
+        "unsigned_thinking",
+        "it has no signature",
+        lambda part: not (part.redacted or part.signature),
+    )
+    return edit(messages, lambda message: _settle(message, loss, target, policy, trail))
+
+
+def _settle(
+    message: Message, loss: _Loss, target: Target, policy: RepairPolicy, trail: Trail
+) -> Message | None:
+    """The message with its lost thoughts left out or said as text, and what they held freed."""
+    lost = [part for part in message.content if type(part) is Thinking and loss.is_lost(part)]
+    if not lost and not loss.with_signatures:
+        return message
+    parts: list[Part] = []
+    for part in message.content:
+        if isinstance(part, Thinking) and loss.is_lost(part):
+            parts += _say(part, loss, policy, trail)
+        else:
+            parts.append(part)
+    if loss.with_signatures or any(target.dialect in part.extra for part in lost):
+        free = [_free(part, target, trail) for part in parts]
+        if not (lost or is_unchanged(free, parts)):
+            trail.change("stale_signatures_dropped", f"{loss.why}; its marks go", message)
+        parts = free
+    if is_unchanged(parts, message.content):
+        return message
+    return with_parts(message, parts, trail) if parts else None
+
+
+def _say(part: Thinking, loss: _Loss, policy: RepairPolicy, trail: Trail) -> list[Part]:
+    if policy.foreign_thinking == "text" and part.text.strip() and not part.redacted:
+        trail.change(f"{loss.code}_as_text", f"{loss.why}; the thought is sent as text", part)
+        return [trail.same(Text(text=part.text), part)]
+    trail.change(f"{loss.code}_dropped", f"{loss.why}; the thought was left out", part)
+    return []
+
+
+def _free(part: Part, target: Target, trail: Trail) -> Part:
+    is_stand_in = extra_of(part, target.dialect).get(SIGNATURE) == SENTINEL
+    return part if is_stand_in else unbind(part, target, trail)
+
+
+def drop_trailing_thinking(
+    messages: Messages, target: Target, _: RepairPolicy, trail: Trail
+) -> Messages:
+    """A thought is followed by what it led to."""
+    if target.trailing_thinking:
+        return messages
+    edited: list[Message] = []
+    is_followed = False  # by something of the same turn
+    for message in reversed(messages):
+        kept: Message | None = message
+        if message.role == "assistant" and not is_followed:
+            kept = _without_trailing(message, target, trail)
+        if kept is not None:
+            edited.append(kept)
+            is_followed = kept.role == "assistant" and bool(kept.content)
+    edited.reverse()
+    return messages if is_unchanged(edited, messages) else tuple(edited)
+
+
+def _without_trailing(message: Message, target: Target, trail: Trail) -> Message | None:
+    parts = message.content
+    count = len(parts)
+    while count and isinstance(parts[count - 1], Thinking):
+        count -= 1
+    if count == len(parts):
+        return message
+    for part in parts[count:]:
+        why = f"{target.dialect} takes no thought that nothing follows; it was left out"
+        trail.change("trailing_thinking_dropped", why, part)
+    return with_parts(message, parts[:count], trail) if count else None
+
+
+def drop_thinking_only(
+    messages: Messages, target: Target, _: RepairPolicy, trail: Trail
+) -> Messages:
+    """A message of nothing but thoughts has nothing that the target can say."""
+    if target.thinking_only:
+        return messages
+
+    def drop(message: Message) -> Message | None:
+        parts = message.content
+        is_thought = message.role == "assistant" and bool(parts)
+        if not (is_thought and all(isinstance(part, Thinking) for part in parts)):
+            return message
+        why = f"{target.dialect} cannot say a message of thoughts alone; it was left out"
+        trail.change("thinking_only_dropped", why, message)
+        return None
+
+    return edit(messages, drop)
+
+
+def sign_calls(messages: Messages, target: Target, policy: RepairPolicy, trail: Trail) -> Messages:
+    """Calls that another model made have no signature: they get a stand-in, or become text."""
+    if not target.signed_calls:
+        return messages
+    unsigned: list[Spot] = []
+    for i, message in enumerate(messages):
+        if message.role == "assistant":
+            calls = (k for k, part in enumerate(message.content) if isinstance(part, ToolCall))
+            unsigned += [
+                (i, first)
+                for first in islice(calls, 1)
+                if not extra_of(message.content[first], target.dialect).get(SIGNATURE)
+            ]
+    if not unsigned:
+        return messages
+    if policy.unsigned_calls == "text":
+        return _tell_calls(messages, {i for i, _ in unsigned}, target, trail)
+    edited = list(messages)
+    for i, k in unsigned:
+        parts = list(edited[i].content)
+        call = parts[k]
+        kept = extra_of(call, target.dialect)
+        extra = {**call.extra, target.dialect: {**kept, SIGNATURE: SENTINEL}}
+        why = f"{target.dialect} wants a signed call; the signature that is not checked was added"
+        trail.change("unsigned_call_marked", why, call)
+        parts[k] = with_fields(call, trail, extra=extra)
+        edited[i] = with_parts(edited[i], parts, trail)
+    return tuple(edited)
+
+
+def _tell_calls(messages: Messages, turns: set[int], target: Target, trail: Trail) -> Messages:
+    """The calls of some messages, and their results, as text."""
+    pairs = pairs_of(messages, target, trail)
+    told: dict[Spot, list[Part]] = {}
+    for spot, call in pairs.calls.items():
+        if spot[0] not in turns:
+            continue
+        trail.change("unsigned_call_as_text", "the unsigned call is sent as text", call)
+        raw = call.raw_arguments
+        text = f"Called {call.name} with {dump_text(call.arguments) if raw is None else raw}"
+        told[spot] = [trail.same(Text(text=text), call)]
+        answer = pairs.result_of.get(spot)
+        result = None if answer is None else messages[answer[0]].content[answer[1]]
+        if answer is not None and isinstance(result, ToolResult):
+            told[answer] = _tell_result(result, call, trail)
+    touched = {i for i, _ in told}
+    return tuple(
+        _tell_message(message, i, told, trail) if i in touched else message
+        for i, message in enumerate(messages)
+    )
+
+
+def _tell_message(message: Message, i: int, told: dict[Spot, list[Part]], trail: Trail) -> Message:
+    parts = [part for k, whole in enumerate(message.content) for part in told.get((i, k), [whole])]
+    is_tool = message.role == "tool" and all(isinstance(part, ToolResult) for part in parts)
+    role = "user" if message.role == "tool" and not is_tool else message.role
+    return with_fields(message, trail, content=tuple(parts), role=role)
+
+
+def _tell_result(result: ToolResult, call: ToolCall, trail: Trail) -> list[Part]:
+    content = result.content
+    parts = result.parts
+    media: list[Part] = []
+    if parts is not None:
+        content = "\n".join(part.text for part in parts if isinstance(part, Text))
+        media = [part for part in parts if isinstance(part, MEDIA_TYPES)]
+    text = content if isinstance(content, str) else dump_text(content)
+    verb = "failed" if result.is_error else "returned"
+    return [trail.same(Text(text=f"{call.name} {verb}: {text}"), result), *media]

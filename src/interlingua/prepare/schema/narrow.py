@@ -1,0 +1,431 @@
+"""Schemas narrowed to what a target accepts."""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from interlingua.prepare.schema.check import find_unreadable
+from interlingua.prepare.schema.read import MAX_DEPTH, MISSING, Reader, is_deep, pointer, types_of
+from interlingua.prepare.schema.rewrite import (
+    ROOT,
+    Draft,
+    ImpossibleError,
+    Log,
+    close_object,
+    free_circles,
+    rewrite_tuples,
+    rewrite_values,
+    say_types,
+    sort_keywords,
+)
+from interlingua.prepare.schema.rules import ANNOTATIONS, STRUCTURE, Rules
+from interlingua.prepare.schema.unions import rewrite_unions
+from interlingua.spec.content import Json
+from interlingua.spec.warnings import Losses
+from interlingua.wire.json_text import dump_text
+
+_MAPS = ("properties", "$defs", "definitions")
+_LISTS = ("anyOf", "oneOf", "allOf", "prefixItems")
+
+_unsafe = re.compile(r"[^A-Za-z0-9_-]+").sub
+
+
+class Narrowed(msgspec.Struct, frozen=True, kw_only=True):
+    """A schema as one target accepts it."""
+
+    schema: Json
+    """The given object itself if nothing had to change, or if `strict_possible` is false."""
+    changes: tuple[str, ...] = ()
+    """Each change, as `path: what`."""
+    losses: tuple[str, ...] = ()
+    """Those changes by which the target accepts more than the schema does."""
+    strict_possible: bool = True
+    """False if the target cannot say it without changing its meaning: send it non-strict."""
+    reason: str | None = None
+    """
+    Why it was left as it is, as `path: what`: because it cannot be strict, or because it is no
+    JSON Schema (`strict_possible` is true then), which is for the target to tell the caller.
+    """
+
+
+def narrow(schema: Json, rules: Rules) -> Narrowed:
+    """
+    `schema` with only what the target rejects changed.
+
+    Never raises and never changes its input. Narrowing twice changes nothing more.
+    """
+    if is_settled(schema, rules):
+        return Narrowed(schema=schema)
+    if is_deep(schema):
+        reason = f"{ROOT}: nested deeper than {MAX_DEPTH} levels"
+        return Narrowed(schema=schema, strict_possible=not rules.strict, reason=reason)
+    unreadable = find_unreadable(schema, ROOT)
+    if unreadable is not None:
+        return Narrowed(schema=schema, reason=unreadable)
+    narrower = Narrower(schema, rules)
+    try:
+        narrowed = narrower.narrow_root()
+    except ImpossibleError as error:
+        return Narrowed(schema=schema, strict_possible=False, reason=str(error))
+    log = narrower.log
+    return Narrowed(schema=narrowed, changes=tuple(log.changes), losses=tuple(log.losses))
+
+
+class Narrower:
+    """Walks one schema; each schema in it is narrowed once."""
+
+    def __init__(self, root: Json, rules: Rules) -> None:
+        self.root = root
+        self.rules = rules
+        self.reader = Reader(root)
+        self.log = Log()
+        self.done: dict[int, tuple[Any, Any]] = {}
+        self.moved: dict[str, str] = {}
+        self.taken = set(root.get("$defs", ())) if isinstance(root, dict) else set()
+        self.pending: deque[tuple[str, Any]] = deque()
+
+    def narrow_root(self) -> Json:
+        """The whole schema; `ImpossibleError` if it cannot be said."""
+        narrowed = self.narrow_node(self.root, ROOT)
+        moved = {}
+        while self.pending:  # to narrow one may move others
+            name, target = self.pending.popleft()
+            moved[name] = self.narrow_node(target, f"{ROOT}.$defs.{name}")
+        if not moved:
+            return narrowed
+        both = {**narrowed, "$defs": {**narrowed.get("$defs", {}), **moved}}
+        if "definitions" not in self.rules.pointed:
+            both.pop("definitions", None)  # nothing points into them any more
+        return both
+
+    def narrow_node(self, node: Json, path: str) -> Any:
+        """One schema in it."""
+        if not isinstance(node, dict):
+            return self._narrow_bare(node, path)
+        done = self.done.get(id(node))
+        if done is None:
+            done = self.done[id(node)] = (node, self._narrow_object(node, path))
+        return done[1]
+
+    def _narrow_bare(self, node: Json, path: str) -> Json:
+        draft = Draft({}, path, self.log)
+        if self.rules.strict:
+            draft.refuse("it does not say its type")
+        if node is True:
+            draft.note("true became {}")
+            return {}
+        draft.note("false cannot be said", loses=True)
+        return {"description": "(no value is valid)"}
+
+    def _narrow_object(self, node: dict[str, Any], path: str) -> dict[str, Any]:
+        rules = self.rules
+        draft = self._merge(node, path)
+        properties = draft.out.get("properties", {})
+        rewrite_tuples(draft, rules)
+        rewrite_unions(draft, rules, self.reader)
+        rewrite_values(draft, rules)
+        sort_keywords(draft, rules)
+        if "$ref" not in draft.out:
+            say_types(draft, rules, self.reader)
+        if rules.object_root and path == ROOT:
+            _check_root(draft)
+        for key in draft.out:
+            draft.out[key] = self._narrow_inner(draft, key)
+        if "$ref" in draft.out:
+            self._point(draft)
+        elif rules.strict:
+            close_object(draft, rules, self._null_of(properties), properties)
+        elif rules.optional_cycles:
+            free_circles(draft, self.reader, properties)
+        return draft.finish(node)
+
+    def _merge(self, node: dict[str, Any], path: str) -> Draft:
+        """A draft of the schema without `allOf`, where the target does not take it."""
+        draft = Draft(node, path, self.log)
+        if "allOf" in self.rules.keywords and _is_plain_intersection(node):
+            return draft
+        inline = self.rules.inline_root and path == ROOT
+        flat = self.reader.flatten(node, inline=inline)
+        if flat is None:
+            if self.rules.strict:
+                draft.refuse("allOf, or what is beside $ref, cannot be merged")
+            for key in [key for key in node if "$ref" in node and _constrains(key)]:
+                draft.hint(key)
+        elif flat is not node:
+            draft.out = dict(flat)
+            draft.note("allOf merged" if "allOf" in node else "$ref written out")
+        return draft
+
+    def _null_of(self, properties: dict[str, Any]) -> Callable[[str], bool]:
+        return lambda name: self.reader.allows_null(properties[name])
+
+    def _narrow_inner(self, draft: Draft, key: str) -> Json:
+        value, path = draft.out[key], f"{draft.path}.{key}"
+        if key in _MAPS:
+            return self._narrow_map(value, path)
+        if key in _LISTS:
+            return self._narrow_list(value, path)
+        if key == "items" or (key == "additionalProperties" and not isinstance(value, bool)):
+            return self.narrow_node(value, path)
+        return value
+
+    def _narrow_map(self, nodes: dict[str, Any], path: str) -> dict[str, Any]:
+        inner = {name: self.narrow_node(nodes[name], f"{path}.{name}") for name in nodes}
+        return nodes if all(inner[name] is nodes[name] for name in nodes) else inner
+
+    def _narrow_list(self, nodes: list[Any], path: str) -> list[Any]:
+        inner = [self.narrow_node(node, f"{path}[{at}]") for at, node in enumerate(nodes)]
+        return nodes if all(new is old for new, old in zip(inner, nodes, strict=True)) else inner
+
+    def _point(self, draft: Draft) -> None:
+        """A `$ref` that the target can follow, with nothing beside it."""
+        out = draft.out
+        address = self._address(draft, out["$ref"])
+        if address != out["$ref"]:
+            draft.note(f"$ref {out['$ref']} became {address}")
+            out["$ref"] = address
+        if draft.hints or any(not key.startswith("$") for key in out):
+            draft.note("$ref put into anyOf")
+            draft.rename("$ref", "anyOf", [{"$ref": out["$ref"]}])
+
+    def _address(self, draft: Draft, reference: str) -> str:
+        names = pointer(reference)
+        target = self.reader.resolve(reference)
+        if target is MISSING or names is None:
+            if self.rules.strict:
+                draft.refuse("its $ref does not point into this schema")
+            return reference
+        if not names or (len(names) == 2 and names[0] in self.rules.pointed):
+            return reference
+        return f"#/$defs/{self._move(reference, names, target)}"
+
+    def _move(self, reference: str, names: list[str], target: Json) -> str:
+        """The name under which a schema from elsewhere is found among the definitions."""
+        if reference not in self.moved:
+            name = _unsafe("_", names[-1] if names else "root") or "schema"
+            if name in self.taken:
+                name = f"{name}_{len(self.taken)}"
+            while name in self.taken:
+                name += "_"
+            self.taken.add(name)
+            self.moved[reference] = name
+            self.pending.append((name, target))
+        return self.moved[reference]
+
+
+def _constrains(key: str) -> bool:
+    return key not in ANNOTATIONS and key not in STRUCTURE and key != "$ref"
+
+
+def _check_root(draft: Draft) -> None:
+    if "anyOf" in draft.out:
+        draft.refuse("the root cannot be a union")
+    if types_of(draft.out) != ("object",):
+        draft.refuse("it is not an object")
+
+
+def _is_plain_intersection(node: dict[str, Any]) -> bool:
+    """Whether it intersects plain values only, in which there is nothing to close."""
+    entries = node.get("allOf")
+    if not isinstance(entries, list) or not entries or "$ref" in node:
+        return False
+    kinds = [types_of(entry) if isinstance(entry, dict) else None for entry in (node, *entries)]
+    if not any(kinds) or any(found is None or {"object", "array"} & {*found} for found in kinds):
+        return False
+    return all(entry.keys() & {"type", "enum", "const"} for entry in entries)
+
+
+# Schemas that plainly need no narrowing, which are most: one quick look instead of a walk.
+
+
+_MOST_SCHEMAS = 1000  # schemas; a larger one, or one that shares its parts, is walked
+_SCALARS = frozenset({"string", "number", "integer", "boolean"})
+_HANDLED = frozenset({"type", "properties", "required", "additionalProperties", "items", "enum"})
+_FREE = frozenset(
+    {
+        *("$schema", "title", "description", "default", "propertyOrdering"),
+        *("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"),
+        *("minLength", "maxLength", "maxItems", "uniqueItems"),
+    }
+)
+"""Accepted with any value, where they are accepted at all."""
+
+
+def is_settled(schema: Json, rules: Rules) -> bool:
+    """
+    Whether it is an object of plain parts that the target takes as they are.
+
+    True only if narrowing would change nothing; False says nothing.
+    """
+    known = _HANDLED | (_FREE & rules.keywords)
+    pending: list[Any] = [schema]
+    count = 0
+    while pending:
+        node = pending.pop()
+        count += 1
+        if count > _MOST_SCHEMAS or not isinstance(node, dict) or not known.issuperset(node):
+            return False
+        kind = node.get("type")
+        if kind == "object":
+            if not _is_settled_object(node, rules):
+                return False
+            pending.extend(node["properties"].values())
+        elif node is schema or not _is_plain_value(node, kind):
+            return False
+        elif kind == "array":
+            pending.append(node["items"])
+    return True
+
+
+def _is_settled_object(node: dict[str, Any], rules: Rules) -> bool:
+    properties, required = node.get("properties"), node.get("required", [])
+    if "items" in node or "enum" in node or not isinstance(properties, dict):
+        return False
+    if not isinstance(required, list) or not all(
+        isinstance(name, str) and name in properties for name in required
+    ):
+        return False
+    if rules.strict and node.get("additionalProperties") is not False:
+        return False
+    if rules.all_required:
+        return "required" in node and len(required) == len(properties) == len(set(required))
+    return isinstance(node.get("additionalProperties", False), bool)
+
+
+def _is_plain_value(node: dict[str, Any], kind: Json) -> bool:
+    if not node.keys().isdisjoint({"properties", "required", "additionalProperties"}):
+        return False
+    if kind == "array":
+        return "items" in node and "enum" not in node
+    values = node.get("enum")
+    if values is not None:
+        listed = isinstance(values, list) and all(isinstance(value, str) for value in values)
+        return kind == "string" and listed and "items" not in node
+    return isinstance(kind, str) and kind in _SCALARS and "items" not in node
+
+
+# The root of a tool's schema, which every target wants to be an object in so many words.
+
+
+_UNIONS = ("anyOf", "oneOf")
+_INDIRECT = frozenset({"$ref", "allOf", *_UNIONS})
+
+
+def object_root(schema: Json) -> Narrowed:
+    """
+    `schema` with a root of type object that is no reference, intersection or union.
+
+    The arguments of a call are an object whatever the schema says, so to say so changes
+    nothing. Of a union, the properties of all branches stay and the union itself becomes a
+    hint, which is a loss. What is no object at all is left for the target to refuse.
+    """
+    if not isinstance(schema, dict) or _is_plain(schema):
+        return Narrowed(schema=schema)
+    if is_deep(schema) or find_unreadable(schema, ROOT):
+        return Narrowed(schema=schema)
+    reader = Reader(schema)
+    flat = reader.flatten(schema, inline=True)
+    types = () if flat is None else types_of(flat)
+    if flat is None or (types and "object" not in types):
+        return Narrowed(schema=schema)
+    draft = Draft(flat, ROOT, Log())
+    if flat is not schema:
+        draft.note("allOf merged" if "allOf" in schema else "$ref written out")
+    for key in _UNIONS:
+        if key in flat:
+            _spread(draft, key, reader)
+    if draft.out.get("type") != "object":
+        others = {key: value for key, value in draft.out.items() if key != "type"}
+        draft.out = {"type": "object", **others}
+        draft.note("it became an object")
+    made = draft.finish(schema)
+    return Narrowed(schema=made, changes=tuple(draft.log.changes), losses=tuple(draft.log.losses))
+
+
+def _is_plain(schema: dict[str, Any]) -> bool:
+    return schema.get("type") == "object" and _INDIRECT.isdisjoint(schema)
+
+
+def _spread(draft: Draft, key: str, reader: Reader) -> None:
+    """Describe the properties of all branches, and require what every branch requires."""
+    branches = [reader.plain(branch) for branch in draft.out[key]]
+    objects = [branch for branch in branches if isinstance(branch, dict) and _is_object(branch)]
+    draft.hint(key)
+    out = draft.out
+    if not objects or True in branches:
+        return
+    if out.get("additionalProperties", True) is True:
+        found = _properties(objects)
+        out["properties"] = {**found, **out.get("properties", {})}
+        if all(branch.get("additionalProperties") is False for branch in objects):
+            out["additionalProperties"] = False
+    first, *others = ([*branch.get("required", ())] for branch in objects)
+    needed = [name for name in first if all(name in names for names in others)]
+    required = list(dict.fromkeys([*out.get("required", ()), *needed]))
+    if required:
+        out["required"] = required
+
+
+def _is_object(branch: dict[str, Any]) -> bool:
+    types = types_of(branch)
+    return not types or "object" in types
+
+
+def _properties(objects: list[dict[str, Any]]) -> dict[str, Any]:
+    """Each name once; where branches describe it differently, any of their ways will do."""
+    found: dict[str, dict[str, Any]] = {}
+    for branch in objects:
+        for name, node in branch.get("properties", {}).items():
+            found.setdefault(name, {})[dump_text(node)] = node
+    return {
+        name: next(iter(ways.values())) if len(ways) == 1 else {"anyOf": list(ways.values())}
+        for name, ways in found.items()
+    }
+
+
+# The schemas of tools and formats, as an encoder sends them.
+
+
+_MOST_LISTED = 5  # losses that one warning lists
+
+
+def encode_schema(
+    schema: Json, rules: Rules, losses: Losses, path: str, *, strict: bool | None
+) -> tuple[Json, bool | None]:
+    """
+    The schema as the target takes it, and the strictness to ask for.
+
+    A strict target is obeyed only where strictness is asked for. What cannot be strict without
+    changing its meaning is sent as it is, not strict, with a warning; what the target cannot
+    check is said in descriptions, with a warning. A mere change of words is no loss.
+    """
+    if rules.strict and not strict:
+        return schema, strict
+    narrowed = narrow(schema, rules)
+    if not narrowed.strict_possible:
+        why = f"{rules.name} would change its meaning ({narrowed.reason})"
+        losses.add("schema_not_strict", why, path)
+        return schema, False
+    _warn(narrowed.losses, rules, losses, path)
+    return narrowed.schema, strict
+
+
+def encode_parameters(
+    schema: Json, rules: Rules, losses: Losses, path: str, *, strict: bool | None
+) -> tuple[Json, bool | None]:
+    """The same for a tool, the root of whose schema has to be an object."""
+    made = object_root(schema)
+    _warn(made.losses, rules, losses, path)
+    return encode_schema(made.schema, rules, losses, path, strict=strict)
+
+
+def _warn(lost: tuple[str, ...], rules: Rules, losses: Losses, path: str) -> None:
+    if lost:
+        more = f" and {len(lost) - _MOST_LISTED} more" if len(lost) > _MOST_LISTED else ""
+        said = "; ".join(lost[:_MOST_LISTED])
+        losses.add("schema_narrowed", f"{rules.name} does not check all of it: {said}{more}", path)

@@ -1,0 +1,113 @@
+"""Gemini's OpenAPI schemas, read as JSON Schema."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from interlingua.prepare.schema.read import TYPES, is_deep
+from interlingua.prepare.schema.rewrite import add_null
+from interlingua.spec.content import Json
+
+# the wire takes proto names as well as JSON names
+_NAMES = {
+    "any_of": "anyOf",
+    "min_items": "minItems",
+    "max_items": "maxItems",
+    "min_length": "minLength",
+    "max_length": "maxLength",
+    "min_properties": "minProperties",
+    "max_properties": "maxProperties",
+    "additional_properties": "additionalProperties",
+    "property_ordering": "propertyOrdering",
+    "defs": "$defs",
+    "ref": "$ref",
+}
+_NUMBERED = dict(
+    enumerate(("string", "number", "integer", "boolean", "array", "object", "null"), start=1)
+)
+_COUNTS = frozenset(
+    {"minItems", "maxItems", "minLength", "maxLength", "minProperties", "maxProperties"}
+)
+
+
+def from_openapi(schema: Json) -> Json:
+    """
+    The JSON Schema that says the same; the object itself if it is one already.
+
+    Types in capitals or as numbers, `nullable`, `defs` and `ref`, `example`, counts written as
+    text and snake-case names are rewritten; all else is kept. Never raises.
+    """
+    return schema if is_deep(schema) else _Converter().convert(schema)
+
+
+class _Converter:
+    """Each schema once."""
+
+    def __init__(self) -> None:
+        self.done: dict[int, tuple[Any, Any]] = {}
+
+    def convert(self, node: Json) -> Json:
+        if not isinstance(node, dict):
+            return node
+        if id(node) not in self.done:
+            out = {name: value for key in node for name, value in self._field(key, node[key])}
+            _restore_numbers(out)
+            if "nullable" in out:
+                nullable = out.pop("nullable")
+                out = _nullable(out) if nullable is True else out
+            same = out.keys() == node.keys() and all(out[key] is node[key] for key in out)
+            self.done[id(node)] = (node, node if same else out)
+        return self.done[id(node)][1]
+
+    def _field(self, key: str, value: Json) -> list[tuple[str, Json]]:
+        name = _NAMES.get(key, key)
+        match name:
+            case "type":
+                return _type(value)
+            case "$ref" if isinstance(value, str):
+                return [(name, value.replace("#/defs/", "#/$defs/", 1))]
+            case "example":
+                return [("examples", [value])]
+            case "properties" | "$defs" if isinstance(value, dict):
+                inner = {item: self.convert(value[item]) for item in value}
+                same = all(inner[item] is value[item] for item in value)
+                return [(name, value if same else inner)]
+            case "anyOf" | "oneOf" | "allOf" | "prefixItems" if isinstance(value, list):
+                each = [self.convert(item) for item in value]
+                same = all(new is old for new, old in zip(each, value, strict=True))
+                return [(name, value if same else each)]
+            case "items" | "additionalProperties":
+                return [(name, self.convert(value))]
+            case _:
+                return [(name, _count(value) if name in _COUNTS else value)]
+
+
+def _type(value: Json) -> list[tuple[str, Json]]:
+    if type(value) is int:  # clients that send enums as integers
+        return [("type", _NUMBERED.get(value, value))]
+    if value == "TYPE_UNSPECIFIED":
+        return []
+    lower = value.lower() if isinstance(value, str) else value
+    return [("type", lower if lower != value and lower in TYPES else value)]
+
+
+def _count(value: Json) -> Json:
+    # 64-bit integers are text in the JSON form of protocol buffers
+    is_text = isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 20
+    return int(value) if is_text else value
+
+
+def _restore_numbers(out: dict[str, Any]) -> None:
+    """Its enums are text even where the type is a number: `{type: INTEGER, enum: ["1"]}`."""
+    values = out.get("enum")
+    if out.get("type") == "integer" and isinstance(values, list):
+        numbers = [_count(value) for value in values]
+        if numbers != values:
+            out["enum"] = numbers
+
+
+def _nullable(out: dict[str, Any]) -> dict[str, Any]:
+    says = out.keys() & {"type", "anyOf", "$ref", "enum"}
+    if not says or (says == {"type"} and out["type"] == "null"):
+        return out  # it accepts null already
+    return add_null(out)

@@ -1,0 +1,329 @@
+"""Reading JSON Schema: references, intersections, nulls, circles."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator, Mapping
+from typing import Any, TypeGuard
+from urllib.parse import unquote
+
+from interlingua.prepare.schema.rules import ANNOTATIONS, STRUCTURE
+from interlingua.spec.content import Json
+
+MAX_DEPTH = 100
+"""No target takes schemas or arguments nested deeper; they are left as they are."""
+
+TYPES = ("string", "number", "integer", "boolean", "null", "array", "object")
+MISSING: Any = object()
+
+_MAX_HOPS = 30  # of unions and references between a property and what it says about null
+_MAX_PARTS = 100  # of one intersection
+
+# Keywords that are read together: `additionalProperties` means "other than these properties".
+_TOGETHER = (
+    frozenset({"properties", "patternProperties", "additionalProperties", "unevaluatedProperties"}),
+    frozenset({"items", "prefixItems", "additionalItems", "unevaluatedItems"}),
+    frozenset({"if", "then", "else"}),
+    frozenset({"contains", "minContains", "maxContains"}),
+)
+
+
+def is_deep(value: Json) -> bool:
+    """Whether a value is nested deeper than `MAX_DEPTH`."""
+    level = [value]
+    for _ in range(MAX_DEPTH):
+        inner = {id(child): child for node in level for child in _children(node)}
+        if not inner:
+            return False
+        level = list(inner.values())
+    return True
+
+
+def types_of(node: Mapping[str, Any]) -> tuple[str, ...] | None:
+    """The types a schema names, or `object` for its properties; None if they cannot be read."""
+    named = node.get("type", MISSING)
+    if named is MISSING:
+        implied = "properties" in node and "enum" not in node and "const" not in node
+        return ("object",) if implied else ()
+    listed = named if isinstance(named, list) else [named]
+    if not listed or not all(isinstance(item, str) and item in TYPES for item in listed):
+        return None
+    return tuple(listed)
+
+
+def type_of(value: Json) -> str:
+    """The JSON Schema type of a value."""
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "boolean"
+    if isinstance(value, int):
+        return "integer"
+    if isinstance(value, float):
+        return "number"
+    return "string" if isinstance(value, str) else "array" if isinstance(value, list) else "object"
+
+
+class Reader:
+    """Answers questions about the parts of one schema, each once."""
+
+    def __init__(self, root: Json) -> None:
+        self.root = root
+        self._targets: dict[str, Any] = {}
+        self._flat: dict[int, tuple[Any, dict[str, Any] | None]] = {}
+        self._null: dict[int, tuple[Any, bool]] = {}
+        self._circles: frozenset[int] | None = None
+
+    def resolve(self, reference: Json) -> Any:
+        """What a `$ref` points to; `MISSING` if that is not in this schema."""
+        if not isinstance(reference, str):
+            return MISSING
+        if reference not in self._targets:
+            self._targets[reference] = self._find(reference)
+        return self._targets[reference]
+
+    def _find(self, reference: str) -> Any:
+        names = pointer(reference)
+        node = self.root
+        for name in names if names is not None else ():
+            if isinstance(node, dict) and name in node:
+                node = node[name]
+            elif isinstance(node, list) and _is_index(name, node):
+                node = node[int(name)]
+            else:
+                return MISSING
+        return MISSING if names is None else node
+
+    def flatten(self, node: dict[str, Any], *, inline: bool = False) -> dict[str, Any] | None:
+        """
+        The schema with its `allOf`, and a `$ref` beside constraints, merged into it.
+
+        None if that would change the meaning. A `$ref` alone stays, unless it must be
+        written out (`inline`). The node itself if there is nothing to merge.
+        """
+        if "allOf" not in node and not ("$ref" in node and (inline or len(node) > 1)):
+            return node
+        if not inline and id(node) in self._flat:
+            return self._flat[id(node)][1]
+        merged = self._merge(node, inline=inline)
+        if merged is not None and merged.keys() == node.keys() and "allOf" not in node:
+            merged = node
+        self._flat[id(node)] = (node, merged)
+        return merged
+
+    def _merge(self, node: dict[str, Any], *, inline: bool) -> dict[str, Any] | None:
+        parts = self._parts(node, follow=inline)
+        if parts is not None and not inline and sum(map(_constrains, parts)) > 1:
+            # what leads back here would be written out without end
+            parts = None if self.in_circle(node) else self._parts(node, follow=True)
+        return None if parts is None else merge(parts)
+
+    def _parts(self, node: dict[str, Any], *, follow: bool) -> list[dict[str, Any]] | None:
+        pending: deque[Any] = deque([node])
+        parts: list[dict[str, Any]] = []
+        seen: set[int] = set()
+        while pending:
+            entry = pending.popleft()
+            if entry is True or id(entry) in seen:
+                continue  # what is said twice is said once
+            more = entry.get("allOf", []) if isinstance(entry, dict) else None
+            if not isinstance(more, list) or len(parts) > _MAX_PARTS:
+                return None
+            seen.add(id(entry))
+            parts.append({key: entry[key] for key in entry if key not in {"allOf", "$ref"}})
+            if "$ref" in entry and follow:
+                more = [self.resolve(entry["$ref"]), *more]
+            elif "$ref" in entry:
+                parts.append({"$ref": entry["$ref"]})
+            pending.extendleft(reversed(more))
+        return parts
+
+    def plain(self, node: Json) -> Json:
+        """The schema behind references and intersections, as far as they can be followed."""
+        for _ in range(_MAX_HOPS):
+            if not isinstance(node, dict):
+                break
+            flat = self.flatten(node)
+            target = flat.get("$ref", MISSING) if flat is not None else MISSING
+            if target is MISSING:
+                return node if flat is None else flat
+            node = self.resolve(target)
+        return node
+
+    def allows_null(self, node: Json, hops: int = 0) -> bool:
+        """Whether null is a valid value; `properties` without a type are taken for an object."""
+        if not isinstance(node, dict):
+            return node is not False
+        known = self._null.get(id(node))
+        if known is not None:
+            return known[1]
+        if hops > _MAX_HOPS:
+            return False
+        self._null[id(node)] = (node, False)  # a circle allows nothing by itself
+        allowed = _says_null(node) and all(
+            self._keyword_allows_null(key, node, hops + 1) for key in node
+        )
+        self._null[id(node)] = (node, allowed)
+        return allowed
+
+    def _keyword_allows_null(self, key: str, node: dict[str, Any], hops: int) -> bool:
+        value = node[key]
+        match key:
+            case "$ref":
+                return self.allows_null(self.resolve(value), hops)
+            case "anyOf" | "oneOf" | "allOf" if isinstance(value, list):
+                allowed = [self.allows_null(branch, hops) for branch in value]
+                if key == "oneOf":
+                    return sum(allowed) == 1
+                return any(allowed) if key == "anyOf" else all(allowed)
+            case "not":
+                return not self.allows_null(value, hops)
+            case "if":
+                branch = "then" if self.allows_null(value, hops) else "else"
+                return self.allows_null(node.get(branch, True), hops)
+            case _:
+                return True
+
+    def in_circle(self, node: Json) -> bool:
+        """Whether a schema, apart from its properties, refers back to where it stands."""
+        if self._circles is None:
+            self._circles = self._find_circles()
+        pending = [node] if self._circles else []
+        seen: set[int] = set()
+        while pending:
+            found = pending.pop()
+            if id(found) in self._circles:
+                return True
+            if id(found) not in seen:
+                seen.add(id(found))
+                named = found.get("properties") if isinstance(found, dict) else None
+                pending.extend(child for child in _children(found) if child is not named)
+        return False
+
+    def _find_circles(self) -> frozenset[int]:
+        """The nodes whose `$ref` leads back to themselves."""
+        group = _components(self.root, self._next)
+        return frozenset(
+            key
+            for key, (node, number) in group.items()
+            if isinstance(node, dict)
+            and "$ref" in node
+            and group.get(id(self.resolve(node["$ref"])), (None, -1))[1] == number
+        )
+
+    def _next(self, node: Json) -> list[Any]:
+        following = list(_children(node))
+        if isinstance(node, dict) and "$ref" in node:
+            following += [item for item in [self.resolve(node["$ref"])] if _is_container(item)]
+        return following
+
+
+def pointer(reference: str) -> list[str] | None:
+    """The names of a local JSON pointer such as `#/$defs/Node`; None for any other address."""
+    if reference in {"", "#"}:
+        return []
+    if not reference.startswith("#/"):
+        return None
+    return [
+        name.replace("~1", "/").replace("~0", "~") for name in unquote(reference[2:]).split("/")
+    ]
+
+
+def merge(parts: list[dict[str, Any]]) -> dict[str, Any] | None:
+    """The schema that says all of these; None if they cannot be said as one."""
+    merged: dict[str, Any] = {}
+    for part in parts:
+        if not all(_agree(merged, part, keywords) for keywords in _TOGETHER):
+            return None
+        for key, value in part.items():
+            present = merged.get(key, MISSING)
+            if present is MISSING:
+                merged[key] = value
+            elif key in ANNOTATIONS or key in STRUCTURE or present == value:
+                continue  # the outermost is about this place
+            elif key == "properties":
+                merged[key] = {**present, **value}
+            elif key == "required" and is_names(present) and is_names(value):
+                merged[key] = list(dict.fromkeys([*present, *value]))
+            else:
+                return None
+    return merged
+
+
+def is_names(value: Json) -> TypeGuard[list[str]]:
+    """Whether a value is a list of strings."""
+    return isinstance(value, list) and all(isinstance(item, str) for item in value)
+
+
+def _agree(left: dict[str, Any], right: dict[str, Any], keywords: frozenset[str]) -> bool:
+    ours, theirs = keywords & left.keys(), keywords & right.keys()
+    if not ours or not theirs:
+        return True
+    if ours == theirs and all(left[key] == right[key] for key in ours):
+        return True
+    mine, other = left.get("properties"), right.get("properties")
+    if ours | theirs != {"properties"} or not isinstance(mine, dict) or not isinstance(other, dict):
+        return False
+    return all(mine[name] == other[name] for name in mine.keys() & other.keys())
+
+
+def _constrains(part: dict[str, Any]) -> bool:
+    return any(key not in ANNOTATIONS and key not in STRUCTURE for key in part)
+
+
+def _says_null(node: dict[str, Any]) -> bool:
+    types = types_of(node)
+    if types and "null" not in types:
+        return False
+    values = node.get("enum")
+    if isinstance(values, list) and None not in values:
+        return False
+    return node.get("const") is None
+
+
+def _is_index(name: str, node: list[Any]) -> bool:
+    return name.isascii() and name.isdigit() and len(name) < 10 and int(name) < len(node)
+
+
+def _is_container(value: Any) -> bool:
+    return isinstance(value, (dict, list))
+
+
+def _children(node: Json) -> Iterator[Any]:
+    if isinstance(node, dict):
+        return filter(_is_container, node.values())
+    return filter(_is_container, node) if isinstance(node, list) else iter(())
+
+
+def _components(root: Json, following: Any) -> dict[int, tuple[Any, int]]:
+    """Nodes in the same circle get the same number (Tarjan's algorithm, without recursion)."""
+    order: dict[int, int] = {}
+    low: dict[int, int] = {}
+    group: dict[int, tuple[Any, int]] = {}
+    path: list[Any] = []
+    stack: list[tuple[Any, Iterator[Any]]] = []
+
+    def enter(node: Any) -> None:
+        order[id(node)] = low[id(node)] = len(order)
+        path.append(node)
+        stack.append((node, iter(following(node))))
+
+    enter(root)
+    while stack:
+        node, rest = stack[-1]
+        key = id(node)
+        for child in rest:
+            if id(child) not in order:
+                enter(child)
+                break
+            if id(child) not in group:
+                low[key] = min(low[key], order[id(child)])
+        else:
+            stack.pop()
+            if stack:
+                parent = id(stack[-1][0])
+                low[parent] = min(low[parent], low[key])
+            while low[key] == order[key] and key not in group:
+                found = path.pop()
+                group[id(found)] = (found, order[key])
+    return group

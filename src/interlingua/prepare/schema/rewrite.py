@@ -1,0 +1,298 @@
+"""Narrowing one schema, step by step, apart from the schemas inside it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+from interlingua.prepare.schema.read import MISSING, Reader, type_of, types_of
+from interlingua.prepare.schema.rules import ANNOTATIONS, STRUCTURE, VOCABULARY, Rules
+from interlingua.spec.content import Json
+from interlingua.wire.json_text import dump_text
+
+ROOT = "schema"
+"""The path of the root, with which every path begins."""
+
+NULL = {"type": "null"}
+
+_HOLDS_OTHERS = frozenset({"properties", "required", "additionalProperties", "items"})
+_LOOKAROUND = ("(?=", "(?!", "(?<=", "(?<!")
+
+
+class ImpossibleError(Exception):
+    """The schema cannot be said to this target without changing its meaning."""
+
+
+class Log:
+    """What was changed, and which of it lets the target accept more than the schema does."""
+
+    __slots__ = ("changes", "losses")
+
+    def __init__(self) -> None:
+        self.changes: list[str] = []
+        self.losses: list[str] = []
+
+
+class Draft:
+    """One schema on its way: a copy to work on, and what will be said in its description."""
+
+    __slots__ = ("hints", "log", "out", "path")
+
+    def __init__(self, node: dict[str, Any], path: str, log: Log) -> None:
+        self.out = dict(node)
+        self.path = path
+        self.hints: dict[str, Any] = {}
+        self.log = log
+
+    def note(self, what: str, *, loses: bool = False) -> None:
+        """Remember a change."""
+        self.log.changes.append(f"{self.path}: {what}")
+        if loses:
+            self.log.losses.append(f"{self.path}: {what}")
+
+    def hint(self, key: str, value: Json = MISSING) -> None:
+        """Say a keyword, or part of it, in the description instead."""
+        self.hints[key] = self.out.pop(key) if value is MISSING else value
+        self.note(f"{key} moved to the description", loses=key not in ANNOTATIONS)
+
+    def drop(self, key: str) -> None:
+        """Leave out a keyword that constrains nothing."""
+        del self.out[key]
+        self.note(f"{key} removed")
+
+    def rename(self, old: str, new: str, value: Json) -> None:
+        """Say `value` under another name, in the same place."""
+        self.out = {
+            (new if key == old else key): (value if key == old else kept)
+            for key, kept in self.out.items()
+        }
+
+    def refuse(self, why: str) -> NoReturn:
+        """Give up."""
+        raise ImpossibleError(f"{self.path}: {why}")
+
+    def finish(self, node: dict[str, Any]) -> dict[str, Any]:
+        """The schema with its hints; `node` itself if nothing has changed."""
+        out = self.out
+        if self.hints:
+            said = "; ".join(f"{key}: {_text(value)}" for key, value in self.hints.items())
+            out["description"] = join_texts(out.get("description"), f"({said})")
+        same = out.keys() == node.keys() and all(out[key] is node[key] for key in out)
+        return node if same else out
+
+
+def join_texts(first: Json, second: str) -> str:
+    """Two descriptions as one."""
+    return f"{first} {second}" if isinstance(first, str) and first else second
+
+
+def _text(value: Json) -> str:
+    return value if isinstance(value, str) else dump_text(value)
+
+
+def rewrite_tuples(draft: Draft, rules: Rules) -> None:
+    """`prefixItems` for the older list of items; a union of items where neither is known."""
+    out = draft.out
+    if isinstance(out.get("items"), list):
+        draft.rename("items", "prefixItems", out["items"])
+        out = draft.out
+        if "additionalItems" in out:
+            draft.rename("additionalItems", "items", out["additionalItems"])
+            out = draft.out
+        draft.note("items became prefixItems")
+    first = out.get("prefixItems")
+    if not isinstance(first, list):
+        return
+    rest = out.get("items", True)
+    if rest is False:  # nothing after the first ones
+        del out["items"]
+        most = out.get("maxItems")
+        out["maxItems"] = min(most, len(first)) if type(most) is int else len(first)
+        draft.note("items became maxItems")
+    if "prefixItems" in rules.keywords | rules.blocking:
+        return
+    draft.hint("prefixItems")
+    out.pop("items", None)
+    if rest is False or isinstance(rest, dict):
+        branches = first if rest is False else [*first, rest]
+        distinct = {dump_text(branch): branch for branch in branches}
+        out["items"] = {"anyOf": list(distinct.values())}
+
+
+def rewrite_values(draft: Draft, rules: Rules) -> None:
+    """`enum` for `const` where that is unknown; no value of a type the target does not list."""
+    out = draft.out
+    if "const" in out and "const" not in rules.keywords and "enum" not in out:
+        draft.rename("const", "enum", [out["const"]])
+        draft.note("const became enum")
+    out = draft.out
+    if "const" in out and type_of(out["const"]) not in rules.enum_types:
+        draft.hint("const")
+    values = out.get("enum")
+    if not isinstance(values, list) or all(type_of(item) in rules.enum_types for item in values):
+        return
+    others = [item for item in values if item is not None]
+    types = types_of(out) or ()
+    cannot = "anyOf" in out and (not types or "null" in types)
+    if cannot or any(type_of(item) not in rules.enum_types for item in others):
+        draft.hint("enum")
+        return
+    draft.note("null taken out of enum")
+    out["enum"] = others
+    if not others:
+        del out["enum"]
+        out["type"] = "null"
+    elif not types or "null" in types:
+        _add_null(draft, [item for item in types if item != "null"])
+
+
+def _add_null(draft: Draft, types: list[str]) -> None:
+    out = draft.out
+    if types:
+        out["type"] = types[0] if len(types) == 1 else types
+    moved = [key for key in out if key not in ANNOTATIONS and key not in STRUCTURE]
+    out["anyOf"] = [{key: out.pop(key) for key in moved}, NULL]
+
+
+def sort_keywords(draft: Draft, rules: Rules) -> None:
+    """Keep, drop, hint or refuse each keyword."""
+    out = draft.out
+    if "patternProperties" in out and out.get("additionalProperties", True) is not True:
+        draft.hint("additionalProperties")  # it would be about what the patterns allow, too
+    if rules.strict and out.get("unevaluatedProperties") is False:
+        draft.drop("unevaluatedProperties")  # every object will be closed
+        if "anyOf" not in out:
+            out.setdefault("additionalProperties", False)
+    if rules.strict and out.get("additionalProperties", False) is not False:
+        draft.refuse("additionalProperties makes it a map of any names")
+    for key in list(out):
+        if key in rules.blocking:
+            draft.refuse(f"{key} cannot be left out without changing the meaning")
+        if key in rules.silent or key.startswith("x-"):
+            draft.drop(key)
+        elif key in VOCABULARY and not _is_accepted(key, out, rules):
+            draft.hint(key)
+
+
+def _is_accepted(key: str, node: dict[str, Any], rules: Rules) -> bool:
+    if key not in rules.keywords:
+        return False
+    value = node[key]
+    match key:
+        case "format" if rules.formats is not None and _may_be_text(node):
+            return isinstance(value, str) and value in rules.formats
+        case "pattern" if isinstance(value, str):
+            return rules.lookaround or not any(group in value for group in _LOOKAROUND)
+        case "minItems" if isinstance(value, (int, float)):
+            return rules.max_min_items is None or value <= rules.max_min_items
+        case _:
+            return True
+
+
+def _may_be_text(node: dict[str, Any]) -> bool:
+    types = types_of(node)
+    return not types or "string" in types
+
+
+def say_types(draft: Draft, rules: Rules, reader: Reader) -> None:
+    """Add the type that values and properties imply; a strict schema must have one."""
+    out = draft.out
+    types = types_of(out) or ()
+    values = out["enum"] if "enum" in out else [out["const"]] if "const" in out else None
+    if "anyOf" in out:
+        if rules.strict:
+            _split_union(draft, types, reader)
+    elif "type" not in out and "allOf" not in out:
+        if values:
+            if rules.typed_values:
+                named = list(dict.fromkeys(type_of(value) for value in values))
+                out["type"] = named[0] if len(named) == 1 else named
+                draft.note("type added")
+        elif rules.strict and not types:
+            draft.refuse("it does not say its type")
+        elif rules.strict:
+            out["type"] = "object"
+            draft.note("type added")
+    if rules.typed_items and "array" in (types_of(out) or ()) and "items" not in out:
+        draft.refuse("its items do not say their type")
+
+
+def _split_union(draft: Draft, types: tuple[str, ...], reader: Reader) -> None:
+    """The type of a union is said by its branches; what is beside it cannot be closed, too."""
+    out = draft.out
+    alone = all(key in ANNOTATIONS or key in STRUCTURE for key in out.keys() - {"type", "anyOf"})
+    if "type" in out and alone and isinstance(out["anyOf"], list):
+        inner = [reader.plain(branch) for branch in out["anyOf"]]
+        if all(_says_type_within(branch, types) for branch in inner):
+            draft.drop("type")
+            return
+    if "object" in types or not _HOLDS_OTHERS.isdisjoint(out):
+        draft.refuse("the object or array beside its anyOf cannot be closed")
+
+
+def _says_type_within(branch: Json, types: tuple[str, ...]) -> bool:
+    # a union in a union may be the same one again, and leave its type to this one
+    if not isinstance(branch, dict) or "anyOf" in branch or "oneOf" in branch:
+        return False
+    found = types_of(branch)
+    return bool(found) and set(found or ()) <= set(types)
+
+
+def close_object(
+    draft: Draft, rules: Rules, is_null: Callable[[str], bool], properties: dict[str, Any]
+) -> None:
+    """Forbid other properties and, if the target wants that, require those there are."""
+    out = draft.out
+    if "object" not in (types_of(out) or ()):
+        return
+    others = out.get("additionalProperties", MISSING)
+    required = out.get("required", [])
+    if not properties and others is MISSING and not (draft.path == ROOT and "properties" in out):
+        draft.refuse("it names no properties, so it is a map of any names")
+    for name in required:
+        if name not in properties:
+            draft.refuse(f"{name} is required but not described")
+    if others is MISSING:
+        out["additionalProperties"] = False
+        draft.note("additionalProperties: false added")
+    if rules.all_required:
+        _require_all(draft, required, is_null)
+
+
+def _require_all(draft: Draft, required: list[str], is_null: Callable[[str], bool]) -> None:
+    out = draft.out
+    named, properties = set(required), dict(out.get("properties", {}))
+    for name, node in properties.items():
+        if name not in named:
+            draft.note(f"{name} became required and may be null")
+            properties[name] = node if is_null(name) else add_null(node)
+    if len(required) != len(properties) or len(named) != len(properties) or "required" not in out:
+        out["properties"] = properties
+        out["required"] = list(properties)
+
+
+def add_null(node: dict[str, Any]) -> dict[str, Any]:
+    """The narrowed schema that accepts null too."""
+    types = types_of(node)
+    union: Any = node.get("anyOf")
+    if "type" in node and types and union is None and "const" not in node and "$ref" not in node:
+        both = {**node, "type": [item for item in types if item != "null"] + ["null"]}
+        values: Any = node.get("enum")
+        if isinstance(values, list):
+            both["enum"] = [*(item for item in values if item is not None), None]
+        return both
+    if isinstance(union, list) and not node.keys() - ANNOTATIONS - {"anyOf"}:
+        return {**node, "anyOf": [*union, NULL]}
+    return {"anyOf": [node, NULL]}
+
+
+def free_circles(draft: Draft, reader: Reader, properties: dict[str, Any]) -> None:
+    """Do not require a property that leads back to where it stands."""
+    required = draft.out.get("required", [])
+    circular = [name for name in required if reader.in_circle(properties.get(name))]
+    if circular:
+        others = [name for name in required if name not in circular]
+        draft.out["required"] = others
+        if not others:
+            del draft.out["required"]
+        draft.hint("required", circular)

@@ -1,0 +1,238 @@
+"""Thinking: efforts, budgets and modes, narrowed to what a model takes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from msgspec.structs import replace
+
+from interlingua.prepare.options import options_for
+from interlingua.spec.contracts import Profile
+from interlingua.spec.request import Request
+from interlingua.spec.warnings import Losses
+
+EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
+"""From least to most."""
+
+EFFORT_BUDGETS: Mapping[str, int] = {
+    "minimal": 1024,
+    "low": 4096,
+    "medium": 8192,
+    "high": 16384,
+    "xhigh": 32768,
+    "max": 65536,
+}
+"""The tokens of thinking that stand for an effort where only one of the two can be said."""
+
+_OFF = ("disabled", "between_tools")
+
+
+def thinking_mode(request: Request, profile: Profile) -> str | None:
+    """Which of the profile's modes this request asks for; None if it is left to the model."""
+    effort, budget = request.reasoning_effort, request.thinking_budget
+    if effort is None and budget is None and not request.provider_options:
+        return None  # as in most requests
+    option = options_for(request, profile.dialect).get("thinking")
+    if isinstance(option, Mapping) and isinstance(option.get("type"), str):
+        return str(option["type"])  # the caller knows the dialect's own words
+    modes = profile.thinking_modes or ()
+    if budget and "enabled" in modes:
+        return "enabled"
+    if budget == 0 or effort == "none":
+        return next((mode for mode in _OFF if mode in modes), None)
+    return "adaptive" if effort is not None and "adaptive" in modes else None
+
+
+def is_thinking(request: Request, profile: Profile) -> bool:
+    """Whether this request makes the model think."""
+    if not profile.thinking:
+        return False
+    mode = thinking_mode(request, profile)
+    if mode is not None:
+        return mode not in _OFF
+    effort, budget = request.reasoning_effort, request.thinking_budget
+    if profile.thinking_modes is None and (effort, budget) != (None, None):
+        return effort != "none" if budget is None else budget != 0
+    if effort == "none" and "none" in (profile.reasoning_efforts or ()):
+        return False
+    return profile.thinks_by_default
+
+
+def can_stop(profile: Profile) -> bool:
+    """Whether the model can be told not to think."""
+    if any(mode in _OFF for mode in profile.thinking_modes or ()):
+        return True
+    known = profile.reasoning_efforts
+    return profile.thinking_modes is None if known is None else "none" in known
+
+
+def drop_thinking(request: Request, profile: Profile, losses: Losses) -> Request:
+    """A model that cannot think."""
+    if profile.thinking:
+        return request
+    off = request.reasoning_effort in (None, "none") and not request.thinking_budget
+    for name in ("reasoning_effort", "thinking_budget"):
+        if getattr(request, name) is not None:
+            code = f"{name}_implied" if off else f"{name}_dropped"
+            losses.add(code, "this model does not think; it was left out", name)
+            request = replace(request, **{name: None})
+    return request
+
+
+def zero_budget(request: Request, profile: Profile, losses: Losses) -> Request:
+    """No thinking, said as a budget, where budgets must be more than nothing."""
+    modes = profile.thinking_modes
+    if request.thinking_budget != 0 or modes is None or profile.dynamic_budget:
+        return request
+    message = "a thinking budget of 0 was read as effort 'none'"
+    losses.add("zero_budget_as_effort", message, "thinking_budget")
+    return replace(request, thinking_budget=None, reasoning_effort="none")
+
+
+def budget_to_effort(request: Request, profile: Profile, losses: Losses) -> Request:
+    """A budget for a model that only knows efforts."""
+    budget, modes = request.thinking_budget, profile.thinking_modes
+    if budget is None or modes is None or "enabled" in modes:
+        return request
+    path = "thinking_budget"
+    if request.reasoning_effort is not None:
+        losses.add("thinking_budget_dropped", "this model takes the effort alone", path)
+        return replace(request, thinking_budget=None)
+    if budget < 0:  # as much as it sees fit
+        losses.add("thinking_budget_implied", "this model decides that itself", path)
+        return replace(request, thinking_budget=None)
+    effort = _effort_for(budget, profile)
+    message = f"this model takes no thinking budget; effort {effort!r} was sent"
+    losses.add("budget_as_effort", message, path)
+    return replace(request, thinking_budget=None, reasoning_effort=effort)
+
+
+def effort_to_budget(request: Request, profile: Profile, losses: Losses) -> Request:
+    """An effort for a model that only knows budgets."""
+    effort, modes = request.reasoning_effort, profile.thinking_modes or ()
+    if effort is None or profile.reasoning_efforts != () or "enabled" not in modes:
+        return request
+    if effort == "none" and "disabled" in modes:
+        return request
+    path = "reasoning_effort"
+    if request.thinking_budget is not None:
+        losses.add("reasoning_effort_dropped", "this model takes the budget alone", path)
+        return replace(request, reasoning_effort=None)
+    if effort == "none":
+        least = profile.min_thinking_budget or 1
+        message = f"this model always thinks; the least budget, {least}, was sent"
+        losses.add("effort_raised", message, path)
+        return replace(request, reasoning_effort=None, thinking_budget=least)
+    budget = _budgets(profile).get(effort)
+    if budget is None:
+        losses.add("reasoning_effort_dropped", f"no budget is known for effort {effort!r}", path)
+    else:
+        message = f"this model takes no effort; a thinking budget of {budget} was sent"
+        losses.add("effort_as_budget", message, path)
+    return replace(request, reasoning_effort=None, thinking_budget=budget)
+
+
+def nearest_effort(request: Request, profile: Profile, losses: Losses) -> Request:
+    """An effort the model does not know."""
+    effort, known = request.reasoning_effort, profile.reasoning_efforts
+    if effort is None or known is None or effort in known:
+        return request
+    if effort == "none" and can_stop(profile):
+        return request  # said as a mode
+    path = "reasoning_effort"
+    chosen = profile.effort_map.get(effort) or _nearest(effort, known)
+    if chosen is None:
+        losses.add("reasoning_effort_dropped", f"effort {effort!r} is not known here", path)
+        return replace(request, reasoning_effort=None)
+    code = "effort_raised" if _rank(chosen) > _rank(effort) else "effort_lowered"
+    losses.add(code, f"effort {effort!r} is not accepted; {chosen!r} was sent", path)
+    return replace(request, reasoning_effort=chosen)
+
+
+def tools_before_thinking(request: Request, profile: Profile, losses: Losses) -> Request:
+    """Tools and thinking together, where only one can be had."""
+    if profile.tools_while_thinking or not request.tools or not is_thinking(request, profile):
+        return request
+    if not can_stop(profile):
+        message = "tools cannot be called while thinking, and this model always thinks"
+        losses.add("tools_dropped", message, "tools")
+        return replace(request, tools=None, tool_choice=None, parallel_tool_calls=None)
+    message = "tools cannot be called while thinking here; effort 'none' was sent"
+    losses.add("thinking_off_for_tools", message, "reasoning_effort")
+    return replace(request, reasoning_effort="none", thinking_budget=None)
+
+
+def limit_budget(request: Request, profile: Profile, losses: Losses) -> Request:
+    """A budget smaller or larger than the model takes."""
+    budget = request.thinking_budget
+    least, most = profile.min_thinking_budget, profile.max_thinking_budget
+    if budget is None or (budget < 0 and profile.dynamic_budget):
+        return request
+    if budget == 0 and "disabled" in (profile.thinking_modes or ("disabled",)):
+        return request
+    if least is not None and budget < least:
+        return _with_budget(request, least, losses)
+    if most is not None and budget > most:
+        return _with_budget(request, most, losses)
+    return request
+
+
+def budget_below_max_tokens(request: Request, profile: Profile, losses: Losses) -> Request:
+    """
+    A budget that leaves no room for an answer.
+
+    The limit is what the caller is ready to pay, so the budget gives way first, to half
+    of it; the limit is raised only if the least budget does not fit into it.
+    """
+    budget = request.thinking_budget
+    limit = profile.max_output_tokens if request.max_tokens is None else request.max_tokens
+    if not profile.budget_below_max_tokens or not budget or not limit or budget < limit:
+        return request
+    least = profile.min_thinking_budget or 1
+    wanted = max(least, limit // 2)
+    if wanted < budget:
+        request = _with_budget(request, wanted, losses)
+    if wanted < limit:
+        return request
+    raised = min(wanted + limit, profile.max_output_tokens or wanted + limit)
+    if raised <= wanted:
+        losses.add(
+            "thinking_budget_dropped", "no budget leaves room for an answer", "thinking_budget"
+        )
+        return replace(request, thinking_budget=None)
+    message = f"thinking counts within it; {raised} was sent"
+    losses.add("max_tokens_raised", message, "max_tokens")
+    return replace(request, max_tokens=raised)
+
+
+def _with_budget(request: Request, budget: int, losses: Losses) -> Request:
+    asked = request.thinking_budget or 0
+    code = "thinking_budget_lowered" if budget < asked else "thinking_budget_raised"
+    message = f"a thinking budget of {asked} is not accepted; {budget} was sent"
+    losses.add(code, message, "thinking_budget")
+    return replace(request, thinking_budget=budget)
+
+
+def _budgets(profile: Profile) -> Mapping[str, int]:
+    return profile.effort_budgets or EFFORT_BUDGETS
+
+
+def _effort_for(budget: int, profile: Profile) -> str:
+    """The most effort that stays within the budget, or the least there is."""
+    budgets = _budgets(profile)
+    known = [name for name in profile.reasoning_efforts or () if name in budgets] or list(budgets)
+    known.sort(key=lambda name: budgets[name])
+    return next((name for name in reversed(known) if budgets[name] <= budget), known[0])
+
+
+def _rank(effort: str) -> int:
+    return EFFORTS.index(effort) if effort in EFFORTS else len(EFFORTS)
+
+
+def _nearest(effort: str, known: Iterable[str]) -> str | None:
+    """Of two as near, the higher; never "none" for another, as that is no thinking at all."""
+    if effort not in EFFORTS:
+        return None
+    others = (name for name in known if name in EFFORTS and name != "none")
+    wanted = _rank(effort)
+    return min(others, key=lambda name: (abs(_rank(name) - wanted), -_rank(name)), default=None)

@@ -1,0 +1,1 @@
+"""Known models and their profiles, as data."""

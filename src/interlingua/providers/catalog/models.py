@@ -1,0 +1,129 @@
+"""
+Known models as data.
+
+The catalog advises and never forbids: an id it does not know is passed on as it is. In
+`catalog.json` the models of a provider stand best first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import date
+from functools import cache
+from typing import Literal, TypeAlias
+
+import msgspec
+
+from interlingua.spec.errors import ConfigurationError
+
+ModelKind: TypeAlias = Literal["chat", "embedding", "image"]
+"""What a model makes."""
+
+_CAPABILITIES = {
+    "tools": "supports_tools",
+    "vision": "supports_vision",
+    "reasoning": "supports_reasoning",
+}
+
+
+class ModelInfo(
+    msgspec.Struct,
+    frozen=True,
+    kw_only=True,
+    omit_defaults=True,
+    repr_omit_defaults=True,
+    forbid_unknown_fields=True,
+):
+    """One model as one provider serves it. None means that it is not known."""
+
+    id: str
+    """What is sent for it."""
+    provider: str
+    """The name of the row that serves it."""
+    display_name: str
+    kind: ModelKind = "chat"
+    context_window: int | None = None
+    """The most tokens that input and output may have together."""
+    max_output: int | None = None
+    """The most tokens of one answer."""
+    supports_tools: bool | None = None
+    supports_vision: bool | None = None
+    supports_reasoning: bool | None = None
+    input_cost_per_million: float | None = None
+    """In US dollars, for prompts of usual length; None also where it changes with date or hour."""
+    output_cost_per_million: float | None = None
+    aliases: tuple[str, ...] = ()
+    """Other ids by which the provider knows the same model."""
+    released: date | None = None
+    retires: date | None = None
+    """The day from which it is served no more."""
+    is_gated: bool = False
+    """Only for those whom the provider lets in."""
+
+
+class _Catalog(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    models: tuple[ModelInfo, ...]
+
+
+def get_model_info(model_id: str, provider: str | None = None) -> ModelInfo | None:
+    """
+    The entry of a model, by its id or an alias; None if it is unknown.
+
+    Where several providers serve the id, the first in the catalog, or the one asked for.
+    """
+    found = _by_id().get(model_id, ())
+    return next((model for model in found if provider in (None, model.provider)), None)
+
+
+def list_models(provider: str | None = None) -> tuple[ModelInfo, ...]:
+    """All known models, or those of a provider, best first."""
+    return tuple(model for model in _models() if provider in (None, model.provider))
+
+
+def get_latest_model(provider: str, capability: str | None = None) -> ModelInfo | None:
+    """
+    The best model of a provider that anyone may call and that is there to stay.
+
+    `capability` is `tools`, `vision` or `reasoning`: the model is then known to have it.
+    """
+    if capability is not None and capability not in _CAPABILITIES:
+        known = ", ".join(_CAPABILITIES)
+        raise ConfigurationError(f"no capability {capability!r}; there are {known}")
+    for model in list_models(provider):
+        if model.kind != "chat" or model.is_gated or model.retires is not None:
+            continue
+        if capability is None or getattr(model, _CAPABILITIES[capability]):
+            return model
+    return None
+
+
+def providers_of(model_id: str) -> tuple[str, ...]:
+    """The providers that serve exactly this id; prefixes and likenesses do not count."""
+    return tuple(dict.fromkeys(model.provider for model in _by_id().get(model_id, ())))
+
+
+def _models() -> tuple[ModelInfo, ...]:
+    return _load().models
+
+
+@cache
+def _by_id() -> Mapping[str, tuple[ModelInfo, ...]]:
+    found: dict[str, tuple[ModelInfo, ...]] = {}
+    for model in _models():
+        for model_id in (model.id, *model.aliases):
+            found[model_id] = (*found.get(model_id, ()), model)
+    return found
+
+
+@cache
+def _load() -> _Catalog:
+    from pkgutil import get_data  # a tenth of the time that importlib.resources takes
+
+    return _read(get_data("interlingua.providers.catalog", "models.json") or b"")
+
+
+def _read(text: bytes) -> _Catalog:
+    try:
+        return msgspec.json.decode(text, type=_Catalog)
+    except msgspec.MsgspecError as error:
+        raise ConfigurationError(f"the model catalog cannot be read: {error}") from error

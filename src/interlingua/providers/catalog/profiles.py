@@ -1,0 +1,195 @@
+"""
+Profiles as data.
+
+`profiles.json` holds rows of `Profile` fields: one for a dialect, one for a provider, and
+rows for models, by prefix of their id, under each of these and for all of them. They are laid
+over each other in this order, each model row over the shorter ones:
+
+    dialect < provider < models < models of the dialect < models of the provider < overrides
+
+(a provider that speaks several dialects may have a row for each of them, over its own), so that
+a fact which turns out otherwise is changed in one row.
+"""
+
+from __future__ import annotations
+
+import pkgutil
+import re
+from collections.abc import Mapping
+from functools import cache, lru_cache
+from typing import Any, TypeAlias, get_type_hints
+
+import msgspec
+
+from interlingua.spec.contracts import DIALECT_NAMES, NEUTRAL_PROFILE, Profile
+from interlingua.spec.errors import ConfigurationError
+
+Row: TypeAlias = Mapping[str, Any]
+"""Some fields of a `Profile`, as JSON."""
+
+_QUIRKS = "quirks"
+_MODELS = "models"
+_WITH_QUIRKS = "openai_chat"  # the one dialect whose servers differ from each other
+_DOT_AS_P = re.compile(r"(?<=\d)p(?=\d)")  # Fireworks writes glm-5p3 for glm-5.3
+
+
+class _Section(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    profile: Row = {}
+    dialects: Mapping[str, Row] = {}
+    models: Mapping[str, Row] = {}
+
+
+class _Tables(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    dialects: Mapping[str, _Section] = {}
+    providers: Mapping[str, _Section] = {}
+    models: Mapping[str, Row] = {}
+
+
+def profile_for(
+    dialect: str,
+    model: str = "",
+    provider: str | None = None,
+    overrides: Row | None = None,
+) -> Profile:
+    """What is known of a model, spoken to in this dialect at this provider."""
+    if dialect not in DIALECT_NAMES:
+        raise ConfigurationError(f"no dialect {dialect!r}; there are {', '.join(DIALECT_NAMES)}")
+    if not overrides:
+        return _profile(dialect, model, provider)
+    row = check_row(overrides, "overrides")
+    return make_profile({**_rows(dialect, model, provider), "overrides": row}, dialect)
+
+
+def check_row(row: Row, name: str) -> Row:
+    """The row with its values as a profile holds them; an error names the row and the key."""
+    types = _types()
+    checked: dict[str, Any] = {}
+    for key, value in row.items():
+        if key not in types:
+            raise ConfigurationError(f"profile row {name!r}: unknown key {key!r}")
+        checked[key] = _convert(value, types[key], f"profile row {name!r}: key {key!r}")
+    if not isinstance(checked.get(_QUIRKS, {}), (Mapping, msgspec.Struct)):
+        raise ConfigurationError(f"profile row {name!r}: key 'quirks': expected an object")
+    return checked
+
+
+def check_overrides(row: Row, name: str) -> Row:
+    """The same for a row of the caller's, whose quirks are looked at whatever the dialect."""
+    checked = check_row(row, name)
+    quirks = checked.get(_QUIRKS, {})
+    if isinstance(quirks, Mapping):
+        check_quirks(quirks, name)
+    return checked
+
+
+def make_profile(rows: Mapping[str, Row], dialect: str) -> Profile:
+    """The rows, by name, laid over each other field by field; so are their quirks."""
+    fields: dict[str, Any] = {"dialect": dialect}
+    quirks: dict[str, Any] = {}
+    for name, row in rows.items():
+        fields |= row
+        given = row.get(_QUIRKS, {})
+        if not isinstance(given, Mapping):  # a whole record, from code
+            quirks = dict(check_quirks(msgspec.structs.asdict(given), name))
+        elif given and dialect == _WITH_QUIRKS:
+            quirks |= check_quirks(given, name)
+    fields[_QUIRKS] = msgspec.convert(quirks, _quirks_type()) if quirks else None
+    return msgspec.structs.replace(NEUTRAL_PROFILE, **fields)
+
+
+def check_quirks(quirks: Row, name: str) -> Row:
+    """The quirks of a row; they are looked at only when their dialect is spoken."""
+    kind = _quirks_type()
+    for key, value in quirks.items():
+        if key not in kind.__struct_fields__:
+            raise ConfigurationError(f"profile row {name!r}: unknown key 'quirks.{key}'")
+        _convert({key: value}, kind, f"profile row {name!r}: key 'quirks.{key}'")
+    return quirks
+
+
+def matching(prefixes: Mapping[str, Row], model: str) -> list[str]:
+    """
+    The prefixes of this model id, shortest first.
+
+    What comes before a slash (`openai/`, `accounts/…/models/`) is not part of the id, and a
+    version may be written with a dot, a dash or a `p`. A prefix never ends inside a number.
+    """
+    dotted = _DOT_AS_P.sub(".", model.lower().rpartition("/")[2])
+    dashed = dotted.replace(".", "-")
+    found = [prefix for prefix in prefixes if _starts(dotted, prefix) or _starts(dashed, prefix)]
+    return sorted(found, key=len)
+
+
+@lru_cache(maxsize=512)
+def _profile(dialect: str, model: str, provider: str | None) -> Profile:
+    return make_profile(_rows(dialect, model, provider), dialect)
+
+
+def _rows(dialect: str, model: str, provider: str | None) -> dict[str, Row]:
+    data = _load()
+    spoken, served = f"dialects.{dialect}", f"providers.{provider}"
+    sections = {
+        spoken: data.dialects.get(dialect, _Section()),
+        served: data.providers.get(provider or "", _Section()),
+    }
+    rows = {name: section.profile for name, section in sections.items()}
+    rows[f"{served}.dialects.{dialect}"] = sections[served].dialects.get(dialect, {})
+    models = {_MODELS: data.models}
+    models |= {f"{name}.{_MODELS}": section.models for name, section in sections.items()}
+    for name, prefixes in models.items():
+        rows |= {f"{name}.{prefix}": prefixes[prefix] for prefix in matching(prefixes, model)}
+    return rows
+
+
+def _starts(name: str, prefix: str) -> bool:
+    if not name.startswith(prefix):
+        return False
+    return not (prefix[-1:].isdigit() and name[len(prefix) : len(prefix) + 1].isdigit())
+
+
+@cache
+def _load() -> _Tables:
+    return _read(pkgutil.get_data("interlingua.providers.catalog", "profiles.json") or b"")
+
+
+def _read(text: bytes) -> _Tables:
+    """The data, each row checked."""
+    try:
+        data = msgspec.json.decode(text, type=_Tables)
+    except msgspec.MsgspecError as error:
+        raise ConfigurationError(f"the profile data cannot be read: {error}") from error
+    return _Tables(
+        dialects={name: _section(f"dialects.{name}", s) for name, s in data.dialects.items()},
+        providers={name: _section(f"providers.{name}", s) for name, s in data.providers.items()},
+        models=_checked(_MODELS, data.models),
+    )
+
+
+def _section(name: str, section: _Section) -> _Section:
+    return _Section(
+        profile=check_row(section.profile, name),
+        dialects=_checked(f"{name}.dialects", section.dialects),
+        models=_checked(f"{name}.{_MODELS}", section.models),
+    )
+
+
+def _checked(name: str, rows: Mapping[str, Row]) -> dict[str, Row]:
+    return {prefix: check_row(row, f"{name}.{prefix}") for prefix, row in rows.items()}
+
+
+@cache
+def _types() -> dict[str, Any]:
+    return get_type_hints(Profile)
+
+
+def _quirks_type() -> type[msgspec.Struct]:
+    from interlingua.dialects.openai_chat.quirks import ChatQuirks
+
+    return ChatQuirks
+
+
+def _convert(value: Any, kind: Any, where: str) -> Any:
+    try:
+        return msgspec.convert(value, kind)
+    except msgspec.ValidationError as error:
+        raise ConfigurationError(f"{where}: {error}") from error

@@ -1,0 +1,152 @@
+"""The canonical language as JSON documents: stable, versioned."""
+
+from __future__ import annotations
+
+import json
+from types import UnionType
+from typing import Any, TypeVar, overload
+
+import msgspec
+
+from interlingua.spec import errors
+from interlingua.spec.errors import DecodeError, ProviderError, SDKError
+from interlingua.spec.events import StreamEvent
+from interlingua.spec.messages import Message
+from interlingua.spec.request import Request
+from interlingua.spec.response import Response
+
+FORMAT_VERSION = 1
+"""Grows when an older reader could misread a newer document."""
+
+_VERSION_KEY = "interlingua"
+
+
+class _ErrorDocument(msgspec.Struct, kw_only=True, omit_defaults=True, rename={"kind": "class"}):
+    kind: str
+    message: str
+    retryable: bool | None = None
+    request_id: str | None = None
+    provider: str | None = None
+    status_code: int | None = None
+    error_code: str | None = None
+    retry_after: float | None = None
+    raw: Any = None
+    path: str | None = None
+
+
+_ERROR_FIELDS = ("retryable", "request_id")
+_PROVIDER_FIELDS = (*_ERROR_FIELDS, "provider", "status_code", "error_code", "retry_after", "raw")
+
+T = TypeVar("T")
+
+
+def to_document(value: Message | Request | Response | StreamEvent) -> dict[str, Any]:
+    """The value as plain JSON data, marked with the version."""
+    document = _encode(value)
+    _tuples_to_lists(document)
+    return document
+
+
+@overload
+def from_document(document: Any, kind: type[T]) -> T: ...
+@overload
+def from_document(document: Any, kind: UnionType) -> StreamEvent: ...
+def from_document(document: Any, kind: Any) -> Any:
+    """The value a document holds; `kind` is `Message`, `Request`, `Response` or `StreamEvent`."""
+    if isinstance(document, dict):
+        version = document.get(_VERSION_KEY, FORMAT_VERSION)
+        if type(version) is not int or version > FORMAT_VERSION:
+            raise DecodeError(
+                f"document has version {version!r}, this library reads up to {FORMAT_VERSION}; "
+                "upgrade interlingua",
+                path=_VERSION_KEY,
+            )
+    try:
+        return msgspec.convert(document, kind, dec_hook=_decode_error)
+    except msgspec.ValidationError as error:
+        raise DecodeError(f"not a {_name(kind)} document: {error}") from error
+    except RecursionError as error:
+        raise DecodeError(f"not a {_name(kind)} document: nested too deeply") from error
+
+
+def to_json(value: Message | Request | Response | StreamEvent) -> bytes:
+    """The document as UTF-8 JSON text."""
+    document = _encode(value)
+    try:
+        return msgspec.json.encode(document)
+    except UnicodeEncodeError:  # a lone surrogate: only its escaped form is valid JSON
+        return json.dumps(document, separators=(",", ":")).encode()
+
+
+@overload
+def from_json(data: bytes | str, kind: type[T]) -> T: ...
+@overload
+def from_json(data: bytes | str, kind: UnionType) -> StreamEvent: ...
+def from_json(data: bytes | str, kind: Any) -> Any:
+    """The reverse of `to_json`."""
+    try:
+        document = msgspec.json.decode(data)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        try:
+            document = json.loads(data)
+        except (ValueError, RecursionError) as error:
+            raise DecodeError(f"not a {_name(kind)} document: {error}") from error
+    except RecursionError as error:
+        raise DecodeError(f"not a {_name(kind)} document: nested too deeply") from error
+    return from_document(document, kind)
+
+
+def _encode(value: Message | Request | Response | StreamEvent) -> dict[str, Any]:
+    try:
+        found = msgspec.to_builtins(value, str_keys=True, enc_hook=_encode_error)
+    except RecursionError as error:
+        raise DecodeError(f"a {type(value).__name__} nested too deeply for JSON") from error
+    return {_VERSION_KEY: FORMAT_VERSION, **found}
+
+
+def _tuples_to_lists(document: dict[str, Any]) -> None:
+    """In place, as every container in it was made for it; without recursion, however deep."""
+    waiting: list[Any] = [document]
+    while waiting:
+        holder = waiting.pop()
+        for key, value in holder.items() if type(holder) is dict else enumerate(holder):
+            found = value
+            if type(value) is tuple:
+                found = holder[key] = list(value)
+            if type(found) in (list, dict):
+                waiting.append(found)
+
+
+def _encode_error(value: Any) -> Any:
+    if not isinstance(value, SDKError):
+        raise DecodeError(f"a {type(value).__name__} has no JSON form")
+    # an application's own class is told as the nearest one of ours
+    known = (kind.__name__ for kind in type(value).__mro__ if _error_kind(kind.__name__) is kind)
+    fields = {name: getattr(value, name) for name in _error_fields(type(value))}
+    return _ErrorDocument(kind=next(known), message=value.message, **fields)
+
+
+def _decode_error(_: type, value: Any) -> SDKError:
+    found = msgspec.convert(value, _ErrorDocument)
+    kind = _error_kind(found.kind)
+    if kind is None:  # of a newer library
+        kind = SDKError if found.provider is None else ProviderError
+    fields = {name: getattr(found, name) for name in _error_fields(kind)}
+    if fields.get("provider", "") is None:
+        del fields["provider"]
+    return kind(found.message, **fields)
+
+
+def _error_kind(name: str) -> type[SDKError] | None:
+    found = getattr(errors, name, None)
+    return found if isinstance(found, type) and issubclass(found, SDKError) else None
+
+
+def _error_fields(kind: type[SDKError]) -> tuple[str, ...]:
+    if issubclass(kind, ProviderError):
+        return _PROVIDER_FIELDS
+    return (*_ERROR_FIELDS, "path") if issubclass(kind, DecodeError) else _ERROR_FIELDS
+
+
+def _name(kind: Any) -> str:
+    return getattr(kind, "__name__", "StreamEvent")

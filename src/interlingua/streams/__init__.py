@@ -1,0 +1,1 @@
+"""From frames to events to a response, and the grammar of events. Pure."""

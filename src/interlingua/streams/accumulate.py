@@ -1,0 +1,208 @@
+"""Events -> Response, and back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from interlingua.spec.content import Extra, Part, Text, Thinking, ToolCall
+from interlingua.spec.errors import StreamError
+from interlingua.spec.events import (
+    ErrorEvent,
+    Finish,
+    ProviderEvent,
+    ReasoningDelta,
+    ReasoningEnd,
+    StepFinish,
+    StreamEvent,
+    StreamStart,
+    TextDelta,
+    TextEnd,
+    ToolCallDelta,
+    ToolCallEnd,
+)
+from interlingua.spec.messages import Message
+from interlingua.spec.response import FinishReason, Response, Usage
+from interlingua.streams.grammar import RULES, Action
+from interlingua.streams.segments import (
+    ReasoningSegment,
+    Segment,
+    TextSegment,
+    ToolCallSegment,
+    reopen,
+)
+from interlingua.wire.fields import merge
+from interlingua.wire.json_text import dump_text
+
+
+class StreamAccumulator:
+    """
+    Fold events into the response that `complete` would have given.
+
+        accumulator = StreamAccumulator()
+        for event in events:
+            accumulator.feed(event)
+        response = accumulator.response()
+
+    `partial()` answers at any moment, also after the stream broke. After `StepFinish`
+    the next step's message begins.
+    """
+
+    __slots__ = ("_finish", "_open", "_parts", "_start")
+
+    def __init__(self) -> None:
+        self._start = StreamStart()
+        self._finish: Finish | None = None
+        self._open: dict[str, Segment] = {}
+        self._parts: dict[int, Part] = {}
+
+    def feed(self, event: StreamEvent) -> None:
+        """Take in one event; `StreamError` if it belongs to no open segment."""
+        rule = RULES[type(event)]
+        action = rule.action
+        if action is Action.DELTA:
+            segment = self._open.get(event.id)  # type: ignore[union-attr]
+            if segment is None:
+                raise StreamError(f"{event.type} for a segment that is not open")
+            segment.pieces.append(event.delta)  # type: ignore[union-attr]
+        elif action is Action.START:
+            self._open[event.id] = reopen(event)  # type: ignore[union-attr, arg-type]
+        else:
+            self._feed_rare(event)
+
+    def response(self) -> Response:
+        """The whole response; `StreamError` if the stream has not finished."""
+        if self._finish is None:
+            raise StreamError("the stream has not finished", partial=self.partial())
+        return self._fold(self._finish)
+
+    def partial(self) -> Response:
+        """What has come so far, open parts included."""
+        finish = self._finish or Finish(
+            finish_reason=FinishReason(reason="other"), usage=self._start.usage or Usage()
+        )
+        return self._fold(finish)
+
+    def end_segments(self) -> list[StreamEvent]:
+        """Close what is open, as when a stream is cut or cancelled: the end events."""
+        events: list[StreamEvent] = [segment.cut() for segment in self._open.values()]
+        for event in events:
+            self.feed(event)
+        return events
+
+    def _feed_rare(self, event: StreamEvent) -> None:
+        match event:
+            case TextEnd() | ReasoningEnd():
+                self._close(event.id, event.index, event.part)
+            case ToolCallEnd():
+                self._close(event.id, event.index, event.tool_call)
+            case ProviderEvent():
+                if event.part is not None and event.index is not None:
+                    self._parts[event.index] = event.part
+            case StreamStart():
+                self._start = event
+            case Finish():
+                self._finish = event
+            case StepFinish():
+                self._parts = {}
+            case ErrorEvent() | _:
+                pass
+
+    def _close(self, id: str, index: int, part: Part) -> None:  # noqa: A002 -- the event's word
+        if self._open.pop(id, None) is None:
+            raise StreamError(f"the end of a segment that is not open: {id!r}")
+        self._parts[index] = part
+
+    def _fold(self, finish: Finish) -> Response:
+        start = self._start
+        if finish.response is not None:
+            return _about(finish.response, start)
+        parts = dict(self._parts)
+        for segment in self._open.values():
+            ended = segment.peek()
+            parts[segment.index] = ended.tool_call if isinstance(ended, ToolCallEnd) else ended.part
+        return Response(
+            id=start.id,
+            model=start.model,
+            provider=start.provider,
+            message=Message(
+                role="assistant",
+                content=tuple(parts[index] for index in sorted(parts)),
+                extra=finish.message_extra,
+            ),
+            finish_reason=finish.finish_reason,
+            usage=finish.usage,
+            warnings=start.warnings,
+            request_id=start.request_id,
+            extra=_join(start.extra, finish.extra),
+        )
+
+
+def events_from_response(response: Response) -> list[StreamEvent]:
+    """The events of a response that came whole, each part in one delta."""
+    events: list[StreamEvent] = [
+        StreamStart(
+            id=response.id,
+            model=response.model,
+            provider=response.provider,
+            request_id=response.request_id,
+            warnings=response.warnings,
+            extra=response.extra,
+        )
+    ]
+    for index, part in enumerate(response.message.content):
+        events += _replay_part(index, part)
+    events.append(
+        Finish(
+            finish_reason=response.finish_reason,
+            usage=response.usage,
+            message_extra=response.message.extra,
+        )
+    )
+    return events
+
+
+def _replay_part(index: int, part: Part) -> list[StreamEvent]:
+    segment: Segment
+    if isinstance(part, Text):
+        segment = TextSegment(index, part.extra)
+        end: StreamEvent = TextEnd(id=segment.id, index=index, part=part)
+        delta: StreamEvent = TextDelta(id=segment.id, index=index, delta=part.text)
+    elif isinstance(part, Thinking) and not part.redacted:
+        segment = ReasoningSegment(index, part.extra)
+        end = ReasoningEnd(id=segment.id, index=index, part=part)
+        delta = ReasoningDelta(id=segment.id, index=index, delta=part.text)
+    elif isinstance(part, ToolCall):
+        segment = ToolCallSegment(
+            index, call_id=part.id, name=part.name, tool_type=part.type, extra=part.extra
+        )
+        raw = part.raw_arguments
+        raw = dump_text(part.arguments) if raw is None else raw
+        end = ToolCallEnd(id=segment.id, index=index, tool_call=part)
+        delta = ToolCallDelta(id=segment.id, index=index, delta=raw)
+    else:
+        return [ProviderEvent(part=part, index=index)]
+    return [segment.start(), delta, end]
+
+
+def _about(response: Response, start: StreamStart) -> Response:
+    """The wire's own whole response, with what only the stream's start knew."""
+    return msgspec.structs.replace(
+        response,
+        provider=response.provider or start.provider,
+        request_id=response.request_id or start.request_id,
+        warnings=(*start.warnings, *response.warnings),
+    )
+
+
+def _join(first: Extra, then: Extra) -> Extra:
+    if not then:
+        return first
+    joined: dict[str, Any] = dict(first)
+    for dialect, value in then.items():
+        before = joined.get(dialect)
+        both = isinstance(before, Mapping) and isinstance(value, Mapping)
+        joined[dialect] = merge(before, value) if both else value  # type: ignore[arg-type]
+    return joined

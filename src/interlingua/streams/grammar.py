@@ -1,0 +1,192 @@
+"""Which event may follow which."""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import NamedTuple
+
+from interlingua.spec.errors import StreamError
+from interlingua.spec.events import (
+    ErrorEvent,
+    Finish,
+    ProviderEvent,
+    ReasoningDelta,
+    ReasoningEnd,
+    ReasoningStart,
+    StepFinish,
+    StreamEvent,
+    StreamStart,
+    TextDelta,
+    TextEnd,
+    TextStart,
+    ToolCallDelta,
+    ToolCallEnd,
+    ToolCallStart,
+)
+
+
+class Action(Enum):
+    """What an event does to the stream."""
+
+    OPEN = "open"
+    START = "start"
+    DELTA = "delta"
+    END = "end"
+    WHOLE = "whole"
+    STEP = "step"
+    ERROR = "error"
+    CLOSE = "close"
+
+
+class Rule(NamedTuple):
+    """An event's action, and the kind of segment it is about."""
+
+    action: Action
+    segment: str | None = None
+
+
+RULES: dict[type, Rule] = {
+    StreamStart: Rule(Action.OPEN),
+    TextStart: Rule(Action.START, "text"),
+    TextDelta: Rule(Action.DELTA, "text"),
+    TextEnd: Rule(Action.END, "text"),
+    ReasoningStart: Rule(Action.START, "reasoning"),
+    ReasoningDelta: Rule(Action.DELTA, "reasoning"),
+    ReasoningEnd: Rule(Action.END, "reasoning"),
+    ToolCallStart: Rule(Action.START, "tool_call"),
+    ToolCallDelta: Rule(Action.DELTA, "tool_call"),
+    ToolCallEnd: Rule(Action.END, "tool_call"),
+    ProviderEvent: Rule(Action.WHOLE),
+    StepFinish: Rule(Action.STEP),
+    ErrorEvent: Rule(Action.ERROR),
+    Finish: Rule(Action.CLOSE),
+}
+
+
+class Grammar:
+    """
+    Follows a stream and refuses an event that is out of order.
+
+    `StreamStart` first, one `Finish` last; starts have increasing `index`; a delta or end
+    goes to the open segment of its id, kind and index; nothing is open at a step's or
+    the stream's end, nor when an error is told.
+    """
+
+    __slots__ = ("_last_index", "_open", "_seen", "finished", "started")
+
+    def __init__(self) -> None:
+        self._open: dict[str, tuple[str | None, int]] = {}
+        self._seen: set[str] = set()
+        self._last_index = -1
+        self.started = False
+        self.finished = False
+
+    def feed(self, event: StreamEvent) -> None:
+        """Accept the event, or raise `StreamError`."""
+        rule = RULES[type(event)]
+        if rule.action is Action.DELTA:  # the common case first
+            if self._open.get(event.id) != (rule.segment, event.index):  # type: ignore[union-attr]
+                raise self._refuse(event, "no such open segment")
+            return
+        if self.finished:
+            raise self._refuse(event, "the stream has finished")
+        if self.started is (rule.action is Action.OPEN):
+            raise self._refuse(event, "stream_start must come first, once")
+        self._apply(event, rule)
+
+    def finish(self) -> None:
+        """End of input: refuse a stream that did not finish."""
+        if not self.finished:
+            raise StreamError("the stream ended without a finish event")
+
+    def _apply(self, event: StreamEvent, rule: Rule) -> None:
+        action = rule.action
+        if action is Action.OPEN:
+            self.started = True
+        elif isinstance(event, (TextStart, ReasoningStart, ToolCallStart)):
+            if event.id in self._seen:
+                raise self._refuse(event, "this segment id was used before")
+            self._advance(event, event.index)
+            self._seen.add(event.id)
+            self._open[event.id] = (rule.segment, event.index)
+        elif isinstance(event, (TextEnd, ReasoningEnd, ToolCallEnd)):
+            if self._open.get(event.id) != (rule.segment, event.index):
+                raise self._refuse(event, "no such open segment")
+            del self._open[event.id]
+        elif isinstance(event, ProviderEvent):
+            if event.part is not None:
+                self._advance(event, event.index)
+        elif self._open:
+            raise self._refuse(event, f"segments are open: {', '.join(self._open)}")
+        elif action is Action.STEP:
+            self._last_index = -1
+            self._seen.clear()
+        else:
+            self.finished = action is Action.CLOSE
+
+    def _advance(self, event: StreamEvent, index: int | None) -> None:
+        if index is None or index <= self._last_index:
+            raise self._refuse(event, f"index {index} does not follow {self._last_index}")
+        self._last_index = index
+
+    def _refuse(self, event: StreamEvent, why: str) -> StreamError:
+        where = getattr(event, "id", None)
+        return StreamError(f"{event.type}{f' {where!r}' if where else ''} out of order: {why}")
+
+
+# One segment at a time, for wires on which parts do not overlap.
+#
+# Events of a later segment wait until the earlier one has ended; then they follow in order.
+# Nothing waits while a single segment is open.
+
+
+class Sequencer:
+    """
+    Feed it events that obey the grammar; it gives back those that may be said now.
+
+    Segments come out whole, in the order in which they began. Provider events that add
+    no part are not waited for. Each event is held once at most.
+    """
+
+    __slots__ = ("_current", "_waiting")
+
+    def __init__(self) -> None:
+        self._current: str | None = None
+        # By segment id; a part that came at once by its index.
+        self._waiting: dict[str | int, list[StreamEvent]] = {}
+
+    def feed(self, event: StreamEvent) -> list[StreamEvent]:
+        """The events that may be said now."""
+        action = RULES[type(event)].action
+        if action is Action.DELTA or action is Action.END:
+            if event.id != self._current:  # type: ignore[union-attr]
+                self._waiting[event.id].append(event)  # type: ignore[union-attr]
+                return []
+            return [event] if action is Action.DELTA else [event, *self._release()]
+        if action is Action.START:
+            return self._begin(event, event.id)  # type: ignore[union-attr]
+        if isinstance(event, ProviderEvent) and self._current is not None:
+            if event.part is None or event.index is None:
+                return [event]
+            self._waiting[event.index] = [event]
+            return []
+        return [event]
+
+    def _begin(self, event: StreamEvent, id: str) -> list[StreamEvent]:  # noqa: A002 -- the event's word
+        if self._current is None:
+            self._current = id
+            return [event]
+        self._waiting[id] = [event]
+        return []
+
+    def _release(self) -> list[StreamEvent]:
+        """What waited for the segment that has ended, up to one that is still open."""
+        self._current = None
+        events: list[StreamEvent] = []
+        while self._waiting and self._current is None:
+            first = next(iter(self._waiting))
+            held = self._waiting.pop(first)
+            events += held
+            if isinstance(first, str) and RULES[type(held[-1])].action is not Action.END:
+                self._current = first
+        return events

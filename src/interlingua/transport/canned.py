@@ -1,0 +1,150 @@
+"""Transports without a network: replies made beforehand."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import TypeAlias
+
+import msgspec
+
+from interlingua.spec.contracts import HttpReply, HttpRequest
+from interlingua.spec.errors import ConfigurationError, StreamError
+from interlingua.transport.timeouts import MAX_BODY, Bounded, is_one_value
+from interlingua.wire.ratelimit_headers import lower_names
+
+Piece: TypeAlias = bytes | float | Exception
+"""What a canned body is made of: bytes, seconds of silence, or the error that ends it."""
+
+
+class CannedReply(msgspec.Struct, frozen=True, kw_only=True):
+    """A reply that waits to be given."""
+
+    status: int = 200
+    headers: Mapping[str, str] = {}
+    body: bytes | tuple[Piece, ...] = b""
+    """All of it, or its chunks."""
+    after: float = 0.0
+    """Seconds until its head comes."""
+
+
+Answer: TypeAlias = CannedReply | Exception
+"""What a call gets: a reply, or the error of having none."""
+
+
+class CannedTransport:
+    """
+    Gives each call the next reply, or what a function makes of the request.
+
+        transport = CannedTransport([CannedReply(body=b"{}"), NetworkError("gone")])
+
+    `requests` holds what was sent.
+    """
+
+    def __init__(self, answers: Iterable[Answer] | Callable[[HttpRequest], Answer]) -> None:
+        self.requests: list[HttpRequest] = []
+        self._choose = answers if callable(answers) else _in_turn(iter(answers))
+
+    def send(self, request: HttpRequest) -> AbstractAsyncContextManager[HttpReply]:
+        """Give the next reply."""
+        self.requests.append(request)
+        return give(self._choose(request))
+
+    async def close(self) -> None:
+        """There is nothing to release."""
+
+
+@asynccontextmanager
+async def give(answer: Answer) -> AsyncIterator[HttpReply]:
+    """A canned answer as a transport's block."""
+    if isinstance(answer, Exception):
+        raise answer
+    if answer.after > 0:
+        await asyncio.sleep(answer.after)
+    body = answer.body if isinstance(answer.body, tuple) else (answer.body,)
+    reply = MemoryReply(answer.status, answer.headers, _play(body))
+    try:
+        yield reply
+    finally:
+        reply.abort()
+
+
+class MemoryReply:
+    """A reply whose body is an iterator of chunks."""
+
+    def __init__(
+        self,
+        status: int,
+        headers: Mapping[str, str],
+        source: AsyncIterator[bytes],
+        on_abort: Callable[[], None] | None = None,
+        *,
+        limit: int = MAX_BODY,
+    ) -> None:
+        self.status = status
+        self.headers = lower_names(headers)
+        self._source = source
+        self._on_abort = on_abort
+        self._limit = limit
+        self._reading: asyncio.Task[object] | None = None
+        self._is_closed = False
+
+    async def read(self) -> bytes:
+        """The whole body; `DecodeError` if it is larger than the limit."""
+        return b"".join([chunk async for chunk in Bounded(self, None, self._limit)])
+
+    def chunks(self) -> AsyncIterator[bytes]:
+        """The body as it comes."""
+        return Bounded(self, None, self._limit) if is_one_value(self.headers) else self
+
+    def abort(self) -> None:
+        """End it; who reads from it gets an error."""
+        self._is_closed = True
+        if self._on_abort is not None:
+            self._on_abort()
+        reading, self._reading = self._reading, None  # it is woken once
+        if reading is not None:
+            reading.cancel()
+
+    def __aiter__(self) -> AsyncIterator[bytes]:
+        return self
+
+    async def __anext__(self) -> bytes:
+        while not self._is_closed:
+            chunk = await self._next()
+            if chunk:
+                return chunk
+        raise StreamError("the reply was closed before its end")
+
+    async def _next(self) -> bytes:
+        task = self._reading = asyncio.current_task()
+        before = 0 if task is None else task.cancelling()
+        try:
+            return await anext(self._source)
+        except asyncio.CancelledError:
+            if self._is_closed and task is not None and task.uncancel() <= before:
+                return b""
+            raise
+        finally:
+            self._reading = None
+
+
+async def _play(pieces: Iterable[Piece]) -> AsyncIterator[bytes]:
+    for piece in pieces:
+        if isinstance(piece, Exception):
+            raise piece
+        if isinstance(piece, bytes):
+            yield piece
+        else:
+            await asyncio.sleep(piece)
+
+
+def _in_turn(answers: Iterator[Answer]) -> Callable[[HttpRequest], Answer]:
+    def choose(request: HttpRequest) -> Answer:
+        try:
+            return next(answers)
+        except StopIteration:
+            raise ConfigurationError(f"no canned reply is left for {request!r}") from None
+
+    return choose

@@ -1,0 +1,334 @@
+"""Which error it is: statuses, codes and wordings -> our error classes."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+from urllib.parse import urlsplit
+
+from interlingua.spec.content import Json
+from interlingua.spec.errors import (
+    AbortError,
+    AccessDeniedError,
+    AuthenticationError,
+    ConfigurationError,
+    ContentFilterError,
+    ContextLengthError,
+    DecodeError,
+    InvalidRequestError,
+    NetworkError,
+    NotFoundError,
+    ProviderError,
+    ProviderTimeoutError,
+    QuotaExceededError,
+    RateLimitError,
+    RequestTimeoutError,
+    SDKError,
+    ServerError,
+    StreamError,
+)
+from interlingua.wire.json_text import loads
+from interlingua.wire.ratelimit_headers import lower_names, parse_retry_after, should_retry
+
+_BY_STATUS: dict[int, type[ProviderError]] = {
+    400: InvalidRequestError,
+    401: AuthenticationError,
+    402: QuotaExceededError,
+    403: AccessDeniedError,
+    404: NotFoundError,
+    408: ProviderTimeoutError,
+    409: InvalidRequestError,
+    413: ContextLengthError,  # too many tokens or bytes: the cure is the same
+    422: InvalidRequestError,
+    429: RateLimitError,
+    499: ServerError,
+    504: ProviderTimeoutError,
+}
+
+# Codes and types that say more than the status they come with. The vague ones (`api_error`,
+# `server_error`, `invalid_request_error`) are not here: hosts send them with any status.
+_BY_CODE: dict[str, type[ProviderError]] = {
+    "authentication": AuthenticationError,
+    "authentication_error": AuthenticationError,
+    "invalid_api_key": AuthenticationError,
+    "permission_denied": AccessDeniedError,
+    "permission_error": AccessDeniedError,
+    "model_not_found": NotFoundError,
+    "not_found": NotFoundError,
+    "not_found_error": NotFoundError,
+    "context_length_exceeded": ContextLengthError,
+    "max_tokens_exceeded": ContextLengthError,
+    "exceed_context_size_error": ContextLengthError,
+    "insufficient_quota": QuotaExceededError,
+    "billing_error": QuotaExceededError,
+    "billing_hard_limit_reached": QuotaExceededError,
+    "enforced_spend_limit_reached": QuotaExceededError,
+    "payment_required": QuotaExceededError,
+    "content_filter": ContentFilterError,
+    "content_policy_violation": ContentFilterError,
+    "responsibleaipolicyviolation": ContentFilterError,
+    "invalid_prompt": ContentFilterError,
+    "bio_policy": ContentFilterError,
+    "misalignment_policy_violation": ContentFilterError,
+    "rate_limit_error": RateLimitError,
+    "rate_limit_exceeded": RateLimitError,
+    "overloaded_error": ServerError,
+    "provider_overloaded": ServerError,
+    "timeout_error": ProviderTimeoutError,
+    "timeout": ProviderTimeoutError,
+}
+
+# In a stream there is no status to go by; anything else is then the server's fault.
+_WITHOUT_STATUS: dict[str, type[ProviderError]] = {
+    "invalid_request_error": InvalidRequestError,
+    "invalid_request": InvalidRequestError,
+    "invalid_argument": InvalidRequestError,
+    "request_too_large": ContextLengthError,
+    "payload_too_large": InvalidRequestError,
+    "unauthenticated": AuthenticationError,
+    "resource_exhausted": RateLimitError,
+    "deadline_exceeded": ProviderTimeoutError,
+}
+
+# What hosts say when the prompt does not fit. Not looked for where the status says that it is
+# something else: a 429 has like wording ("tokens per minute", "token limit"), and a 403 may
+# be about the plan a large context window needs.
+_NEVER_OVERFLOW = frozenset((401, 402, 403, 404, 429))
+_OVERFLOW = re.compile(
+    r"prompt is too long|exceeds? (?:the )?(?:available |model'?s? )?context"
+    r"|maximum (?:context|prompt|input) length|context (?:length|window|size) (?:of|is|exceeded)"
+    r"|context[_ ]length[_ ]exceeded|context window|input token count .{0,60}(?:exceeds|supports)"
+    r"|exceeds the maximum number of (?:input )?tokens|input is too long"
+    r"|too large for model with|longer than the model'?s? context|maximum allowed (?:number of )?"
+    r"input tokens|reduce the length of the (?:messages|prompt|input)|prompt too long"
+    r"|range of input length should be|input length .{0,40}exceed|too many input tokens"
+    r"|context size has been exceeded|exceeds the limit of \d+ tokens|token limit exceeded"
+    r"|exceeded model token limit|token count of \d+ exceeds|input tokens exceed|too many tokens"
+    r"|prompt exceeds max(?:imum)? length|than the (?:context|maximum model) length"
+    r"|inputs`? tokens \+ `?max_new_tokens|inputs`? must have less than \d+ tokens",
+    re.IGNORECASE | re.DOTALL,
+)
+_BAD_KEY = re.compile(
+    r"api key not valid|incorrect api key|invalid (?:api|x-api)[ -]key", re.IGNORECASE
+)
+# A server that blames itself for what it was sent, as llama.cpp does, with a 500.
+_NOT_READ = re.compile(r"\b(?:image|audio|video) input is not supported", re.IGNORECASE)
+
+# A key, should a provider echo one: at the start of a word, or after a `\n` of JSON text.
+_SECRET = re.compile(
+    r"(?:(?<![A-Za-z0-9])|(?<=\\[nrt]))(?:"
+    r"(?:sk|pk|rk|gsk|xai|csk|fw|tgp|pplx|nvapi|hf|r8)[-_][A-Za-z0-9_\-]{12,}"
+    r"|AIza[0-9A-Za-z_\-]{30,}|ya29\.[0-9A-Za-z_\-.]{20,}|eyJ[\w\-]{10,}\.[\w\-.]{20,}"
+    r"|(?i:bearer\s+)[A-Za-z0-9._~+/=\-]{8,})"
+)
+_REDACTED = "[redacted]"
+_MAX_TEXT = 2_000
+
+
+class Fault(NamedTuple):
+    """What an error body says, whatever its shape."""
+
+    message: str = ""
+    kind: str | None = None
+    code: str | None = None
+
+
+def redact(text: str) -> str:
+    """The text without anything that looks like a key."""
+    return _SECRET.sub(_REDACTED, text)
+
+
+def find_secrets(text: str) -> list[str]:
+    """What looks like a key by its form; a word after "bearer" may be any word, and is not one."""
+    found = (match.group() for match in _SECRET.finditer(text))
+    return [secret for secret in found if secret[:6].lower() != "bearer"]
+
+
+def read_body(body: bytes) -> tuple[Json, str]:
+    """The body as JSON (None if it is not) and as text, keys redacted."""
+    text = redact(bytes(body).decode("utf-8", "replace"))
+    try:
+        return loads(text), text
+    except DecodeError:
+        return None, text
+
+
+def read_fault(value: Json) -> Fault:
+    """
+    The usual shapes: `{"error": {...}}`, `{"error": "text"}`, `{"message": ...}`,
+    `{"detail": ...}`, each perhaps inside an array of one.
+    """
+    if isinstance(value, list) and value:
+        value = value[0]
+    if not isinstance(value, dict):
+        return Fault(value if isinstance(value, str) else "")
+    inner = value.get("error")
+    if isinstance(inner, str):
+        return Fault(inner, _word(value.get("type")), _word(value.get("code")))
+    source = inner if isinstance(inner, dict) else value
+    message = source.get("message") or source.get("detail") or value.get("message")
+    kind = source.get("type") or source.get("status")
+    return Fault(_sentence(message), _word(kind), _word(source.get("code")))
+
+
+def make_error(
+    status: int | None,
+    headers: Mapping[str, str],
+    fault: Fault,
+    *,
+    raw: Json = None,
+    text: str = "",
+    found: type[ProviderError] | None = None,
+    retry_after: float | None = None,
+) -> ProviderError:
+    """The error for what was read; `found` is a dialect's own, surer, classification."""
+    text = redact(text)[:_MAX_TEXT]
+    if not fault.message:
+        fault = fault._replace(message=text.strip())
+    lowered = lower_names({str(name): str(value) for name, value in headers.items()})
+    make = found or classify(status, fault)
+    message = redact(fault.message) or "no message"
+    retryable = should_retry(lowered)
+    if status is not None and 300 <= status < 400:
+        make, retryable = InvalidRequestError, False  # it would lead there the next time too
+        message = _redirection(lowered.get("location", ""))
+    if retryable is None and status == 409:
+        retryable = True  # a lock conflict: the vendors' own clients retry it
+    if retryable is None and status == 501:
+        retryable = False  # what a server does not do it will not do the next time
+    if retry_after is None:
+        retry_after = parse_retry_after(lowered)
+    return make(
+        f"HTTP {status}: {message}" if status else message,
+        status_code=status,
+        error_code=fault.code or fault.kind,
+        retry_after=retry_after,
+        raw=_redact_raw(raw, text),
+        retryable=retryable,
+        request_id=lowered.get("x-request-id") or lowered.get("request-id"),
+    )
+
+
+def classify(status: int | None, fault: Fault) -> type[ProviderError]:
+    """
+    Code first, then type, then the wording of an overflow, then the status.
+
+    A fault told in a stream or in a 200 has no status but, on some hosts, as its code.
+    """
+    if status is None or status < 400:
+        status = _status_in(fault.code)
+    words = [word.lower() for word in (fault.code, fault.kind) if word]
+    for word in words:
+        found = _BY_CODE.get(word)
+        if found is not None and not (found is ContextLengthError and status == 429):
+            return found
+    if status not in _NEVER_OVERFLOW and _OVERFLOW.search(fault.message):
+        return ContextLengthError
+    if status == 413 and not any(fault):
+        return ContextLengthError  # a body that is too large is told with words
+    if _NOT_READ.search(fault.message):
+        return InvalidRequestError
+    if status in {None, 400} and _BAD_KEY.search(fault.message):
+        return AuthenticationError
+    if status is None:
+        known = (_WITHOUT_STATUS[word] for word in words if word in _WITHOUT_STATUS)
+        return next(known, ServerError)
+    return _BY_STATUS.get(status, InvalidRequestError if status < 500 else ServerError)
+
+
+def status_of(error: Exception) -> int:
+    """The HTTP status with which a server says this error."""
+    if isinstance(error, ProviderError) and error.status_code and error.status_code >= 400:
+        return error.status_code
+    for kind, status in _STATUS_OF.items():
+        if isinstance(error, kind):
+            return status
+    return 500
+
+
+_STATUS_OF: dict[type[SDKError], int] = {
+    AuthenticationError: 401,
+    AccessDeniedError: 403,
+    NotFoundError: 404,
+    ContextLengthError: 400,
+    ContentFilterError: 400,
+    InvalidRequestError: 400,
+    QuotaExceededError: 402,
+    RateLimitError: 429,
+    RequestTimeoutError: 504,
+    AbortError: 499,
+    ConfigurationError: 400,
+    NetworkError: 502,
+    StreamError: 502,
+    DecodeError: 502,
+}
+
+
+def words_of(error: Exception) -> str:
+    """What an error says, without the status that `make_error` wrote before it."""
+    return str(error).removeprefix(f"HTTP {getattr(error, 'status_code', None)}: ")
+
+
+def retry_headers(error: Exception) -> dict[str, str]:
+    """`retry-after`, if the error knows it; `x-should-retry`, if its kind does not say that."""
+    headers: dict[str, str] = {}
+    if isinstance(error, SDKError) and error.retryable is not error.default_retryable:
+        headers["x-should-retry"] = str(error.retryable).lower()
+    seconds = getattr(error, "retry_after", None)
+    if seconds is not None and math.isfinite(seconds) and seconds >= 0:
+        headers["retry-after"] = f"{seconds:.3f}".rstrip("0").rstrip(".")
+    return headers
+
+
+def _redirection(location: str) -> str:
+    """What to do about a redirect; the host it names, not the URL, which may hold a key."""
+    try:
+        parts = urlsplit(location)
+        host = parts.netloc.rpartition("@")[2]
+    except ValueError:
+        host = ""
+    if host:
+        where = f"to {parts.scheme}://{host}" if parts.scheme else f"to {host}"
+        cure = "if that is where it should go, name it as the base_url"
+    else:
+        where = "to another path" if location else "without saying where to"
+        cure = "look at the path of the base_url"
+    return f"the server redirects {redact(where)}; requests with keys follow no redirect: {cure}"
+
+
+def _status_in(code: str | None) -> int | None:
+    return int(code) if code and re.fullmatch("[45][0-9][0-9]", code) else None
+
+
+def _redact_raw(raw: Json, text: str) -> Json:
+    try:
+        return (text or None) if raw is None else _redact_json(raw)
+    except RecursionError:
+        return text or None
+
+
+def _redact_json(value: Json) -> Json:
+    if isinstance(value, str):
+        return redact(value)
+    if isinstance(value, dict):
+        return {_redact_json(key): _redact_json(item) for key, item in value.items()}
+    return [_redact_json(item) for item in value] if isinstance(value, list) else value
+
+
+def _word(value: Any) -> str | None:
+    if isinstance(value, str) and value:
+        return value
+    if isinstance(value, int) and not isinstance(value, bool):
+        return str(value)
+    return None
+
+
+def _sentence(value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    if isinstance(value, list):  # 422 {"detail": [{"loc": …, "msg": "…"}]}
+        said = [str(item["msg"]) for item in value if isinstance(item, dict) and "msg" in item]
+        return "; ".join(said) or str(value)[:_MAX_TEXT]
+    return "" if value is None else str(value)[:_MAX_TEXT]

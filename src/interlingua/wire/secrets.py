@@ -1,0 +1,111 @@
+"""Keys out of what is written down."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from urllib.parse import parse_qsl, quote, urlencode, urlsplit, urlunsplit
+
+from interlingua.spec.contracts import HttpRequest
+from interlingua.wire.classify import find_secrets
+
+REDACTED = "[redacted]"
+
+# A name with one of these in it is a key's, whoever invents the next one.
+_SECRET_WORDS = (
+    "auth", "key", "token", "secret", "cookie", "credential", "password", "signature", "session",
+)  # fmt: skip
+_HARMLESS = frozenset(("idempotency-key", "x-stainless-retry-count"))
+_SECRET_PARAMETERS = frozenset(("key", "api_key", "apikey", "api-key", "access_token", "sig"))
+_SHORTEST = 8  # in a body anything shorter would be found by chance
+
+
+def is_secret_header(name: str) -> bool:
+    """Whether a header of this name may hold a key."""
+    name = name.lower()
+    if name in _HARMLESS or name.startswith(("x-ratelimit-", "anthropic-ratelimit-")):
+        return False
+    return any(word in name for word in _SECRET_WORDS)
+
+
+def redact_headers(headers: Mapping[str, str]) -> dict[str, str]:
+    """The headers, names in lower case, without the values of keys."""
+    return {
+        name.lower(): REDACTED if is_secret_header(name) else value
+        for name, value in headers.items()
+    }
+
+
+def redact_url(url: str) -> str:
+    """The URL without user, password, fragment and keys in its query."""
+    parts = urlsplit(url)
+    host = parts.netloc.rpartition("@")[2]
+    return urlunsplit((parts.scheme, host, parts.path, _redact_query(parts.query), ""))
+
+
+def target_of(url: str) -> str:
+    """Path and query, as they are compared: without host and keys."""
+    parts = urlsplit(url)
+    kept = [(name, value) for name, value in _pairs(parts.query) if not _is_secret(name)]
+    return f"{parts.path}?{urlencode(sorted(kept))}" if kept else parts.path
+
+
+class Redactor:
+    """
+    Replaces what is known or looks like a key, in any bytes.
+
+    A key is replaced by as many stars, so that lengths and the cuts between chunks stay.
+    """
+
+    def __init__(self, secrets: Iterable[str] = ()) -> None:
+        self._known = {secret for secret in secrets if secret}
+
+    def learn(self, request: HttpRequest) -> None:
+        """Know the keys this request carries."""
+        for name, value in request.headers.items():
+            if is_secret_header(name):
+                self._known.update((value, value.rpartition(" ")[2]))
+        parts = urlsplit(request.url)
+        self._known.update(value for name, value in _pairs(parts.query) if _is_secret(name))
+        self._known.update(filter(None, (parts.password,)))
+
+    def redact(self, data: bytes) -> bytes:
+        """The bytes with stars for keys."""
+        found = find_secrets(data.decode("utf-8", "replace"))
+        longest_first = sorted(self._known.union(found), key=len, reverse=True)
+        for secret in longest_first:
+            if len(secret) < _SHORTEST:
+                continue
+            for form in {secret, quote(secret, safe="")}:
+                coded = form.encode("utf-8", "replace")
+                data = data.replace(coded, b"*" * len(coded))
+        return data
+
+    def redact_chunks(self, chunks: list[bytes]) -> list[bytes]:
+        """The same over chunks, a key cut in two among them."""
+        whole = self.redact(b"".join(chunks))
+        redacted: list[bytes] = []
+        start = 0
+        for chunk in chunks:
+            redacted.append(whole[start : start + len(chunk)])
+            start += len(chunk)
+        return redacted
+
+    def redact_text(self, text: str) -> str:
+        """The text with stars for keys."""
+        return self.redact(text.encode("utf-8", "replace")).decode("utf-8", "replace")
+
+
+def _redact_query(query: str) -> str:
+    pieces = []
+    for piece in query.split("&") if query else ():
+        name, equals, _ = piece.partition("=")
+        pieces.append(f"{name}={REDACTED}" if equals and _is_secret(name) else piece)
+    return "&".join(pieces)
+
+
+def _pairs(query: str) -> list[tuple[str, str]]:
+    return parse_qsl(query, keep_blank_values=True)
+
+
+def _is_secret(name: str) -> bool:
+    return name.lower() in _SECRET_PARAMETERS or is_secret_header(name)

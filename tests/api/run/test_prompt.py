@@ -1,0 +1,139 @@
+"""What people pass."""
+
+import msgspec
+import pytest
+
+from interlingua.api.run.options import (
+    TimeoutConfig,
+    check_options,
+    policy_of,
+    request_fields,
+    says_retries,
+    timeouts_of,
+)
+from interlingua.api.run.prompt import make_messages, make_request, make_tool_choice
+from interlingua.api.tools.tool import Tool
+from interlingua.client.retry_policy import RetryPolicy
+from interlingua.spec.content import Image, Text
+from interlingua.spec.errors import ConfigurationError
+from interlingua.spec.messages import Message
+from interlingua.spec.request import BuiltinTool, ToolChoice, ToolDefinition
+from interlingua.wire.json_text import loads
+
+
+def test_a_prompt_or_messages():
+    """The system's words come first, before whatever is there."""
+    assert make_messages("hi", None, None) == (Message.user("hi"),)
+    assert make_messages(Message.user("hi"), None, None) == (Message.user("hi"),)
+    assert make_messages(None, ["hi", Message.assistant("yes")], "Be brief.") == (
+        Message.system("Be brief."),
+        Message.user("hi"),
+        Message.assistant("yes"),
+    )
+
+
+@pytest.mark.parametrize(
+    ("prompt", "messages"), [(None, None), ("hi", ["hi"]), ("hi", []), (None, [])]
+)
+def test_exactly_one_of_them(prompt, messages):
+    """Both, neither, or nothing at all is told at once."""
+    with pytest.raises(ConfigurationError):
+        make_messages(prompt, messages, None)
+
+
+def test_messages_as_json():
+    """A conversation that was kept as JSON goes on as it is; other dicts are told."""
+    said = Message.user([Text(text="Look:"), Image(data=b"png", media_type="image/png")])
+    kept = [loads(msgspec.json.encode(message)) for message in (said, Message.assistant("ok"))]
+
+    assert make_messages(None, [*kept, "And?"], None) == (
+        said,
+        Message.assistant("ok"),
+        Message.user("And?"),
+    )
+    for wrong in ({"role": "user", "content": "hi"}, {"role": "boss", "content": []}, {}):
+        with pytest.raises(ConfigurationError, match=r"messages\[1\] is a dict, and not"):
+            make_messages(None, ["hi", wrong], None)
+
+
+@pytest.mark.parametrize("wrong", [5, {"role": "user"}, b"hi"], ids=repr)
+def test_no_messages_at_all(wrong):
+    """A number is neither a prompt nor a list."""
+    with pytest.raises(ConfigurationError, match="messages"):
+        make_messages(None, wrong, None)
+    with pytest.raises(ConfigurationError, match="prompt must be"):
+        make_messages(wrong, None, None)
+    with pytest.raises(ConfigurationError, match="model must be text"):
+        make_request(wrong, (), None, {})
+
+
+@pytest.mark.parametrize(
+    "choice",
+    ["lokk", ToolChoice(mode="named"), ToolChoice(allowed=["look", "lokk"])],
+    ids=["word", "nothing", "allowed"],
+)
+def test_a_choice_of_a_tool_that_is_not_there(choice):
+    """The tools that are there are named."""
+    tools = [Tool(name="look"), ToolDefinition(name="tell")]
+
+    with pytest.raises(ConfigurationError, match="there are: look, tell"):
+        make_request("m", (), tools, {"tool_choice": choice})
+    with pytest.raises(ConfigurationError, match="there are: none"):
+        make_request("m", (), None, {"tool_choice": choice})
+    built_in = BuiltinTool(dialect="openai_responses", data={"type": "lokk"})
+    make_request("m", (), [*tools, built_in], {"tool_choice": choice})
+
+
+def test_a_choice_without_tools():
+    """Nothing can be insisted on; not to call any is fine."""
+    with pytest.raises(ConfigurationError, match="'required', and there are no tools"):
+        make_request("m", (), (), {"tool_choice": "required"})
+    assert make_request("m", (), (), {"tool_choice": "none"}).tool_choice.mode == "none"
+    assert (
+        make_request("m", (), [Tool(name="f")], {"tool_choice": "f"}).tool_choice.tool_name == "f"
+    )
+
+
+def test_choices_by_word():
+    """A mode, or the name of a tool."""
+    choice = ToolChoice(mode="none")
+
+    assert make_tool_choice(choice) is choice
+    assert make_tool_choice("required") == ToolChoice(mode="required")
+    assert make_tool_choice("get_weather") == ToolChoice(mode="named", tool_name="get_weather")
+    assert make_tool_choice(None) is None
+
+
+def test_field_bug_76_falsy_values_are_said():
+    """0 and 0.0 and the empty text are values; what is None is not said."""
+    fields = request_fields({"temperature": 0.0, "top_p": 0, "user": "", "seed": None, "client": 1})
+    tool = Tool(name="f")
+    request = make_request("m", (Message.user("hi"),), [tool], fields)
+
+    assert (request.temperature, request.top_p, request.user, request.seed) == (0.0, 0, "", None)
+    assert request.tools == (tool.definition,)
+    assert make_request("m", (), [ToolDefinition(name="g")], {}).tools[0].name == "g"
+    assert make_request("m", (), [], {}).tools is None
+
+
+def test_an_option_that_is_mistyped():
+    """It is not passed over."""
+    with pytest.raises(ConfigurationError, match="unknown option 'temprature'"):
+        check_options({"temprature": 1})
+
+
+def test_clocks_and_policies():
+    """A number is for everything."""
+    mine = RetryPolicy(max_retries=7)
+
+    assert timeouts_of(3) == TimeoutConfig(total=3)
+    assert timeouts_of(None) == TimeoutConfig()
+    assert timeouts_of(TimeoutConfig(per_step=1)) == TimeoutConfig(per_step=1)
+    assert policy_of({}).max_retries == 2
+    assert policy_of({"max_retries": 0}).max_retries == 0
+    assert policy_of({"retry_policy": mine}) is mine
+    assert [says_retries(said) for said in ({}, {"max_retries": 0}, {"retry_policy": mine})] == [
+        False,
+        True,
+        True,
+    ]

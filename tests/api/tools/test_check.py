@@ -1,0 +1,171 @@
+"""Calls made ready: what is wrong with them, who mends them, who has to allow them."""
+
+import asyncio
+
+import pytest
+
+from interlingua.api.tools.check import decide, prepare
+from interlingua.api.tools.tool import Tool, tool
+from interlingua.spec.content import ToolCall
+from interlingua.spec.errors import ConfigurationError, InvalidToolCallError, SDKError
+
+LIST = {
+    "type": "object",
+    "properties": {"items": {"type": "array", "items": {"type": "integer"}}},
+    "required": ["items"],
+}
+
+
+def pay_tool(needs_approval):
+    @tool(needs_approval=needs_approval)
+    def pay(euros: int) -> str:
+        """Pay."""
+        return f"paid {euros}"
+
+    return pay
+
+
+def call(euros=1, id="a"):  # noqa: A002 -- the part's word
+    return ToolCall(id=id, name="pay", arguments={"euros": euros})
+
+
+def ready(*calls, needs_approval=False, repair=None):
+    return asyncio.run(prepare(calls, {"pay": pay_tool(needs_approval)}, repair))
+
+
+async def above_100(arguments):
+    await asyncio.sleep(0)
+    return arguments["euros"] > 100
+
+
+@pytest.mark.parametrize("needs", [lambda a: a["euros"] > 100, above_100], ids=["sync", "async"])
+def test_approval_by_arguments(needs):
+    """A function decides, and may be async."""
+    assert [item.waits for item in ready(call(5), call(500), needs_approval=needs)] == [False, True]
+
+
+@pytest.mark.parametrize("needs", [True, lambda a: a["euros"] > 100], ids=["always", "function"])
+def test_arguments_that_do_not_fit_need_no_approval(needs):
+    """They are not run: the model is told, whatever a function would make of them."""
+    bad = [ToolCall(id="a", name="pay"), ToolCall(id="b", name="pay", raw_arguments="{")]
+    for item in ready(*bad, needs_approval=needs):
+        assert not item.waits
+        assert isinstance(item.error, InvalidToolCallError)
+
+
+def test_a_function_that_fails_leaves_it_to_people(caplog):
+    """And who wrote it is told, with where it failed."""
+    (item,) = ready(call(), needs_approval=lambda a: a["dollars"] > 100)
+
+    assert (item.waits, item.error) == (True, None)
+    assert "needs_approval of the tool 'pay' failed" in caplog.text
+    assert "KeyError: 'dollars'" in caplog.text
+
+
+def test_a_function_cannot_change_what_is_run():
+    """It is given a copy."""
+    (item,) = ready(call(5), needs_approval=lambda a: a.update(euros=1_000_000))
+
+    assert item.call.arguments == {"euros": 5}
+
+
+def mend_to(euros):
+    def mend(_, error):
+        assert "euros" in error.message
+        return ToolCall(id="other", name="other", arguments={"euros": euros}, raw_arguments="{")
+
+    return mend
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+def test_a_call_can_be_mended(is_async):
+    """Its arguments, that is: id and name stay."""
+
+    async def mend_async(call, error):
+        return mend_to(4)(call, error)
+
+    (item,) = ready(call("four"), repair=mend_async if is_async else mend_to(4))
+
+    assert (item.call, item.error) == (call(4), None)
+
+
+def test_approval_is_about_what_is_run():
+    """What the model said did not need it; what it was mended to does."""
+    for euros, waits in ((5, False), (500, True)):
+        (item,) = ready(call("all"), needs_approval=above_100, repair=mend_to(euros))
+        assert (item.waits, item.call.arguments) == (waits, {"euros": euros})
+
+
+@pytest.mark.parametrize(
+    ("useless", "words"),
+    [
+        (lambda *_: 1 / 0, "ZeroDivisionError"),
+        (lambda *_: {"euros": 4}, "gave a dict"),
+        (lambda call, _: call, "does not fit either"),
+        (lambda *_: None, ""),
+    ],
+    ids=["fails", "junk", "the same", "none"],
+)
+def test_what_cannot_be_mended(useless, words, caplog):
+    """The model is told what was wrong with its call; the rest is the developer's."""
+    (item,) = ready(call("four"), repair=useless)
+
+    assert "euros: expected integer, got 'four'" in str(item.error)
+    assert words in caplog.text
+    assert bool(caplog.text) == bool(words)
+
+
+def test_unknown_tools():
+    """A passive one is as unknown: nobody here can run it."""
+    for tools in ({}, {"pay": Tool(name="pay")}):
+        (item,) = asyncio.run(prepare([call()], tools))
+        assert "unknown tool 'pay'; there are" in str(item.error)
+
+
+def test_not_all_problems_are_listed():
+    """Five thousand wrong items are a few lines, and a number."""
+    made = Tool(name="pay", parameters=LIST, execute=lambda items: items)
+    wrong = ToolCall(id="a", name="pay", arguments={"items": ["x"] * 5_000})
+    (item,) = asyncio.run(prepare([wrong], {"pay": made}))
+    broken = ToolCall(id="a", name="pay", raw_arguments="{" + "x" * 100_000)
+    (long,) = asyncio.run(prepare([broken], {"pay": made}))
+
+    assert "and 4990 more" in str(item.error)
+    assert len(str(item.error)) < 2_000
+    assert len(str(long.error)) < 3_000
+
+
+def test_a_type_whose_own_check_breaks():
+    """Whatever it raises is an error of this call, not of the run."""
+
+    class Odd(Tool, frozen=True, kw_only=True, dict=True):
+        def problems(self, _):
+            raise KeyError("odd")
+
+    (item,) = asyncio.run(prepare([call()], {"pay": Odd(name="pay", execute=lambda **_: 1)}))
+
+    assert isinstance(item.error, KeyError)
+
+
+# Decisions.
+
+
+def test_decisions():
+    """Each is about one call; a refusal is for the model, and no fault of the arguments."""
+    waiting = ready(call(1, "a"), call(2, "b"), needs_approval=True)
+    yes, no = decide(waiting, {"a": True, "b": False, "nobody": True})
+
+    assert (yes.error, yes.waits, no.waits) == (None, False, False)
+    assert type(no.error) is SDKError
+    assert "did not allow" in str(no.error)
+    with pytest.raises(ConfigurationError, match="nothing about a, b"):
+        decide(waiting, {})
+    (refused,) = decide(ready(call()), {"a": False})
+    assert refused.error is not None
+
+
+def test_two_calls_of_one_id():
+    """Nobody can say which of them is meant."""
+    waiting = ready(call(1, "a"), call(1_000_000, "a"), needs_approval=True)
+    with pytest.raises(ConfigurationError, match="two calls have the id 'a'"):
+        decide(waiting, {"a": True})

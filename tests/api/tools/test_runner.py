@@ -1,0 +1,425 @@
+"""Tools that run: at once, in order, within their time."""
+
+import asyncio
+import contextvars
+import functools
+import gc
+import sys
+import threading
+import time
+
+import pytest
+
+from interlingua.api.run.abort import AbortController, AbortSignal
+from interlingua.api.tools.check import ReadyCall, prepare
+from interlingua.api.tools.runner import ToolRunner
+from interlingua.api.tools.tool import Tool, tool
+from interlingua.spec.content import Image, ToolCall, ToolResult
+from interlingua.spec.errors import ConfigurationError, RequestTimeoutError, SDKError
+from interlingua.spec.messages import Message
+from support.simulated import settled
+
+HOW = {"type": "object", "properties": {"how": {"type": "string"}}}
+HISTORY = (Message.user("hi"),)
+WHO = contextvars.ContextVar("WHO", default="nobody")
+
+
+@tool
+def double(number: int) -> int:
+    """Twice the number."""
+    return 2 * number
+
+
+@tool
+async def wait(seconds: float) -> str:
+    """Wait a little."""
+    await asyncio.sleep(seconds)
+    return f"waited {seconds}"
+
+
+def call(name, id="a", **arguments):  # noqa: A002 -- the part's word
+    return ToolCall(id=id, name=name, arguments=arguments)
+
+
+async def run_async(*calls, tools=(double, wait), signal=None, **settings):
+    ready = await prepare(calls, {tool.name: tool for tool in tools})
+    return await ToolRunner(**settings).run(ready, HISTORY, signal)
+
+
+def run(*calls, **settings):
+    return asyncio.run(run_async(*calls, **settings))
+
+
+def test_results_in_the_order_of_calls():
+    """Though the first takes longest; one failure stops nobody."""
+    results = run(
+        call("wait", "1", seconds=0.05),
+        call("double", "2", number=21),
+        call("missing", "3"),
+        call("double", "4", number="many"),
+    )
+
+    assert [result.tool_call_id for result in results] == ["1", "2", "3", "4"]
+    assert [result.content for result in results][:2] == ["waited 0.05", 42]
+    assert [result.is_error for result in results] == [False, False, True, True]
+    assert "unknown tool 'missing'; there are: double, wait" in results[2].content
+    assert "number" in results[3].content
+
+
+@pytest.mark.parametrize("kind", ["sync", "async"])
+def test_five_at_once_take_as_long_as_one(kind):
+    """They overlap: all are running before any has ended."""
+    gate = threading.Barrier(5, timeout=10)
+    seen = []
+
+    def meet() -> str:
+        gate.wait()  # passes only when five are here
+        return "met"
+
+    async def meet_async() -> str:
+        seen.append(1)
+        while len(seen) < 5:  # noqa: ASYNC110 -- that is the point
+            await asyncio.sleep(0)
+        return "met"
+
+    handler = meet if kind == "sync" else meet_async
+    results = run(
+        *[call("meet", str(n)) for n in range(5)], tools=[Tool(name="meet", execute=handler)]
+    )
+
+    assert [result.content for result in results] == ["met"] * 5
+
+
+def test_not_more_at_once_than_allowed():
+    """The others wait for their turn."""
+    now, most = [0], [0]
+
+    async def work() -> None:
+        now[0] += 1
+        most[0] = max(most[0], now[0])
+        await asyncio.sleep(0.01)
+        now[0] -= 1
+
+    tools = [Tool(name="work", execute=work)]
+    run(*[call("work", str(n)) for n in range(6)], tools=tools, max_concurrent=2)
+
+    assert most == [2]
+
+
+@pytest.mark.parametrize("settings", [{"max_concurrent": 0}, {"timeout": 0}, {"timeout": -1.0}])
+def test_field_bug_76_nothing_is_not_everything(settings):
+    """0 does not stand for no limit: it is refused."""
+    with pytest.raises(ConfigurationError):
+        ToolRunner(**settings)
+
+
+def test_a_tool_that_hangs():
+    """Neither a thread nor a task that ignores cancellation holds up the caller."""
+    release = threading.Event()
+
+    def hang() -> None:
+        release.wait(30)
+
+    async def stubborn() -> None:
+        for _ in range(300):
+            try:
+                await asyncio.sleep(0.1)
+            except asyncio.CancelledError:
+                if release.is_set():
+                    raise
+
+    async def work():
+        tools = [
+            Tool(name="hang", execute=hang),
+            Tool(name="stubborn", execute=stubborn, timeout=0.05),
+        ]
+        results = await run_async(
+            call("hang", "1"), call("stubborn", "2"), tools=tools, timeout=0.05
+        )
+        held = not release.is_set()  # both are still at it
+        release.set()
+        return results, held
+
+    results, held = asyncio.run(work())
+
+    assert held
+    assert [result.is_error for result in results] == [True, True]
+    assert "took longer than 0.05 s" in results[0].content
+    assert "took longer than 0.05 s" in results[1].content
+
+
+def test_the_error_of_a_tool_that_hangs():
+    """A clock ran out; the arguments were good."""
+    told = []
+
+    class Observer:
+        def on_tool_start(self, _):
+            pass
+
+        def on_tool_error(self, _, error):
+            told.append(error)
+
+    run(call("wait", seconds=60), timeout=0.01, observer=Observer())
+
+    assert [(type(error), error.retryable) for error in told] == [(RequestTimeoutError, False)]
+
+
+def _exit():
+    sys.exit("wrong option")
+
+
+def _run_dry():
+    return next(iter(()))
+
+
+def _cancel():
+    raise asyncio.CancelledError
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+@pytest.mark.parametrize(
+    ("fail", "words"),
+    [(_exit, "wrong option"), (_run_dry, "StopIteration"), (_cancel, "cancelled itself")],
+)
+def test_a_tool_that_fails_hard(fail, words, is_async):
+    """Neither the program nor the run ends by it, and the others go on."""
+
+    async def fail_async() -> None:
+        fail()
+
+    tools = [double, Tool(name="fail", execute=fail_async if is_async else fail)]
+    failed, other = run(call("fail", "1"), call("double", "2", number=1), tools=tools)
+
+    assert failed.is_error
+    assert words in failed.content
+    assert other.content == 2
+
+
+def test_context_is_given_where_it_is_asked_for():
+    """And the variables of the caller are there, in a thread too."""
+
+    @tool
+    def look(city: str, messages: tuple, abort_signal: AbortSignal, tool_call_id: str) -> str:
+        """Look."""
+        assert not abort_signal.aborted
+        return f"{city} {len(messages)} {tool_call_id} {WHO.get()}"
+
+    async def work():
+        WHO.set("me")
+        return await run_async(call("look", city="Oslo"), tools=[look])
+
+    (result,) = asyncio.run(work())
+
+    assert result.content == "Oslo 1 a me"
+
+
+@pytest.mark.parametrize("how", ["signal", "time", "cancel"])
+@pytest.mark.parametrize("is_async", [False, True])
+def test_every_tool_has_a_signal(how, is_async):
+    """It fires with the run's, when the tool's time is over, and when the run is cancelled."""
+    controller, begun, told = AbortController(), threading.Event(), []
+
+    def look(abort_signal: AbortSignal) -> None:
+        begun.set()
+        while not abort_signal.aborted:
+            time.sleep(0.001)
+        told.append(abort_signal.reason)
+
+    async def look_async(abort_signal: AbortSignal) -> None:
+        abort_signal.add_callback(lambda: told.append(abort_signal.reason))
+        begun.set()
+        await asyncio.sleep(60)
+
+    async def work():
+        tools = [Tool(name="look", execute=look_async if is_async else look)]
+        timeout = 0.05 if how == "time" else None
+        asked = run_async(call("look"), tools=tools, signal=controller.signal, timeout=timeout)
+        task = asyncio.ensure_future(asked)
+        await settled(begun.is_set)
+        if how == "signal":
+            controller.abort("enough")
+        if how != "time":
+            task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        await settled(lambda: told)
+
+    asyncio.run(work())
+
+    words = {"signal": "enough", "time": "the tool look took longer than 0.05 s"}
+    assert told == [words.get(how, "the run was given up")]
+    assert controller.signal._callbacks == []
+
+
+def test_what_a_handler_may_give():
+    """Text, JSON, media, a result of its own, or an exception."""
+
+    def fail() -> None:
+        raise RuntimeError("no power")
+
+    picture = Image(data=b"\x89PNG\r\n\x1a\n", media_type="image/png")
+    tools = [
+        Tool(name="json", execute=lambda: {"a": [1, None]}),
+        Tool(name="picture", execute=lambda: picture),
+        Tool(name="own", execute=lambda: ToolResult(tool_call_id="", content="x", is_error=True)),
+        Tool(name="fail", execute=fail),
+    ]
+    results = run(*[call(tool.name, tool.name) for tool in tools], tools=tools)
+
+    assert results[0].content == {"a": [1, None]}
+    assert results[1].parts == (picture,)
+    assert results[2] == ToolResult(tool_call_id="own", content="x", is_error=True)
+    assert (results[3].content, results[3].is_error) == ("RuntimeError: no power", True)
+
+
+def test_a_failure_is_told_with_its_kind():
+    """Of a KeyError the words alone say nothing; our own errors are sentences."""
+
+    def fail(how: str) -> None:
+        if how == "key":
+            raise KeyError("city")
+        raise SDKError("no such city") if how == "ours" else ValueError
+
+    tools = [Tool(name="fail", parameters=HOW, execute=fail)]
+    results = run(*[call("fail", how=how) for how in ("key", "ours", "bare")], tools=tools)
+
+    assert [result.content for result in results] == [
+        "KeyError: 'city'",
+        "no such city",
+        "ValueError",
+    ]
+
+
+def test_field_bug_11_arguments_that_are_no_json():
+    """The raw text goes back to the model, which may try again."""
+    broken = ToolCall(id="a", name="double", raw_arguments='{"number": 2')
+    (result,) = run(broken)
+
+    assert result.is_error
+    assert '{"number": 2' in result.content
+
+
+def test_field_bug_10_no_arguments_at_all():
+    """The empty text is an empty object."""
+    (result,) = run(
+        ToolCall(id="a", name="now", raw_arguments=""), tools=[Tool(name="now", execute=lambda: 7)]
+    )
+
+    assert (result.content, result.is_error) == (7, False)
+
+
+def test_what_is_not_ready_is_not_run():
+    """An error goes to the model as it is; a call that still waits is never executed."""
+    ran = []
+    made = Tool(name="pay", execute=lambda: ran.append(1))
+    ready = [
+        ReadyCall(call=call("pay", "1"), tool=made, error=SDKError("not allowed")),
+        ReadyCall(call=call("pay", "2"), tool=made, waits=True),
+    ]
+    results = asyncio.run(ToolRunner().run(ready, HISTORY))
+
+    assert ran == []
+    assert [result.content for result in results] == ["not allowed", "the call was not allowed yet"]
+
+
+def test_a_wrapper_runs_in_a_thread():
+    """Though what it wraps is async: it may block before it calls that."""
+    here, seen = threading.current_thread(), []
+
+    async def inner() -> str:
+        seen.append(threading.current_thread())
+        return "done"
+
+    @functools.wraps(inner)
+    def outer() -> object:
+        seen.append(threading.current_thread())
+        return inner()
+
+    (result,) = run(call("outer"), tools=[Tool(name="outer", execute=outer)])
+
+    assert result.content == "done"
+    assert seen[0] is not here
+    assert seen[1] is here
+
+
+def test_a_tool_that_fails_while_it_is_stopped(capfd, caplog):
+    """Nobody waits for it any more, and nobody is told that nobody has looked."""
+
+    async def fail() -> None:
+        try:
+            await asyncio.sleep(60)
+        finally:
+            raise RuntimeError("while closing")
+
+    def fail_told(abort_signal: AbortSignal) -> None:
+        def told():
+            raise RuntimeError("on being told")
+
+        abort_signal.add_callback(told)
+        released.wait(30)
+
+    async def work():
+        tools = [Tool(name="fail", execute=fail), Tool(name="told", execute=fail_told)]
+        results = await run_async(call("fail"), call("told", "b"), tools=tools, timeout=0.02)
+        released.set()
+        await asyncio.sleep(0.01)
+        gc.collect()
+        return results
+
+    released = threading.Event()
+    results = asyncio.run(work())
+
+    assert [result.content for result in results] == [
+        "the tool fail took longer than 0.02 s",
+        "the tool told took longer than 0.02 s",
+    ]
+    assert "never retrieved" not in capfd.readouterr().err + caplog.text
+    assert "on being told" in caplog.text
+
+
+def test_observers():
+    """Start, then end or error, of each."""
+    told = []
+
+    class Observer:
+        def on_tool_start(self, call):
+            told.append(("start", call.id))
+
+        def on_tool_end(self, call, result):
+            told.append(("end", call.id, result.content))
+
+        def on_tool_error(self, call, error):
+            told.append(("error", call.id, type(error).__name__))
+
+    run(call("double", "1", number=1), observer=Observer())
+    run(call("double", "2"), observer=Observer())
+
+    assert told == [
+        ("start", "1"),
+        ("end", "1", 2),
+        ("start", "2"),
+        ("error", "2", "InvalidToolCallError"),
+    ]
+
+
+def test_giving_up_stops_the_tools():
+    """A cancelled run cancels what it started."""
+    stopped = []
+
+    async def long() -> None:
+        try:
+            await asyncio.sleep(60)
+        finally:
+            stopped.append(1)
+
+    async def work():
+        tools = [Tool(name="long", execute=long)]
+        asked = run_async(call("long"), call("long", "b"), tools=tools)
+        task = asyncio.ensure_future(asked)
+        await asyncio.sleep(0.02)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        await asyncio.sleep(0.02)
+
+    asyncio.run(work())
+
+    assert stopped == [1, 1]

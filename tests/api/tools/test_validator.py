@@ -1,0 +1,159 @@
+"""Values against schemas."""
+
+import jsonschema_rs
+import pytest
+from hypothesis import given
+
+from interlingua.api.tools.validator import Validator, speakable
+from interlingua.conformance.strategies import json_values
+from interlingua.spec.errors import ConfigurationError
+
+SCHEMA = {
+    "type": "object",
+    "properties": {"people": {"type": "array", "items": {"required": ["name"]}}},
+    "additionalProperties": False,
+}
+
+
+def test_all_problems_come_with_their_places():
+    """Each as `path: what`."""
+    problems = Validator(SCHEMA)({"people": [{"name": 1}, {}], "x": 1})
+
+    assert problems == [
+        'people[1]: "name" is a required property',
+        "Additional properties are not allowed ('x' was unexpected)",
+    ]
+
+
+@given(json_values)
+def test_any_value_can_be_checked(value):
+    """Whatever a model sends, there is a list of problems."""
+    assert isinstance(Validator(SCHEMA)(value), list)
+    assert Validator({})(value) == []
+
+
+def test_lone_surrogates_can_be_checked():
+    """They are not UTF-8, but they do come."""
+    validate = Validator({"properties": {"a": {"maxLength": 3}}})
+
+    assert validate({"a": "x\ud800", "b": ["\udfff"]}) == []
+    assert len(validate({"a": "xxx\ud800"})) == 1
+
+
+def test_hostile_depth_is_a_problem():
+    """Not a crash."""
+    value = {}
+    for _ in range(5000):
+        value = {"people": value}
+
+    assert "cannot be checked" in Validator(SCHEMA)(value)[0]
+
+
+CAT = {
+    "type": "object",
+    "properties": {"kind": {"const": "cat"}, "lives": {"type": "integer"}},
+    "required": ["kind", "lives"],
+}
+DOG = {
+    "type": "object",
+    "properties": {
+        "kind": {"enum": ["dog"]},
+        "owner": {"anyOf": [{"type": "null"}, {"$ref": "#/$defs/person"}]},
+        "size": {"enum": ["big", "small"]},
+    },
+    "required": ["kind"],
+}
+PERSON = {
+    "type": "object",
+    "properties": {"name": {"type": "string"}, "age": {"type": "integer", "minimum": 0}},
+    "required": ["name"],
+}
+
+
+@pytest.mark.parametrize("word", ["anyOf", "oneOf"])
+@pytest.mark.parametrize(
+    ("value", "problems"),
+    [
+        ({"kind": "cat", "lives": "9"}, ['pet.lives: "9" is not of type "integer"']),
+        ({"kind": "cat"}, ['pet: "lives" is a required property']),
+        (
+            {"kind": "dog", "size": "huge", "owner": {"age": -1}},
+            [
+                "pet.owner.age: -1 is less than the minimum of 0",
+                'pet.owner: "name" is a required property',
+                'pet.size: "huge" is not one of "big" or "small"',
+            ],
+        ),
+        ({"kind": "dog", "owner": 3}, ['pet.owner: 3 is not of types "null", "object"']),
+        ({"kind": "cow", "lives": 9}, ['pet.kind: "cow" is not one of "cat", "dog"']),
+        ({"lives": 9}, ['pet: "kind" is a required property']),
+        ("cat", ['pet: "cat" is not of types "null", "object"']),
+    ],
+    ids=["tag", "missing", "inner", "inner type", "no such tag", "no tag", "no such type"],
+)
+def test_unions_are_looked_into(word, value, problems):
+    """What is wrong is said of the member that was meant, with its place."""
+    schema = {
+        "properties": {"pet": {word: [{"type": "null"}, CAT, DOG]}},
+        "$defs": {"person": PERSON},
+    }
+
+    assert sorted(Validator(schema)({"pet": value})) == sorted(problems)
+
+
+def test_more_members_than_one_may_fit():
+    """Of `oneOf` that is what is wrong, and nothing further in."""
+    (problem,) = Validator({"oneOf": [{"type": "object"}, CAT]})({"kind": "cat", "lives": 9})
+
+    assert "more than one" in problem
+
+
+@given(json_values)
+def test_any_value_can_be_checked_by_a_union(value):
+    """There are problems if and only if no member fits."""
+    members = [PERSON, CAT, DOG, {"type": "array", "items": {"$ref": "#"}}]
+    defs = {"$defs": {"person": PERSON}}
+    fits = jsonschema_rs.is_valid({"anyOf": members, **defs}, value)
+
+    assert bool(Validator({"anyOf": members, **defs})(value)) != fits
+
+
+def test_long_values_are_not_quoted_whole():
+    """A message to the model stays short, both ends kept."""
+    (problem,) = Validator({"type": "integer"})("x" * 10_000)
+
+    assert len(problem) < 400
+    assert problem.endswith('is not of type "integer"')
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [{"type": "odd"}, {"pattern": "("}, {"$ref": "#/$defs/none"}, {"const": object()}],
+    ids=["type", "pattern", "ref", "no json"],
+)
+def test_what_is_no_schema_is_refused(schema):
+    """With a `ConfigurationError`."""
+    with pytest.raises(ConfigurationError, match="JSON Schema cannot be used"):
+        Validator(schema)
+
+
+def test_nothing_is_fetched():
+    """A reference to another place is refused, not followed."""
+    with pytest.raises(ConfigurationError, match="is not part of the schema"):
+        Validator({"$ref": "http://127.0.0.1:1/schema"})
+
+
+def test_older_drafts_are_read_as_they_say():
+    """`items` of draft 7 may be a list."""
+    schema = {"$schema": "http://json-schema.org/draft-07/schema#", "items": [{"type": "string"}]}
+
+    assert Validator(schema)([1]) == ['[0]: 1 is not of type "string"']
+
+
+def test_speakable():
+    """Halves that belong together are joined, others replaced, in names too; the rest stays."""
+    value = {"a\ud800": ["\ud83d\ude00", "\udc00x", "ä", 1, None, {"b": True}]}
+
+    assert speakable(value) == {
+        "a\ufffd": ["\N{GRINNING FACE}", "\ufffdx", "ä", 1, None, {"b": True}]
+    }

@@ -1,0 +1,244 @@
+"""Functions as records."""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime as dt
+import functools
+from typing import TYPE_CHECKING, Annotated, Any
+
+import msgspec
+import pydantic
+import pytest
+
+from interlingua.api.types import MismatchError, read_function
+from interlingua.spec.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from decimal import Decimal as OnlyForTheChecker
+
+
+@dataclasses.dataclass
+class City:
+    name: str
+
+
+@dataclasses.dataclass
+class Place:
+    city: City
+
+
+def book(
+    day: dt.date,
+    seats: Annotated[int, msgspec.Meta(ge=1)] = 1,
+    *,
+    note: Annotated[str, "For the kitchen."] = None,  # noqa: RUF013 -- it is written so
+    signal: OnlyForTheChecker,
+    **wishes: str,
+) -> OnlyForTheChecker:
+    """
+    Book a table.
+
+    Args:
+        day: Which day.
+        note: Not this one.
+        wishes: Anything else.
+    """
+
+
+def test_a_signature_is_a_closed_object():
+    """Types, defaults and words; what is left out is not even looked at."""
+    read = read_function(book, leave_out=frozenset({"signal", "absent"}))
+
+    assert (read.name, read.description) == ("book", "Book a table.")
+    assert read.left_out == {"signal"}
+    assert read.schema == {
+        "type": "object",
+        "properties": {
+            "day": {"type": "string", "format": "date", "description": "Which day."},
+            "seats": {"type": "integer", "minimum": 1, "default": 1},
+            "note": {
+                "anyOf": [{"type": "string"}, {"type": "null"}],
+                "description": "For the kitchen.",
+                "default": None,
+            },
+        },
+        "required": ["day"],
+        "additionalProperties": {"type": "string"},
+    }
+
+
+def test_arguments_are_read_by_the_hints():
+    """Only what was given is passed on; the defaults are the function's own."""
+    read = read_function(book, leave_out=frozenset({"signal"}))
+
+    assert read.read({"day": "2024-05-06", "pet": "dog"}) == {
+        "day": dt.date(2024, 5, 6),
+        "pet": "dog",
+    }
+    with pytest.raises(MismatchError, match=r"day: is missing; seats: expected int >= 1"):
+        read.read({"seats": 0})
+
+
+def test_unknown_arguments_are_refused():
+    """A function that does not take them would fail."""
+
+    def plain(a, b: int = 2): ...
+
+    read = read_function(plain)
+    assert read.schema["additionalProperties"] is False
+    assert read.schema["properties"]["a"] == {}
+    with pytest.raises(MismatchError, match="c: is not known"):
+        read.read({"a": 1, "c": 1})
+
+
+def test_hostile_depth_is_a_mismatch():
+    """Arguments nested beyond what Python can follow are refused, not a crash."""
+
+    class Node(msgspec.Struct):
+        next: Node | None = None
+
+    def plain(node: Node, other=None): ...
+
+    value = None
+    for _ in range(5000):
+        value = {"next": value}
+
+    with pytest.raises(MismatchError, match="deeply"):
+        read_function(plain, names={"Node": Node}).read({"node": value})
+
+
+def test_what_a_partial_fixes_is_not_shown():
+    """A key bound to a function does not appear in what the model sees."""
+
+    def fetch(url: str, key: str, depth: int = 1):
+        """Fetch it."""
+
+    read = read_function(functools.partial(fetch, key="sk-secret"))
+
+    assert read.name == "fetch"
+    assert read.description == "Fetch it."
+    assert "sk-secret" not in str(read.schema)
+    assert set(read.schema["properties"]) == {"url", "depth"}
+
+
+def test_objects_and_methods_can_be_read():
+    """A method not yet bound takes self; a bound one, and an object that is called, do not."""
+
+    class Counter:
+        def add(self, n: int): ...
+
+        def __call__(self, n: dt.date): ...
+
+    assert read_function(Counter.add).takes_self
+    assert not read_function(Counter().add).takes_self
+    assert read_function(Counter.add).schema == read_function(Counter().add).schema
+    assert read_function(Counter()).schema["properties"]["n"]["format"] == "date"
+
+
+def test_the_words_of_an_object_that_is_called():
+    """Those of its `__call__`, or else of its class; of a cached function, its own."""
+
+    class Search:
+        """Holds an index."""
+
+        def __call__(self, words: str):
+            """
+            Search the web.
+
+            Args:
+                words: What to look for.
+            """
+
+    class Bare:
+        """Only this."""
+
+        def __call__(self, words: str): ...
+
+    @functools.cache
+    def cached(words: str):
+        """Mine."""
+
+    read = read_function(Search())
+
+    assert read.description == "Search the web."
+    assert read.schema["properties"]["words"]["description"] == "What to look for."
+    assert read_function(Bare()).description == "Only this."
+    assert read_function(cached).description == "Mine."
+
+
+def test_wrapped_functions_are_read_through():
+    """A decorator that uses `functools.wraps` changes nothing."""
+
+    @functools.wraps(book)
+    def wrapper(*args: Any, **kwargs: Any):
+        return book(*args, **kwargs)
+
+    leave_out = frozenset({"signal"})
+    assert read_function(wrapper, leave_out=leave_out).schema == (
+        read_function(book, leave_out=leave_out).schema
+    )
+
+
+def test_local_names_can_be_given():
+    """Hints may name what only the function's surroundings know."""
+
+    class Local(msgspec.Struct):
+        a: int
+
+    def take(x: Local): ...
+
+    with pytest.raises(ConfigurationError, match=r"take.*Local"):
+        read_function(take)
+    assert read_function(take, names={"Local": Local}).read({"x": {"a": 1}}) == {"x": Local(1)}
+
+
+def test_local_types_may_name_each_other():
+    """What a local class names is looked for where the function is; other classes are not."""
+
+    @dataclasses.dataclass
+    class Inner:
+        a: int
+
+    @dataclasses.dataclass
+    class Outer:
+        inner: Inner
+        more: list[Inner] = dataclasses.field(default_factory=list)
+
+    def take(x: Outer, y: list[Outer] | None = None): ...
+
+    read = read_function(take, names=dict(locals()))
+
+    assert read.read({"x": {"inner": {"a": 1}}}) == {"x": Outer(Inner(1))}
+    with pytest.raises(MismatchError, match=r"x.inner.a"):
+        read.read({"x": {"inner": {"a": "no"}}})
+
+    def elsewhere(x: Place): ...
+
+    named = {"City": str, "Place": Place}
+    assert read_function(elsewhere, names=named).read({"x": {"city": {"name": "Oslo"}}}) == {
+        "x": Place(City("Oslo"))
+    }
+
+
+def many(*values: int): ...
+def placed(a: int, /): ...
+def pictured(picture: bytes): ...
+def fielded(a: int = pydantic.Field(3)): ...
+
+
+@pytest.mark.parametrize(
+    ("function", "words"),
+    [
+        (many, "'values' of many takes any number"),
+        (placed, "'a' of placed can only be given by position"),
+        (pictured, "parameter 'picture' of pictured: bytes"),
+        (fielded, "'a' of fielded has a pydantic Field"),
+        (dict, "cannot be read"),
+    ],
+    ids=lambda given: getattr(given, "__name__", None),
+)
+def test_what_cannot_be_called_by_name_is_refused(function, words):
+    """The message names the parameter and the function."""
+    with pytest.raises(ConfigurationError, match=words):
+        read_function(function)

@@ -1,0 +1,41 @@
+"""Limits as keywords."""
+
+from msgspec import Meta
+
+from interlingua.api.types.problems import add_limits, notes_of
+
+
+def limited(schema, **limits):
+    add_limits(schema, Meta(**limits))
+    return schema
+
+
+def test_limits_are_named_by_the_type():
+    """A length is of characters, items or properties."""
+    assert limited({"type": "string"}, min_length=1) == {"type": "string", "minLength": 1}
+    assert limited({"type": "array"}, max_length=2) == {"type": "array", "maxItems": 2}
+    assert limited({"type": "object"}, min_length=1) == {"type": "object", "minProperties": 1}
+    assert limited({"type": "integer"}, gt=0, le=9) == {
+        "type": "integer",
+        "exclusiveMinimum": 0,
+        "maximum": 9,
+    }
+
+
+def test_zero_is_a_limit():
+    """A limit of 0 is not absent."""
+    assert limited({"type": "number"}, ge=0)["minimum"] == 0
+
+
+def test_in_a_union_limits_go_to_their_members():
+    """A number's limit says nothing of null."""
+    schema = limited({"anyOf": [{"type": "integer"}, {"type": "null"}]}, ge=1)
+
+    assert schema == {"anyOf": [{"type": "integer", "minimum": 1}, {"type": "null"}]}
+
+
+def test_words_are_notes():
+    """Description, title, examples and what the user adds."""
+    meta = Meta(description="d", examples=[1], extra_json_schema={"x-y": 1})
+
+    assert notes_of(meta) == {"description": "d", "examples": [1], "x-y": 1}

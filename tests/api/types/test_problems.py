@@ -1,0 +1,54 @@
+"""Problems and their places."""
+
+from interlingua.api.types.problems import (
+    Findings,
+    MismatchError,
+    Problem,
+    list_problems,
+    show,
+    spell,
+    step_list,
+)
+from interlingua.spec.errors import DecodeError
+
+
+def test_a_path_is_spelled_like_code():
+    """Names with points, positions in brackets, the root empty."""
+    path = (((None, "people"), 2), "name")
+
+    assert spell(step_list(path)) == "people[2].name"
+    assert spell(step_list((None, 0))) == "[0]"
+    assert spell(step_list(None)) == ""
+
+
+def test_findings_are_problems_with_paths():
+    """What is added is kept in order."""
+    findings = Findings()
+    findings.add((None, "a"), "is missing")
+    findings.add(None, "is odd")
+
+    assert [str(problem) for problem in findings.problems] == ["a: is missing", "is odd"]
+
+
+def test_a_long_list_is_cut():
+    """Ten are shown, the rest counted."""
+    problems = [Problem(f"[{at}]", "no") for at in range(25)]
+
+    assert list_problems(problems).endswith("[9]: no; and 15 more")
+    assert list_problems(problems[:10]).endswith("[9]: no")
+
+
+def test_a_mismatch_is_a_decode_error():
+    """It has the first path, and all problems."""
+    error = MismatchError("no", problems=[Problem("a", "x"), Problem("b", "y")])
+
+    assert isinstance(error, DecodeError)
+    assert (error.path, len(error.problems)) == ("a", 2)
+
+
+def test_values_are_shown_in_short():
+    """By their JSON word, text by its beginning; a boolean is no number."""
+    values = [None, True, 1, 1.5, "x" * 99, [], {}]
+    words = ["null", "a boolean", "a number", "a number", f"'{'x' * 40}…'", "an array", "an object"]
+
+    assert [show(value) for value in values] == words

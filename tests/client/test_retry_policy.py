@@ -1,0 +1,195 @@
+"""When to try again, and how long to wait."""
+
+import asyncio
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from interlingua.client.retry_policy import NO_RETRIES, RetryPolicy, retry, retry_stream
+from interlingua.spec.errors import (
+    AuthenticationError,
+    ConfigurationError,
+    NetworkError,
+    QuotaExceededError,
+    RateLimitError,
+    RequestTimeoutError,
+    ServerError,
+    StreamError,
+)
+from interlingua.spec.events import StreamStart
+
+FAST = RetryPolicy(base_delay=0.0)
+
+
+class Flaky:
+    """Fails with each of its errors in turn, then answers."""
+
+    def __init__(self, *errors):
+        self.errors = list(errors)
+        self.calls = 0
+
+    async def __call__(self):
+        self.calls += 1
+        if self.errors:
+            raise self.errors.pop(0)
+        return "answer"
+
+
+def run(flaky, policy):
+    """The answer (or error), how often it was called, how long was slept."""
+    slept = []
+
+    async def sleep(seconds):
+        slept.append(seconds)
+
+    try:
+        return asyncio.run(retry(flaky, policy, sleep=sleep)), flaky.calls, slept
+    except Exception as error:  # noqa: BLE001 -- it is what we look at
+        return error, flaky.calls, slept
+
+
+@given(st.integers(0, 6))
+def test_field_bug_74_n_retries_are_n_plus_1_calls(n):
+    """Exactly, if nothing helps."""
+    answer, calls, slept = run(
+        Flaky(*[ServerError("down") for _ in range(20)]), RetryPolicy(max_retries=n)
+    )
+
+    assert isinstance(answer, ServerError)
+    assert (calls, len(slept)) == (n + 1, n)
+
+
+@given(st.integers(0, 80), st.floats(0, 1))
+def test_delays_grow_up_to_a_limit(attempt, chance):
+    """Doubled each time, by up to a half more or less, never above the limit and a half."""
+    plain = RetryPolicy(max_retries=100, jitter=False)
+    delay = plain.delay(ServerError("x"), attempt)
+    shaken = RetryPolicy(max_retries=100).delay(ServerError("x"), attempt, lambda: chance)
+
+    assert delay == min(2.0**attempt, 60.0)
+    assert delay * 0.5 <= shaken <= delay * 1.5
+
+
+@pytest.mark.parametrize(
+    ("error", "again"),
+    [
+        (RateLimitError("slow down"), True),
+        (ServerError("down"), True),
+        (NetworkError("refused"), True),
+        (StreamError("cut"), True),
+        (RequestTimeoutError("connect"), True),
+        (AuthenticationError("who?"), False),
+        (QuotaExceededError("pay", status_code=429), False),
+        (ConfigurationError("wrong"), False),
+        (ServerError("down", retryable=False), False),
+        (ValueError("ours"), False),
+    ],
+)
+def test_only_what_may_pass_is_tried_again(error, again):
+    """Every error knows whether it may."""
+    assert FAST.is_retryable(error) is again
+
+
+def test_field_bug_73_each_wait_is_the_current_answers():
+    """Escalating hints are followed one by one; a hint goes before the backoff."""
+    errors = [RateLimitError("x", retry_after=after) for after in (1.5, 7.0)]
+
+    assert run(Flaky(*errors), RetryPolicy()) == ("answer", 3, [1.5, 7.0])
+
+
+def test_field_bug_73_a_wait_that_is_too_long_is_not_waited():
+    """The error comes at once with its hint, or the wait is capped if that is asked for."""
+    patient = RetryPolicy(on_long_wait="cap")
+    error, calls, slept = run(Flaky(RateLimitError("x", retry_after=61.0)), RetryPolicy())
+
+    assert (error.retry_after, calls, slept) == (61.0, 1, [])
+    assert run(Flaky(RateLimitError("x", retry_after=61.0)), patient) == ("answer", 2, [60.0])
+
+
+def test_a_read_timeout_is_repeated_only_if_asked():
+    """The provider may be at work on the answer, and bill it."""
+    error = RequestTimeoutError("no reply", phase="first_byte", retryable=False)
+
+    assert not RetryPolicy().is_retryable(error)
+    assert RetryPolicy(retry_read_timeouts=True).is_retryable(error)
+
+
+def test_whoever_wants_to_know_is_told():
+    """Before each retry: the error, the attempt that failed, the delay."""
+    told = []
+    policy = RetryPolicy(jitter=False, on_retry=lambda *about: told.append(about))
+    error = ServerError("down")
+    run(Flaky(error, error), policy)
+
+    assert told == [(error, 0, 1.0), (error, 1, 2.0)]
+
+
+def test_no_retries():
+    """The first error is the last."""
+    assert run(Flaky(ServerError("down")), NO_RETRIES)[1:] == (1, [])
+
+
+@pytest.mark.parametrize("name", ["max_retries", "base_delay", "max_delay", "backoff_multiplier"])
+@pytest.mark.parametrize("number", [-1, float("nan")])
+def test_numbers_that_cannot_be(name, number):
+    """They are told when the policy is made."""
+    with pytest.raises(ConfigurationError, match="from 0 up"):
+        RetryPolicy(**{name: number})
+
+
+class FlakyStream:
+    """Streams that fail before or after their first event."""
+
+    def __init__(self, *plans):
+        self.plans = list(plans)
+        self.closed = 0
+
+    def __call__(self):
+        return self._events(self.plans.pop(0))
+
+    async def _events(self, plan):
+        try:
+            for step in plan:
+                if isinstance(step, Exception):
+                    raise step
+                yield step
+        finally:
+            self.closed += 1
+
+
+async def collect(flaky, policy=FAST):
+    seen = []
+    try:
+        async for event in retry_stream(flaky, policy):
+            seen.append(event)  # noqa: PERF401 -- what came before an error is kept
+    except StreamError as error:
+        return seen, error
+    return seen, None
+
+
+def test_a_stream_is_repeated_only_before_its_first_event():
+    """What was handed out is never told twice, and every attempt is closed."""
+    start, broken = StreamStart(id="1"), StreamError("cut")
+    early = FlakyStream([broken], [broken], [start])
+    late = FlakyStream([start, broken], [start])
+
+    assert asyncio.run(collect(early)) == ([start], None)
+    assert early.closed == 3
+    assert asyncio.run(collect(late)) == ([start], broken)
+    assert (late.closed, len(late.plans)) == (1, 1)
+
+
+def test_leaving_a_retried_stream_closes_it():
+    """At once, not when it is collected."""
+    flaky = FlakyStream([StreamStart(id="1"), StreamStart(id="2")])
+
+    async def leave():
+        events = retry_stream(flaky, FAST)
+        async for _ in events:
+            break
+        await events.aclose()
+
+    asyncio.run(leave())
+
+    assert flaky.closed == 1

@@ -1,0 +1,76 @@
+"""The laws over hand-written cases and made-up values."""
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+from interlingua import dialects
+from interlingua.conformance import strategies
+from interlingua.conformance.canonical import request_survives, response_survives
+from interlingua.conformance.cases import decode_frames, encode_events, fold, read_cases
+from interlingua.conformance.equality import same_response
+from interlingua.conformance.laws import LAWS
+from interlingua.conformance.report import check
+from interlingua.spec.contracts import Dialect
+from interlingua.streams.accumulate import events_from_response
+from support import corpus
+from support.run_profile import examples
+
+MANY = settings(
+    max_examples=examples(150),
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
+
+
+@pytest.mark.parametrize("dialect", dialects.names())
+@pytest.mark.parametrize("law", LAWS)
+def test_law_holds_on_fixtures(dialect, law):
+    """Each law holds on each hand-written case."""
+    cases = list(read_cases(corpus.FIXTURES / dialect))
+
+    report = check(dialects.get(dialect), cases, {law: LAWS[law]})
+
+    assert len(cases) >= 4
+    assert report.violations == (), str(report)
+
+
+@pytest.mark.parametrize("dialect", dialects.names())
+@MANY
+@given(request=strategies.requests())
+def test_law_4_request(dialect, request):
+    """A made-up request comes back the same, or a warning names what does not."""
+    assert request_survives(dialects.get(dialect), request) == []
+
+
+@pytest.mark.parametrize("dialect", dialects.names())
+@MANY
+@given(response=strategies.responses())
+def test_law_4_response(dialect, response):
+    """A made-up response keeps its text, calls and totals."""
+    assert response_survives(dialects.get(dialect), response) == []
+
+
+@pytest.mark.parametrize("dialect", dialects.names())
+@MANY
+@given(response=strategies.responses())
+def test_law_2_made_up(dialect, response):
+    """A response said as a stream adds up to the same as said whole."""
+    spoken = dialects.get(dialect)
+    whole = spoken.decode_response(spoken.encode_response(response))
+
+    streamed = fold(decode_frames(spoken, encode_events(spoken, events_from_response(whole))))
+
+    assert same_response(whole, streamed) == []
+
+
+@pytest.mark.parametrize("dialect", dialects.names())
+def test_module_satisfies_the_contract(dialect):
+    """Each dialect has the eight functions and its name."""
+    spoken: Dialect = dialects.get(dialect)
+
+    assert dialect == spoken.NAME
+    for name in ("request", "response", "error"):
+        assert callable(getattr(spoken, f"encode_{name}"))
+        assert callable(getattr(spoken, f"decode_{name}"))
+    assert callable(spoken.stream_decoder)
+    assert callable(spoken.stream_encoder)

@@ -1,0 +1,200 @@
+"""Repairs of results."""
+
+import msgspec
+
+from interlingua.prepare.history.edit import Trail
+from interlingua.prepare.history.results import join
+from interlingua.prepare.history.rules import doctor
+from interlingua.prepare.history.target import TARGETS
+from interlingua.spec.content import Document, Image, Text, ToolCall, ToolResult
+from interlingua.spec.messages import Message
+
+CHAT, CLAUDE, GEMINI, RESPONSES = (
+    TARGETS[name]
+    for name in ("openai_chat", "anthropic_messages", "gemini_generate", "openai_responses")
+)
+CAT = Image(data=b"\x89PNG", media_type="image/png")
+
+
+def calls(*names):
+    return Message.assistant([ToolCall(id=name, name="look") for name in names])
+
+
+def result(call_id, content="ok", **fields):
+    return ToolResult(tool_call_id=call_id, content=content, **fields)
+
+
+def tool(*results):
+    return Message(role="tool", content=results)
+
+
+def codes(found):
+    return [change.code for change in found.changes]
+
+
+def test_a_result_is_moved_up_to_its_call():
+    """What stood between comes after; a message left empty goes."""
+    history = (calls("a"), Message.user("wait"), Message.assistant("well"), tool(result("a")))
+
+    found = doctor(history, CLAUDE)
+
+    assert found.messages == (history[0], history[3], *history[1:3])
+    assert [(change.code, change.path) for change in found.changes] == [
+        ("result_moved", "messages[3].content[0]")
+    ]
+    assert doctor(history, RESPONSES).messages is history
+
+
+def test_results_stand_together():
+    """Text between two results of a turn comes after both."""
+    mixed = Message.user([result("a"), Text(text="and")])
+    history = (calls("a", "b"), mixed, tool(result("b")), Message.user("so"))
+
+    found = doctor(history, CHAT)
+
+    assert found.messages == (calls("a", "b"), tool(result("a")), mixed_as(result("b")), history[3])
+    assert codes(found) == ["result_moved", "results_reordered"]
+
+
+def mixed_as(part):
+    return Message.user([part, Text(text="and")])
+
+
+def test_field_bug_17_grouped_calls_are_paired_again_where_adjacency_is_needed():
+    """Two messages of calls, then their results: each gets its own, unless the server joins."""
+    history = (calls("a"), calls("b"), tool(result("a"), result("b")))
+
+    found = doctor(history, CHAT)
+
+    assert found.messages == (calls("a"), tool(result("a")), calls("b"), tool(result("b")))
+    assert doctor(history, CLAUDE).messages is history
+    assert doctor(history, RESPONSES).messages is history
+
+
+def test_results_in_the_models_own_message_are_moved_out():
+    """As a hand-made history may have them."""
+    parts = (*calls("a").content, result("a"), Text(text="so"))
+    found = doctor([Message(role="assistant", content=parts)], CLAUDE)
+
+    assert found.messages == (
+        Message.assistant([parts[0], parts[2]]),
+        tool(result("a")),
+    )
+
+
+def test_results_in_a_system_message_are_moved_out():
+    """Only the user, or the tool, says them."""
+    found = doctor([calls("a"), Message(role="system", content=(result("a"),))], CLAUDE)
+
+    assert found.messages == (calls("a"), tool(result("a")))
+    assert codes(found) == ["result_moved"]
+
+
+def test_field_bug_18_results_are_put_in_the_order_of_their_calls():
+    """However the tools finished, the bytes are the same."""
+    one = (calls("a", "b", "c"), tool(result("a"), result("b"), result("c")))
+    other = (calls("a", "b", "c"), tool(result("c"), result("a"), result("b")))
+    for target in TARGETS.values():
+        found = doctor(other, target)
+        assert found.messages == one
+        assert codes(found) == ["results_reordered"]
+
+
+def test_results_are_ordered_across_messages():
+    """The messages stay, their results change places."""
+    history = (calls("a", "b"), tool(result("b")), tool(result("a")))
+
+    found = doctor(history, CHAT)
+
+    assert found.messages == (calls("a", "b"), tool(result("a")), tool(result("b")))
+
+
+def test_the_order_that_the_target_saw_stays():
+    """Results that came from its own dialect were accepted as they stand."""
+    own = {"gemini_generate": {"absent": ["id"]}}
+    history = (calls("a", "b"), tool(result("b", extra=own)), tool(result("a", extra=own)))
+
+    assert doctor(history, GEMINI).messages is history
+
+
+def test_results_come_first_in_their_message():
+    """The rest keeps its order."""
+    history = (calls("a"), Message.user([Text(text="x"), result("a"), CAT]))
+
+    found = doctor(history, CLAUDE)
+
+    assert found.messages[1].content == (result("a"), Text(text="x"), CAT)
+    assert codes(found) == ["results_put_first"]
+
+
+def test_field_bug_19_consecutive_tool_messages_become_one():
+    """For those that want the results of a turn in one message."""
+    history = (calls("a", "b"), tool(result("a")), tool(result("b")), Message.user("so"))
+    for target in (CLAUDE, GEMINI):
+        found = doctor(history, target)
+        assert found.messages == (history[0], tool(result("a"), result("b")), history[3])
+        assert codes(found) == ["results_gathered"]
+    for target in (CHAT, RESPONSES):
+        assert doctor(history, target).messages is history
+
+
+def test_field_bug_25_an_image_in_a_result_follows_in_a_user_message():
+    """Where a result holds only text: after all the results of the turn."""
+    history = (
+        calls("a", "b"),
+        tool(result("a", (Text(text="a cat"), CAT))),
+        tool(result("b", (CAT,))),
+        Message.assistant("cats"),
+    )
+
+    found = doctor(history, CHAT)
+
+    assert found.messages == (
+        history[0],
+        tool(result("a", (Text(text="a cat"),))),
+        tool(result("b", (Text(text="The output is in the next user message."),))),
+        Message.user(
+            [Text(text="Output of tool call a:"), CAT, Text(text="Output of tool call b:"), CAT]
+        ),
+        history[3],
+    )
+    assert [(change.code, change.path) for change in found.changes] == [
+        ("result_media_moved", "messages[1].content[0]"),
+        ("result_media_moved", "messages[2].content[0]"),
+    ]
+    for target in (CLAUDE, GEMINI, RESPONSES):
+        assert target.result_media
+
+
+def test_media_at_the_end_are_moved_too():
+    """The last results need no message after them."""
+    found = doctor([calls("a"), tool(result("a", (Document(data=b"%PDF"),)))], CHAT)
+
+    assert found.messages[2].content[1] == Document(data=b"%PDF")
+
+
+def test_media_that_the_server_takes_there_stay():
+    """They came from it in that place."""
+    seen = msgspec.structs.replace(CAT, extra={"openai_chat": {"in_place": True}})
+    history = (calls("a"), tool(result("a", (seen,))))
+
+    assert doctor(history, CHAT).messages is history
+
+
+def test_field_bug_26_a_list_of_texts_is_a_result_like_text():
+    """The form does not matter to any rule."""
+    history = (calls("a"), tool(result("a", (Text(text="1"), Text(text="2")))))
+    for target in TARGETS.values():
+        assert doctor(history, target).messages is history
+
+
+def test_join_keeps_what_is_said_of_all():
+    """Names, marks and metadata that differ would lie about the other half."""
+    left = Message(role="tool", content=(result("a"),), metadata={"k": 1, "m": 1}, id="1")
+    right = Message(role="user", content=(result("b"), Text(text="x")), metadata={"k": 1, "m": 2})
+
+    joined = join([left, right], Trail((left, right)))
+
+    assert joined == Message(
+        role="user", content=(result("a"), result("b"), Text(text="x")), metadata={"k": 1}, id="1"
+    )

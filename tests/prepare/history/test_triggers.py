@@ -1,0 +1,172 @@
+"""Each sign is seen where it is, and a sound history shows none."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from interlingua.prepare.history.edit import Trail
+from interlingua.prepare.history.triggers import (
+    ADJACENT,
+    BLANK,
+    BROKEN,
+    CALLS_AMONG,
+    EMPTY,
+    LATE,
+    REPEATED,
+    SPREAD,
+    TOLD,
+    UNBEGUN,
+    UNPAIRED,
+    WRITTEN,
+    Survey,
+    is_plain_talk,
+    survey_of,
+)
+from interlingua.spec.content import Document, Image, Opaque, Refusal, Text, ToolCall, ToolResult
+from interlingua.spec.messages import Message
+
+ASK = Message.user("how cold is it?")
+CALL = ToolCall(id="a", name="look", arguments={"city": "Köln"})
+OTHER = ToolCall(id="b", name="look")
+RESULT = ToolResult(tool_call_id="a", content="4 °C")
+ANSWERED = Message(role="tool", content=(RESULT,))
+UNSOUND = {UNPAIRED, SPREAD, CALLS_AMONG}
+
+
+def says(*parts):
+    return Message(role="assistant", content=parts)
+
+
+def results(*ids, role="tool"):
+    return Message(role=role, content=tuple(ToolResult(tool_call_id=i, content="ok") for i in ids))
+
+
+def conditions(*messages):
+    """The signs that are no kinds of parts."""
+    return {sign for sign in Survey(messages).signs if isinstance(sign, str)}
+
+
+def test_a_sound_history_shows_only_its_kinds():
+    """Calls answered at once, in their order, give no cause for anything."""
+    history = (
+        Message.system("be brief"),
+        ASK,
+        says(Text(text="I look"), CALL, OTHER),
+        results("a", "b"),
+        says(Text(text="cold")),
+        Message.user([Text(text="thanks"), Image(url="https://example.com/a.png")]),
+    )
+
+    assert Survey(history).signs == {Text, ToolCall, ToolResult, Image}
+    assert Survey(history).calls == [CALL, OTHER]
+
+
+def test_what_follows_the_results_is_no_sign():
+    """A user may go on speaking in the message that holds the results."""
+    more = Message(role="user", content=(RESULT, Text(text="well?")))
+
+    assert conditions(ASK, says(CALL), more) == set()
+
+
+@pytest.mark.parametrize(
+    ("sign", "messages"),
+    [
+        (SPREAD, [says(CALL, OTHER), results("a"), results("b")]),
+        (CALLS_AMONG, [says(CALL, Text(text="so")), ANSWERED]),
+        (REPEATED, [says(CALL), ANSWERED, says(CALL), ANSWERED]),
+        (REPEATED, [says(ToolCall(id="", name="f")), results("")]),
+        (WRITTEN, [says(ToolCall(id="a", name="f", raw_arguments="{}")), ANSWERED]),
+        (BLANK, [Message.user("")]),
+        (BLANK, [says(Refusal(text=" \n"))]),
+        (BLANK, [says(CALL), Message.tool_result("a", (Text(text=""),))]),
+        (BLANK, [says(CALL), Message.tool_result("a", "", is_error=True)]),
+        (BROKEN, [Message.user("half \ud83d")]),
+        (BROKEN, [Message.user([Document(text="half \ud83d")])]),
+        (BROKEN, [says(ToolCall(id="a", name="f", arguments={"x": "\ud83d"})), ANSWERED]),
+        (BROKEN, [says(CALL), Message.tool_result("a", {"x": ["\ud83d"]})]),
+        (BROKEN, [says(CALL), Message.tool_result("a", [Text(text="\ud83d")])]),
+        (EMPTY, [Message(role="user")]),
+        (TOLD, [Message(role="assistant", metadata={"model": "m"}, content=(Text(text="so"),))]),
+        (LATE, [ASK, Message.developer("be brief")]),
+        (UNBEGUN, [Message.system("be brief")]),
+        (UNBEGUN, []),
+        (ADJACENT, [ASK, ASK]),
+        (ADJACENT, [says(CALL), ANSWERED, ASK]),
+    ],
+)
+def test_each_condition_alone(sign, messages):
+    """A history with one thing amiss shows that one."""
+    assert conditions(*messages) - ({ADJACENT} - {sign}) == {sign}
+
+
+@pytest.mark.parametrize(
+    "messages",
+    [
+        [says(CALL)],
+        [ANSWERED],
+        [says(CALL), ASK, ANSWERED],
+        [says(CALL), ANSWERED, ANSWERED],
+        [says(CALL), says(Text(text="so")), ANSWERED],
+        [says(CALL, OTHER), results("b", "a")],
+        [says(CALL, OTHER), results("a"), ASK, results("b")],
+        [says(CALL), Message(role="user", content=(Text(text="so"), RESULT))],
+        [says(CALL), results("a", role="system")],
+        [says(CALL, RESULT)],
+        [Message(role="user", content=(CALL,)), ANSWERED],
+    ],
+)
+def test_what_is_not_each_others(messages):
+    """Calls and results in any other order are looked at by every rule about them."""
+    assert conditions(*messages) - {LATE, ADJACENT} == UNSOUND
+
+
+def test_opaque_blocks_may_be_calls():
+    """Only the target can tell, so the pairs must be looked at."""
+    assert conditions(ASK, says(Opaque(dialect="x", data={}), CALL), ANSWERED) == {UNPAIRED}
+    assert conditions(ASK, says(Opaque(dialect="x", data={}))) == set()
+
+
+def test_what_is_inside_results_is_seen():
+    """The kinds of parts that results hold are signs too."""
+    image = Image(url="https://example.com/a.png")
+
+    assert Image in Survey((says(CALL), Message.tool_result("a", [image]))).signs
+
+
+def test_it_is_made_once():
+    """Rules that ask about the same history share what was seen."""
+    history = (ASK,)
+    trail = Trail(history)
+
+    assert survey_of(history, trail) is survey_of(history, trail)
+    assert survey_of((ASK, ASK), trail) is not survey_of(history, trail)
+
+
+texts = st.sampled_from(["hi", "", " ", "naïve", "half \ud83d"])
+talk = st.lists(
+    st.builds(
+        Message,
+        role=st.sampled_from(["user", "assistant", "system", "tool"]),
+        content=texts.map(lambda text: (Text(text=text),)) | st.just(()) | st.just((CALL,)),
+        metadata=st.sampled_from([{}, {"model": "m"}]),
+    ),
+    max_size=4,
+).map(tuple)
+
+
+@given(talk)
+def test_plain_talk_is_sound(history):
+    """What is seen at once shows no sign at the second look either."""
+    if is_plain_talk(history):
+        assert Survey(history).signs == {Text}
+
+
+def test_most_talk_is_plain():
+    """The user and the model by turns, after a prompt or without one."""
+    said = says(Text(text="so"))
+
+    assert is_plain_talk((ASK,))
+    assert is_plain_talk((Message.system("be brief"), ASK, said, ASK))
+    assert not is_plain_talk((Message.system("be brief"),))
+    assert not is_plain_talk((ASK, ASK))
+    assert not is_plain_talk((ASK, said, Message.system("be brief"), ASK))

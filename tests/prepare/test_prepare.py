@@ -1,0 +1,101 @@
+"""The common opening of every encoder."""
+
+import pytest
+
+from interlingua import dialects
+from interlingua.prepare.prepare import prepare
+from interlingua.providers.catalog.profiles import profile_for
+from interlingua.spec.content import Image, Refusal, Text, Thinking, ToolCall, ToolResult
+from interlingua.spec.contracts import NEUTRAL_PROFILE, Profile
+from interlingua.spec.messages import Message
+from interlingua.spec.request import Request
+from interlingua.spec.warnings import Losses
+
+CALL = ToolCall(id="a", name="look", arguments={})
+ASKED = Message.user("hi")
+
+
+def prepared(request, profile=NEUTRAL_PROFILE, dialect="openai_responses"):
+    losses = Losses()
+    ready, options = prepare(request, dialect, profile, losses)
+    return ready, options, [warning.code for warning in losses.warnings]
+
+
+@pytest.mark.parametrize("dialect", dialects.names())
+def test_a_sound_request_is_the_same_object(dialect):
+    """Nothing is made anew where nothing has to change."""
+    answer = Message(role="tool", content=(ToolResult(tool_call_id="a", content="1"),))
+    request = Request(model="m", messages=(ASKED, Message.assistant([CALL]), answer))
+
+    ready, options, told = prepared(request, dialect=dialect)
+
+    assert ready is request
+    assert (options, told) == ({}, [])
+
+
+def test_clamped_then_repaired():
+    """Both are told of, the settings first."""
+    request = Request(model="m", messages=(ASKED, Message.assistant([CALL])), temperature=0.5)
+
+    ready, _, told = prepared(request, Profile(sampling=False))
+
+    assert told == ["temperature_dropped", "missing_result_added"]
+    assert len(ready.messages) == 3
+    assert ready.temperature is None
+
+
+@pytest.mark.parametrize("option", ["previous_response_id", "conversation"])
+def test_a_stored_conversation_may_begin_with_results(option):
+    """What the server keeps need not be sent again."""
+    answer = Message(role="tool", content=(ToolResult(tool_call_id="a", content="1"),))
+    kept = Request(
+        model="m", messages=(answer,), provider_options={"openai_responses": {option: "x"}}
+    )
+    lost = Request(model="m", messages=(ASKED, answer))
+
+    assert prepared(kept)[0] is kept
+    assert prepared(lost)[2] == ["orphan_result_dropped"]
+
+
+def test_the_profile_speaks_for_its_model():
+    """Its id pattern, its system messages, its thinking."""
+    history = (
+        ASKED,
+        Message.assistant([CALL]),
+        Message(role="tool", content=(ToolResult(tool_call_id="a", content="1"),)),
+        Message.system("be brief"),
+    )
+    request = Request(model="mistral-large", messages=history)
+
+    ready, _, told = prepared(
+        request, profile_for("openai_chat", "mistral-large", "mistral"), "openai_chat"
+    )
+
+    assert told == ["call_id_mapped"]
+    assert len(ready.messages[1].tool_calls[0].id) == 9
+    folded = prepared(request, Profile(system_mid_conversation=False), "openai_chat")
+    assert folded[2] == ["system_folded"]
+    assert folded[0].messages[-1] == Message(role="user", content=(Text(text="be brief"),))
+
+
+def test_every_loss_is_told_by_its_place_in_what_was_given():
+    """Though media were left out before, and messages after, and the encoder sees neither."""
+    picture = Image(data=b"\x89PNG", media_type="image/png")
+    request = Request(
+        model="m",
+        messages=(
+            Message.assistant([Thinking(text="hm", signature="s", extra={"elsewhere": {}})]),
+            Message.user([picture, Text(text="so"), Refusal(text="no")]),
+            Message.assistant([CALL]),
+            Message.tool_result("a", "no", is_error=True),
+        ),
+    )
+
+    call = dialects.get("openai_responses").encode_request(request, Profile(image_types=()))
+
+    assert [(warning.code, warning.path) for warning in call.warnings] == [
+        ("image_dropped", "messages[1].content[0]"),
+        ("foreign_thinking_dropped", "messages[0].content[0]"),
+        ("refusal_as_text", "messages[1].content[2]"),
+        ("tool_error_as_text", "messages[3].content[0]"),
+    ]

@@ -1,0 +1,78 @@
+"""Whose call it was, without its key."""
+
+import pickle
+import traceback
+
+import pytest
+
+from interlingua.providers.error_labels import Stamp
+from interlingua.spec.errors import DecodeError, RateLimitError, SDKError
+
+KEY = "planted/key+QQ77-of-no-known-form"
+
+
+def test_an_error_says_whose_it_is():
+    """The provider, our id and theirs; where we have none, theirs is it."""
+    ours, theirs = (RateLimitError("slow", request_id="req_1") for _ in range(2))
+    stamp = Stamp("here", "", {})
+    stamp.stamp(ours, "mine")
+    stamp.stamp(theirs, None)
+
+    assert (ours.provider, ours.request_id, ours.provider_request_id) == ("here", "mine", "req_1")
+    assert (theirs.request_id, theirs.provider_request_id) == ("req_1", "req_1")
+
+
+@pytest.mark.parametrize("header", [None, "Proxy-Authorization", "X-Proxy-Token"])
+def test_secrets_are_covered_in_all_it_holds(header):
+    """Whatever they look like, also percent-encoded, in what it came from too."""
+    stamp = Stamp("p", None, {header: f"Bearer {KEY}"}) if header else Stamp("p", KEY, {})
+    error = RateLimitError(
+        f"bad {KEY}!",
+        raw={"error": {f"k {KEY}": [KEY, 1, None, {"deep": f"?key={KEY}"}]}},
+        error_code=KEY,
+        request_id=f"req {KEY}",
+    )
+    cause = DecodeError(f"not JSON: {KEY}", path=KEY)
+    cause.doc = KEY.encode()
+    error.__cause__ = cause
+    with pytest.raises(SDKError) as caught, stamp.stamping(None):
+        raise error
+
+    held = "".join(traceback.format_exception(caught.value))
+    held += repr(caught.value) + repr(vars(caught.value)) + repr(vars(cause))
+    assert "QQ77" not in held
+    assert b"QQ77" not in pickle.dumps(caught.value)
+    assert caught.value.message == "bad [redacted]!"
+
+
+def test_what_is_no_secret_stays():
+    """A word as short as a test's key would be found anywhere."""
+    error = RateLimitError("a key is a test of keys", raw="test")
+    Stamp("p", "test", {"x-team": "a key is"}).stamp(error, None)
+
+    assert (error.message, error.raw) == ("a key is a test of keys", "test")
+    assert error.args == ("a key is a test of keys",)
+
+
+def test_what_holds_no_secret_is_the_same_object():
+    """A caller may be handling an error of its own, which is then a part of the chain."""
+    own = LookupError(["a"])
+    own.notes = notes = ["b"]
+    args = own.args
+    error = RateLimitError("x")
+    error.__context__ = own
+    Stamp("p", KEY, {}).stamp(error, None)
+
+    assert own.args is args
+    assert own.notes is notes
+
+
+def test_a_body_nested_without_end():
+    """It is covered whole."""
+    raw = KEY
+    for _ in range(100_000):
+        raw = [raw]
+    error = RateLimitError("x", raw=raw)
+    Stamp("p", KEY, {}).stamp(error, None)
+
+    assert error.raw == "[redacted]"

@@ -1,0 +1,69 @@
+"""The recorded exchanges, where they are at hand."""
+
+import functools
+import gzip
+import json
+import os
+from pathlib import Path
+
+from interlingua.conformance.cases import Case
+from interlingua.spec.contracts import WireCall
+
+ROOT = Path(__file__).resolve().parents[2]
+FOLDER = Path(os.environ.get("INTERLINGUA_CORPUS") or ROOT.parent / "shared" / "corpus")
+FIXTURES = ROOT / "tests" / "fixtures"
+
+FILES = {
+    "openai_responses": "openai-responses",
+    "openai_chat": "openai-chat",
+    "anthropic_messages": "anthropic-messages",
+    "gemini_generate": "gemini",
+}
+
+
+def is_here() -> bool:
+    return all((FOLDER / f"{name}.jsonl.gz").exists() for name in FILES.values())
+
+
+@functools.cache
+def records(dialect: str) -> tuple[dict, ...]:
+    """Every record of a dialect that can be trusted."""
+    with gzip.open(FOLDER / f"{FILES[dialect]}.jsonl.gz", "rt", encoding="utf-8") as lines:
+        loaded = [json.loads(line) for line in lines]
+    return tuple(record for record in loaded if not record.get("suspect"))
+
+
+@functools.cache
+def cases(dialect: str) -> tuple[Case, ...]:
+    return tuple(to_case(record) for record in records(dialect))
+
+
+def to_case(record: dict) -> Case:
+    body = record["request_body"]
+    call = None
+    if body is not None:
+        call = WireCall(
+            path=record["path"],
+            body=body,
+            headers=record["request_headers"] or {},
+            stream=_asks_for_stream(record),
+        )
+    answered = record["status"] < 400
+    text = record["response_text"] if answered else None
+    framing = record.get("response_format")
+    return Case(
+        name=record["id"],
+        call=call,
+        response=record["response_body"],
+        stream=text.encode("utf-8", "surrogatepass") if framing in ("sse", "json-array") else None,
+        framing=framing or "sse",
+        status=record["status"],
+        headers=record["response_headers"] or {},
+    )
+
+
+def _asks_for_stream(record: dict) -> bool:
+    body = record["request_body"]
+    if "stream" in body:
+        return body["stream"] is True
+    return "stream" in record["path"].lower()

@@ -1,0 +1,156 @@
+"""Calls through the default transport, and what must hold after each."""
+
+import asyncio
+import ssl
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from interlingua.spec.contracts import HttpRequest
+from interlingua.spec.errors import (
+    SDKError,
+)
+from interlingua.transport.aiohttp_transport import AiohttpTransport
+from support.servers import (
+    Server,
+)
+
+KEY = "sk-planted-0123456789abcdef"
+SHORT = 0.2
+
+
+def call(url, **fields):
+    headers = {"authorization": f"Bearer {KEY}", "content-type": "application/json"}
+    return HttpRequest(url=f"{url}?key={KEY}", headers=headers, body=b'{"a":1}', **fields)
+
+
+async def read(transport, request):
+    async with transport.send(request) as got:
+        return got.status, got.headers, await got.read()
+
+
+async def collect(transport, request, into=None):
+    chunks = [] if into is None else into
+    async with transport.send(request) as got:
+        async for chunk in got.chunks():
+            chunks.append(chunk)
+    return b"".join(chunks)
+
+
+def run(work, **settings):
+    """Run `work(transport)` in a loop of its own, and show that no task outlives it."""
+
+    async def main():
+        transport = AiohttpTransport(**settings)
+        try:
+            return await work(transport)
+        finally:
+            await transport.close()
+            assert [
+                task for task in asyncio.all_tasks() if task is not asyncio.current_task()
+            ] == []
+
+    return asyncio.run(main())
+
+
+def fails(script, action=read, *, tls=None, has_ended=False, **settings):
+    """The error of one call to a server with this script, after which the client has closed."""
+    with Server(script, tls=tls) as server:
+
+        async def work(transport):
+            with pytest.raises(SDKError) as caught:
+                await action(transport, call(server.url))
+            # a connection whose body has ended is free for the next call
+            assert has_ended or await asyncio.to_thread(server.all_closed)
+            return caught.value
+
+        error = run(work, **settings)
+    assert_no_key(error)
+    return error
+
+
+def assert_no_key(error):
+    seen = error
+    while seen is not None:
+        assert KEY not in f"{seen!s}{seen!r}{vars(seen)}"
+        seen = seen.__cause__ or seen.__context__
+
+
+def leaves(script, action, *, body=b"{}"):
+    """Run `action(transport, request, ready)`, and wait until the server sees the client leave."""
+    with Server(script) as server:
+
+        async def work(transport):
+            request = HttpRequest(url=server.url, body=body)
+            await action(transport, request, server)
+            started = time.monotonic()
+            assert await asyncio.to_thread(server.all_closed)
+            return time.monotonic() - started
+
+        return run(work)
+
+
+async def cancel_when(task, condition):
+    for _ in range(1000):
+        if condition():
+            break
+        await asyncio.sleep(0.005)
+    assert condition()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+
+
+def complains(code, *arguments):
+    """What Python says when this code runs with every warning shown; it must say nothing."""
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", code, *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+        cwd=Path(__file__).parents[1],
+    )
+    return done.stdout + done.stderr
+
+
+def make_certificate(path):
+    """Self-signed, for 127.0.0.1."""
+    import datetime as dt
+    import ipaddress
+
+    from cryptography import x509
+    from cryptography.hazmat.primitives import hashes, serialization
+    from cryptography.hazmat.primitives.asymmetric import ec
+
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "127.0.0.1")])
+    now = dt.datetime.now(dt.UTC)
+    made = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - dt.timedelta(days=1))
+        .not_valid_after(now + dt.timedelta(days=1))
+        .add_extension(
+            x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]),
+            critical=False,
+        )
+        .sign(key, hashes.SHA256())
+    )
+    form = serialization.Encoding.PEM
+    secret = key.private_bytes(
+        form, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )
+    path.write_bytes(secret + made.public_bytes(form))
+
+
+def server_tls(certificate):
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate)
+    return context

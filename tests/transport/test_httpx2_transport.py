@@ -1,0 +1,298 @@
+"""The second transport keeps the contract of the first, on real sockets."""
+
+import asyncio
+import gc
+import gzip
+import sys
+
+import httpx2
+import pytest
+
+from interlingua.spec.contracts import HttpRequest, Timeouts, Transport
+from interlingua.spec.errors import (
+    ConfigurationError,
+    DecodeError,
+    NetworkError,
+    RequestTimeoutError,
+    SDKError,
+    StreamError,
+)
+from interlingua.transport.httpx2_transport import HttpxTransport
+from support.servers import CHUNKED, LAST, Server, answering, free_port, piece, reply, streaming
+
+KEY = "sk-planted-0123456789abcdef"
+SHORT = 0.2
+
+
+async def read(transport, request):
+    async with transport.send(request) as got:
+        return got.status, got.headers, await got.read()
+
+
+async def collect(transport, request):
+    async with transport.send(request) as got:
+        return b"".join([chunk async for chunk in got.chunks()])
+
+
+def run(work, **settings):
+    async def main():
+        transport: Transport = HttpxTransport(**settings)
+        try:
+            return await work(transport)
+        finally:
+            await transport.close()
+
+    return asyncio.run(main())
+
+
+def call(url):
+    headers = {"authorization": f"Bearer {KEY}"}
+    return HttpRequest(url=f"{url}?key={KEY}", headers=headers, body=b"{}")
+
+
+def fails(script, action=read, **settings):
+    with Server(script) as server:
+
+        async def work(transport):
+            with pytest.raises(SDKError) as caught:
+                await action(transport, call(server.url))
+            return caught.value
+
+        error = run(work, **settings)
+        assert server.all_closed()
+    seen = error
+    while seen is not None:
+        assert KEY not in f"{seen!s}{seen!r}"
+        seen = seen.__cause__ or seen.__context__
+    return error
+
+
+async def reset(connection):
+    await connection.read_request()
+    connection.reset()
+
+
+async def silent(connection):
+    await connection.read_request()
+
+
+def cut(*sent):
+    async def script(connection):
+        await connection.read_request()
+        await connection.send(*sent)
+        connection.writer.close()
+
+    return script
+
+
+def test_a_whole_reply_and_a_stream():
+    """Status, headers, body; doubles joined, packed data unpacked, redirects left alone."""
+    packed = reply(gzip.compress(b"hello"), headers=("content-encoding: gzip", "X-A: 1", "x-a: 2"))
+    moved = reply(status="307 Temporary Redirect", headers=("location: http://127.0.0.1:9/",))
+    with Server(answering(packed, CHUNKED + piece(b"a") + piece(b"b") + LAST, moved)) as server:
+
+        async def work(transport):
+            whole = await read(transport, call(server.url))
+            streamed = await collect(transport, call(server.url))
+            return whole, streamed, (await read(transport, call(server.url)))[0]
+
+        (status, headers, body), streamed, last = run(work)
+
+    assert (status, headers["x-a"], body, streamed, last) == (200, "1, 2", b"hello", b"ab", 307)
+    assert [len(connection.requests) for connection in server.connections] == [3]
+    assert server.requests[0].headers["authorization"] == f"bearer {KEY}"
+
+
+@pytest.mark.parametrize(
+    ("script", "action", "settings", "kind", "retryable"),
+    [
+        (reset, read, {}, NetworkError, True),
+        (cut(b"SSH-2.0\r\n\r\n"), read, {}, NetworkError, True),
+        (cut(CHUNKED, piece(b"one")), read, {}, NetworkError, True),
+        (cut(CHUNKED, piece(b"one")), collect, {}, StreamError, True),
+        (answering(reply(b"x" * 100)), read, {"max_body": 99}, DecodeError, False),
+        (answering(reply(b"x", headers=("content-encoding: br",))), read, {}, DecodeError, False),
+        (silent, read, {"timeouts": Timeouts(request=SHORT)}, RequestTimeoutError, False),
+        (silent, read, {"timeouts": Timeouts(first_byte=SHORT)}, RequestTimeoutError, False),
+        (streaming(b"a"), read, {"timeouts": Timeouts(request=SHORT)}, RequestTimeoutError, False),
+        (
+            streaming(b"a"),
+            collect,
+            {"timeouts": Timeouts(stream_read=SHORT)},
+            RequestTimeoutError,
+            False,
+        ),
+    ],
+)
+def test_faults(script, action, settings, kind, retryable):
+    """Each fault is the same error as with the default transport."""
+    error = fails(script, action, **settings)
+
+    assert type(error) is kind
+    assert error.retryable is retryable
+
+
+def test_refused_and_unknown():
+    """No connection is a network error; no URL is the caller's mistake."""
+
+    async def work(transport):
+        with pytest.raises(NetworkError, match="cannot connect"):
+            await read(transport, call(f"http://127.0.0.1:{free_port()}/"))
+        for url in ("", "ftp://a/b", "/v1"):
+            with pytest.raises(ConfigurationError):
+                await read(transport, HttpRequest(url=url))
+        with Server(answering(reply())) as server, pytest.raises(ConfigurationError):
+            await read(transport, HttpRequest(url=server.url, headers={"a": f"{KEY}\n"}))
+
+    run(work)
+
+
+@pytest.mark.parametrize("how", ["cancel", "leave", "fail", "abort"])
+def test_the_socket_closes(how):
+    """Cancelled, left, failed or aborted: the server sees the connection close."""
+    with Server(streaming(b"one")) as server:
+
+        async def use(transport, ready):
+            async with transport.send(call(server.url)) as got:
+                chunks = got.chunks()
+                await anext(chunks)
+                ready.set()
+                if how == "fail":
+                    raise KeyError
+                if how == "abort":
+                    got.abort()
+                if how != "leave":
+                    await anext(chunks)
+
+        async def work(transport):
+            ready = asyncio.Event()
+            task = asyncio.ensure_future(use(transport, ready))
+            await ready.wait()
+            if how == "cancel":
+                task.cancel()
+            (end,) = await asyncio.gather(task, return_exceptions=True)
+            kinds = {"cancel": asyncio.CancelledError, "fail": KeyError, "abort": StreamError}
+            assert type(end) is kinds.get(how, type(None))
+            assert await asyncio.to_thread(server.all_closed)
+
+        run(work)
+
+
+def test_loops_one_after_another():
+    """One transport serves several loops, and leaves nothing open in any."""
+    transport = HttpxTransport()
+    with Server(answering(reply())) as server:
+        for _ in range(3):
+            asyncio.run(read(transport, call(server.url)))
+            gc.collect()
+        assert server.all_closed()
+
+
+def test_a_client_of_your_own():
+    """It is used as it is, and stays open."""
+
+    async def main():
+        seen = []
+
+        def answer(request):
+            seen.append(request.headers["x-mine"])
+            return httpx2.Response(200, content=b"mine")
+
+        async with httpx2.AsyncClient(
+            transport=httpx2.MockTransport(answer), headers={"x-mine": "yes"}
+        ) as client:
+            transport = HttpxTransport(client=client)
+            for _ in range(2):
+                assert (await read(transport, call("http://nowhere.invalid/")))[2] == b"mine"
+                await transport.close()
+        return seen
+
+    assert asyncio.run(main()) == ["yes", "yes"]
+
+
+NAMES = ("http_proxy", "https_proxy", "all_proxy", "no_proxy")
+
+
+@pytest.fixture
+def environment(monkeypatch):
+    for name in NAMES:
+        monkeypatch.delenv(name, raising=False)
+        monkeypatch.delenv(name.upper(), raising=False)
+    return monkeypatch
+
+
+def test_proxies_are_chosen_as_in_the_default_transport(environment):
+    """This machine is reached direct, other hosts through the proxy, some by NO_PROXY not."""
+    with Server(answering(reply(b"proxied"))) as proxy, Server(answering(reply(b"own"))) as own:
+        environment.setenv("ALL_PROXY", f"http://user:pass@127.0.0.1:{proxy.port}")
+        environment.setenv("NO_PROXY", "direct.invalid")
+
+        async def work(transport):
+            through = (await read(transport, call("http://provider.test/v1")))[2]
+            direct = (await read(transport, call(own.url)))[2]
+            with pytest.raises(NetworkError, match=r"direct\.invalid"):
+                await read(transport, call("http://direct.invalid/v1"))
+            return through, direct
+
+        assert run(work) == (b"proxied", b"own")
+
+        async def refused(transport):
+            with pytest.raises(NetworkError, match=r"provider\.invalid"):
+                await read(transport, call("http://provider.invalid/v1"))
+
+        run(refused, trust_env=False)
+
+    (request,) = proxy.requests
+    assert request.target.startswith("http://provider.test/v1?")
+    assert request.headers["proxy-authorization"] == "basic dxnlcjpwyxnz"  # lowered by the server
+
+
+def test_a_proxy_that_refuses_a_tunnel(environment):
+    """Without the right password never one; its own trouble may pass."""
+    for status, retryable in (("407 Proxy Authentication Required", False), ("502 Bad", True)):
+        with Server(answering(reply(status=status))) as proxy:
+            environment.setenv("HTTPS_PROXY", f"http://127.0.0.1:{proxy.port}")
+
+            async def work(transport):
+                with pytest.raises(NetworkError, match="the proxy refused") as caught:
+                    await read(transport, call("https://provider.test/v1"))
+                return caught.value
+
+            assert run(work).retryable is retryable
+
+
+@pytest.mark.parametrize(
+    ("missing", "variables", "settings"),
+    [
+        ("httpx2", {}, {}),
+        ("h2", {}, {"http2": True}),
+        ("socksio", {"ALL_PROXY": "socks5://user:secret@127.0.0.1:9"}, {}),
+        ("socksio", {"ALL_PROXY": "socks5h://127.0.0.1:9"}, {}),
+    ],
+)
+def test_what_is_not_installed_is_named(environment, missing, variables, settings):
+    """With the extra that brings it."""
+    environment.setitem(sys.modules, missing, None)
+    for name, value in variables.items():
+        environment.setenv(name, value)
+
+    async def work(transport):
+        with pytest.raises(
+            ConfigurationError, match=rf"{missing} .*interlingua\[httpx\]"
+        ) as caught:
+            await read(transport, call("http://provider.invalid/v1"))
+        assert "secret" not in str(caught.value)
+
+    run(work, **settings)
+
+
+def test_a_stream_of_json_has_a_limit():
+    """It is one value, however it is read."""
+    large = reply(b"x" * 100, headers=("content-type: application/json",))
+    with Server(answering(large)) as server:
+
+        async def work(transport):
+            with pytest.raises(DecodeError, match="larger than 99 bytes"):
+                await collect(transport, call(server.url))
+
+        run(work, max_body=99)

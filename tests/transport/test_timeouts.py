@@ -1,0 +1,91 @@
+"""Errors for clocks and sizes."""
+
+import asyncio
+
+import pytest
+
+from interlingua.spec.contracts import HttpRequest, Timeouts
+from interlingua.spec.errors import DecodeError
+from interlingua.transport.timeouts import (
+    Bounded,
+    head_clock,
+    host_of,
+    is_one_value,
+    timeout_error,
+    too_large,
+)
+
+REQUEST = HttpRequest(url="https://user:secret@api.example.com:8443/v1?key=secret")
+
+
+@pytest.mark.parametrize("phase", ["connect", "first_byte", "request", "stream_read"])
+def test_timeouts_name_host_and_seconds(phase):
+    """Only a connection that did not come about may be tried again unasked."""
+    error = timeout_error(phase, REQUEST, Timeouts(**{phase: 1.5}))
+
+    assert "api.example.com" in error.message
+    assert "1.5 s" in error.message
+    assert "secret" not in error.message
+    assert error.retryable is (phase == "connect")
+    assert error.phase == phase
+
+
+@pytest.mark.parametrize(
+    ("timeouts", "expected"),
+    [
+        (Timeouts(), (600.0, "request")),
+        (Timeouts(first_byte=5), (5, "first_byte")),
+        (Timeouts(first_byte=5, request=2), (2, "request")),
+        (Timeouts(first_byte=5, request=None), (5, "first_byte")),
+        (Timeouts(request=None), (None, "request")),
+        (Timeouts(first_byte=0), (0, "first_byte")),
+    ],
+)
+def test_the_clock_of_the_head(timeouts, expected):
+    """The shorter of the two; zero is a time."""
+    assert head_clock(timeouts) == expected
+
+
+def test_too_large():
+    """It says what to do."""
+    error = too_large(REQUEST, 10)
+
+    assert "max_body" in error.message
+    assert not error.retryable
+
+
+@pytest.mark.parametrize("url", ["", "http://[", "/v1"])
+def test_no_host(url):
+    """A URL without a host does not break the message."""
+    assert host_of(HttpRequest(url=url)) == "no host"
+
+
+def test_a_body_that_grows():
+    """It is refused at the chunk that is too much, and what came before was handed out."""
+    read = []
+
+    async def endless():
+        while True:
+            yield b"abcd"
+
+    async def main():
+        async for chunk in Bounded(endless(), REQUEST, 10):
+            read.append(chunk)  # noqa: PERF401 -- kept though it fails
+
+    with pytest.raises(DecodeError, match=r"api\.example\.com is larger than 10 bytes"):
+        asyncio.run(main())
+    assert read == [b"abcd", b"abcd"]
+
+
+@pytest.mark.parametrize(
+    ("content_type", "answer"),
+    [
+        ("application/json", True),
+        ("application/json; charset=UTF-8", True),
+        ("text/event-stream", False),
+        (None, False),
+    ],
+)
+def test_what_is_one_value(content_type, answer):
+    """JSON is, whatever it is read for; events are not."""
+    assert is_one_value({} if content_type is None else {"content-type": content_type}) is answer

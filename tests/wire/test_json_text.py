@@ -1,0 +1,155 @@
+"""JSON text."""
+
+import json
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from interlingua.conformance.strategies import json_objects, json_values
+from interlingua.spec.errors import DecodeError
+from interlingua.wire.json_text import dump_text, dumps, loads, loads_object
+
+odd_text = st.text(st.sampled_from('a\ud83d\\"\n\0é\u2028'))
+odd_values = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-(10**40), 10**40)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | odd_text,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(odd_text, inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@given(json_values | odd_values)
+def test_what_is_written_can_be_read(value):
+    """Any JSON value comes back the same, huge integers and lone surrogates too."""
+    assert loads(dumps(value)) == value
+    assert loads(dump_text(value)) == value
+
+
+@given(json_values | odd_values)
+def test_agrees_with_the_standard_library(value):
+    """Our text is read by `json`, and the text of `json` by us."""
+    assert json.loads(dumps(value)) == value
+    assert loads(json.dumps(value)) == value
+
+
+@given(st.binary() | st.text() | st.text('[]{}",:0123456789.eE-+ntfu\\ ', max_size=12))
+def test_any_text_is_a_value_or_a_decode_error(text):
+    """What is no JSON is a `DecodeError` and nothing else."""
+    try:
+        value = loads(text)
+    except DecodeError as error:
+        assert error.message
+    else:
+        assert loads(dumps(value)) == value
+
+
+@given(json_objects)
+def test_arguments_are_objects(value):
+    """The text of an object is that object."""
+    assert loads_object(dump_text(value)) == value
+
+
+@given(st.text() | json_values.map(dump_text))
+def test_arguments_never_raise(text):
+    """Any text is an object or None."""
+    assert isinstance(loads_object(text), (dict, type(None)))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "NaN", "Infinity", "-Infinity", '{"a": NaN}', "[1e999]", "-1e999", "", " ", "{", '{"a"}',
+        "[1,]", "01", "+1", ".5", "'a'", "nul", "{} {}", '"a\nb"', '"\\x"', '"\\u12"', "// c\n1",
+        "9" * 5000, "[" * 100_000, '{"a":' * 100_000, b"\xff", b'"\xc3"', b'{"a":"\xed\xa0"}',
+    ],
+)  # fmt: skip
+def test_not_json(text):
+    """Constants JSON has not, numbers out of range, cut and deep texts are refused."""
+    with pytest.raises(DecodeError, match=r"not JSON|nested too deeply"):
+        loads(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("null", None),
+        ("0", 0),
+        ("-0.0", 0.0),
+        ("1E2", 100.0),
+        ('""', ""),
+        (' {"a" : [ ] } \r\n', {"a": []}),
+        ('{"a":1,"a":2}', {"a": 2}),
+        (r'"\ud83d"', "\ud83d"),
+        (r'"\ud83d\ude00"', "😀"),
+        (r'{"\udc00":"\/"}', {"\udc00": "/"}),
+        (str(2**70), 2**70),
+        ("\u2028".join('""'), "\u2028"),
+        ('"é"'.encode(), "é"),
+    ],
+)
+def test_json(text, value):
+    """Texts that are JSON, and their values; of a key said twice the last counts."""
+    assert loads(text) == value
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        ({"b": 1, "a": [True, None, 0.5]}, b'{"b":1,"a":[true,null,0.5]}'),
+        ("é/😀", '"é/😀"'.encode()),
+        ("\ud83d", b'"\\ud83d"'),
+        (["\ud83d", "é"], b'["\\ud83d","\\u00e9"]'),
+        ((1, 2), b"[1,2]"),
+        ({}, b"{}"),
+        ("", b'""'),
+    ],
+)
+def test_dumps(value, text):
+    """Compact UTF-8, keys in their order; escapes only where UTF-8 cannot."""
+    assert dumps(value) == text
+
+
+@pytest.mark.parametrize("number", [math.nan, math.inf, -math.inf])
+def test_no_number_is_null(number):
+    """NaN and the infinities are written as null, beside a lone surrogate too."""
+    assert dumps([number]) == b"[null]"
+    assert dumps(["\ud83d", {"a": (number,)}]) == b'["\\ud83d",{"a":[null]}]'
+
+
+@pytest.mark.parametrize("beside", [[], ["\ud83d"]])
+def test_what_cannot_be_written(beside):
+    """An object of the application's or data without end is a `DecodeError`."""
+    endless: list = []
+    endless.append(endless)
+
+    with pytest.raises(DecodeError, match="not a JSON value"):
+        dumps([*beside, object()])
+    with pytest.raises(DecodeError, match="nested too deeply"):
+        dumps([*beside, endless])
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("", {}),
+        (" \n", {}),
+        ("null", {}),
+        ("{}", {}),
+        ('{"a": 0}', {"a": 0}),
+        ('{"a": "\\ud83d"}', {"a": "\ud83d"}),
+        ("[]", None),
+        ('"{}"', None),
+        ("0", None),
+        ("false", None),
+        ('{"a": 1', None),
+        ('{"a": NaN}', None),
+    ],
+)
+def test_loads_object(text, value):
+    """Nothing is no arguments; what is no object is None, never `{}`."""
+    assert loads_object(text) == value

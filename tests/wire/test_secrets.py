@@ -1,0 +1,116 @@
+"""Keys out of recordings."""
+
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from interlingua.spec.contracts import HttpRequest
+from interlingua.wire.secrets import (
+    REDACTED,
+    Redactor,
+    is_secret_header,
+    redact_headers,
+    redact_url,
+    target_of,
+)
+
+KEY = "very-own-key-42/+="
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "Authorization", "authorization", "x-api-key", "X-Goog-Api-Key", "api-key", "Cookie",
+        "Set-Cookie", "Proxy-Authorization", "x-amz-security-token", "x-portkey-api-key",
+        "helicone-auth", "x-session-token", "ocp-apim-subscription-key",
+    ],
+)  # fmt: skip
+def test_headers_that_hold_keys(name):
+    """Those of today, and those that sound like one."""
+    assert is_secret_header(name)
+    assert redact_headers({name: KEY}) == {name.lower(): REDACTED}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "content-type", "anthropic-version", "anthropic-beta", "x-ratelimit-remaining-tokens",
+        "anthropic-ratelimit-tokens-reset", "x-request-id", "retry-after", "idempotency-key",
+    ],
+)  # fmt: skip
+def test_headers_that_do_not(name):
+    """What a replay needs stays."""
+    assert redact_headers({name: "1"}) == {name: "1"}
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("https://u:p@a.b/c?key=K&alt=sse", f"https://a.b/c?key={REDACTED}&alt=sse"),
+        ("https://a.b/c?alt=sse&API_KEY=K#f", f"https://a.b/c?alt=sse&API_KEY={REDACTED}"),
+        ("https://a.b/c", "https://a.b/c"),
+        ("https://a.b/c?x", "https://a.b/c?x"),
+    ],
+)
+def test_urls(url, shown):
+    """User, password and key go; the rest stays as it was."""
+    assert redact_url(url) == shown
+
+
+def test_targets_are_compared_without_host_and_key():
+    """Order of parameters, host and key do not count; the rest does."""
+    assert target_of("https://a/p?b=2&a=1&key=x") == target_of("http://b:1/p?a=1&b=2&key=y")
+    assert target_of("https://a/p?a=1") != target_of("https://a/p?a=2")
+    assert target_of("https://a/p?key=x") == "/p"
+
+
+@given(
+    before=st.binary(max_size=50),
+    after=st.binary(max_size=50),
+    cuts=st.lists(st.integers(min_value=0, max_value=120), max_size=5),
+)
+def test_no_cut_hides_a_key(before, after, cuts):
+    """A key cut in two by chunks is found; lengths and cuts stay."""
+    redactor = Redactor([KEY])
+    whole = before + KEY.encode() + after
+    edges = sorted({0, len(whole), *(cut for cut in cuts if cut < len(whole))})
+    chunks = [whole[a:b] for a, b in pairwise(edges)]
+
+    redacted = redactor.redact_chunks(chunks)
+
+    assert [len(chunk) for chunk in redacted] == [len(chunk) for chunk in chunks]
+    assert KEY.encode() not in b"".join(redacted)
+
+
+def test_it_learns_from_requests():
+    """The keys a request carries are then known wherever they stand."""
+    redactor = Redactor()
+    redactor.learn(
+        HttpRequest(
+            url="https://u:url-password@a.b/c?key=query-key-1",
+            headers={"Authorization": "Bearer header-key-1", "x-api-key": KEY},
+        )
+    )
+
+    said = f"url-password query-key-1 header-key-1 {KEY} very-own-key-42%2F%2B%3D harmless"
+    assert redactor.redact_text(said).replace("*", "").split() == ["harmless"]
+
+
+def test_what_looks_like_a_key():
+    """An unknown key of a known form is found; words are not."""
+    unknown = "sk-unknown-0123456789"
+    said = f"{unknown} and a bearer instrument and short"
+
+    assert Redactor(["short"]).redact_text(said) == said.replace(unknown, "*" * len(unknown))
+
+
+def test_secrets_are_covered():
+    """In whatever case they are written."""
+    shown = redact_headers(
+        {"Authorization": "Bearer k", "x-api-key": "k", "X-Goog-Api-Key": "k", "a": "b"}
+    )
+
+    assert "k" not in [*shown.values()]
+    assert shown["a"] == "b"
