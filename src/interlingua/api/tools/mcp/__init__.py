@@ -3,4 +3,4 @@
 from interlingua.api.tools.mcp.servers import MCPHttpServer, McpServer, MCPStdioServer
 from interlingua.api.tools.mcp.tools import McpTools, mcp_tools
 
-__all__ = ["MCPHttpServer", "McpServer", "McpTools", "MCPStdioServer", "mcp_tools"]
+__all__ = ["MCPHttpServer", "MCPStdioServer", "McpServer", "McpTools", "mcp_tools"]
