@@ -64,6 +64,7 @@ from interlingua import (
     WireCall,
     convert,
     dialects,
+    events_from_response,
     execute,
     from_json,
     generate,
