@@ -137,7 +137,7 @@ if TYPE_CHECKING:
     )
     from interlingua.providers.provider import Provider
     from interlingua.spec.capabilities import AdapterCapabilities, capabilities_of
-    from interlingua.spec.warnings import raise_on_loss
+    from interlingua.spec.warnings import check_losses
 
 __all__ = [
     "FORMAT_VERSION",
@@ -259,6 +259,7 @@ __all__ = [
     "WireCall",
     "cache_prefix_diff",
     "capabilities_of",
+    "check_losses",
     "convert",
     "dialects",
     "doctor",
@@ -276,7 +277,6 @@ __all__ = [
     "list_models",
     "mcp_tools",
     "profile_for",
-    "raise_on_loss",
     "restore_arguments",
     "retry",
     "schema_of",
@@ -336,7 +336,7 @@ _ON_USE = {
     "interlingua.prepare.history": ("HistoryRepair", "RepairPolicy", "Target", "doctor"),
     "interlingua.prepare.cache_diff": ("cache_prefix_diff",),
     "interlingua.prepare.schema": ("drop_added_nulls", "restore_arguments"),
-    "interlingua.spec.warnings": ("raise_on_loss",),
+    "interlingua.spec.warnings": ("check_losses",),
 }
 """What is loaded when it is first used, so that `import interlingua` stays light."""
 

@@ -9,14 +9,14 @@ from interlingua.spec.content import Image, Refusal, Text, Thinking, ToolCall, T
 from interlingua.spec.contracts import NEUTRAL_PROFILE, Profile
 from interlingua.spec.messages import Message
 from interlingua.spec.request import Request
-from interlingua.spec.warnings import Losses
+from interlingua.spec.warnings import WarningList
 
 CALL = ToolCall(id="a", name="look", arguments={})
 ASKED = Message.user("hi")
 
 
 def prepared(request, profile=NEUTRAL_PROFILE, dialect="openai_responses"):
-    losses = Losses()
+    losses = WarningList()
     ready, options = prepare(request, dialect, profile, losses)
     return ready, options, [warning.code for warning in losses.warnings]
 

@@ -25,7 +25,7 @@ from interlingua.providers.ulid import new_ulid
 from interlingua.spec.contracts import NEUTRAL_PROFILE, Adapter, Profile
 from interlingua.spec.errors import ConfigurationError, SDKError
 from interlingua.spec.events import StreamEvent
-from interlingua.spec.request import Request
+from interlingua.spec.request import OnLoss, Request
 from interlingua.spec.response import Response
 
 Value = TypeVar("Value")
@@ -42,7 +42,8 @@ class Client:
             response = await client.complete(Request(model="openai:gpt-5.2", messages="Hello"))
 
     It holds no state between requests and may be used by many tasks, threads and event loops
-    at once. `strict` refuses what the target could not say in full, before it is sent.
+    at once. `on_loss` says which losses raise `UnsupportedError` before anything is sent (see
+    `Request.on_loss`, which wins); `strict` is short for `on_loss="strict"`.
     """
 
     def __init__(
@@ -53,6 +54,7 @@ class Client:
         middleware: Iterable[Middleware] = (),
         registry: Registry | None = None,
         strict: bool = False,
+        on_loss: OnLoss | None = None,
     ) -> None:
         if default_provider is not None and default_provider not in providers:
             there = ", ".join(providers) or "none"
@@ -65,6 +67,7 @@ class Client:
         self._default = default_provider
         self._registry = registry or Registry()
         self._route = lru_cache(ROUTES)(self._find_route)
+        self._on_loss: OnLoss | None = "strict" if strict else on_loss
         self._calls = calls = Calls(strict=strict)
         layers = tuple(middleware)
         onion = Onion(layers)
@@ -81,6 +84,7 @@ class Client:
         *,
         middleware: Iterable[Middleware] = (),
         strict: bool = False,
+        on_loss: OnLoss | None = None,
     ) -> Self:
         """
         Every provider the environment has a key for; the first is the default.
@@ -94,6 +98,7 @@ class Client:
             default_provider=next(named, None),
             middleware=middleware,
             strict=strict,
+            on_loss=on_loss,
         )
 
     @classmethod
@@ -104,6 +109,7 @@ class Client:
         *,
         middleware: Iterable[Middleware] = (),
         strict: bool = False,
+        on_loss: OnLoss | None = None,
     ) -> Self:
         """The adapters and models of a registry file (YAML)."""
         adapters, registry, default = read_registry(path, environ)
@@ -113,6 +119,7 @@ class Client:
             middleware=middleware,
             registry=registry,
             strict=strict,
+            on_loss=on_loss,
         )
 
     def __repr__(self) -> str:
@@ -261,6 +268,7 @@ class Client:
             provider=route.provider,
             model=route.model,
             request_id=request.request_id or new_ulid(),
+            on_loss=request.on_loss or self._on_loss,
         )
 
     def _find_route(self, provider: str | None, model: str) -> Route:

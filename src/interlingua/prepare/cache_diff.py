@@ -10,6 +10,7 @@ from interlingua.spec.content import Json
 from interlingua.spec.contracts import WireCall
 from interlingua.spec.errors import DecodeError
 from interlingua.spec.response import Warning
+from interlingua.spec.warnings import make_warning
 from interlingua.wire.envelope import whole_object
 
 _Break: TypeAlias = tuple[str, str]
@@ -125,7 +126,7 @@ def _diff(before: dict[str, Any], after: dict[str, Any], dialect: str) -> Warnin
 
 def _warn(step: _Step, found: _Break) -> Warning:
     path, what = found
-    return Warning(code=step.code, message=f"{path} {what}; {step.lost}", path=path)
+    return make_warning(step.code, path, change=what, effect=step.lost)
 
 
 def _fields(call: WireCall | Json) -> dict[str, Any]:

@@ -12,14 +12,14 @@ from interlingua.prepare.options import options_for
 from interlingua.prepare.settings import clamp
 from interlingua.spec.contracts import Profile
 from interlingua.spec.request import Request
-from interlingua.spec.warnings import Losses
+from interlingua.spec.warnings import WarningList
 
 
 def prepare(
     request: Request,
     dialect: str,
     profile: Profile,
-    losses: Losses,
+    warnings: WarningList,
     quirks: Mapping[str, Any] | None = None,
 ) -> tuple[Request, dict[str, Any]]:
     """
@@ -29,10 +29,10 @@ def prepare(
     `quirks` are fields of the target in which one server differs from its dialect.
     """
     history = request.messages
-    request = clamp(request, profile, losses)
+    request = clamp(request, profile, warnings)
     options = options_for(request, dialect)
     target = target_for(dialect, request, profile, options, quirks)
-    messages = repair(request.messages, target, losses=losses, history=history)
+    messages = repair(request.messages, target, warnings=warnings, history=history)
     if messages is not request.messages:
         request = replace(request, messages=messages)
     return request, options

@@ -11,7 +11,7 @@ from typing import Any, Unpack
 from msgspec.structs import replace
 
 from interlingua import dialects
-from interlingua.prepare.plain import may_hold_media
+from interlingua.prepare.media import may_hold_media
 from interlingua.prepare.schema import restore_arguments, restore_event
 from interlingua.providers.adapter_options import (
     RowSettings,
@@ -44,9 +44,9 @@ from interlingua.spec.content import Json
 from interlingua.spec.contracts import Dialect, HttpReply, HttpRequest, Profile
 from interlingua.spec.errors import AbortError, ConfigurationError, SDKError
 from interlingua.spec.events import StreamEvent
-from interlingua.spec.request import Request, ToolChoiceMode
+from interlingua.spec.request import OnLoss, Request, ToolChoiceMode
 from interlingua.spec.response import Response, Warning
-from interlingua.spec.warnings import raise_on_loss
+from interlingua.spec.warnings import check_losses, current_turn_first
 from interlingua.streams.reader import StreamReader, WholeBody, WholeDecoder
 from interlingua.tokens.estimate import estimate_request
 from interlingua.wire.fields import merge
@@ -82,7 +82,7 @@ class HttpAdapter:
         self.provider = row
         self.name: str = given.get("name") or row.name
         self.max_retries: int = given.get("max_retries", 0)
-        self.strict: bool = given.get("strict", False)
+        self.on_loss: OnLoss = "strict" if given.get("strict") else given.get("on_loss", "content")
         self.reads_files: bool = given.get("read_files", True)
         self.server = find_server(row, given)
         """The server that it starts, if it is one of its own."""
@@ -161,8 +161,11 @@ class HttpAdapter:
         wire = self._dialect.encode_request(
             self._with_options(request) if has_options else request, profile, stream=stream
         )
-        if (strict or self.strict) and wire.warnings:
-            raise_on_loss(wire.warnings)
+        warnings = wire.warnings
+        if warnings:
+            on_loss = request.on_loss or ("strict" if strict else self.on_loss)
+            check_losses(warnings, request, on_loss)
+            warnings = current_turn_first(warnings, request)
         return Call(
             request=request,
             profile=profile,
@@ -170,7 +173,7 @@ class HttpAdapter:
             headers=headers_for(wire, self._headers),
             body=wire.body,
             stream=stream,
-            warnings=wire.warnings,
+            warnings=warnings,
         )
 
     async def complete(self, request: Request, *, strict: bool = False) -> Response:

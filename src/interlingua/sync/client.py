@@ -16,7 +16,7 @@ from interlingua.client.registry import Registry
 from interlingua.providers.listing import ServedModel
 from interlingua.spec.contracts import Adapter, Profile
 from interlingua.spec.events import StreamEvent
-from interlingua.spec.request import Request
+from interlingua.spec.request import OnLoss, Request
 from interlingua.spec.response import Response
 from interlingua.sync.blocking_iterator import BlockingIterator
 from interlingua.sync.loop_thread import background
@@ -41,6 +41,7 @@ class Client:
         middleware: Iterable[Middleware] = (),
         registry: Registry | None = None,
         strict: bool = False,
+        on_loss: OnLoss | None = None,
     ) -> None:
         self.asynchronous = AsyncClient(
             providers,
@@ -48,6 +49,7 @@ class Client:
             middleware=middleware,
             registry=registry,
             strict=strict,
+            on_loss=on_loss,
         )
         """The client behind it."""
 
@@ -65,9 +67,12 @@ class Client:
         *,
         middleware: Iterable[Middleware] = (),
         strict: bool = False,
+        on_loss: OnLoss | None = None,
     ) -> Self:
         """Every provider the environment has a key for; the first is the default."""
-        return cls.wrap(AsyncClient.from_env(environ, middleware=middleware, strict=strict))
+        return cls.wrap(
+            AsyncClient.from_env(environ, middleware=middleware, strict=strict, on_loss=on_loss)
+        )
 
     @classmethod
     def from_file(
@@ -77,9 +82,14 @@ class Client:
         *,
         middleware: Iterable[Middleware] = (),
         strict: bool = False,
+        on_loss: OnLoss | None = None,
     ) -> Self:
         """The adapters and models of a registry file (YAML)."""
-        return cls.wrap(AsyncClient.from_file(path, environ, middleware=middleware, strict=strict))
+        return cls.wrap(
+            AsyncClient.from_file(
+                path, environ, middleware=middleware, strict=strict, on_loss=on_loss
+            )
+        )
 
     def __repr__(self) -> str:
         return f"sync.{self.asynchronous!r}"

@@ -19,7 +19,7 @@ from interlingua.spec.contracts import WireCall
 from interlingua.spec.errors import DecodeError, InvalidRequestError
 from interlingua.spec.messages import Message
 from interlingua.spec.request import Request
-from interlingua.spec.warnings import Losses
+from interlingua.spec.warnings import WarningList
 
 NAME = "openai_responses"
 
@@ -266,9 +266,9 @@ def test_wrong_types(body, path):
 
 
 def items_of(*parts, role="assistant", **options):
-    losses = Losses()
+    losses = WarningList()
     encoder = ItemEncoder(losses, **options)
-    encoder.message(role, parts, "m")
+    encoder.message(role, parts)
     return encoder.items, [warning.code for warning in losses.warnings]
 
 

@@ -24,7 +24,7 @@ from interlingua.spec.errors import (
 from interlingua.spec.messages import Message
 from interlingua.spec.request import Request, ResponseFormat, ToolChoice
 from interlingua.spec.response import Response
-from interlingua.spec.warnings import Losses, is_loss
+from interlingua.spec.warnings import WarningList, is_loss
 from interlingua.wire.json_text import dump_text
 
 _TOOL = "answer"
@@ -242,11 +242,12 @@ def _is_sayable(client: Client, request: Request) -> bool:
         response_format=request.response_format,
     )
     try:
-        warnings = client.explain(bare).warnings
-    except UnsupportedError:  # of an adapter that is strict
-        return False
+        explanation = client.explain(bare)
     except ConfigurationError:  # an adapter of another kind, which cannot tell
         return True
+    if explanation.refused:
+        return False
+    warnings = explanation.warnings
     return not any(is_loss(found) and found.path == "response_format" for found in warnings)
 
 
@@ -256,7 +257,7 @@ def _first_accepted(
     """The request with the first choice that this model takes, thinking as it is told to."""
     bare = replace(request, messages=())
     for choice in ways:
-        if clamp(replace(bare, tool_choice=choice), profile, Losses()).tool_choice == choice:
+        if clamp(replace(bare, tool_choice=choice), profile, WarningList()).tool_choice == choice:
             return replace(request, tool_choice=choice)
     return None
 

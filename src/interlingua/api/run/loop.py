@@ -29,6 +29,7 @@ from interlingua.spec.errors import ConfigurationError
 from interlingua.spec.messages import Message
 from interlingua.spec.request import Request
 from interlingua.spec.response import Response, Usage, Warning
+from interlingua.spec.warnings import make_warning
 from interlingua.wire.fields import extra_of, merge
 
 StopCondition: TypeAlias = Callable[[Sequence[StepResult]], bool]
@@ -126,8 +127,7 @@ class ToolLoop:
             return False
         self._dropped += dropped
         self._asked = replace(asked, messages=left, request_id=None)
-        said = f"the history did not fit: its {self._dropped} oldest messages were not sent"
-        self._untold = (Warning(code="history_truncated", message=said, path="messages"),)
+        self._untold = (make_warning("history_truncated", "messages", count=self._dropped),)
         return True
 
     def feed(self, response: Response) -> tuple[ToolCall, ...]:

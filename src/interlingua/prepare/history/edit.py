@@ -12,7 +12,7 @@ import msgspec
 from interlingua.prepare.history.target import RepairPolicy, Target
 from interlingua.spec.content import Part, Thinking, ToolResult
 from interlingua.spec.messages import Message
-from interlingua.spec.warnings import Losses
+from interlingua.spec.warnings import WarningList
 from interlingua.wire.fields import extra_of
 
 Messages: TypeAlias = tuple[Message, ...]
@@ -23,7 +23,7 @@ Found = TypeVar("Found", bound=Message | Part)
 Finding = TypeVar("Finding")
 
 
-class Trail(Losses):
+class Trail(WarningList):
     """
     The changes made to a history, told by their places in the history as it came.
 
@@ -33,17 +33,19 @@ class Trail(Losses):
 
     __slots__ = ("_memory", "_narrowed", "_places", "history")
 
-    def __init__(self, messages: Messages, history: Messages | None = None) -> None:
-        super().__init__()
+    def __init__(
+        self, messages: Messages, history: Messages | None = None, target: str = "the target"
+    ) -> None:
+        super().__init__(target)
         self.history = messages if history is None else history
         """As it came; `messages` may have been narrowed since, part by part."""
         self._narrowed = messages
         self._places: dict[int, tuple[object, str]] = {}  # the object keeps its id from reuse
         self._memory: dict[Callable[..., Any], tuple[Messages, Any]] = {}
 
-    def change(self, code: str, message: str, at: Message | Part) -> None:
-        """One more, at what was or is there."""
-        self.add(code, message, self.place(at))
+    def change(self, code: str, at: Message | Part, **fields: Any) -> None:
+        """Add a warning about a message or a part that was or is there."""
+        self.add(code, self.place(at), **fields)
 
     def place(self, found: Message | Part) -> str | None:
         """Where it was in the beginning; None for what was not there."""
@@ -175,8 +177,7 @@ def without(
     parts = message.content
     leaders = _leaders(parts, gone, target) if target.paired_thinking else set()
     for k in sorted(leaders):
-        why = f"{target.dialect} takes a thought back only with what it stood before"
-        trail.change("unpaired_thinking_dropped", why, parts[k])
+        trail.change("unpaired_thinking_dropped", parts[k])
     kept = [part for k, part in enumerate(parts) if k not in gone and k not in leaders]
     if leaders:
         kept = [unbind(part, target, trail) for part in kept]

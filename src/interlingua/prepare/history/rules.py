@@ -111,7 +111,7 @@ from interlingua.prepare.history.triggers import (
 from interlingua.spec.content import MEDIA_TYPES, Document, Opaque, Thinking, ToolCall
 from interlingua.spec.messages import Message
 from interlingua.spec.response import Warning
-from interlingua.spec.warnings import Losses
+from interlingua.spec.warnings import WarningList
 
 _MEDIA = frozenset(MEDIA_TYPES)
 
@@ -161,13 +161,13 @@ def repair(
     messages: Messages,
     target: Target,
     policy: RepairPolicy = DEFAULT_POLICY,
-    losses: Losses | None = None,
+    warnings: WarningList | None = None,
     history: Messages | None = None,
 ) -> Messages:
     """
     The history as the target accepts it: the very same one if it does already.
 
-    Changes are added to `losses`, which then tells later ones too by their place in the
+    Changes are added to `warnings`, which then tells later ones too by their place in the
     history as it came: in `history`, if parts of its messages have been left out before. To
     repair twice changes nothing more.
     """
@@ -177,15 +177,16 @@ def repair(
     survey = Survey(messages)
     if is_whole and not _due(frozenset(survey.signs)):
         return messages
-    trail = Trail(messages, history)
+    name = target.model or target.dialect if warnings is None else warnings.target
+    trail = Trail(messages, history, name)
     trail.know(messages, survey)
     repaired, position = messages, 0
     while position < len(RULES):
         repaired, position = _change_once(repaired, target, policy, trail, position)
-    if losses is not None:
-        losses.warnings += trail.warnings
+    if warnings is not None:
+        warnings.warnings += trail.warnings
         if repaired is not trail.history:
-            losses.origin = partial(trail.trace, messages=repaired)
+            warnings.origin = partial(trail.trace, messages=repaired)
     return repaired
 
 
@@ -211,6 +212,7 @@ def doctor(
     messages: Iterable[Message], target: Target | str, policy: RepairPolicy = DEFAULT_POLICY
 ) -> HistoryRepair:
     """What must change in a history before a target (or a dialect, by name) accepts it."""
-    losses = Losses()
-    repaired = repair(tuple(messages), find_target(target), policy, losses)
-    return HistoryRepair(messages=repaired, changes=tuple(losses.warnings))
+    target = find_target(target)
+    warnings = WarningList(target.model or target.dialect)
+    repaired = repair(tuple(messages), target, policy, warnings)
+    return HistoryRepair(messages=repaired, changes=tuple(warnings.warnings))

@@ -26,7 +26,7 @@ from interlingua.prepare.schema.rewrite import (
 from interlingua.prepare.schema.rules import ANNOTATIONS, STRUCTURE, Rules
 from interlingua.prepare.schema.unions import rewrite_unions
 from interlingua.spec.content import Json
-from interlingua.spec.warnings import Losses
+from interlingua.spec.warnings import WarningList
 from interlingua.wire.json_text import dump_text
 
 _MAPS = ("properties", "$defs", "definitions")
@@ -395,7 +395,7 @@ _MOST_LISTED = 5  # losses that one warning lists
 
 
 def encode_schema(
-    schema: Json, rules: Rules, losses: Losses, path: str, *, strict: bool | None
+    schema: Json, rules: Rules, warnings: WarningList, path: str, *, strict: bool | None
 ) -> tuple[Json, bool | None]:
     """
     The schema as the target takes it, and the strictness to ask for.
@@ -408,24 +408,23 @@ def encode_schema(
         return schema, strict
     narrowed = narrow(schema, rules)
     if not narrowed.strict_possible:
-        why = f"{rules.name} would change its meaning ({narrowed.reason})"
-        losses.add("schema_not_strict", why, path)
+        warnings.add("schema_not_strict", path, rules=rules.name, reason=narrowed.reason)
         return schema, False
-    _warn(narrowed.losses, rules, losses, path)
+    _warn(narrowed.losses, rules, warnings, path)
     return narrowed.schema, strict
 
 
 def encode_parameters(
-    schema: Json, rules: Rules, losses: Losses, path: str, *, strict: bool | None
+    schema: Json, rules: Rules, warnings: WarningList, path: str, *, strict: bool | None
 ) -> tuple[Json, bool | None]:
     """The same for a tool, the root of whose schema has to be an object."""
     made = object_root(schema)
-    _warn(made.losses, rules, losses, path)
-    return encode_schema(made.schema, rules, losses, path, strict=strict)
+    _warn(made.losses, rules, warnings, path)
+    return encode_schema(made.schema, rules, warnings, path, strict=strict)
 
 
-def _warn(lost: tuple[str, ...], rules: Rules, losses: Losses, path: str) -> None:
+def _warn(lost: tuple[str, ...], rules: Rules, warnings: WarningList, path: str) -> None:
     if lost:
         more = f" and {len(lost) - _MOST_LISTED} more" if len(lost) > _MOST_LISTED else ""
-        said = "; ".join(lost[:_MOST_LISTED])
-        losses.add("schema_narrowed", f"{rules.name} does not check all of it: {said}{more}", path)
+        listed = "; ".join(lost[:_MOST_LISTED])
+        warnings.add("schema_narrowed", path, rules=rules.name, losses=f"{listed}{more}")

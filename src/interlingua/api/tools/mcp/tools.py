@@ -20,6 +20,7 @@ from interlingua.api.tools.tool import Tool, ToolAnnotations
 from interlingua.spec.content import Json, Text, ToolResult
 from interlingua.spec.errors import ConfigurationError
 from interlingua.spec.response import Warning
+from interlingua.spec.warnings import make_warning
 
 logger = logging.getLogger("interlingua")
 
@@ -132,11 +133,10 @@ def _make_tools(
 
 
 def _left_out(server: str, tool: str, error: ConfigurationError) -> Warning:
-    code = "tool_left_out"
-    message = f"the tool {tool!r} of the MCP server {server} is left out: {error.message}"
-    told = {"adapter": server, "tool": tool, "reason": code}
-    logger.warning("%s: %s", code, message, extra=told)
-    return Warning(code=code, message=message)
+    warning = make_warning("tool_left_out", tool=tool, server=server, reason=error.message)
+    facts = {"adapter": server, "tool": tool, "reason": warning.code}
+    logger.warning("%s: %s", warning.code, warning.message, extra=facts)
+    return warning
 
 
 def _make_tool(session: Session, wire: Mapping[str, Any], name: str) -> Tool:
