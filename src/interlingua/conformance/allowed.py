@@ -57,6 +57,9 @@ class _WithNotes(str):
     def __eq__(self, other: object) -> bool:
         return isinstance(other, str) and _without_notes(self) == _without_notes(other)
 
+    def __ne__(self, other: object) -> bool:
+        return not self == other  # `str` has an inequality of its own
+
     __hash__ = None  # type: ignore[assignment]
 
 
