@@ -1,5 +1,6 @@
 """Anthropic Messages: `POST /v1/messages`."""
 
+from interlingua.dialects.anthropic_messages import serve
 from interlingua.dialects.anthropic_messages.decoder import stream_decoder
 from interlingua.dialects.anthropic_messages.encoder import stream_encoder
 from interlingua.dialects.anthropic_messages.errors import decode_error, encode_error
@@ -15,6 +16,7 @@ __all__ = [
     "encode_error",
     "encode_request",
     "encode_response",
+    "serve",
     "stream_decoder",
     "stream_encoder",
 ]

@@ -12,6 +12,7 @@ from interlingua.dialects.anthropic_messages.wire import (
     NAME,
     PATH,
     VERSION,
+    VERSION_HEADER,
     extra_for,
 )
 from interlingua.prepare.cache_marks import add_marks
@@ -25,7 +26,6 @@ from interlingua.spec.warnings import Losses
 from interlingua.wire.fields import Fields, extra_of, merge, request_errors
 
 _BETA_HEADER = "anthropic-beta"
-_VERSION_HEADER = "anthropic-version"
 _MODEL_IN_PATH = re.compile(r"(?<=/models/)[^/:]+(?=:)")
 _COUNT = "/count_tokens"
 _SCHEMA = "response_format.json_schema"
@@ -74,8 +74,8 @@ def _headers(options: dict[str, Any], profile: Profile) -> dict[str, str]:
     """The version and the flags, taken out of the options."""
     version = profile.api_version or VERSION
     if not options:
-        return {_VERSION_HEADER: version}
-    headers = {_VERSION_HEADER: str(options.pop("version", version))}
+        return {VERSION_HEADER: version}
+    headers = {VERSION_HEADER: str(options.pop("version", version))}
     betas = (*(options.pop("betas", None) or ()), *(options.pop("beta_headers", None) or ()))
     if betas:
         headers[_BETA_HEADER] = ",".join(dict.fromkeys(betas))
@@ -116,8 +116,8 @@ def _decode_address(call: WireCall, model: str | None) -> dict[str, Any]:
     betas = [beta.strip() for beta in headers.get(_BETA_HEADER, "").split(",") if beta.strip()]
     if betas:
         options["betas"] = betas
-    if headers.get(_VERSION_HEADER, VERSION) != VERSION:
-        options["version"] = headers[_VERSION_HEADER]
+    if headers.get(VERSION_HEADER, VERSION) != VERSION:
+        options["version"] = headers[VERSION_HEADER]
     return options
 
 

@@ -14,6 +14,7 @@ from interlingua.spec.content import Extra
 NAME = "anthropic_messages"
 PATH = "/v1/messages"
 VERSION = "2026-10-21"
+VERSION_HEADER = "anthropic-version"
 DEFAULT_MAX_TOKENS = 16_384  # the API has no default of its own; thinking counts in it
 
 

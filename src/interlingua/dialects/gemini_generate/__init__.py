@@ -1,5 +1,6 @@
 """Gemini `generateContent`: `POST /v1beta/models/{model}:generateContent`."""
 
+from interlingua.dialects.gemini_generate import serve
 from interlingua.dialects.gemini_generate.decoder import stream_decoder
 from interlingua.dialects.gemini_generate.encoder import stream_encoder
 from interlingua.dialects.gemini_generate.errors import decode_error, encode_error
@@ -15,6 +16,7 @@ __all__ = [
     "encode_error",
     "encode_request",
     "encode_response",
+    "serve",
     "stream_decoder",
     "stream_encoder",
 ]

@@ -1,5 +1,6 @@
 """Chat Completions, of OpenAI and of the many servers that speak it: `POST /chat/completions`."""
 
+from interlingua.dialects.openai_chat import serve
 from interlingua.dialects.openai_chat.decoder import stream_decoder
 from interlingua.dialects.openai_chat.encoder import stream_encoder
 from interlingua.dialects.openai_chat.errors import decode_error, encode_error
@@ -15,6 +16,7 @@ __all__ = [
     "encode_error",
     "encode_request",
     "encode_response",
+    "serve",
     "stream_decoder",
     "stream_encoder",
 ]

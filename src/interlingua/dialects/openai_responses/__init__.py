@@ -1,5 +1,6 @@
 """OpenAI Responses: `POST /v1/responses`."""
 
+from interlingua.dialects.openai_responses import serve
 from interlingua.dialects.openai_responses.decoder import stream_decoder
 from interlingua.dialects.openai_responses.encoder import stream_encoder
 from interlingua.dialects.openai_responses.errors import decode_error, encode_error
@@ -15,6 +16,7 @@ __all__ = [
     "encode_error",
     "encode_request",
     "encode_response",
+    "serve",
     "stream_decoder",
     "stream_encoder",
 ]
