@@ -348,14 +348,14 @@ def test_inline_functions_keep_variables_to_themselves():
     """What one sets in its context, the others and the caller do not see."""
 
     @tool(inline=True)
-    def rename(name: str) -> str:
+    def rename(who: str) -> str:
         """Rename."""
         before = WHO.get()
-        WHO.set(name)
+        WHO.set(who)
         return before
 
     async def work():
-        calls = [call("rename", "1", name="a"), call("rename", "2", name="b")]
+        calls = [call("rename", "1", who="a"), call("rename", "2", who="b")]
         results = await run_async(*calls, tools=[rename])
         return [result.content for result in results], WHO.get()
 
