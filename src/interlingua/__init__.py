@@ -31,6 +31,8 @@ from interlingua.spec.errors import (
     AbortError,
     AccessDeniedError,
     AuthenticationError,
+    BudgetExceededError,
+    CircuitOpenError,
     ConfigurationError,
     ContentFilterError,
     ContextLengthError,
@@ -38,6 +40,7 @@ from interlingua.spec.errors import (
     ErrorClass,
     InvalidRequestError,
     InvalidToolCallError,
+    MismatchError,
     NetworkError,
     NoObjectGeneratedError,
     NotFoundError,
@@ -46,6 +49,7 @@ from interlingua.spec.errors import (
     QuotaExceededError,
     RateLimitError,
     RequestTimeoutError,
+    RunLimitError,
     SDKError,
     ServerError,
     StreamError,
@@ -109,7 +113,7 @@ if TYPE_CHECKING:
     from interlingua.api.tools.mcp import MCPHttpServer, MCPStdioServer, mcp_tools
     from interlingua.api.tools.runner import ToolObserver
     from interlingua.api.tools.tool import FunctionTool, Tool, ToolAnnotations, tool
-    from interlingua.api.types import MismatchError, convert, schema_of
+    from interlingua.api.types import convert, schema_of
     from interlingua.client.call_events import CallCompleted, CallEvent, CallFailed, CallStarted
     from interlingua.client.client import Client
     from interlingua.client.explain import Explanation
@@ -151,12 +155,14 @@ __all__ = [
     "AnthropicAdapter",
     "Audio",
     "AuthenticationError",
+    "BudgetExceededError",
     "BuiltinTool",
     "CallCompleted",
     "CallEvent",
     "CallFailed",
     "CallStarted",
     "Chunk",
+    "CircuitOpenError",
     "Client",
     "ConfigurationError",
     "ContentFilterError",
@@ -219,6 +225,7 @@ __all__ = [
     "ResponseFormat",
     "RetryPolicy",
     "Role",
+    "RunLimitError",
     "SDKError",
     "SSEDecoder",
     "ServedModel",
@@ -300,7 +307,7 @@ _ON_USE = {
         "execute",
     ),
     "interlingua.api.run.generate": ("StreamResult", "generate", "stream"),
-    "interlingua.api.types": ("MismatchError", "convert", "schema_of"),
+    "interlingua.api.types": ("convert", "schema_of"),
     "interlingua.api.run.loop": ("ToolLoop",),
     "interlingua.api.tools.mcp": ("MCPHttpServer", "MCPStdioServer", "mcp_tools"),
     "interlingua.api.objects.stream": ("ObjectStream",),

@@ -7,19 +7,23 @@ import pytest
 
 from interlingua.providers.error_labels import Stamp
 from interlingua.spec.errors import DecodeError, RateLimitError, SDKError
+from interlingua.spec.request import Request
 
 KEY = "planted/key+QQ77-of-no-known-form"
 
 
 def test_an_error_says_whose_it_is():
-    """The provider, our id and theirs; where we have none, theirs is it."""
-    ours, theirs = (RateLimitError("slow", request_id="req_1") for _ in range(2))
+    """The provider, the model, our id; what an inner adapter has set stays."""
+    ours = RateLimitError("slow", provider_request_id="req_1")
+    theirs = RateLimitError("slow", provider="there", request_id="r")
     stamp = Stamp("here", "", {})
-    stamp.stamp(ours, "mine")
-    stamp.stamp(theirs, None)
+    request = Request(model="m", messages="hi", request_id="mine")
+    stamp.stamp(ours, request)
+    stamp.stamp(theirs, request)
 
     assert (ours.provider, ours.request_id, ours.provider_request_id) == ("here", "mine", "req_1")
-    assert (theirs.request_id, theirs.provider_request_id) == ("req_1", "req_1")
+    assert str(ours) == "here:m: slow"
+    assert (theirs.provider, theirs.request_id) == ("there", "r")
 
 
 @pytest.mark.parametrize("header", [None, "Proxy-Authorization", "X-Proxy-Token"])

@@ -35,7 +35,7 @@ CLASSES = {
     500: ServerError,
     502: ServerError,
     503: ServerError,
-    504: ProviderTimeoutError,
+    504: ServerError,
     529: ServerError,
 }
 

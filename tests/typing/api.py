@@ -257,7 +257,7 @@ async def failures() -> None:
         await generate("m", "Hi")
     except RateLimitError as error:
         assert_type(error.retry_after, float | None)
-        assert_type(error.provider, str)
+        assert_type(error.provider, str | None)
         assert_type(error.status_code, int | None)
     except RequestTimeoutError as error:
         assert_type(error.phase, Literal["connect", "first_byte", "request", "stream_read"] | None)

@@ -183,7 +183,7 @@ class HttpAdapter:
             gone = AbortError("the call was cancelled", request_id=request.request_id)
             raise gone from None
         except SDKError as error:
-            self._errors.stamp(error, request.request_id)
+            self._errors.stamp(error, request)
             raise
         finally:
             del self._flights[request.request_id or ""]
@@ -218,7 +218,7 @@ class HttpAdapter:
         except SDKError as error:
             if reader is not None and reader.is_finished:
                 return  # what breaks after the end does not matter
-            self._errors.stamp(error, request.request_id)
+            self._errors.stamp(error, request)
             for event in reader.fail(error) if reader is not None else ():
                 yield event
             raise
@@ -245,7 +245,7 @@ class HttpAdapter:
     async def count_tokens(self, request: Request) -> int:
         """How many tokens the request has, as the provider counts them, asked live."""
         request = _with_id(request)
-        with self._errors.stamping(request.request_id):
+        with self._errors.stamping(request):
             asked = counted(request, self._dialect_name)
             call = counting_call(self.prepare(await self._gather(asked)))
             return read_count(await self._ask(self._signed(call)))

@@ -7,11 +7,12 @@ from contextlib import contextmanager
 from typing import Any
 from urllib.parse import quote
 
-from interlingua.spec.errors import ProviderError, SDKError
+from interlingua.spec.errors import SDKError
+from interlingua.spec.request import Request
 
 REDACTED = "[redacted]"
 _SHORTEST = 8  # anything shorter would be found by chance
-_KEPT = frozenset(("partial", "total_usage"))  # what the model said
+_KEPT = frozenset(("partial", "messages", "steps", "total_usage"))  # the conversation
 
 
 class Stamp:
@@ -28,21 +29,20 @@ class Stamp:
         self._key = key or ""
         self._headers = headers
 
-    def stamp(self, error: SDKError, request_id: str | None) -> None:
-        """The names of the provider and of the call; secrets are covered."""
-        if isinstance(error, ProviderError):
-            error.provider = self._name
-            error.provider_request_id = error.request_id
-        error.request_id = request_id or error.request_id
+    def stamp(self, error: SDKError, request: Request | None) -> None:
+        """Add the provider, the model and the id of the request; cover secrets."""
+        error.add_facts(provider=self._name)
+        if request is not None:
+            error.add_facts(model=request.model or None, request_id=request.request_id)
         self.hide_in(error)
 
     @contextmanager
-    def stamping(self, request_id: str | None) -> Iterator[None]:
+    def stamping(self, request: Request | None) -> Iterator[None]:
         """Stamp what is raised in the block."""
         try:
             yield
         except SDKError as error:
-            self.stamp(error, request_id)
+            self.stamp(error, request)
             raise
 
     def hide_in(self, error: SDKError) -> None:

@@ -26,7 +26,9 @@ class _ErrorDocument(msgspec.Struct, kw_only=True, omit_defaults=True, rename={"
     message: str
     retryable: bool | None = None
     request_id: str | None = None
+    provider_request_id: str | None = None
     provider: str | None = None
+    model: str | None = None
     status_code: int | None = None
     error_code: str | None = None
     retry_after: float | None = None
@@ -34,8 +36,9 @@ class _ErrorDocument(msgspec.Struct, kw_only=True, omit_defaults=True, rename={"
     path: str | None = None
 
 
-_ERROR_FIELDS = ("retryable", "request_id")
-_PROVIDER_FIELDS = (*_ERROR_FIELDS, "provider", "status_code", "error_code", "retry_after", "raw")
+_ERROR_FIELDS = tuple(
+    name for name in _ErrorDocument.__struct_fields__ if name not in ("kind", "message", "path")
+)
 
 T = TypeVar("T")
 
@@ -130,10 +133,8 @@ def _decode_error(_: type, value: Any) -> SDKError:
     found = msgspec.convert(value, _ErrorDocument)
     kind = _error_kind(found.kind)
     if kind is None:  # of a newer library
-        kind = SDKError if found.provider is None else ProviderError
+        kind = SDKError if found.status_code is None else ProviderError
     fields = {name: getattr(found, name) for name in _error_fields(kind)}
-    if fields.get("provider", "") is None:
-        del fields["provider"]
     return kind(found.message, **fields)
 
 
@@ -143,8 +144,6 @@ def _error_kind(name: str) -> type[SDKError] | None:
 
 
 def _error_fields(kind: type[SDKError]) -> tuple[str, ...]:
-    if issubclass(kind, ProviderError):
-        return _PROVIDER_FIELDS
     return (*_ERROR_FIELDS, "path") if issubclass(kind, DecodeError) else _ERROR_FIELDS
 
 

@@ -103,14 +103,14 @@ async def fetch(
     try:
         async with asyncio.timeout(seconds):
             return await _follow(url, max_bytes, allowed)
+    except SDKError:  # first: some of them are a TimeoutError or an OSError too
+        raise
     except TimeoutError:
         error = RequestTimeoutError(
             f"{_host(url)} did not send the file within {seconds:g} s",
             phase="request",
             retryable=False,
         )
-    except SDKError:
-        raise
     except ValueError:
         error = ConfigurationError("a URL to fetch cannot be read")
     except Exception as failure:  # noqa: BLE001 -- each is translated

@@ -15,7 +15,7 @@ from interlingua.api.objects.strategy import ObjectGoal
 from interlingua.api.run.results import GenerateResult
 from interlingua.api.run.run import Run
 from interlingua.spec.content import Json
-from interlingua.spec.errors import NoObjectGeneratedError, StreamError
+from interlingua.spec.errors import ConfigurationError, NoObjectGeneratedError
 from interlingua.spec.events import (
     StepFinish,
     StreamEvent,
@@ -162,7 +162,7 @@ class ObjectStream(Generic[T]):
         if self._response is None:
             if self._error is not None:
                 raise self._error
-            raise StreamError("the stream is not over; read it to its end first")
+            raise ConfigurationError("The stream has not ended. Read it to its end first.")
         return self._response
 
     def result(self) -> GenerateResult[T]:

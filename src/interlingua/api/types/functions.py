@@ -11,12 +11,12 @@ import msgspec
 
 from interlingua.api.types.docstrings import parse_docstring
 from interlingua.api.types.foreign import is_field
-from interlingua.api.types.problems import Findings, MismatchError, list_problems
+from interlingua.api.types.problems import Findings, mismatch
 from interlingua.api.types.reading import shape_of
 from interlingua.api.types.records import Field, resolve_hints
 from interlingua.api.types.shapes import Definitions, Record
 from interlingua.spec.content import Json
-from interlingua.spec.errors import ConfigurationError
+from interlingua.spec.errors import ConfigurationError, MismatchError
 
 _REFUSED = {
     inspect.Parameter.VAR_POSITIONAL: "takes any number of positions (*)",
@@ -44,7 +44,7 @@ class FunctionHints(msgspec.Struct, frozen=True, kw_only=True):
         except RecursionError as error:
             raise MismatchError("the arguments are nested too deeply") from error
         if findings.problems:
-            raise MismatchError(list_problems(findings.problems), problems=findings.problems)
+            raise mismatch(findings.problems)
         return given
 
 

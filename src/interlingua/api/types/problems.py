@@ -8,33 +8,13 @@ from typing import Any, TypeAlias
 import msgspec
 
 from interlingua.spec.content import Json
-from interlingua.spec.errors import DecodeError
+from interlingua.spec.errors import MismatchError, Problem
 
 Path: TypeAlias = "tuple[Path, str | int] | None"
 """The way to a value, innermost step last; None is the root. It is spelled out only on need."""
 
 _SHOWN = 10
 _LONGEST = 40
-
-
-class Problem(msgspec.Struct, frozen=True):
-    """One thing that is wrong."""
-
-    path: str
-    message: str
-    is_of_kind: bool = False
-    """The value is of the right kind, and wrong all the same: too small, or no day in a year."""
-
-    def __str__(self) -> str:
-        return f"{self.path}: {self.message}" if self.path else self.message
-
-
-class MismatchError(DecodeError):
-    """A JSON value is not what the type says."""
-
-    def __init__(self, message: str, *, problems: Sequence[Problem] = ()) -> None:
-        super().__init__(message, path=problems[0].path if problems else None)
-        self.problems = tuple(problems)
 
 
 class Findings:
@@ -48,6 +28,11 @@ class Findings:
     def add(self, path: Path, message: str, *, is_of_kind: bool = False) -> None:
         """Note a problem."""
         self.problems.append(Problem(spell(step_list(path)), message, is_of_kind))
+
+
+def mismatch(problems: Sequence[Problem]) -> MismatchError:
+    """The error for a value with these problems, of which there is at least one."""
+    return MismatchError(list_problems(problems), problems=tuple(problems), path=problems[0].path)
 
 
 def list_problems(problems: Sequence[Problem | str]) -> str:

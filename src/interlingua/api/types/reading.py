@@ -19,7 +19,7 @@ import msgspec
 
 from interlingua.api.types.docstrings import parse_docstring
 from interlingua.api.types.foreign import Foreign, is_constraint, is_field, is_pydantic
-from interlingua.api.types.problems import Findings, MismatchError, list_problems, notes_of
+from interlingua.api.types.problems import Findings, mismatch, notes_of
 from interlingua.api.types.records import is_local, is_record, record_type
 from interlingua.api.types.shapes import (
     Anything,
@@ -35,7 +35,7 @@ from interlingua.api.types.shapes import (
 )
 from interlingua.api.types.unions import OneOf
 from interlingua.spec.content import Json
-from interlingua.spec.errors import ConfigurationError
+from interlingua.spec.errors import ConfigurationError, MismatchError
 
 T = TypeVar("T")
 
@@ -115,7 +115,7 @@ def decode(shape: Shape, value: Json) -> Any:
     except RecursionError as error:
         raise MismatchError("the value is nested too deeply") from error
     if findings.problems:
-        raise MismatchError(list_problems(findings.problems), problems=findings.problems)
+        raise mismatch(findings.problems)
     return found
 
 
