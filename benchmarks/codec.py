@@ -24,16 +24,14 @@ from interlingua import (
     Message,
     Request,
     Response,
-    SSEDecoder,
-    StreamAccumulator,
     Text,
     Thinking,
     ToolCall,
     ToolDefinition,
     Usage,
     dialects,
-    encode_sse,
 )
+from interlingua.dialects import SSEDecoder, StreamAccumulator, encode_sse
 from interlingua.prepare.history import doctor, find_target, repair
 from interlingua.spec.events import (
     Finish,

@@ -2,7 +2,8 @@
 
 import pytest
 
-from interlingua import (
+from interlingua import dialects
+from interlingua.errors import (
     AccessDeniedError,
     AuthenticationError,
     ContextLengthError,
@@ -11,7 +12,6 @@ from interlingua import (
     ProviderTimeoutError,
     RateLimitError,
     ServerError,
-    dialects,
 )
 from interlingua.simulator.dsl import Failure
 from interlingua.simulator.errors import (

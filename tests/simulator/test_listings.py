@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from interlingua import InvalidRequestError, Request
+from interlingua import Request
+from interlingua.errors import InvalidRequestError
 from interlingua.simulator.listings import (
     DIMENSIONS,
     count_tokens,

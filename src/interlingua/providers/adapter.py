@@ -39,7 +39,7 @@ from interlingua.providers.media import gather_media
 from interlingua.providers.provider import Provider, check_base_url, join_url, sign
 from interlingua.providers.rows import find_provider
 from interlingua.providers.ulid import new_ulid
-from interlingua.spec.capabilities import AdapterCapabilities, capabilities_of
+from interlingua.spec.capabilities import AdapterCapabilities
 from interlingua.spec.content import Json
 from interlingua.spec.contracts import Dialect, HttpReply, HttpRequest, Profile
 from interlingua.spec.errors import AbortError, ConfigurationError, SDKError
@@ -123,7 +123,7 @@ class HttpAdapter:
 
     def capabilities_for(self, model: str) -> AdapterCapabilities:
         """What one of its models can do."""
-        return capabilities_of(self.profile_for(model))
+        return AdapterCapabilities(self.profile_for(model))
 
     def profile_for(self, model: str) -> Profile:
         """What is known of one of its models."""

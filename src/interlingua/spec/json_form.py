@@ -82,11 +82,17 @@ def to_json(value: Message | Request | Response | StreamEvent) -> bytes:
 
 
 @overload
-def from_json(data: bytes | str, kind: type[T]) -> T: ...
+def from_json(data: bytes | str | dict[str, Any], kind: type[T]) -> T: ...
 @overload
-def from_json(data: bytes | str, kind: UnionType) -> StreamEvent: ...
-def from_json(data: bytes | str, kind: Any) -> Any:
-    """The reverse of `to_json`."""
+def from_json(data: bytes | str | dict[str, Any], kind: UnionType) -> StreamEvent: ...
+def from_json(data: bytes | str | dict[str, Any], kind: Any) -> Any:
+    """
+    The reverse of `to_json`; JSON that was parsed already may be given as a dict.
+
+    `kind` is `Message`, `Request`, `Response` or `StreamEvent`.
+    """
+    if isinstance(data, dict):
+        return from_document(data, kind)
     try:
         document = msgspec.json.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError):

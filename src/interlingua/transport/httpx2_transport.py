@@ -30,6 +30,7 @@ from interlingua.transport.timeouts import (
     timeout_error,
     too_large,
 )
+from interlingua.version import USER_AGENT
 
 if TYPE_CHECKING:
     import httpx2
@@ -143,7 +144,7 @@ class _Clients:
             # has a stream for each answer, and httpcore2 counts on reading it record by record.
             transport._pool._network_backend = Backend()  # noqa: SLF001
         client = httpx2.AsyncClient(
-            headers={"accept-encoding": ACCEPTED, "user-agent": "interlingua"},
+            headers={"accept-encoding": ACCEPTED, "user-agent": USER_AGENT},
             transport=transport,
             trust_env=False,
         )

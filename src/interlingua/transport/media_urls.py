@@ -25,6 +25,7 @@ from interlingua.spec.errors import (
 from interlingua.spec.request import Request
 from interlingua.transport.addresses import is_public
 from interlingua.transport.media_files import MAX_FILE, Media, find_media, replace_media, with_bytes
+from interlingua.version import USER_AGENT
 from interlingua.wire.media import media_type_for
 
 if TYPE_CHECKING:
@@ -135,7 +136,7 @@ async def _follow(text: str, max_bytes: int, allowed: Callable[[str], bool]) -> 
             async with session.get(
                 url,
                 allow_redirects=False,
-                headers={"accept-encoding": "identity", "user-agent": "interlingua"},
+                headers={"accept-encoding": "identity", "user-agent": USER_AGENT},
             ) as response:
                 if response.status not in {301, 302, 303, 307, 308}:
                     return await _take(url, response, max_bytes)

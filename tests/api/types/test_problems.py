@@ -2,14 +2,13 @@
 
 from interlingua.api.types.problems import (
     Findings,
-    MismatchError,
-    Problem,
     list_problems,
+    mismatch,
     show,
     spell,
     step_list,
 )
-from interlingua.spec.errors import DecodeError
+from interlingua.spec.errors import DecodeError, Problem
 
 
 def test_a_path_is_spelled_like_code():
@@ -40,7 +39,7 @@ def test_a_long_list_is_cut():
 
 def test_a_mismatch_is_a_decode_error():
     """It has the first path, and all problems."""
-    error = MismatchError("no", problems=[Problem("a", "x"), Problem("b", "y")])
+    error = mismatch([Problem("a", "x"), Problem("b", "y")])
 
     assert isinstance(error, DecodeError)
     assert (error.path, len(error.problems)) == ("a", 2)

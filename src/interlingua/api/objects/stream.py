@@ -167,7 +167,7 @@ class ObjectStream(Generic[T]):
 
     def result(self) -> GenerateResult[T]:
         """Every step, the whole conversation and the object, when it is over."""
-        if self._run.loop.pending:
+        if self._run.loop.pending_approvals:
             self.response()
             return self._run.result()
         return finished(self._run, self._goal, self.object())
@@ -181,7 +181,7 @@ class ObjectStream(Generic[T]):
                 elif self._growing.feed(event):
                     yield self._growing.value
         self._response = self._run.loop.steps[-1].response
-        if self._run.loop.pending:
+        if self._run.loop.pending_approvals:
             return
         with self._run.accounting():
             reading = self._goal.read(self._response)

@@ -91,7 +91,10 @@ class Run:
         """What came of it."""
         loop = self.loop
         return GenerateResult(
-            steps=tuple(loop.steps), messages=loop.messages, pending=loop.pending, output=output
+            steps=tuple(loop.steps),
+            messages=loop.messages,
+            pending_approvals=loop.pending_approvals,
+            output=output,
         )
 
     async def generate(self) -> GenerateResult[Any]:
@@ -270,7 +273,7 @@ class Run:
         elif ready:
             results = await self._run_tools(ready, stopper)
         step = self.loop.finish_step(results)
-        if self._goal is not None and self.loop.request is None and not self.loop.pending:
+        if self._goal is not None and self.loop.request is None and not self.loop.pending_approvals:
             said = self._goal.review(step.response)
             if said:
                 self.loop.ask_again(said)
