@@ -191,9 +191,10 @@ def test_quirks_are_laid_over_each_other():
 def test_data_is_read_on_first_use():
     """Importing the loader reads nothing, and a profile loads no dialect but its own."""
     code = (
-        "import sys; from interlingua.providers.catalog import profiles;"
+        "import sys; from interlingua.providers import profile_for;"
+        "from interlingua.providers.catalog import profiles;"
         "print(profiles._load.cache_info().currsize);"
-        "profiles.profile_for('anthropic_messages', 'claude-opus-5-5', 'anthropic');"
+        "profile_for('anthropic_messages', 'claude-opus-5-5', 'anthropic');"
         "print('interlingua.dialects.openai_chat' in sys.modules)"
     )
     printed = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)

@@ -134,6 +134,8 @@ def rewrite_values(draft: Draft, rules: Rules) -> None:
     others = [item for item in values if item is not None]
     types = types_of(out) or ()
     cannot = "anyOf" in out and (not types or "null" in types)
+    # an enum of null alone beside a type without null accepts nothing; `type: null` would
+    cannot = cannot or (not others and bool(types) and "null" not in types)
     if cannot or any(type_of(item) not in rules.enum_types for item in others):
         draft.hint("enum")
         return
