@@ -6,7 +6,13 @@ import traceback
 import pytest
 
 from interlingua.providers.error_labels import Stamp
-from interlingua.spec.errors import DecodeError, RateLimitError, SDKError
+from interlingua.spec.errors import (
+    DecodeError,
+    NetworkError,
+    RateLimitError,
+    RequestTimeoutError,
+    SDKError,
+)
 from interlingua.spec.request import Request
 
 KEY = "planted/key+QQ77-of-no-known-form"
@@ -26,11 +32,12 @@ def test_an_error_says_whose_it_is():
     assert (theirs.provider, theirs.request_id) == ("there", "r")
 
 
+@pytest.mark.parametrize("kind", [RateLimitError, RequestTimeoutError, NetworkError])
 @pytest.mark.parametrize("header", [None, "Proxy-Authorization", "X-Proxy-Token"])
-def test_secrets_are_covered_in_all_it_holds(header):
+def test_secrets_are_covered_in_all_it_holds(header, kind):
     """Whatever they look like, also percent-encoded, in what it came from too."""
     stamp = Stamp("p", None, {header: f"Bearer {KEY}"}) if header else Stamp("p", KEY, {})
-    error = RateLimitError(
+    error = kind(
         f"bad {KEY}!",
         raw={"error": {f"k {KEY}": [KEY, 1, None, {"deep": f"?key={KEY}"}]}},
         error_code=KEY,
