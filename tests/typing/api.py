@@ -268,6 +268,10 @@ async def failures() -> None:
         assert_type(error.retryable, bool)
         assert_type(error.error_class, ErrorClass)
         assert_type(error.request_id, str | None)
+        assert_type(error.cause, BaseException | None)
+        assert_type(error.add_facts(model="m", request_id=None), SDKError)
+        error.add_facts(modle="m")  # type: ignore[call-arg]
+        SDKError("x", status_code="429")  # type: ignore[arg-type]
 
 
 # Callbacks.
