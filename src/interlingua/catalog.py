@@ -13,10 +13,10 @@ from interlingua.providers.catalog.models import (
     list_models,
 )
 from interlingua.providers.catalog.profiles import profile_for
-from interlingua.providers.listing import ServedModel
 from interlingua.providers.provider import Provider
 from interlingua.spec.capabilities import AdapterCapabilities
 from interlingua.spec.contracts import NEUTRAL_PROFILE
+from interlingua.spec.operations import ServedModel
 
 __all__ = [
     "NEUTRAL_PROFILE",

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from typing import Any
 from urllib.parse import quote
 
 from interlingua.spec.errors import SDKError
-from interlingua.spec.request import Request
 
 REDACTED = "[redacted]"
 _SHORTEST = 8  # anything shorter would be found by chance
@@ -29,21 +27,12 @@ class Stamp:
         self._key = key or ""
         self._headers = headers
 
-    def stamp(self, error: SDKError, request: Request | None) -> None:
+    def stamp(
+        self, error: SDKError, request_id: str | None = None, model: str | None = None
+    ) -> None:
         """Add the provider, the model and the id of the request; cover secrets."""
-        error.add_facts(provider=self._name)
-        if request is not None:
-            error.add_facts(model=request.model or None, request_id=request.request_id)
+        error.add_facts(provider=self._name, model=model or None, request_id=request_id)
         self.hide_in(error)
-
-    @contextmanager
-    def stamping(self, request: Request | None) -> Iterator[None]:
-        """Stamp what is raised in the block."""
-        try:
-            yield
-        except SDKError as error:
-            self.stamp(error, request)
-            raise
 
     def hide_in(self, error: SDKError) -> None:
         """Cover the secrets in all that the error, and what it came from, holds."""

@@ -63,8 +63,8 @@ class Problem(msgspec.Struct, frozen=True):
 
     path: str
     message: str
-    is_of_kind: bool = False
-    """The value has the right type but a wrong value: too small, or not a date."""
+    is_right_type: bool = False
+    """The value has the right JSON type but is invalid: too small, say, or not a real date."""
 
     def __str__(self) -> str:
         return f"{self.path}: {self.message}" if self.path else self.message
