@@ -272,7 +272,7 @@ def test_calls_that_wait():
             return await generate_object(
                 MODELS["openai"],
                 messages=waiting.messages,
-                approvals={call.id: True for call in waiting.pending},
+                approvals={call.id: True for call in waiting.pending_approvals},
                 schema=Person,
                 provider="openai",
                 client=client,
@@ -281,7 +281,7 @@ def test_calls_that_wait():
 
         result = run(peer, work)
 
-    assert [call.name for call in waiting.pending] == ["pay"]
+    assert [call.name for call in waiting.pending_approvals] == ["pay"]
     assert waiting.output is None
     assert result.output.name == "Ada"
 

@@ -58,11 +58,11 @@ async def generate_object(
 
     `schema` is a JSON Schema or a type: a dataclass, TypedDict, msgspec Struct or pydantic model,
     also a list of them, a union, a number. `NoObjectGeneratedError` if what comes does not fit.
-    Tools may be used on the way; while calls wait for approval (`pending`), `output` is None.
+    Tools may be used. While calls wait for approval (`pending_approvals`), `output` is None.
     """
     run, goal = _start(model, prompt, schema, options)
     result = await run.generate()
-    if result.pending:
+    if result.pending_approvals:
         return result
     with run.accounting():
         return finished(run, goal, goal.read(result.response).output)

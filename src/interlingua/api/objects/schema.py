@@ -14,11 +14,11 @@ from typing import Any
 import msgspec
 
 from interlingua.api.tools.validator import Validator
-from interlingua.api.types import MismatchError, convert, schema_of
+from interlingua.api.types import convert, schema_of
 from interlingua.prepare.schema.read import MAX_DEPTH, is_deep
 from interlingua.prepare.schema.restore import AddedNulls
 from interlingua.spec.content import Json
-from interlingua.spec.errors import ConfigurationError
+from interlingua.spec.errors import ConfigurationError, MismatchError
 
 VALUE = "value"
 """The property that holds what is no object."""
