@@ -168,6 +168,8 @@ def targets(draw):
         call_id=draw(st.sampled_from([None, target.call_id, r"[A-Za-z0-9]{9}"])),
         unique_call_ids=draw(st.sampled_from(["no", "turn", "history"])),
         results=draw(st.sampled_from(["anywhere", "next"])),
+        signature_field="thoughtSignature",
+        unchecked_signature="unchecked",
         **strict,
     )
 
