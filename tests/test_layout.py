@@ -104,7 +104,6 @@ ROWS = {"providers/rows.py", "simulator/rows.py"}
 UNFINISHED = {  # the server side and the operations move into the dialects next
     "providers/counting.py",
     "providers/listing.py",
-    "providers/named.py",
     "simulator/answer.py",
     "simulator/app.py",
     "simulator/errors.py",
