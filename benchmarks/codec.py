@@ -76,15 +76,19 @@ def best(work: Callable[[], object], runs: int) -> float:
 
 def text_events(count: int = EVENTS, size: int = 12) -> list[StreamEvent]:
     word = "wordy token "[:size].ljust(size, "x")
-    deltas = [TextDelta(id="t", index=0, delta=word) for _ in range(count)]
+    return text_of_fragments([word] * count)
+
+
+def text_of_fragments(fragments: list[str]) -> list[StreamEvent]:
+    deltas = [TextDelta(id="t", index=0, delta=fragment) for fragment in fragments]
     return [
         StreamStart(id="r_1", model="model-1"),
         TextStart(id="t", index=0),
         *deltas,
-        TextEnd(id="t", index=0, part=Text(text=word * count)),
+        TextEnd(id="t", index=0, part=Text(text="".join(fragments))),
         Finish(
             finish_reason=FinishReason(reason="stop"),
-            usage=Usage(input_tokens=12, output_tokens=count),
+            usage=Usage(input_tokens=12, output_tokens=len(fragments)),
         ),
     ]
 

@@ -127,7 +127,6 @@ if TYPE_CHECKING:
         list_models,
     )
     from interlingua.providers.catalog.profiles import profile_for
-    from interlingua.providers.listing import ServedModel
     from interlingua.providers.named import (
         AnthropicAdapter,
         GeminiAdapter,
@@ -137,6 +136,7 @@ if TYPE_CHECKING:
     )
     from interlingua.providers.provider import Provider
     from interlingua.spec.capabilities import AdapterCapabilities, capabilities_of
+    from interlingua.spec.operations import ServedModel
     from interlingua.spec.warnings import raise_on_loss
 
 __all__ = [
@@ -318,7 +318,7 @@ _ON_USE = {
         "get_model_info",
         "list_models",
     ),
-    "interlingua.providers.listing": ("ServedModel",),
+    "interlingua.spec.operations": ("ServedModel",),
     "interlingua.providers.named": (
         "AnthropicAdapter",
         "GeminiAdapter",

@@ -41,10 +41,8 @@ class Provider(
     """Headers whose value is in a variable: header -> variable."""
     headers: Mapping[str, str] = {}
     """Headers sent with every call."""
-    models_path: str = ""
-    """Where its models are listed, if that is not where its dialect has them."""
-    models_headers: Mapping[str, str] = {}
-    """Headers that its list of models wants besides; of calls the encoder knows them."""
+    operation_paths: Mapping[str, str] = {}
+    """Paths by the names of operations, where they are not those of its dialect."""
     is_local: bool = False
     """It runs on this machine: there is no key, and no price."""
     is_embedded: bool = False

@@ -7,7 +7,7 @@ requests; a transport sends bytes.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from typing import Any, Literal, Protocol, TypeAlias
 
@@ -49,11 +49,39 @@ class Frame(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     retry: int | None = None
 
 
-class WireCall(msgspec.Struct, frozen=True, kw_only=True):
-    """An HTTP call before it has an address and a key."""
+Content: TypeAlias = bytes | AsyncIterable[bytes]
+"""
+Bytes to send, or what yields them.
 
+An iterable with a `size` is sent with that content-length, any other in chunks. One that can be
+iterated only once (an async generator) is not sent again after a failure.
+"""
+
+
+class FormPart(msgspec.Struct, frozen=True, kw_only=True):
+    """One part of a multipart form; it is a file if it has a file name."""
+
+    name: str
+    content: str | Content
+    file_name: str | None = None
+    media_type: str | None = None
+
+
+class WireCall(msgspec.Struct, frozen=True, kw_only=True):
+    """
+    An HTTP call before it has an address and a key.
+
+    What is sent is `body` as JSON, or `content` as it is, or `form` as multipart/form-data.
+    """
+
+    method: str = "POST"
     path: str = ""
+    query: Mapping[str, str] = {}
+    """Parameters that are added to the path."""
     body: Json = None
+    content: Content | None = None
+    """A body that is not JSON; `headers` give its content type."""
+    form: tuple[FormPart, ...] = ()
     headers: Mapping[str, str] = {}
     stream: bool = False
     warnings: tuple[Warning, ...] = ()
@@ -293,14 +321,23 @@ class HttpRequest(msgspec.Struct, frozen=True, kw_only=True):
     method: str = "POST"
     url: str
     headers: Mapping[str, str] = {}
-    body: bytes = b""
+    body: Content = b""
     timeouts: Timeouts | None = None
     """For this call only; None for the transport's own."""
+
+    @property
+    def body_size(self) -> int | None:
+        """How many bytes the body has; None if that is not known before it is sent."""
+        if isinstance(self.body, bytes):
+            return len(self.body)
+        size = getattr(self.body, "size", None)
+        return size if isinstance(size, int) else None
 
     def __repr__(self) -> str:
         # headers and query may hold keys, and the body is large
         url = self.url.partition("?")[0]
-        return f"HttpRequest({self.method} {url}, {len(self.body)} bytes)"
+        size = self.body_size
+        return f"HttpRequest({self.method} {url}, {'?' if size is None else size} bytes)"
 
 
 class HttpReply(Protocol):

@@ -7,9 +7,8 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
-import msgspec
-
 from interlingua.prepare.schema.check import find_unreadable
+from interlingua.prepare.schema.narrowed import Narrowed, remembered
 from interlingua.prepare.schema.read import MAX_DEPTH, MISSING, Reader, is_deep, pointer, types_of
 from interlingua.prepare.schema.rewrite import (
     ROOT,
@@ -34,24 +33,6 @@ _MAPS = ("properties", "$defs", "definitions")
 _LISTS = ("anyOf", "oneOf", "allOf", "prefixItems")
 
 _unsafe = re.compile(r"[^A-Za-z0-9_-]+").sub
-
-
-class Narrowed(msgspec.Struct, frozen=True, kw_only=True):
-    """A schema as one target accepts it."""
-
-    schema: Json
-    """The given object itself if nothing had to change, or if `strict_possible` is false."""
-    changes: tuple[str, ...] = ()
-    """Each change, as `path: what`."""
-    losses: tuple[str, ...] = ()
-    """Those changes by which the target accepts more than the schema does."""
-    strict_possible: bool = True
-    """False if the target cannot say it without changing its meaning: send it non-strict."""
-    reason: str | None = None
-    """
-    Why it was left as it is, as `path: what`: because it cannot be strict, or because it is no
-    JSON Schema (`strict_possible` is true then), which is for the target to tell the caller.
-    """
 
 
 def narrow(schema: Json, rules: SchemaRules) -> Narrowed:
@@ -407,7 +388,7 @@ def encode_schema(
     """
     if rules.strict and not strict:
         return schema, strict
-    narrowed = narrow(schema, rules)
+    narrowed = remembered(schema, rules, narrow)
     if not narrowed.strict_possible:
         why = f"{rules.name} would change its meaning ({narrowed.reason})"
         losses.add("schema_not_strict", why, path)
@@ -420,9 +401,15 @@ def encode_parameters(
     schema: Json, rules: SchemaRules, losses: Losses, path: str, *, strict: bool | None
 ) -> tuple[Json, bool | None]:
     """The same for a tool, the root of whose schema has to be an object."""
-    made = object_root(schema)
-    _warn(made.losses, rules, losses, path)
-    return encode_schema(made.schema, rules, losses, path, strict=strict)
+    if isinstance(schema, dict) and not _is_plain(schema):
+        made = remembered(schema, rules, _object_root)
+        _warn(made.losses, rules, losses, path)
+        schema = made.schema
+    return encode_schema(schema, rules, losses, path, strict=strict)
+
+
+def _object_root(schema: Json, _: SchemaRules) -> Narrowed:
+    return object_root(schema)
 
 
 def _warn(lost: tuple[str, ...], rules: SchemaRules, losses: Losses, path: str) -> None:

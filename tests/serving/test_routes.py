@@ -1,8 +1,9 @@
-"""What a request asks for, and of which vendor."""
+"""What a request asks for, in which dialect, and with which key."""
 
 import pytest
 
-from interlingua.simulator.routes import find_route, headers_of, read_call
+from interlingua.serving.asgi import headers_of
+from interlingua.serving.routes import find_route, read_call, read_key
 
 CLAUDE = {"anthropic-version": "2026-10-21"}
 GOOGLE = {"x-goog-api-key": "k"}
@@ -83,3 +84,24 @@ def test_the_path_stays_as_it_was_written():
 def test_header_names_are_lower_case():
     """Servers should do that; not all do."""
     assert headers_of({"headers": [(b"X-A", b"B")]}) == {"x-a": "B"}
+
+
+@pytest.mark.parametrize(
+    ("headers", "query"),
+    [
+        ({"authorization": "Bearer k1"}, ""),
+        ({"authorization": "bearer k1"}, ""),
+        ({"x-api-key": "k1"}, ""),
+        ({"x-goog-api-key": "k1"}, ""),
+        ({"api-key": "k1"}, ""),
+        ({}, "alt=sse&key=k1"),
+    ],
+)
+def test_a_key_is_found_wherever_a_client_puts_it(headers, query):
+    """In any of the vendors' headers, or in the query."""
+    assert read_key(headers, query) == "k1"
+
+
+def test_no_key():
+    """None is not an empty key."""
+    assert read_key({"accept": "x"}, "alt=sse") is None

@@ -13,14 +13,9 @@ from interlingua import (
     ServerError,
     dialects,
 )
-from interlingua.simulator.dsl import Failure
-from interlingua.simulator.errors import (
-    as_error,
-    body_bytes,
-    retry_headers,
-    vendor_body,
-    wrong_key,
-)
+from interlingua.serving.errors import as_error, body_bytes, retry_headers, vendor_body
+from interlingua.serving.routes import serve_of
+from interlingua.spec.serve import Failure
 
 CLASSES = {
     400: InvalidRequestError,
@@ -82,7 +77,10 @@ def test_how_long_to_wait(dialect):
 @pytest.mark.parametrize("dialect", dialects.names())
 def test_keys(dialect, is_missing):
     """A key that is missing or wrong is an authentication error of every vendor."""
-    assert type(read(dialect, wrong_key(dialect, is_missing=is_missing))) is AuthenticationError
+    assert (
+        type(read(dialect, serve_of(dialect).wrong_key(is_missing=is_missing)))
+        is AuthenticationError
+    )
 
 
 @pytest.mark.parametrize("dialect", dialects.names())

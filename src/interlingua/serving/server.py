@@ -1,8 +1,8 @@
 """
 A small HTTP/1.1 server for ASGI applications, on loopback.
 
-It is here because it can fail where a good server would not; see `connection.py`. For
-anything but simulation use a real one.
+It is here because it can fail on purpose where a good server would not (see `connection.py`). In
+production, run the application under a server made for it.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ import threading
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 
-from interlingua.simulator.connection import Connection
-from interlingua.simulator.delivery import App
+from interlingua.serving.asgi import App
+from interlingua.serving.connection import Connection
 from interlingua.spec.errors import ConfigurationError
 
 

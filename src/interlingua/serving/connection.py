@@ -1,8 +1,8 @@
 """
 One HTTP/1.1 connection that serves an ASGI application, and breaks when it is told to.
 
-A `SimulatedResetError` of the application resets the connection; any other error closes it in the
-middle of the reply. The application learns at once when the client leaves.
+A `ResetConnectionError` of the application resets the connection; any other error closes it in
+the middle of the reply. The application learns at once when the client leaves.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from http import HTTPStatus
 from typing import NamedTuple
 from urllib.parse import unquote
 
-from interlingua.simulator.delivery import (
+from interlingua.serving.asgi import (
     App,
+    CutConnectionError,
     Message,
     Receive,
+    ResetConnectionError,
     Scope,
-    SimulatedCutError,
-    SimulatedResetError,
 )
 
 _MAX_HEAD = 64 * 1024
@@ -133,11 +133,11 @@ class Connection(asyncio.Protocol):
             await self._app(
                 _scope(head, self._transport), _receiver(body, self._closed), reply.send
             )
-        except SimulatedResetError:
+        except ResetConnectionError:
             await self._drain()
             self._reset()
             return False
-        except SimulatedCutError:
+        except CutConnectionError:
             await self._drain()
             return False
         except Exception as error:  # noqa: BLE001 -- an application may raise anything
