@@ -6,6 +6,7 @@ from interlingua.transport.aiohttp_transport import AiohttpTransport, default_tr
 
 if TYPE_CHECKING:
     from interlingua.transport.asgi import AsgiTransport
+    from interlingua.transport.bodies import FileBody
     from interlingua.transport.canned import CannedReply, CannedTransport
     from interlingua.transport.cassette import RecordingTransport, ReplayTransport
     from interlingua.transport.httpx2_transport import HttpxTransport
@@ -15,6 +16,7 @@ __all__ = [
     "AsgiTransport",
     "CannedReply",
     "CannedTransport",
+    "FileBody",
     "HttpxTransport",
     "RecordingTransport",
     "ReplayTransport",
@@ -25,6 +27,7 @@ _ON_USE = {
     "AsgiTransport": "asgi",
     "CannedReply": "canned",
     "CannedTransport": "canned",
+    "FileBody": "bodies",
     "HttpxTransport": "httpx2_transport",
     "RecordingTransport": "cassette",
     "ReplayTransport": "cassette",

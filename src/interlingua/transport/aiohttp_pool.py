@@ -20,6 +20,7 @@ from interlingua.spec.errors import (
     SDKError,
     StreamError,
 )
+from interlingua.transport.bodies import OutgoingBody, length_headers
 from interlingua.transport.inflate import ACCEPTED
 from interlingua.transport.proxies import Proxies
 from interlingua.transport.timeouts import host_of, timeout_error
@@ -89,6 +90,8 @@ class Pool:
         if clock is None:
             clock = aiohttp.ClientTimeout(total=None, connect=timeouts.connect)
             self._clocks[timeouts.connect] = clock
+        if not isinstance(request.body, bytes):
+            return await self._request_streamed(request, clock)
         return await self.session.request(
             request.method,
             request.url,
@@ -98,6 +101,26 @@ class Pool:
             timeout=clock,
             proxy=None if self._proxies is None else self._proxies.find(request.url),
         )
+
+    async def _request_streamed(
+        self, request: HttpRequest, clock: aiohttp.ClientTimeout
+    ) -> aiohttp.ClientResponse:
+        """The same with a body that is read as it is sent."""
+        body = OutgoingBody(request)
+        try:
+            return await self.session.request(
+                request.method,
+                request.url,
+                headers=length_headers(request),
+                data=body,
+                allow_redirects=False,
+                timeout=clock,
+                proxy=None if self._proxies is None else self._proxies.find(request.url),
+            )
+        except aiohttp.ClientError:
+            if body.error is None:
+                raise
+        raise body.error
 
     async def close(self) -> None:
         """Close every connection."""

@@ -18,6 +18,7 @@ from interlingua.spec.errors import (
     StreamError,
     TimeoutPhase,
 )
+from interlingua.transport.bodies import OutgoingBody, length_headers
 from interlingua.transport.inflate import ACCEPTED, inflater_for
 from interlingua.transport.per_loop import PerLoop
 from interlingua.transport.proxies import HTTP, SOCKS, Proxies
@@ -158,13 +159,15 @@ async def _head(
 
     clock = httpx2.Timeout(None, connect=timeouts.connect)
     seconds, phase = head_clock(timeouts)
+    body = request.body
+    content = body if isinstance(body, bytes) else aiter(OutgoingBody(request))
     error: SDKError
     try:
         built = client.build_request(
             request.method,
             request.url,
-            headers=dict(request.headers),
-            content=request.body or None,
+            headers=length_headers(request),
+            content=content or None,
             timeout=clock,
         )
         async with asyncio.timeout(seconds):

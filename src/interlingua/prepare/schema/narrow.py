@@ -22,9 +22,10 @@ from interlingua.prepare.schema.rewrite import (
     say_types,
     sort_keywords,
 )
-from interlingua.prepare.schema.rules import ANNOTATIONS, STRUCTURE, Rules
+from interlingua.prepare.schema.rules import ANNOTATIONS, STRUCTURE
 from interlingua.prepare.schema.unions import rewrite_unions
 from interlingua.spec.content import Json
+from interlingua.spec.facts import SchemaRules
 from interlingua.spec.warnings import Losses
 from interlingua.wire.json_text import dump_text
 
@@ -34,7 +35,7 @@ _LISTS = ("anyOf", "oneOf", "allOf", "prefixItems")
 _unsafe = re.compile(r"[^A-Za-z0-9_-]+").sub
 
 
-def narrow(schema: Json, rules: Rules) -> Narrowed:
+def narrow(schema: Json, rules: SchemaRules) -> Narrowed:
     """
     `schema` with only what the target rejects changed.
 
@@ -60,7 +61,7 @@ def narrow(schema: Json, rules: Rules) -> Narrowed:
 class Narrower:
     """Walks one schema; each schema in it is narrowed once."""
 
-    def __init__(self, root: Json, rules: Rules) -> None:
+    def __init__(self, root: Json, rules: SchemaRules) -> None:
         self.root = root
         self.rules = rules
         self.reader = Reader(root)
@@ -237,7 +238,7 @@ _FREE = frozenset(
 """Accepted with any value, where they are accepted at all."""
 
 
-def is_settled(schema: Json, rules: Rules) -> bool:
+def is_settled(schema: Json, rules: SchemaRules) -> bool:
     """
     Whether it is an object of plain parts that the target takes as they are.
 
@@ -263,7 +264,7 @@ def is_settled(schema: Json, rules: Rules) -> bool:
     return True
 
 
-def _is_settled_object(node: dict[str, Any], rules: Rules) -> bool:
+def _is_settled_object(node: dict[str, Any], rules: SchemaRules) -> bool:
     properties, required = node.get("properties"), node.get("required", [])
     if "items" in node or "enum" in node or not isinstance(properties, dict):
         return False
@@ -376,7 +377,7 @@ _MOST_LISTED = 5  # losses that one warning lists
 
 
 def encode_schema(
-    schema: Json, rules: Rules, losses: Losses, path: str, *, strict: bool | None
+    schema: Json, rules: SchemaRules, losses: Losses, path: str, *, strict: bool | None
 ) -> tuple[Json, bool | None]:
     """
     The schema as the target takes it, and the strictness to ask for.
@@ -397,7 +398,7 @@ def encode_schema(
 
 
 def encode_parameters(
-    schema: Json, rules: Rules, losses: Losses, path: str, *, strict: bool | None
+    schema: Json, rules: SchemaRules, losses: Losses, path: str, *, strict: bool | None
 ) -> tuple[Json, bool | None]:
     """The same for a tool, the root of whose schema has to be an object."""
     if isinstance(schema, dict) and not _is_plain(schema):
@@ -407,11 +408,11 @@ def encode_parameters(
     return encode_schema(schema, rules, losses, path, strict=strict)
 
 
-def _object_root(schema: Json, _: Rules) -> Narrowed:
+def _object_root(schema: Json, _: SchemaRules) -> Narrowed:
     return object_root(schema)
 
 
-def _warn(lost: tuple[str, ...], rules: Rules, losses: Losses, path: str) -> None:
+def _warn(lost: tuple[str, ...], rules: SchemaRules, losses: Losses, path: str) -> None:
     if lost:
         more = f" and {len(lost) - _MOST_LISTED} more" if len(lost) > _MOST_LISTED else ""
         said = "; ".join(lost[:_MOST_LISTED])

@@ -14,8 +14,8 @@ from typing import NamedTuple
 import msgspec
 from msgspec.structs import replace
 
-from interlingua.prepare.schema.rules import Rules
 from interlingua.spec.content import Json
+from interlingua.spec.facts import SchemaRules
 
 _MAX_BYTES = 8 << 20  # of one generation: 100 tools of 27 kB are 6 MB with their results
 _ENTRY_BYTES = 500  # what an entry takes besides its texts
@@ -55,7 +55,7 @@ class _Entry(NamedTuple):
         return _ENTRY_BYTES + len(self.schema or b"") + sum(map(len, texts))
 
 
-_Key = tuple[Callable[[Json, Rules], Narrowed], Rules, bytes]
+_Key = tuple[Callable[[Json, SchemaRules], Narrowed], SchemaRules, bytes]
 
 
 class _Cache:
@@ -91,7 +91,9 @@ class _Cache:
 _cache = _Cache()
 
 
-def remembered(schema: Json, rules: Rules, make: Callable[[Json, Rules], Narrowed]) -> Narrowed:
+def remembered(
+    schema: Json, rules: SchemaRules, make: Callable[[Json, SchemaRules], Narrowed]
+) -> Narrowed:
     """What `make` returns; it is called only for a content that it was not called for before."""
     try:
         content = marshal.dumps(schema, _PLAIN_FORMAT)
