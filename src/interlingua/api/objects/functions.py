@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from types import UnionType
 from typing import Any, TypeVar, Unpack, overload
 
-from interlingua.api.objects.schema import ObjectSchema
+from interlingua.api.objects.schema import object_schema
 from interlingua.api.objects.strategy import ObjectGoal, plan
 from interlingua.api.objects.stream import ObjectStream, finished
 from interlingua.api.run.default_client import get_default_client
@@ -120,7 +120,7 @@ def _start(
     goal = plan(
         client,
         asked,
-        ObjectSchema(schema),
+        object_schema(schema),
         tools=tools,
         max_validation_retries=max_validation_retries,
     )
