@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from interlingua.conformance.strategies import requests
-from interlingua.prepare.settings import RULES, clamp, structured_output_mode
+from interlingua.prepare.settings import RULES, adjust_settings, structured_output_mode
 from interlingua.prepare.thinking import EFFORTS
 from interlingua.spec.content import Image
 from interlingua.spec.contracts import Profile
@@ -30,8 +30,8 @@ SCHEMA = ResponseFormat(type="json_schema", json_schema={"type": "object"})
 
 def told_by(request, profile):
     """What clamping makes of a request, and its warnings as code and path."""
-    losses = WarningList()
-    clamped = clamp(request, profile, losses)
+    losses = Losses()
+    clamped = adjust_settings(request, profile, losses)
     return clamped, [(warning.code, warning.path) for warning in losses.warnings]
 
 
@@ -110,7 +110,7 @@ def test_a_neutral_profile_changes_nothing(request):
     """Where no limit is known, the very same request comes back."""
     losses = WarningList()
 
-    assert clamp(request, Profile(), losses) is request
+    assert adjust_settings(request, Profile(), losses) is request
     assert losses.warnings == []
 
 
@@ -343,7 +343,7 @@ def test_forced_choice_is_relaxed(choice):
     request = Request(tools=(TOOL,), tool_choice=choice)
     losses = WarningList()
 
-    clamped = clamp(request, Profile(tool_choice_modes=("auto", "none")), losses)
+    clamped = adjust_settings(request, Profile(tool_choice_modes=("auto", "none")), losses)
 
     assert clamped == Request(tools=(TOOL,), tool_choice=ToolChoice())
     assert losses.warnings[0].path == "tool_choice"
@@ -492,8 +492,8 @@ def test_no_way_to_keep_to_a_schema():
 def test_strict_clients_get_every_loss_at_once():
     """One error lists all that a target cannot say."""
     request = Request(temperature=0.5, seed=7, reasoning_effort="low")
-    losses = WarningList()
-    clamp(request, Profile(sampling=False, seed=False, thinking=False), losses)
+    losses = Losses()
+    adjust_settings(request, Profile(sampling=False, seed=False, thinking=False), losses)
 
     with pytest.raises(UnsupportedError) as caught:
         check_losses(losses.warnings, request, "strict")

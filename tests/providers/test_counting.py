@@ -3,8 +3,8 @@
 import asyncio
 
 import pytest
-
 from interlingua.providers.counting import read_count
+
 from interlingua.providers.named import AnthropicAdapter, GeminiAdapter
 from interlingua.simulator import text
 from interlingua.spec.content import Image

@@ -3,8 +3,6 @@
 import asyncio
 
 import pytest
-
-from interlingua.providers.adapter import HttpAdapter
 from interlingua.providers.listing import (
     ServedModel,
     models_path,
@@ -12,6 +10,8 @@ from interlingua.providers.listing import (
     read_models,
     read_pages,
 )
+
+from interlingua.providers.adapter import HttpAdapter
 from interlingua.providers.provider import Provider
 from interlingua.providers.rows import ROWS
 from interlingua.spec.errors import AuthenticationError, RateLimitError

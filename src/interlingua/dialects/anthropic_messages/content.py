@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
-from interlingua.dialects.anthropic_messages.wire import NAME, extra_for
-from interlingua.prepare.media import media_note
+from interlingua.dialects.anthropic_messages.facts import NAME, extra_for
 from interlingua.spec.content import (
     MEDIA_TYPES,
     Audio,

@@ -17,16 +17,18 @@ from interlingua.prepare.history.pairs import (
     holds_only_results,
     pairs_of,
 )
-from interlingua.prepare.history.target import RepairPolicy, Target
-from interlingua.prepare.media import media_note
+from interlingua.prepare.history.target import RepairPolicy
 from interlingua.spec.content import MEDIA_TYPES, Audio, Document, Image, Part, Text, ToolResult
+from interlingua.spec.facts import HistoryRules
 from interlingua.spec.messages import Message
 from interlingua.spec.warnings import MEDIA_DROPPED
 
 _SEE_BELOW = "The output is in the next user message."
 
 
-def place_results(messages: Messages, target: Target, _: RepairPolicy, trail: Trail) -> Messages:
+def place_results(
+    messages: Messages, target: HistoryRules, _: RepairPolicy, trail: Trail
+) -> Messages:
     """The results of a turn stand together right after it."""
     if target.results == "anywhere":
         return messages
@@ -65,7 +67,9 @@ def _move(
     return tuple(edited)
 
 
-def order_results(messages: Messages, target: Target, _: RepairPolicy, trail: Trail) -> Messages:
+def order_results(
+    messages: Messages, target: HistoryRules, _: RepairPolicy, trail: Trail
+) -> Messages:
     """
     The results of a turn stand in the order of its calls, in whichever order they came.
 
@@ -99,7 +103,7 @@ def order_results(messages: Messages, target: Target, _: RepairPolicy, trail: Tr
 
 
 def put_results_first(
-    messages: Messages, target: Target, _: RepairPolicy, trail: Trail
+    messages: Messages, target: HistoryRules, _: RepairPolicy, trail: Trail
 ) -> Messages:
     """Results stand before what else their message holds."""
     if not target.results_first:
@@ -118,7 +122,9 @@ def put_results_first(
     return edit(messages, put_first)
 
 
-def gather_results(messages: Messages, target: Target, _: RepairPolicy, trail: Trail) -> Messages:
+def gather_results(
+    messages: Messages, target: HistoryRules, _: RepairPolicy, trail: Trail
+) -> Messages:
     """
     Results that stand together are in one message.
 
@@ -186,7 +192,7 @@ def join(messages: list[Message], trail: Trail) -> Message:
     )
 
 
-def move_media(messages: Messages, target: Target, _: RepairPolicy, trail: Trail) -> Messages:
+def move_media(messages: Messages, target: HistoryRules, _: RepairPolicy, trail: Trail) -> Messages:
     """Media of results follow in a user message, after all the results of a turn."""
     if target.result_media:
         return messages
@@ -207,12 +213,12 @@ def move_media(messages: Messages, target: Target, _: RepairPolicy, trail: Trail
     return messages if len(edited) == len(messages) else tuple(edited)
 
 
-def _moves(part: Part, target: Target) -> bool:
+def _moves(part: Part, target: HistoryRules) -> bool:
     """Media move; those that came in this place from the target itself may stay."""
     return isinstance(part, MEDIA_TYPES) and target.dialect not in part.extra
 
 
-def _without_media(part: Part, moved: list[Part], target: Target, trail: Trail) -> Part:
+def _without_media(part: Part, moved: list[Part], target: HistoryRules, trail: Trail) -> Part:
     inside = part.parts or () if isinstance(part, ToolResult) else ()
     media = [inner for inner in inside if _moves(inner, target)]
     if not (media and isinstance(part, ToolResult)):
@@ -232,7 +238,7 @@ _WORDS = {"url": "by URL", "data": "as bytes", "file_id": "by file id", "text": 
 
 
 def drop_unsayable_media(
-    messages: Messages, target: Target, _: RepairPolicy, trail: Trail
+    messages: Messages, target: HistoryRules, _: RepairPolicy, trail: Trail
 ) -> Messages:
     """
     Media in a form that the target does not take; what came from itself stays.
@@ -253,7 +259,7 @@ def drop_unsayable_media(
     return edit(messages, drop)
 
 
-def _drop_inside(part: Part, target: Target, trail: Trail) -> Part:
+def _drop_inside(part: Part, target: HistoryRules, trail: Trail) -> Part:
     if not isinstance(part, ToolResult) or not part.parts:
         return part
     content: list[Part] = []
@@ -268,18 +274,10 @@ def _drop_inside(part: Part, target: Target, trail: Trail) -> Part:
     return part if same else with_fields(part, trail, content=tuple(content))
 
 
-def _is_lost(part: Part, target: Target, trail: Trail) -> bool:
-    media = _unsupported_media(part, target)
-    if media:
-        trail.change(MEDIA_DROPPED[part.kind], part, part=part.kind, media=media)
-    return bool(media)
-
-
-def _unsupported_media(part: Part, target: Target) -> str:
-    """What the target does not support about a part; empty if it supports it."""
-    forms = target.media.get(part.kind)
-    if forms is None or not isinstance(part, MEDIA_TYPES) or target.dialect in part.extra:
-        return ""
+def _is_lost(part: Part, target: HistoryRules, trail: Trail) -> bool:
+    taken = target.media.get(part.kind)
+    if taken is None or not isinstance(part, MEDIA_TYPES) or target.dialect in part.extra:
+        return False
     source = _source(part)
     return "" if source is None or source in forms else f"{part.kind} {_WORDS[source]}"
 
