@@ -30,7 +30,7 @@ SCHEMA = ResponseFormat(type="json_schema", json_schema={"type": "object"})
 
 def told_by(request, profile):
     """What clamping makes of a request, and its warnings as code and path."""
-    losses = Losses()
+    losses = WarningList()
     clamped = adjust_settings(request, profile, losses)
     return clamped, [(warning.code, warning.path) for warning in losses.warnings]
 
@@ -492,7 +492,7 @@ def test_no_way_to_keep_to_a_schema():
 def test_strict_clients_get_every_loss_at_once():
     """One error lists all that a target cannot say."""
     request = Request(temperature=0.5, seed=7, reasoning_effort="low")
-    losses = Losses()
+    losses = WarningList()
     adjust_settings(request, Profile(sampling=False, seed=False, thinking=False), losses)
 
     with pytest.raises(UnsupportedError) as caught:

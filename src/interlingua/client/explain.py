@@ -61,6 +61,7 @@ def explain(adapter: HttpAdapter, request: Request, *, stream: bool = False) -> 
         body=call.body,
         fetches=fetches,
         warnings=call.warnings,
+        refused=tuple(refused),
         cache_marks=tuple(_marks(call.body, find_dialect(adapter.dialect).FACTS.cache.fields)),
         estimated_input_tokens=adapter.estimate_input_tokens(request),
         profile=call.profile,

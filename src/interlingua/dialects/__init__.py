@@ -13,7 +13,7 @@ from typing import cast
 from interlingua.prepare.schema import drop_added_nulls, restore_arguments
 from interlingua.spec.contracts import Dialect, Frame, StreamDecoder, StreamEncoder, WireCall
 from interlingua.spec.errors import ConfigurationError
-from interlingua.spec.warnings import raise_on_loss
+from interlingua.spec.warnings import check_losses
 from interlingua.streams.accumulate import StreamAccumulator, events_from_response
 from interlingua.wire.sse import SSEDecoder, encode_sse
 
@@ -25,12 +25,12 @@ __all__ = [
     "StreamDecoder",
     "StreamEncoder",
     "WireCall",
+    "check_losses",
     "drop_added_nulls",
     "encode_sse",
     "events_from_response",
     "get",
     "names",
-    "raise_on_loss",
     "register",
     "restore_arguments",
 ]

@@ -83,7 +83,7 @@ def _diff(before: dict[str, Any], after: dict[str, Any], rules: CacheRules) -> W
 
 def _warn(code: str, cost: str, change: _Break) -> Warning:
     path, what = change
-    return Warning(code=code, message=f"{path} {what}; {cost}", path=path)
+    return make_warning(code, path, change=what, effect=cost)
 
 
 def _fields(call: WireCall | Json) -> dict[str, Any]:

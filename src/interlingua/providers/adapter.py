@@ -10,7 +10,7 @@ from typing import Any, Unpack
 
 from msgspec.structs import replace
 
-from interlingua.prepare.plain import may_hold_media
+from interlingua.prepare.media import may_hold_media
 from interlingua.prepare.schema import restore_arguments, restore_event
 from interlingua.providers.adapter_options import (
     RowSettings,
@@ -49,7 +49,7 @@ from interlingua.spec.contracts import Dialect, HttpReply, HttpRequest, Profile,
 from interlingua.spec.errors import AbortError, ConfigurationError, SDKError
 from interlingua.spec.events import StreamEvent
 from interlingua.spec.operations import Operation, ServedModel
-from interlingua.spec.request import Request, ToolChoiceMode
+from interlingua.spec.request import OnLoss, Request, ToolChoiceMode
 from interlingua.spec.response import Response, Warning
 from interlingua.spec.warnings import check_losses, current_turn_first
 from interlingua.streams.reader import StreamReader, WholeBody, WholeDecoder

@@ -200,7 +200,7 @@ def _check_model_profiles(given: Mapping[str, Any]) -> None:
 
 def _check_on_loss(given: str) -> None:
     if given not in get_args(OnLoss):
-        raise SettingError("on_loss must be 'content', 'strict' or 'warn'", setting="on_loss")
+        raise ConfigurationError("on_loss must be 'content', 'strict' or 'warn'", setting="on_loss")
 
 
 _CHECKS: dict[str, Any] = {

@@ -16,7 +16,7 @@ from interlingua.client.registry import Registry
 from interlingua.spec.contracts import Adapter, Profile
 from interlingua.spec.events import StreamEvent
 from interlingua.spec.operations import Operation, ServedModel
-from interlingua.spec.request import Request
+from interlingua.spec.request import OnLoss, Request
 from interlingua.spec.response import Response
 from interlingua.sync.blocking_iterator import BlockingIterator
 from interlingua.sync.loop_thread import background

@@ -3,6 +3,7 @@
 import pytest
 
 from interlingua.history import repair
+from interlingua.prepare.media import media_note
 from interlingua.spec.content import Audio, Document, Image, Text, ToolCall, ToolResult
 from interlingua.spec.messages import Message
 from support.facts import HISTORY

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from interlingua.prepare.schema.narrow import encode_parameters, encode_schema, narrow
-from interlingua.spec.warnings import Losses, is_loss
+from interlingua.spec.warnings import WarningList, is_loss
 from support.facts import ANTHROPIC, GEMINI_JSON_SCHEMA, OPENAI_STRICT
 from support.schemas import grafted, schemas, soup
 

@@ -274,7 +274,7 @@ def _first_accepted(
     bare = replace(request, messages=())
     for choice in ways:
         if (
-            adjust_settings(replace(bare, tool_choice=choice), profile, Losses()).tool_choice
+            adjust_settings(replace(bare, tool_choice=choice), profile, WarningList()).tool_choice
             == choice
         ):
             return replace(request, tool_choice=choice)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
 from interlingua.dialects.anthropic_messages.facts import NAME, extra_for
+from interlingua.prepare.media import media_note
 from interlingua.spec.content import (
     MEDIA_TYPES,
     Audio,

@@ -11,11 +11,9 @@ from typing import Any
 from interlingua.dialects.anthropic_messages.content import (
     decode_content,
     encode_part,
-    encode_tool_use,
 )
 from interlingua.dialects.anthropic_messages.facts import NAME, extra_for
-from interlingua.prepare.plain import plain_result, plain_text, plain_turn
-from interlingua.spec.content import Json, Opaque, Text, ToolResult
+from interlingua.spec.content import Json, Opaque, ToolResult
 from interlingua.spec.messages import Message, Role
 from interlingua.spec.request import Request
 from interlingua.spec.warnings import WarningList

@@ -26,7 +26,7 @@ from interlingua.prepare.schema import encode_schema
 from interlingua.prepare.thinking import thinking_mode
 from interlingua.spec.contracts import NEUTRAL_PROFILE, Prepared, Profile, WireCall
 from interlingua.spec.request import Request, ResponseFormat
-from interlingua.spec.warnings import WarningList, target_name
+from interlingua.spec.warnings import WarningList
 from interlingua.wire.fields import Fields, extra_of, merge, request_errors
 
 _BETA_HEADER = "anthropic-beta"
@@ -43,7 +43,7 @@ def encode_request(
     request: Request | Prepared, profile: Profile = NEUTRAL_PROFILE, *, stream: bool = False
 ) -> WireCall:
     """What a client sends."""
-    request, options, losses = start_encoding(request, profile, FACTS)
+    request, options, warnings = start_encoding(request, profile, FACTS)
     path = str(options.pop("path", PATH))
     cached = options.pop(AUTO_CACHE, None) is not False and not path.endswith(_COUNT)
     headers = _headers(options, profile)
@@ -69,7 +69,7 @@ def encode_request(
         body=add_marks(body, CACHE, profile) if cached else body,
         headers=headers,
         stream=stream,
-        warnings=(*losses.warnings, *foreign_options(request, NAME, dialects.names())),
+        warnings=(*warnings.warnings, *foreign_options(request, NAME, dialects.names())),
     )
 
 
@@ -156,7 +156,7 @@ def _encode_thinking(
 def _encode_format(form: ResponseFormat, body: dict[str, Any], warnings: WarningList) -> None:
     if form.type == "json_schema":
         schema, strict = encode_schema(
-            form.json_schema, STRICT_SCHEMA, losses, _SCHEMA, strict=True
+            form.json_schema, STRICT_SCHEMA, warnings, _SCHEMA, strict=True
         )
         if not strict:  # there is no other way to ask for it
             warnings.add("response_format_dropped", "response_format")

@@ -76,7 +76,7 @@ def _encode_tool(tool: ToolSpec, warnings: WarningList, path: str) -> dict[str, 
     else:
         given = _NO_INPUT if tool.parameters is None else tool.parameters
         wire["input_schema"], strict = encode_parameters(
-            given, STRICT_SCHEMA, losses, f"{path}.parameters", strict=tool.strict
+            given, STRICT_SCHEMA, warnings, f"{path}.parameters", strict=tool.strict
         )
     if strict is not None:
         wire["strict"] = strict

@@ -12,6 +12,7 @@ import msgspec
 
 from interlingua.dialects.gemini_generate.facts import ABSENT, NAME, keep, take_nested, take_text
 from interlingua.dialects.gemini_generate.media import decode_media, encode_media
+from interlingua.prepare.media import media_note
 from interlingua.spec.content import (
     Audio,
     Document,

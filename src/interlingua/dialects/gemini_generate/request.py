@@ -17,7 +17,7 @@ from interlingua.prepare.prepare import start_encoding
 from interlingua.prepare.schema import encode_schema, from_openapi
 from interlingua.spec.contracts import NEUTRAL_PROFILE, Prepared, Profile, WireCall
 from interlingua.spec.request import Request, ResponseFormat
-from interlingua.spec.warnings import WarningList, target_name
+from interlingua.spec.warnings import WarningList
 from interlingua.wire.fields import Fields, extra_of, merge, request_errors
 
 _find_address = re.compile(r"(.*/models/)([^/:]+)(:\w+)").fullmatch
@@ -54,7 +54,7 @@ def encode_request(
     request: Request | Prepared, profile: Profile = NEUTRAL_PROFILE, *, stream: bool = False
 ) -> WireCall:
     """What a client sends."""
-    request, options, losses = start_encoding(request, profile, FACTS)
+    request, options, warnings = start_encoding(request, profile, FACTS)
     path = _encode_path(str(options.pop("path", PATH)), request.model, stream=stream)
     options.pop(AUTO_CACHE, None)  # prompts are kept here untold
     body: dict[str, Any] = {}
@@ -65,7 +65,7 @@ def encode_request(
         path=path,
         body=merge(body, options) if options else body,
         stream=stream,
-        warnings=(*losses.warnings, *foreign_options(request, NAME, dialects.names())),
+        warnings=(*warnings.warnings, *foreign_options(request, NAME, dialects.names())),
     )
 
 
@@ -173,7 +173,7 @@ def _encode_format(form: ResponseFormat, config: dict[str, Any], warnings: Warni
         config[_JSON_SCHEMA], _ = encode_schema(
             form.json_schema,
             JSON_SCHEMA,
-            losses,
+            warnings,
             "response_format.json_schema",
             strict=form.strict,
         )

@@ -121,7 +121,7 @@ def _encode_declaration(tool: ToolDefinition, warnings: WarningList, path: str) 
         wire[_OPENAPI] = theirs
     elif tool.parameters is not None:
         wire[_JSON_SCHEMA], _ = encode_parameters(
-            tool.parameters, JSON_SCHEMA, losses, f"{path}.parameters", strict=tool.strict
+            tool.parameters, JSON_SCHEMA, warnings, f"{path}.parameters", strict=tool.strict
         )
     if tool.strict:
         warnings.add("strict_dropped", f"{path}.strict", limit=0)

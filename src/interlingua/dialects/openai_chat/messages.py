@@ -33,7 +33,7 @@ from interlingua.dialects.openai_chat.marks import (
 )
 from interlingua.dialects.openai_chat.quirks import DEFAULT_QUIRKS, ChatQuirks
 from interlingua.dialects.openai_chat.thinking import decode_thinking, encode_thinking
-from interlingua.prepare.plain import plain_result, plain_text, plain_turn
+from interlingua.prepare.media import media_note
 from interlingua.spec.content import (
     MEDIA_TYPES,
     Json,

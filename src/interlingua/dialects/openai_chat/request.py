@@ -27,7 +27,7 @@ from interlingua.prepare.prepare import start_encoding
 from interlingua.prepare.schema import encode_schema
 from interlingua.spec.contracts import NEUTRAL_PROFILE, Prepared, Profile, WireCall
 from interlingua.spec.request import FormatType, Request, ResponseFormat
-from interlingua.spec.warnings import WarningList, target_name
+from interlingua.spec.warnings import WarningList
 from interlingua.wire.fields import Fields, merge, request_errors, wrong_type
 
 _MODEL_IN_PATH = re.compile(r"(?<=/deployments/)[^/?]+(?=/)")
@@ -44,7 +44,7 @@ def encode_request(
 ) -> WireCall:
     """What a client sends."""
     quirks = quirks_of(profile)
-    request, options, losses = start_encoding(request, profile, FACTS)
+    request, options, warnings = start_encoding(request, profile, FACTS)
     path = str(options.pop("path", PATH))
     keyed = options.pop(AUTO_CACHE, None) is not False
     names = options.pop(FIELD_NAMES, None)
@@ -66,7 +66,7 @@ def encode_request(
         path=path,
         body=add_cache_key(body, request, CACHE, profile) if keyed else body,
         stream=stream,
-        warnings=(*losses.warnings, *foreign_options(request, NAME, dialects.names())),
+        warnings=(*warnings.warnings, *foreign_options(request, NAME, dialects.names())),
     )
 
 
@@ -141,7 +141,7 @@ def _encode_format(form: ResponseFormat, warnings: WarningList) -> dict[str, Any
     schema, strict = form.json_schema, form.strict
     if schema is not None:
         schema, strict = encode_schema(
-            schema, STRICT_SCHEMA, losses, "response_format.json_schema", strict=strict
+            schema, STRICT_SCHEMA, warnings, "response_format.json_schema", strict=strict
         )
     inner = given(name=form.name, description=form.description, schema=schema, strict=strict)
     wire = complete({"type": "json_schema", "json_schema": inner}, form)

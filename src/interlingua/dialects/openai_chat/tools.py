@@ -150,7 +150,7 @@ def _encode_tool(tool: ToolDefinition, warnings: WarningList, path: str) -> dict
         schema, strict = tool.parameters, tool.strict
         if schema is not None:
             schema, strict = encode_parameters(
-                schema, STRICT_SCHEMA, losses, f"{path}.parameters", strict=strict
+                schema, STRICT_SCHEMA, warnings, f"{path}.parameters", strict=strict
             )
         inner |= given(parameters=schema, strict=strict)
     return complete({"type": tool.type, tool.type: inner}, tool)

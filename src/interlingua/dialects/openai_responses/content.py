@@ -18,6 +18,7 @@ from interlingua.dialects.openai_responses.facts import (
     extra_for,
 )
 from interlingua.dialects.openai_responses.items import shorten
+from interlingua.prepare.media import media_note
 from interlingua.spec.content import (
     MEDIA_TYPES,
     Audio,

@@ -39,7 +39,6 @@ from interlingua.dialects.openai_responses.facts import (
     extra_for,
 )
 from interlingua.dialects.openai_responses.items import item_id, message_item, shorten
-from interlingua.prepare.plain import plain_result, plain_text, plain_turn
 from interlingua.spec.content import (
     Audio,
     Document,

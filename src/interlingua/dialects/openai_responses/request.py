@@ -15,7 +15,7 @@ from interlingua.prepare.prepare import start_encoding
 from interlingua.prepare.schema import encode_schema
 from interlingua.spec.contracts import NEUTRAL_PROFILE, Prepared, Profile, WireCall
 from interlingua.spec.request import Request, ResponseFormat
-from interlingua.spec.warnings import WarningList, target_name
+from interlingua.spec.warnings import WarningList
 from interlingua.wire.fields import Fields, extra_of, merge, request_errors, wrong_type
 
 _ENDPOINT = "/responses"
@@ -38,7 +38,7 @@ def encode_request(
     request: Request | Prepared, profile: Profile = NEUTRAL_PROFILE, *, stream: bool = False
 ) -> WireCall:
     """What a client sends."""
-    request, options, losses = start_encoding(request, profile, FACTS)
+    request, options, warnings = start_encoding(request, profile, FACTS)
     path = str(options.pop("path", PATH))
     keyed = options.pop(AUTO_CACHE, None) is not False and path == PATH
     body: dict[str, Any] = {"model": request.model} if request.model else {}
@@ -54,7 +54,7 @@ def encode_request(
         path=path,
         body=add_cache_key(body, request, CACHE, profile) if keyed else body,
         stream=stream,
-        warnings=(*losses.warnings, *foreign_options(request, NAME, dialects.names())),
+        warnings=(*warnings.warnings, *foreign_options(request, NAME, dialects.names())),
     )
 
 
@@ -108,7 +108,7 @@ def _encode_format(form: ResponseFormat, warnings: WarningList) -> dict[str, Any
         wire["name"] = form.name or "response"  # the API wants one
         given = {} if form.json_schema is None else form.json_schema
         wire["schema"], strict = encode_schema(
-            given, STRICT_SCHEMA, losses, "response_format.json_schema", strict=form.strict
+            given, STRICT_SCHEMA, warnings, "response_format.json_schema", strict=form.strict
         )
         if strict is not None:
             wire["strict"] = strict

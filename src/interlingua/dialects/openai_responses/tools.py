@@ -62,7 +62,7 @@ def _encode_tool(tool: ToolSpec, warnings: WarningList, path: str) -> Json:
     if tool.type == "function" and (tool.parameters is not None or not _had_none(tool)):
         given = _NO_INPUT if tool.parameters is None else tool.parameters
         wire["parameters"], strict = encode_parameters(
-            given, STRICT_SCHEMA, losses, f"{path}.parameters", strict=strict
+            given, STRICT_SCHEMA, warnings, f"{path}.parameters", strict=strict
         )
     if strict is not None or (tool.type == "function" and NAME not in tool.extra):
         wire["strict"] = strict  # the API's types require it

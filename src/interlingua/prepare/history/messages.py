@@ -143,7 +143,7 @@ def _end_of_prompts(messages: Messages) -> int:
     return first
 
 
-def _clean(message: Message, target: HistoryRules, trail: Trail) -> Message:
+def _clean(message: Message, trail: Trail) -> Message:
     kept: list[Part] = []
     for part in message.content:
         if _is_blank(part):
@@ -177,7 +177,7 @@ def _is_blank(part: Part) -> bool:
     return isinstance(part, (Text, Refusal)) and (not part.text or part.text.isspace())
 
 
-def _with_content(part: Part, target: HistoryRules, trail: Trail) -> Part:
+def _with_content(part: Part, trail: Trail) -> Part:
     """A result without blank texts, and with some content if it tells a failure."""
     if not isinstance(part, ToolResult) or not _lacks_content(part):
         return part

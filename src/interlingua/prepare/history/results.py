@@ -18,6 +18,7 @@ from interlingua.prepare.history.pairs import (
     pairs_of,
 )
 from interlingua.prepare.history.target import RepairPolicy
+from interlingua.prepare.media import media_note
 from interlingua.spec.content import MEDIA_TYPES, Audio, Document, Image, Part, Text, ToolResult
 from interlingua.spec.facts import HistoryRules
 from interlingua.spec.messages import Message
@@ -275,9 +276,17 @@ def _drop_inside(part: Part, target: HistoryRules, trail: Trail) -> Part:
 
 
 def _is_lost(part: Part, target: HistoryRules, trail: Trail) -> bool:
-    taken = target.media.get(part.kind)
-    if taken is None or not isinstance(part, MEDIA_TYPES) or target.dialect in part.extra:
-        return False
+    media = _unsupported_media(part, target)
+    if media:
+        trail.change(MEDIA_DROPPED[part.kind], part, part=part.kind, media=media)
+    return bool(media)
+
+
+def _unsupported_media(part: Part, target: HistoryRules) -> str:
+    """What the target does not support about a part; empty if it supports it."""
+    forms = target.media.get(part.kind)
+    if forms is None or not isinstance(part, MEDIA_TYPES) or target.dialect in part.extra:
+        return ""
     source = _source(part)
     return "" if source is None or source in forms else f"{part.kind} {_WORDS[source]}"
 

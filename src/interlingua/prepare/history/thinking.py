@@ -191,7 +191,7 @@ def drop_trailing_thinking(
     return messages if is_unchanged(edited, messages) else tuple(edited)
 
 
-def _without_trailing(message: Message, target: HistoryRules, trail: Trail) -> Message | None:
+def _without_trailing(message: Message, trail: Trail) -> Message | None:
     parts = message.content
     count = len(parts)
     while count and isinstance(parts[count - 1], Thinking):
@@ -247,8 +247,7 @@ def sign_calls(
         call = parts[k]
         kept = extra_of(call, target.dialect)
         extra = {**call.extra, target.dialect: {**kept, field: target.unchecked_signature}}
-        why = f"{target.dialect} wants a signed call; the signature that is not checked was added"
-        trail.change("unsigned_call_marked", why, call)
+        trail.change("unsigned_call_marked", call)
         parts[k] = with_fields(call, trail, extra=extra)
         edited[i] = with_parts(edited[i], parts, trail)
     return tuple(edited)
