@@ -230,6 +230,7 @@ def defined(module):
 OWNERS = (
     "interlingua",
     "interlingua.GenerateOptions",
+    "interlingua.history",
     "interlingua.sync",
     "interlingua.simulator",
     "interlingua.testing",

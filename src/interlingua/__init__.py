@@ -89,6 +89,7 @@ from interlingua.streams.accumulate import StreamAccumulator, events_from_respon
 from interlingua.wire.sse import SSEDecoder, encode_sse
 
 if TYPE_CHECKING:
+    from interlingua import history as history
     from interlingua import sync as sync
     from interlingua.api.execute import (
         Chunk,
@@ -117,7 +118,6 @@ if TYPE_CHECKING:
     from interlingua.client.registry import ModelEntry, Registry
     from interlingua.client.retry_policy import RetryPolicy, retry
     from interlingua.prepare.cache_diff import cache_prefix_diff
-    from interlingua.prepare.history import HistoryRepair, RepairPolicy, Target, doctor
     from interlingua.prepare.schema import drop_added_nulls, restore_arguments
     from interlingua.providers.adapter import HttpAdapter
     from interlingua.providers.catalog.models import (
@@ -178,7 +178,6 @@ __all__ = [
     "GeminiAdapter",
     "GenerateOptions",
     "GenerateResult",
-    "HistoryRepair",
     "HttpAdapter",
     "Image",
     "InvalidRequestError",
@@ -212,7 +211,6 @@ __all__ = [
     "ReasoningStart",
     "Refusal",
     "Registry",
-    "RepairPolicy",
     "Request",
     "RequestTimeoutError",
     "Response",
@@ -232,7 +230,6 @@ __all__ = [
     "StreamEvent",
     "StreamResult",
     "StreamStart",
-    "Target",
     "Text",
     "TextDelta",
     "TextEnd",
@@ -261,7 +258,6 @@ __all__ = [
     "capabilities_of",
     "convert",
     "dialects",
-    "doctor",
     "drop_added_nulls",
     "encode_sse",
     "events_from_response",
@@ -333,7 +329,6 @@ _ON_USE = {
     "interlingua.providers.catalog.profiles": ("profile_for",),
     "interlingua.providers.provider": ("Provider",),
     "interlingua.spec.capabilities": ("AdapterCapabilities", "capabilities_of"),
-    "interlingua.prepare.history": ("HistoryRepair", "RepairPolicy", "Target", "doctor"),
     "interlingua.prepare.cache_diff": ("cache_prefix_diff",),
     "interlingua.prepare.schema": ("drop_added_nulls", "restore_arguments"),
     "interlingua.spec.warnings": ("raise_on_loss",),
@@ -344,10 +339,10 @@ _ON_USE = {
 if not TYPE_CHECKING:  # to a checker it would be any name at all, misspelt ones too
 
     def __getattr__(name: str) -> Any:
-        if name == "sync":
+        if name in ("history", "sync"):
             from importlib import import_module
 
-            return import_module("interlingua.sync")
+            return import_module(f"interlingua.{name}")
         for module, names in _ON_USE.items():
             if name in names:
                 from importlib import import_module

@@ -10,7 +10,6 @@ from typing import Any, Unpack
 
 from msgspec.structs import replace
 
-from interlingua import dialects
 from interlingua.prepare.plain import may_hold_media
 from interlingua.prepare.schema import restore_arguments, restore_event
 from interlingua.providers.adapter_options import (
@@ -32,6 +31,7 @@ from interlingua.providers.call import Call, headers_for, join_headers, log_loss
 from interlingua.providers.cancel import CancelledCallError, Flight, Watched
 from interlingua.providers.catalog.profiles import profile_for
 from interlingua.providers.error_labels import Stamp
+from interlingua.providers.installed_dialects import find_dialect
 from interlingua.providers.media import gather_media
 from interlingua.providers.operations import (
     exchange,
@@ -59,7 +59,6 @@ from interlingua.wire.json_array import JSONArrayDecoder
 from interlingua.wire.json_text import loads
 from interlingua.wire.ratelimit_headers import parse_rate_limit
 
-_FRAMED_AS_ARRAY = "gemini_generate"  # the one dialect that streams JSON without SSE
 _PROFILES = 512  # of models, that one adapter remembers
 
 
@@ -102,7 +101,7 @@ class HttpAdapter:
         self._profiles: dict[str, Profile] = {}
         self._flights: dict[str, Flight] = {}
         self._dialect_name: str = given.get("dialect") or row.dialect
-        self._dialect: Dialect = dialects.get(self._dialect_name)
+        self._dialect: Dialect = find_dialect(self._dialect_name)
         self._transport = find_transport(given)
         self._timeouts = find_timeouts(given)
 
@@ -149,7 +148,7 @@ class HttpAdapter:
 
     def estimate_input_tokens(self, request: Request) -> int:
         """About how many tokens the request has; nothing is sent."""
-        return estimate_request(request, self._dialect_name)
+        return estimate_request(request, self._dialect.FACTS.token_family)
 
     def initialize(self) -> None:
         """Raise `ConfigurationError` if calls cannot work as it is set up; nothing is sent."""
@@ -367,7 +366,7 @@ class HttpAdapter:
         limits = parse_rate_limit(reply.headers)
         if "json" not in reply.headers.get("content-type", ""):
             reader.begin(limits)
-        elif self._dialect_name == _FRAMED_AS_ARRAY:
+        elif "json-array" in self._dialect.FACTS.framings:
             reader.begin(limits, JSONArrayDecoder())
         else:  # a server that does not stream
             decode = partial(self._decode, call=call, headers=reply.headers)

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any, TypedDict
 import msgspec
 
 from interlingua.providers.catalog.profiles import check_overrides
+from interlingua.providers.installed_dialects import check_dialect
 from interlingua.providers.provider import Provider, add_scheme, check_base_url
-from interlingua.spec.contracts import DIALECT_NAMES, Timeouts, Transport
+from interlingua.spec.contracts import Timeouts, Transport
 from interlingua.spec.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -170,9 +171,10 @@ def _check_headers(given: Mapping[Any, Any]) -> None:
 
 
 def _check_dialect(given: str) -> None:
-    if given not in DIALECT_NAMES:
-        known = ", ".join(DIALECT_NAMES)
-        raise SettingError(f"no dialect {given!r}; there are {known}", setting="dialect")
+    try:
+        check_dialect(given)
+    except ConfigurationError as error:
+        raise SettingError(error.message, setting="dialect") from None
 
 
 def _check_transport(given: Any) -> None:

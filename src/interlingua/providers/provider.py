@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
-from interlingua.spec.contracts import DIALECT_NAMES
+from interlingua.providers.installed_dialects import check_dialect
 from interlingua.spec.errors import ConfigurationError
 
 Signing: TypeAlias = Literal["bearer", "x-api-key", "x-goog-api-key", "api-key"]
@@ -51,11 +51,10 @@ class Provider(
     """The port of an address that is a host and nothing else."""
 
     def __post_init__(self) -> None:
-        if self.dialect not in DIALECT_NAMES:
-            known = ", ".join(DIALECT_NAMES)
-            raise ConfigurationError(
-                f"provider {self.name!r}: no dialect {self.dialect!r}; there are {known}"
-            )
+        try:
+            check_dialect(self.dialect)
+        except ConfigurationError as error:
+            raise ConfigurationError(f"provider {self.name!r}: {error.message}") from None
 
 
 def add_scheme(address: str, row: Provider) -> str:

@@ -1,8 +1,8 @@
 """
 The contracts between the layers.
 
-A dialect is a module with eight functions (see `Dialect`); an adapter answers requests;
-a transport sends bytes.
+A dialect is a module with its facts and eight functions (see `Dialect`); an adapter answers
+requests; a transport sends bytes.
 """
 
 from __future__ import annotations
@@ -16,14 +16,12 @@ import msgspec
 from interlingua.spec.content import Json
 from interlingua.spec.errors import ProviderError
 from interlingua.spec.events import StreamEvent
+from interlingua.spec.facts import Facts
 from interlingua.spec.request import Request, ToolChoiceMode
 from interlingua.spec.response import Response, Warning
 
 NewId: TypeAlias = Callable[[], str]
 """Makes ids for calls that come without one."""
-
-DIALECT_NAMES = ("openai_responses", "openai_chat", "anthropic_messages", "gemini_generate")
-"""The wire formats this library ships."""
 
 StructuredOutput: TypeAlias = Literal["native", "tool", "prompt"]
 ThinkingMode: TypeAlias = Literal["adaptive", "enabled", "disabled", "between_tools"]
@@ -221,6 +219,18 @@ class Profile(
 NEUTRAL_PROFILE = Profile()
 
 
+class Prepared(msgspec.Struct, frozen=True, kw_only=True):
+    """A request that its target accepts, ready to encode."""
+
+    request: Request
+    options: Mapping[str, Any] = {}
+    """The provider options that are meant for the target; an encoder merges them last."""
+    warnings: tuple[Warning, ...] = ()
+    """What was changed or lost."""
+    origin: Callable[[str], str | None] | None = None
+    """Of a path in `request`, the path in the caller's request; None if they are the same."""
+
+
 class StreamDecoder(Protocol):
     """Frames in, events out."""
 
@@ -252,10 +262,14 @@ class Dialect(Protocol):
     def NAME(self) -> str:  # noqa: N802 -- a constant of the module
         """What it is called in `extra`, in `provider_options` and in a provider's row."""
 
+    @property
+    def FACTS(self) -> Facts:  # noqa: N802 -- a constant of the module
+        """What is true of it beyond its functions."""
+
     def encode_request(
-        self, request: Request, profile: Profile = ..., *, stream: bool = ...
+        self, request: Request | Prepared, profile: Profile = ..., *, stream: bool = ...
     ) -> WireCall:
-        """What a client sends."""
+        """What a client sends. A `Request` is prepared first, a `Prepared` is encoded as it is."""
 
     def decode_request(self, call: WireCall) -> Request:
         """What a server received; `InvalidRequestError` names the JSON path it cannot read."""

@@ -101,7 +101,19 @@ def _encode(value: Message | Request | Response | StreamEvent) -> dict[str, Any]
         found = msgspec.to_builtins(value, str_keys=True, enc_hook=_encode_error)
     except RecursionError as error:
         raise DecodeError(f"a {type(value).__name__} nested too deeply for JSON") from error
+    if isinstance(value, Response):
+        _omit_unknown_limits(found)
+    elif isinstance(getattr(value, "response", None), Response):  # an event that carries one
+        _omit_unknown_limits(found["response"])
     return {_VERSION_KEY: FORMAT_VERSION, **found}
+
+
+def _omit_unknown_limits(response: dict[str, Any]) -> None:
+    """In place, as for every other default: msgspec writes all fields of a dataclass."""
+    limits = response.get("rate_limit")
+    if limits is not None:
+        known = {name: value for name, value in limits.items() if value not in (None, {})}
+        response["rate_limit"] = known
 
 
 def _tuples_to_lists(document: dict[str, Any]) -> None:

@@ -10,11 +10,10 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
-from interlingua.spec.content import Audio, Document
 from interlingua.spec.errors import (
     ConfigurationError,
     DecodeError,
@@ -34,12 +33,6 @@ if TYPE_CHECKING:
 MAX_REDIRECTS = 5
 SECONDS = 30.0
 
-BYTES_ONLY: Mapping[str, tuple[type[Media], ...]] = {
-    "openai_chat": (Audio, Document),
-    "openai_responses": (Audio,),
-}
-"""The parts of which a dialect takes no URL; the other dialects fetch URLs themselves."""
-
 
 class Fetched(NamedTuple):
     """What a URL led to."""
@@ -51,16 +44,13 @@ class Fetched(NamedTuple):
 
 async def fetch_media(
     request: Request,
-    dialect: str,
+    kinds: tuple[type[Media], ...],
     *,
-    kinds: tuple[type[Media], ...] | None = None,
     max_bytes: int = MAX_FILE,
     seconds: float = SECONDS,
     allowed: Callable[[str], bool] = is_public,
 ) -> Request:
-    """The request with the bytes of each URL that the dialect (or server) cannot take as one."""
-    if kinds is None:
-        kinds = BYTES_ONLY.get(dialect, ())
+    """The request with the bytes of each URL in parts of these kinds."""
 
     def wanted(part: Media) -> bool:
         return isinstance(part, kinds) and _is_web(part.url)

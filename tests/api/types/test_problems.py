@@ -4,10 +4,10 @@ from interlingua.api.types.problems import (
     Findings,
     MismatchError,
     Problem,
+    describe,
+    format_path,
     list_problems,
-    show,
-    spell,
-    step_list,
+    path_steps,
 )
 from interlingua.spec.errors import DecodeError
 
@@ -16,9 +16,9 @@ def test_a_path_is_spelled_like_code():
     """Names with points, positions in brackets, the root empty."""
     path = (((None, "people"), 2), "name")
 
-    assert spell(step_list(path)) == "people[2].name"
-    assert spell(step_list((None, 0))) == "[0]"
-    assert spell(step_list(None)) == ""
+    assert format_path(path_steps(path)) == "people[2].name"
+    assert format_path(path_steps((None, 0))) == "[0]"
+    assert format_path(path_steps(None)) == ""
 
 
 def test_findings_are_problems_with_paths():
@@ -51,4 +51,4 @@ def test_values_are_shown_in_short():
     values = [None, True, 1, 1.5, "x" * 99, [], {}]
     words = ["null", "a boolean", "a number", "a number", f"'{'x' * 40}…'", "an array", "an object"]
 
-    assert [show(value) for value in values] == words
+    assert [describe(value) for value in values] == words

@@ -15,8 +15,8 @@ import msgspec
 
 from interlingua.api.tools.validator import Validator
 from interlingua.api.types import MismatchError, convert, schema_of
-from interlingua.prepare.schema import drop_added_nulls
 from interlingua.prepare.schema.read import MAX_DEPTH, is_deep
+from interlingua.prepare.schema.restore import AddedNulls
 from interlingua.spec.content import Json
 from interlingua.spec.errors import ConfigurationError
 
@@ -51,6 +51,7 @@ class ObjectSchema:
         self.json_schema: dict[str, Json] = dict(given) if is_schema else schema_of(given)
         if is_deep(self.json_schema):
             raise ConfigurationError(f"the schema is nested deeper than {MAX_DEPTH} levels")
+        self._added_nulls = AddedNulls(self.json_schema)
         self._validator = Validator(self.json_schema)
         self.name = _name(self.json_schema, given)
         self.is_wrapped = not _is_object(self.json_schema)
@@ -58,15 +59,16 @@ class ObjectSchema:
             _wrap(self.json_schema) if self.is_wrapped else {"type": "object", **self.json_schema}
         )
 
-    def unwrap(self, value: Json) -> Json:
+    def unwrap(self, value: Json, *, has_null: bool = True) -> Json:
         """
         What the caller asked for, of what the model said; it need not be whole.
 
-        A model that forgot the wrapping is understood, too.
+        A model that forgot the wrapping is understood, too. A value that `has_null` says holds
+        none is not searched for added ones.
         """
         if self.is_wrapped and isinstance(value, dict) and value.keys() == {VALUE}:
             value = value[VALUE]
-        return drop_added_nulls(value, self.json_schema)
+        return self._added_nulls.drop(value) if has_null else value
 
     def read(self, said: Json) -> Reading:
         """The object, or what is wrong with it."""

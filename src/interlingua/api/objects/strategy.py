@@ -12,7 +12,7 @@ from interlingua.api.objects.text import find_json
 from interlingua.api.tools.tool import Tool
 from interlingua.api.types.problems import list_problems
 from interlingua.client.client import Client
-from interlingua.prepare.settings import clamp, structured_output_mode
+from interlingua.prepare.settings import adjust_settings, structured_output_mode
 from interlingua.spec.content import Json, Refusal, Text, ToolCall, ToolResult
 from interlingua.spec.contracts import Profile, StructuredOutput
 from interlingua.spec.errors import (
@@ -256,7 +256,10 @@ def _first_accepted(
     """The request with the first choice that this model takes, thinking as it is told to."""
     bare = replace(request, messages=())
     for choice in ways:
-        if clamp(replace(bare, tool_choice=choice), profile, Losses()).tool_choice == choice:
+        if (
+            adjust_settings(replace(bare, tool_choice=choice), profile, Losses()).tool_choice
+            == choice
+        ):
             return replace(request, tool_choice=choice)
     return None
 

@@ -50,6 +50,8 @@ class GrowingObject:
         """Another answer comes, instead of the one before."""
         self._json = PartialJSON()
         self._seen: Json = None
+        self._has_null = False
+        self._end = ""
         self._began = False
         self._call: str | None = None
 
@@ -81,13 +83,17 @@ class GrowingObject:
             self._began = True
             fragment = fragment[start.start() :]
         self._json.feed(fragment)
+        # Looking at the text is far cheaper than searching each growing value for nulls.
+        text = self._end + fragment
+        self._has_null = self._has_null or "null" in text
+        self._end = text[-3:]
         value = self._json.value
         if value is self._seen:  # it was not read again
             return False
         self._seen = value
         if self._schema.is_wrapped and isinstance(value, dict) and VALUE not in value:
             return False
-        return value is not None and self.show(self._schema.unwrap(value))
+        return value is not None and self.show(self._schema.unwrap(value, has_null=self._has_null))
 
 
 class ObjectStream(Generic[T]):

@@ -1,4 +1,4 @@
-"""Python types as JSON Schema, and JSON as values of those types."""
+"""Python types to JSON Schema, and JSON values to Python values of those types."""
 
 from interlingua.api.types.functions import FunctionHints, read_function
 from interlingua.api.types.problems import MismatchError, Problem

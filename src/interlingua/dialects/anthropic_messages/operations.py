@@ -7,8 +7,8 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from interlingua.dialects.anthropic_messages.facts import NAME, PATH, VERSION, VERSION_HEADER
 from interlingua.dialects.anthropic_messages.request import encode_request
-from interlingua.dialects.anthropic_messages.wire import NAME, PATH, VERSION, VERSION_HEADER
 from interlingua.spec.contracts import Profile, WireCall
 from interlingua.spec.operations import Operation, ServedModel
 from interlingua.spec.request import Request

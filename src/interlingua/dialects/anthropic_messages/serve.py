@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from interlingua.dialects.anthropic_messages.wire import NAME, VERSION_HEADER
+from interlingua.dialects.anthropic_messages.facts import NAME, VERSION_HEADER
 from interlingua.spec.content import Json
 from interlingua.spec.contracts import WireCall
 from interlingua.spec.events import ProviderEvent

@@ -7,8 +7,8 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from interlingua.dialects.gemini_generate.facts import NAME
 from interlingua.dialects.gemini_generate.request import encode_request
-from interlingua.dialects.gemini_generate.wire import NAME
 from interlingua.spec.contracts import Profile, WireCall
 from interlingua.spec.operations import Operation, ServedModel
 from interlingua.spec.request import Request

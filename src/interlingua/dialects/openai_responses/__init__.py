@@ -4,12 +4,13 @@ from interlingua.dialects.openai_responses import serve
 from interlingua.dialects.openai_responses.decoder import stream_decoder
 from interlingua.dialects.openai_responses.encoder import stream_encoder
 from interlingua.dialects.openai_responses.errors import decode_error, encode_error
+from interlingua.dialects.openai_responses.facts import FACTS, NAME
 from interlingua.dialects.openai_responses.operations import OPERATIONS
 from interlingua.dialects.openai_responses.request import decode_request, encode_request
 from interlingua.dialects.openai_responses.response import decode_response, encode_response
-from interlingua.dialects.openai_responses.wire import NAME
 
 __all__ = [
+    "FACTS",
     "NAME",
     "OPERATIONS",
     "decode_error",

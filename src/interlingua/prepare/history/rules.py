@@ -45,7 +45,6 @@ neighbours can be seen: thoughts that nothing follows, results and roles that st
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from functools import lru_cache, partial
 
 import msgspec
@@ -81,7 +80,7 @@ from interlingua.prepare.history.results import (
     place_results,
     put_results_first,
 )
-from interlingua.prepare.history.target import DEFAULT_POLICY, RepairPolicy, Target, find_target
+from interlingua.prepare.history.target import DEFAULT_POLICY, RepairPolicy
 from interlingua.prepare.history.thinking import (
     drop_foreign_thinking,
     drop_stale_thinking,
@@ -109,7 +108,7 @@ from interlingua.prepare.history.triggers import (
     survey_of,
 )
 from interlingua.spec.content import MEDIA_TYPES, Document, Opaque, Thinking, ToolCall
-from interlingua.spec.messages import Message
+from interlingua.spec.facts import HistoryRules
 from interlingua.spec.response import Warning
 from interlingua.spec.warnings import Losses
 
@@ -157,9 +156,9 @@ class HistoryRepair(msgspec.Struct, frozen=True, kw_only=True):
     changes: tuple[Warning, ...] = ()
 
 
-def repair(
+def apply_rules(
     messages: Messages,
-    target: Target,
+    target: HistoryRules,
     policy: RepairPolicy = DEFAULT_POLICY,
     losses: Losses | None = None,
     history: Messages | None = None,
@@ -190,7 +189,7 @@ def repair(
 
 
 def _change_once(
-    messages: Messages, target: Target, policy: RepairPolicy, trail: Trail, position: int
+    messages: Messages, target: HistoryRules, policy: RepairPolicy, trail: Trail, position: int
 ) -> tuple[Messages, int]:
     """What the next rule with something to do makes of it, and the position of the one after."""
     for i in _due(frozenset(survey_of(messages, trail).signs)):
@@ -205,12 +204,3 @@ def _change_once(
 def _due(signs: frozenset[Sign]) -> tuple[int, ...]:
     """The positions of the rules that these signs are about."""
     return tuple(i for i, (_, about) in enumerate(RULES) if not about.isdisjoint(signs))
-
-
-def doctor(
-    messages: Iterable[Message], target: Target | str, policy: RepairPolicy = DEFAULT_POLICY
-) -> HistoryRepair:
-    """What must change in a history before a target (or a dialect, by name) accepts it."""
-    losses = Losses()
-    repaired = repair(tuple(messages), find_target(target), policy, losses)
-    return HistoryRepair(messages=repaired, changes=tuple(losses.warnings))

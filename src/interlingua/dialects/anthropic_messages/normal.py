@@ -1,4 +1,4 @@
-"""Anthropic Messages."""
+"""The normal form of Anthropic Messages bodies: what two bodies that mean the same agree on."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 from interlingua.spec.content import Json
 
 
-def request(body: Json) -> Json:
+def normal_request(body: Json) -> Json:
     """`stream` is false by default; a string stands for one text block."""
     if not isinstance(body, dict):
         return body
@@ -21,7 +21,7 @@ def request(body: Json) -> Json:
     return normal
 
 
-def response(body: Json) -> Json:
+def normal_response(body: Json) -> Json:
     """Answers have no shorthand; `stop_sequence` is null by default."""
     if isinstance(body, dict) and body.get("type") == "message":
         return {"stop_sequence": None, **body}

@@ -1,12 +1,12 @@
-"""Gemini generateContent."""
+"""The normal form of Gemini bodies: what two bodies that mean the same agree on."""
 
 from __future__ import annotations
 
-from interlingua.dialects.gemini_generate.wire import REQUEST, RESPONSE, to_camel
+from interlingua.dialects.gemini_generate.names import REQUEST, RESPONSE, to_camel
 from interlingua.spec.content import Json
 
 
-def request(body: Json) -> Json:
+def normal_request(body: Json) -> Json:
     """
     Known names may be written in snake_case, and one object may stand for an array of one.
 
@@ -20,6 +20,6 @@ def request(body: Json) -> Json:
     return normal
 
 
-def response(body: Json) -> Json:
+def normal_response(body: Json) -> Json:
     """Answers have no shorthand but their names."""
     return to_camel(body, RESPONSE)

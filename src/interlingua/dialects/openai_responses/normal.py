@@ -1,4 +1,4 @@
-"""OpenAI Responses."""
+"""The normal form of Responses bodies: what two bodies that mean the same agree on."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from interlingua.spec.content import Json
 _RESULTS = ("function_call_output", "custom_tool_call_output")
 
 
-def request(body: Json) -> Json:
+def normal_request(body: Json) -> Json:
     """
     `stream` is false by default; no input is the same as an empty one; a function without
     `parameters` may say so with null.
@@ -29,7 +29,7 @@ def request(body: Json) -> Json:
     return normal
 
 
-def response(body: Json) -> Json:
+def normal_response(body: Json) -> Json:
     """Answers have no shorthand and no defaults."""
     return body
 

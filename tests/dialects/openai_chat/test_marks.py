@@ -1,6 +1,6 @@
 """What `extra` remembers."""
 
-from interlingua.dialects.openai_chat.wire import complete, extra_for, mark_of, note_absent
+from interlingua.dialects.openai_chat.marks import complete, extra_for, mark_of, note_absent
 from interlingua.spec.content import Text
 
 NAME = "openai_chat"

@@ -1,4 +1,4 @@
-"""Chat Completions."""
+"""The normal form of Chat Completions bodies: what two bodies that mean the same agree on."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 from interlingua.spec.content import Json
 
 
-def request(body: Json) -> Json:
+def normal_request(body: Json) -> Json:
     """`stream` is false by default; a string stands for one text part, or one stop sequence."""
     if not isinstance(body, dict):
         return body
@@ -21,7 +21,7 @@ def request(body: Json) -> Json:
     return normal
 
 
-def response(body: Json) -> Json:
+def normal_response(body: Json) -> Json:
     """Content may be a string or one text part here too."""
     if not isinstance(body, dict) or not isinstance(body.get("choices"), list):
         return body
