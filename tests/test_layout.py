@@ -12,8 +12,8 @@ from types import FunctionType
 import pytest
 
 import interlingua
-from interlingua.version import USER_AGENT
 from interlingua import dialects, transport
+from interlingua.version import USER_AGENT
 
 ROOT = Path(__file__).resolve().parents[1]
 SOURCE = ROOT / "src" / "interlingua"
