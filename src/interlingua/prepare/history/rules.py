@@ -176,7 +176,8 @@ def apply_rules(
     scan = HistoryScan(messages)
     if is_whole and not _applicable(frozenset(scan.triggers)):
         return messages
-    trail = Trail(messages, history)
+    name = target.model or target.dialect if warnings is None else warnings.target
+    trail = Trail(messages, history, name)
     trail.know(messages, scan)
     repaired, position = messages, 0
     while position < len(RULES):
