@@ -8,10 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from interlingua.dialects.anthropic_messages.content import (
-    decode_content,
-    encode_part,
-)
+from interlingua.dialects.anthropic_messages.content import ENCODERS, decode_content
 from interlingua.dialects.anthropic_messages.facts import NAME, extra_for
 from interlingua.spec.content import Json, Opaque, ToolResult
 from interlingua.spec.messages import Message, Role
@@ -76,7 +73,7 @@ def _encode_parts(message: Message, warnings: WarningList) -> list[dict[str, Any
         warnings.add("developer_as_system", warnings.message_path())
     blocks: list[dict[str, Any]] = []
     for warnings.part, part in enumerate(message.content):
-        block = encode_part(part, warnings)
+        block = ENCODERS[type(part)](part, warnings)
         if block is not None:
             blocks.append(block)
     return blocks

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from interlingua.dialects.gemini_generate.calls import Links, request_links
-from interlingua.dialects.gemini_generate.content import decode_content, encode_part
+from interlingua.dialects.gemini_generate.content import ENCODERS, decode_content
 from interlingua.dialects.gemini_generate.facts import ABSENT, NAME, keep
 from interlingua.spec.content import Json, Opaque, Part, ToolCall, ToolResult
 from interlingua.spec.messages import Message, Role
@@ -67,7 +67,7 @@ def _encode_message(
     for warnings.part, part in enumerate(content):
         if type(part) is ToolCall:
             calls[part.id] = part
-        wire = encode_part(part, warnings, calls)
+        wire = ENCODERS[type(part)](part, warnings, calls)
         if wire is not None:
             parts.append(wire)
     if message.name is not None:

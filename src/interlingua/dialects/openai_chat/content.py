@@ -356,7 +356,10 @@ def encode_item(
 
 def join_content(items: list[Json], *, flat: bool = False) -> Json:
     """No part or one plain text may be written as a string; `flat` joins several."""
-    if flat or len(items) <= 1:
+    if len(items) == 1:
+        text = _plain(items[0])
+        return items if text is None else text
+    if flat or not items:
         texts = [text for item in items if (text := _plain(item)) is not None]
         if len(texts) == len(items):
             return "".join(texts)

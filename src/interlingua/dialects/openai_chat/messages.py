@@ -152,9 +152,11 @@ def encode_assistant(
             marked.append(part)
         if type(part) is Text:
             items.append(encode_text(part))
+        elif type(part) is ToolCall:
+            _encode_call(part, wire, answer=answer)
         elif type(part) is Thinking:
             items += _encode_thinking(part, wire, warnings, answer=answer)
-        elif not _encode_field(part, wire, answer=answer):
+        elif not _encode_field(part, wire):
             items += encode_item(part, warnings, quirks, media=answer)
     flat = quirks.flat_content or (bool(marked) and any(mark_of(part, TAGS) for part in marked))
     wire["content"] = join_content(items, flat=flat) if items else None
@@ -178,14 +180,17 @@ def _encode_thinking(
     return []
 
 
-def _encode_field(part: Part, wire: dict[str, Any], *, answer: bool) -> bool:
+def _encode_call(part: ToolCall, wire: dict[str, Any], *, answer: bool) -> None:
+    if part.extra and mark_of(part, SENT_AS) == LEGACY:
+        wire[LEGACY] = encode_legacy(part)
+    else:
+        wire.setdefault("tool_calls", []).append(encode_call(part, answer=answer))
+
+
+def _encode_field(part: Part, wire: dict[str, Any]) -> bool:
     """Write a part that is a field of the message; False if it belongs to the content."""
     form = mark_of(part, SENT_AS)
     match part:
-        case ToolCall() if form == LEGACY:
-            wire[LEGACY] = encode_legacy(part)
-        case ToolCall():
-            wire.setdefault("tool_calls", []).append(encode_call(part, answer=answer))
         case Opaque() if part.dialect == NAME and form == "tool_call":
             wire.setdefault("tool_calls", []).append(part.data)
         case Refusal() if form != "part":
@@ -208,7 +213,6 @@ class _Writer:
         content = message.content
         is_model = message.role == "assistant"
         if is_model:
-            self.flush()
             self._assistant(message)
         results = 0
         for i, part in enumerate(content):
@@ -216,9 +220,8 @@ class _Writer:
                 results += 1
                 self._warnings.part = i
                 self._result(part, message)
-        if is_model or (results == len(content) and (results or message.role == "tool")):
-            return
-        self._other(message)
+        if not is_model and (results < len(content) or (not results and message.role != "tool")):
+            self._other(message)
 
     def _result(self, result: ToolResult, message: Message) -> None:
         content = result.content
@@ -234,6 +237,8 @@ class _Writer:
             self._moved = []
 
     def _assistant(self, message: Message) -> None:
+        if self._moved:
+            self.flush()
         wire = encode_assistant(message, self._warnings, quirks=self._quirks)
         is_empty = wire.get("content") is None and wire.keys() <= {"role", "name", "content"}
         if not is_empty or not message.content or NAME in message.extra:
@@ -242,7 +247,8 @@ class _Writer:
             self._warn_of_message("emptied_message_dropped")
 
     def _other(self, message: Message) -> None:
-        self.flush()
+        if self._moved:
+            self.flush()
         content = message.content
         if len(content) == 1 and type(content[0]) is Opaque:
             only = content[0]

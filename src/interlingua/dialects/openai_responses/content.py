@@ -432,8 +432,8 @@ _DECODE: dict[str, Callable[[Fields], Part | None]] = {
 
 def encode_part(part: Part, text_kind: str, warnings: WarningList) -> dict[str, Any] | None:
     """The content part that says a part; None, and a warning, if there is none."""
-    if not part.extra:  # as with most
-        return _encode_block(part, text_kind, warnings)
+    if type(part) is Text and not part.extra:  # as with most
+        return {"type": text_kind, "text": part.text}
     if type(part) is Opaque or (type(part) is Refusal and text_kind != OUTPUT_TEXT):
         return _encode_block(part, text_kind, warnings)
     kept = extra_of(part, NAME)

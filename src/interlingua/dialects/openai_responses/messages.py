@@ -109,7 +109,7 @@ def _is_instructions(message: Message) -> bool:
 
 
 def _encode_message(message: Message, encoder: ItemEncoder) -> None:
-    kept = extra_of(message, NAME)
+    kept = extra_of(message, NAME) if message.extra else None
     if not kept:  # as with most
         encoder.message(message.role, message.content)
     elif kept.get(ITEM):
@@ -163,10 +163,14 @@ class ItemEncoder:
             mark = extra_of(part, NAME).get(ITEM) if is_model and part.extra else None
             if mark is not None or content is None:
                 is_whole = not is_model or self._is_answer or _is_whole(mark)
-            block = self._content(part, text_kind, is_whole=is_whole)
+            if not is_whole and kind in _SAID:
+                self._foreign_text(part, own if mark is None else mark)
+                own = None
+                continue
+            block = self._content(part, text_kind)
             if block is None:
                 continue
-            if content is None or mark is not None or not is_whole:
+            if content is None or mark is not None:
                 content = self._open(role, own if mark is None else mark)
                 own = None
             content.append(block)
@@ -205,18 +209,20 @@ class ItemEncoder:
         self.items.append(item)
         return content
 
-    def _content(self, part: Part, text_kind: str, *, is_whole: bool) -> Json | None:
+    def _foreign_text(self, part: Any, own: Any) -> None:
         """
-        The content part that says a part.
+        Write what another model said, as an item of one text.
 
-        An answer's texts have annotations, though they be none. What another model said goes
-        in message items of one text alone: any other must have the id that it was given.
+        An item of several parts, or of a refusal, must have the id that the API gave it.
         """
-        if isinstance(part, (Text, Refusal)) and not is_whole:
-            if isinstance(part, Refusal):
-                # the API takes a refusal only in an item with an id
-                self._warnings.add_here("refusal_as_text")
-            return {"type": text_kind, "text": part.text}
+        if type(part) is Refusal:
+            self._warnings.add_here("refusal_as_text")
+        has_id = own and ("id" in own or "status" in own)  # such an item has the long form
+        content = [{"type": OUTPUT_TEXT, "text": part.text}] if has_id else part.text
+        self.items.append(message_item("assistant", own or {}, content))
+
+    def _content(self, part: Part, text_kind: str) -> Json | None:
+        """The content part that says a part. An answer's texts have annotations, even if none."""
         block = encode_part(part, text_kind, self._warnings)
         if block and self._is_answer and NAME not in part.extra and "text" in block:
             block["annotations"] = []
