@@ -104,7 +104,7 @@ BASES = {"openai_chat": "http://a.example/v1"}
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_operations_find_their_routes(dialect):
     """The request of a client is for the dialect that wrote it; that of an answer too."""
-    signing = serve_of(dialect).FACTS.key_headers[0]
+    signing = serve_of(dialect).SERVER.key_headers[0]
     for name, operation in dialects.get(dialect).OPERATIONS.items():
         value = REQUEST if name == "count_tokens" else None
         call = operation.encode(value, NEUTRAL_PROFILE)

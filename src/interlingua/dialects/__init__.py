@@ -9,10 +9,11 @@ from __future__ import annotations
 from importlib import import_module
 from typing import cast
 
-from interlingua.spec.contracts import Dialect
+from interlingua.spec.contracts import Dialect, FormPart, WireCall
 from interlingua.spec.errors import ConfigurationError
+from interlingua.spec.operations import Operation
 
-__all__ = ["get", "names", "register"]
+__all__ = ["FormPart", "Operation", "WireCall", "get", "names", "register"]
 
 _SHIPPED = ("openai_responses", "openai_chat", "anthropic_messages", "gemini_generate")
 _FUNCTIONS = (

@@ -39,7 +39,7 @@ def body_bytes(body: Json) -> tuple[str, bytes]:
 
 def retry_headers(dialect: str, failure: Failure) -> dict[str, str]:
     """`retry-after`, except where the vendor says it in the body."""
-    if failure.retry_after is None or not serve_of(dialect).FACTS.retry_after_header:
+    if failure.retry_after is None or not serve_of(dialect).SERVER.retry_after_header:
         return {}
     return {"retry-after": f"{failure.retry_after:g}"}
 

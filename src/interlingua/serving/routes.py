@@ -88,7 +88,7 @@ def _served() -> Iterator[tuple[str, ServerFacts]]:
     for name in dialects.names():
         serve: Serve | None = getattr(dialects.get(name), "serve", None)
         if serve is not None:
-            yield name, serve.FACTS
+            yield name, serve.SERVER
 
 
 def _recognise(path: str, headers: Mapping[str, str], names: Mapping[str, object]) -> str:

@@ -88,7 +88,7 @@ class Serve(Protocol):
     """What a server of a dialect needs and only the dialect knows. A module satisfies it."""
 
     @property
-    def FACTS(self) -> ServerFacts:  # noqa: N802 -- a constant of the module
+    def SERVER(self) -> ServerFacts:  # noqa: N802 -- a constant of the module
         """Its routes, headers and ids."""
 
     def list_models(self, models: Sequence[ServedModel], query: Mapping[str, str]) -> Json:

@@ -21,7 +21,7 @@ from interlingua.wire.model_list import page_size, page_start
 
 _MODEL = re.compile(r".*/models/(?P<model>.+)")
 
-FACTS = ServerFacts(
+SERVER = ServerFacts(
     routes=(
         ServerRoute(method="POST", pattern=re.compile(r".*/messages"), kind="answer"),
         ServerRoute(method="POST", pattern=re.compile(r".*/messages/count_tokens"), kind="count"),

@@ -24,7 +24,7 @@ _COUNT = re.compile(r".*/models/[^/:]+:countTokens")
 _MODEL = re.compile(r".*/v1beta/models/(?P<model>[^:]+)")
 _SHARED_MODEL = re.compile(r".*/models/(?P<model>.+)")
 
-FACTS = ServerFacts(
+SERVER = ServerFacts(
     routes=(
         ServerRoute(method="POST", pattern=_GENERATE, kind="answer"),
         ServerRoute(method="POST", pattern=_COUNT, kind="count"),

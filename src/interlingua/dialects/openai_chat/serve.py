@@ -13,7 +13,7 @@ from interlingua.spec.operations import ServedModel
 from interlingua.spec.serve import Failure, ServerFacts, ServerRoute
 from interlingua.wire import openai_server
 
-FACTS = ServerFacts(
+SERVER = ServerFacts(
     routes=(
         ServerRoute(method="POST", pattern=re.compile(r".*/chat/completions"), kind="answer"),
         ServerRoute(method="POST", pattern=re.compile(r".*/embeddings"), kind="embed"),
