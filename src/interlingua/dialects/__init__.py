@@ -1,7 +1,8 @@
 """
 The dialects: one folder for each wire format, and a registry that other packages add to.
 
-No dialect knows another.
+Import from here to encode and decode without a client: `dialects.get("openai_chat")` is a dialect,
+and the other names are what its functions take and return. No dialect knows another.
 """
 
 from __future__ import annotations
@@ -9,11 +10,41 @@ from __future__ import annotations
 from importlib import import_module
 from typing import cast
 
-from interlingua.spec.contracts import Dialect, FormPart, WireCall
+from interlingua.prepare.schema import drop_added_nulls, restore_arguments
+from interlingua.spec.contracts import (
+    Dialect,
+    FormPart,
+    Frame,
+    StreamDecoder,
+    StreamEncoder,
+    WireCall,
+)
 from interlingua.spec.errors import ConfigurationError
-from interlingua.spec.operations import Operation
+from interlingua.spec.operations import ItemDecoder, Operation
+from interlingua.spec.warnings import raise_on_loss
+from interlingua.streams.accumulate import StreamAccumulator, events_from_response
+from interlingua.wire.sse import SSEDecoder, encode_sse
 
-__all__ = ["FormPart", "Operation", "WireCall", "get", "names", "register"]
+__all__ = [
+    "Dialect",
+    "FormPart",
+    "Frame",
+    "ItemDecoder",
+    "Operation",
+    "SSEDecoder",
+    "StreamAccumulator",
+    "StreamDecoder",
+    "StreamEncoder",
+    "WireCall",
+    "drop_added_nulls",
+    "encode_sse",
+    "events_from_response",
+    "get",
+    "names",
+    "raise_on_loss",
+    "register",
+    "restore_arguments",
+]
 
 _SHIPPED = ("openai_responses", "openai_chat", "anthropic_messages", "gemini_generate")
 _FUNCTIONS = (
@@ -46,7 +77,7 @@ def get(name: str) -> Dialect:
 
 def register(dialect: Dialect) -> None:
     """
-    Add a dialect: a module, or any object, that satisfies `interlingua.Dialect`.
+    Add a dialect: a module, or any object, that satisfies `Dialect`.
 
     Its name is then accepted wherever a dialect is named. Registering the same object again
     changes nothing; another one of the same name is an error.

@@ -18,7 +18,7 @@ from interlingua.prepare.history.edit import Trail
 from interlingua.prepare.history.rules import RULES, HistoryRepair, apply_rules
 from interlingua.prepare.history.rules import __doc__ as told
 from interlingua.prepare.history.target import RepairPolicy, rules_for
-from interlingua.prepare.history.triggers import survey_of
+from interlingua.prepare.history.triggers import scan_of
 from interlingua.prepare.options import options_for
 from interlingua.spec.content import (
     Audio,
@@ -168,6 +168,8 @@ def targets(draw):
         call_id=draw(st.sampled_from([None, target.call_id, r"[A-Za-z0-9]{9}"])),
         unique_call_ids=draw(st.sampled_from(["no", "turn", "history"])),
         results=draw(st.sampled_from(["anywhere", "next"])),
+        signature_field="thoughtSignature",
+        unchecked_signature="unchecked",
         **strict,
     )
 
@@ -482,7 +484,7 @@ def test_a_rule_without_its_signs_has_nothing_to_do(history, target, policy):
     """What is not run would not have changed anything, at its stage of a repair."""
     trail = Trail(history)
     for rule, about in RULES:
-        is_run = not about or not about.isdisjoint(survey_of(history, trail).signs)
+        is_run = not about or not about.isdisjoint(scan_of(history, trail).triggers)
         repaired = rule(history, target, policy, trail)
 
         assert is_run or repaired is history, rule.__name__

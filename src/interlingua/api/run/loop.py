@@ -75,7 +75,7 @@ class ToolLoop:
         self._held: Response | None = None  # the beginning of an answer that goes on
         self.messages = request.messages
         self.steps: list[StepResult] = []
-        self.pending: tuple[ToolCall, ...] = ()
+        self.pending_approvals: tuple[ToolCall, ...] = ()
 
     @property
     def request(self) -> Request | None:
@@ -152,7 +152,9 @@ class ToolLoop:
         allowed is what is executed. An id that several of them have is made one for each.
         """
         calls = _told_apart(calls)
-        self.pending = tuple(call for call, waiting in zip(calls, waits, strict=True) if waiting)
+        self.pending_approvals = tuple(
+            call for call, waiting in zip(calls, waits, strict=True) if waiting
+        )
         *before, last = self.messages
         left = iter(calls)
         content = tuple(next(left) if type(p) is ToolCall else p for p in last.content)

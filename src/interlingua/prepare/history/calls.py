@@ -19,7 +19,7 @@ from interlingua.prepare.history.edit import (
 )
 from interlingua.prepare.history.pairs import end_of_results, pairs_of
 from interlingua.prepare.history.target import RepairPolicy
-from interlingua.prepare.history.triggers import survey_of
+from interlingua.prepare.history.triggers import scan_of
 from interlingua.spec.content import Part, ToolCall, ToolResult
 from interlingua.spec.errors import ConfigurationError
 from interlingua.spec.facts import HistoryRules
@@ -191,7 +191,7 @@ def rename_calls(
     if target.call_id is None:
         return messages
     matches = re.compile(target.call_id).fullmatch
-    if all(map(matches, [call.id for call in survey_of(messages, trail).calls])):
+    if all(map(matches, [call.id for call in scan_of(messages, trail).calls])):
         return messages
     pairs = pairs_of(messages, target, trail)
     ids = CallIds(target.call_id)
@@ -235,7 +235,7 @@ def rename_tools(
     if target.call_name is None:
         return messages
     matches = re.compile(target.call_name).fullmatch
-    if all(map(matches, {call.name for call in survey_of(messages, trail).calls})):
+    if all(map(matches, {call.name for call in scan_of(messages, trail).calls})):
         return messages
 
     def rename(part: Part, _: Message) -> Part:
@@ -258,7 +258,7 @@ def wrap_arguments(
     """Argument text that is no object goes in one under `input`."""
     if not target.valid_arguments:
         return messages
-    if all(map(_is_object, survey_of(messages, trail).calls)):
+    if all(map(_is_object, scan_of(messages, trail).calls)):
         return messages
 
     def wrap(part: Part, _: Message) -> Part:
