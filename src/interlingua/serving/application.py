@@ -20,6 +20,7 @@ from interlingua.serving.asgi import (
     Send,
     answer_lifespan,
     headers_of,
+    path_of,
     query_of,
     read_body,
 )
@@ -84,10 +85,11 @@ class Application(ABC):
 
 def read_request(scope: Scope, body: bytes) -> Incoming:
     """The request of an ASGI scope."""
-    call, headers, query = read_call(scope, body), headers_of(scope), query_of(scope)
+    headers, query = headers_of(scope), query_of(scope)
+    route = find_route(scope["method"], path_of(scope), headers)
     return Incoming(
-        call=call,
-        route=find_route(scope["method"], call.path.partition("?")[0], headers),
+        call=read_call(scope, body, route),
+        route=route,
         query=dict(parse_qsl(query)),
         key=read_key(headers, query),
     )

@@ -48,9 +48,9 @@ def count_tokens(tokens: int) -> Json:
     return {"object": "response.input_tokens", "input_tokens": tokens}
 
 
-def error_body(failure: Failure, request_id: str) -> dict[str, Any] | None:  # noqa: ARG001
+def error_body(failure: Failure, *, model: str, request_id: str) -> Json:  # noqa: ARG001
     """The vendor's body for a status; the request id is in a header only."""
-    return openai_server.error_body(failure)
+    return openai_server.error_body(failure, model)
 
 
 def wrong_key(*, is_missing: bool) -> Failure:
