@@ -62,6 +62,9 @@ def test_pages_are_as_long_as_the_vendors(dialect, size):
     serve = serve_of(dialect)
 
     assert listed(dialect, served)[1] == 2500 / size
+    for number in (size - 1, size, size + 1):
+        found, pages = listed(dialect, served[:number])
+        assert (len(found), pages) == (number, 1 if number <= size else 2)
     assert listed(dialect, served, 5000)[1] == 3
     for query in ({name: "0"}, {name: "x"}, {name: "-1"}, {token: "nobody"}):
         with pytest.raises(InvalidRequestError):
