@@ -100,13 +100,13 @@ def test_approval_is_about_what_is_run():
     ("useless", "words"),
     [
         (lambda *_: 1 / 0, "ZeroDivisionError"),
-        (lambda *_: {"euros": 4}, "gave a dict"),
-        (lambda call, _: call, "does not fit either"),
+        (lambda *_: {"euros": 4}, "returned a dict"),
+        (lambda call, _: call, "returned invalid arguments"),
         (lambda *_: None, ""),
     ],
     ids=["fails", "junk", "the same", "none"],
 )
-def test_what_cannot_be_mended(useless, words, caplog):
+def test_a_failed_repair_keeps_the_error(useless, words, caplog):
     """The model is told what was wrong with its call; the rest is the developer's."""
     (item,) = ready(call("four"), repair=useless)
 
@@ -119,7 +119,7 @@ def test_unknown_tools():
     """A passive one is as unknown: nobody here can run it."""
     for tools in ({}, {"pay": Tool(name="pay")}):
         (item,) = asyncio.run(prepare([call()], tools))
-        assert "unknown tool 'pay'; there are" in str(item.error)
+        assert "unknown tool 'pay'; available tools" in str(item.error)
 
 
 def test_not_all_problems_are_listed():
@@ -157,8 +157,8 @@ def test_decisions():
 
     assert (yes.error, yes.waits, no.waits) == (None, False, False)
     assert type(no.error) is SDKError
-    assert "did not allow" in str(no.error)
-    with pytest.raises(ConfigurationError, match="nothing about a, b"):
+    assert "did not approve" in str(no.error)
+    with pytest.raises(ConfigurationError, match="no approval was given for a, b"):
         decide(waiting, {})
     (refused,) = decide(ready(call()), {"a": False})
     assert refused.error is not None

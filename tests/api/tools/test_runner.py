@@ -62,7 +62,7 @@ def test_results_in_the_order_of_calls():
     assert [result.tool_call_id for result in results] == ["1", "2", "3", "4"]
     assert [result.content for result in results][:2] == ["waited 0.05", 42]
     assert [result.is_error for result in results] == [False, False, True, True]
-    assert "unknown tool 'missing'; there are: double, wait" in results[2].content
+    assert "unknown tool 'missing'; available tools: double, wait" in results[2].content
     assert "number" in results[3].content
 
 
@@ -144,8 +144,8 @@ def test_a_tool_that_hangs():
 
     assert held
     assert [result.is_error for result in results] == [True, True]
-    assert "took longer than 0.05 s" in results[0].content
-    assert "took longer than 0.05 s" in results[1].content
+    assert "timed out after 0.05 s" in results[0].content
+    assert "timed out after 0.05 s" in results[1].content
 
 
 def test_the_error_of_a_tool_that_hangs():
@@ -245,8 +245,8 @@ def test_every_tool_has_a_signal(how, is_async):
 
     asyncio.run(work())
 
-    words = {"signal": "enough", "time": "the tool look took longer than 0.05 s"}
-    assert told == [words.get(how, "the run was given up")]
+    words = {"signal": "enough", "time": "the tool look timed out after 0.05 s"}
+    assert told == [words.get(how, "the run was cancelled")]
     assert controller.signal._callbacks == []
 
 
@@ -318,7 +318,10 @@ def test_what_is_not_ready_is_not_run():
     results = asyncio.run(ToolRunner().run(ready, HISTORY))
 
     assert ran == []
-    assert [result.content for result in results] == ["not allowed", "the call was not allowed yet"]
+    assert [result.content for result in results] == [
+        "not allowed",
+        "the call has not been approved",
+    ]
 
 
 def test_a_wrapper_runs_in_a_thread():
@@ -369,8 +372,8 @@ def test_a_tool_that_fails_while_it_is_stopped(capfd, caplog):
     results = asyncio.run(work())
 
     assert [result.content for result in results] == [
-        "the tool fail took longer than 0.02 s",
-        "the tool told took longer than 0.02 s",
+        "the tool fail timed out after 0.02 s",
+        "the tool told timed out after 0.02 s",
     ]
     assert "never retrieved" not in capfd.readouterr().err + caplog.text
     assert "on being told" in caplog.text

@@ -111,7 +111,9 @@ def test_a_handler_that_takes_less_than_its_schema_lets_through():
     mapping = Tool(name="look", parameters=schema, execute=lambda given: given)
     anything = Tool(name="look", parameters=schema, execute=lambda city, day, **_: (city, day))
 
-    assert made.problems({"city": "Oslo", "x": 1}) == ["x: is not known; there are: city, day"]
+    assert made.problems({"city": "Oslo", "x": 1}) == [
+        "x: is not known; known arguments: city, day"
+    ]
     assert made.problems({"day": 1}) == ["city: is missing"]
     assert made.problems({"city": "Oslo"}) == mapping.problems({"x": 1}) == []
     assert anything.problems({"city": "Oslo", "day": 1, "x": 1}) == []
@@ -220,7 +222,7 @@ def test_good_names_are_accepted(name):
 @pytest.mark.parametrize("name", ["", "1a", "_a", "a b", "a.b", "é", "a" * 65, "a\n"])
 def test_bad_names_are_refused(name):
     """When the tool is defined."""
-    with pytest.raises(ConfigurationError, match="cannot be called"):
+    with pytest.raises(ConfigurationError, match="invalid tool name"):
         Tool(name=name)
 
 
@@ -277,7 +279,7 @@ def test_a_tool_without_a_function_is_passive():
 
 def test_names_are_unique():
     """Two tools of one name are an error, of whatever kind they are."""
-    with pytest.raises(ConfigurationError, match="two tools are called 'a'"):
+    with pytest.raises(ConfigurationError, match="two tools have the name 'a'"):
         check_tools([Tool(name="a"), ToolDefinition(name="a")])
 
 

@@ -26,7 +26,7 @@ class Problem(msgspec.Struct, frozen=True):
 
     path: str
     message: str
-    is_right_type: bool = False
+    is_of_kind: bool = False
     """The value has the right JSON type but is invalid: too small, say, or not a real date."""
 
     def __str__(self) -> str:
@@ -49,9 +49,9 @@ class Findings:
         self.union_results: dict[tuple[int, int], tuple[Any, list[Problem]]] = {}
         """Results by union and value, so that no union decodes the same value twice."""
 
-    def add(self, path: Path, message: str, *, is_right_type: bool = False) -> None:
+    def add(self, path: Path, message: str, *, is_of_kind: bool = False) -> None:
         """Record a problem."""
-        self.problems.append(Problem(format_path(path_steps(path)), message, is_right_type))
+        self.problems.append(Problem(format_path(path_steps(path)), message, is_of_kind))
 
     def raise_if_any(self) -> None:
         """Raise a `MismatchError` that lists the problems, if there are any."""

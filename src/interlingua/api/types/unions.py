@@ -74,7 +74,7 @@ class UnionShape:
         same_type = [
             problems
             for problems in failures
-            if all(problem.path != union_path or problem.is_right_type for problem in problems)
+            if all(problem.path != union_path or problem.is_of_kind for problem in problems)
         ]
         return min(same_type, key=len, default=findings.problems)
 
