@@ -20,6 +20,7 @@ import msgspec
 from interlingua.spec.content import Json, Part, Refusal, Text, Thinking, ToolCall
 from interlingua.spec.errors import ConfigurationError
 from interlingua.spec.response import FinishReason, RateLimit, Reason, Usage
+from interlingua.spec.serve import Failure
 
 SIGNATURE = "c2ltdWxhdGVk"  # "simulated" in base64, which every dialect requires
 
@@ -68,18 +69,6 @@ class Duplicate(_Value, frozen=True, kw_only=True):
 
 
 Fault: TypeAlias = Cut | Reset | Stall | Malformed | Duplicate
-
-
-class Failure(_Value, frozen=True, kw_only=True):
-    """An error response; by default with the message and body that the vendor sends."""
-
-    status: int
-    message: str | None = None
-    body: Json = None
-    """The whole body: bytes and strings are sent unchanged, anything else as JSON."""
-    retry_after: float | None = None
-    model: str | None = None
-    """The model that the error names. Defaults to the requested model."""
 
 
 class Pace(_Value, frozen=True, kw_only=True):

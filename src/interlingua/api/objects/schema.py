@@ -7,18 +7,21 @@ list, a number or a union is wrapped as `{"value": ...}` and unwrapped in the an
 
 from __future__ import annotations
 
+import marshal
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 import msgspec
 
+from interlingua.api.tools.binding import copied
 from interlingua.api.tools.validator import Validator
-from interlingua.api.types import MismatchError, convert, schema_of
-from interlingua.prepare.schema import drop_added_nulls
+from interlingua.api.types import convert, schema_of
 from interlingua.prepare.schema.read import MAX_DEPTH, is_deep
+from interlingua.prepare.schema.restore import AddedNulls
 from interlingua.spec.content import Json
-from interlingua.spec.errors import ConfigurationError
+from interlingua.spec.errors import ConfigurationError, MismatchError
 
 VALUE = "value"
 """The property that holds a wrapped value."""
@@ -51,22 +54,30 @@ class ObjectSchema:
         self.json_schema: dict[str, Json] = dict(schema) if is_json_schema else schema_of(schema)
         if is_deep(self.json_schema):
             raise ConfigurationError(f"the schema is nested deeper than {MAX_DEPTH} levels")
+        self._added_nulls = AddedNulls(self.json_schema)
         self._validator = Validator(self.json_schema)
         self.name = _name(self.json_schema, schema)
         self.is_wrapped = not _is_object(self.json_schema)
-        self.wire_schema: dict[str, Json] = (
+        self._wire_schema: dict[str, Json] = (
             _wrap(self.json_schema) if self.is_wrapped else {"type": "object", **self.json_schema}
         )
 
-    def unwrap(self, value: Json) -> Json:
+    @property
+    def wire_schema(self) -> dict[str, Json]:
+        """The schema to send; a new copy each time, because middleware and results get it."""
+        copy: dict[str, Json] = copied(self._wire_schema)
+        return copy
+
+    def unwrap(self, value: Json, *, has_null: bool = True) -> Json:
         """
         The value without its wrapping, if it has any; the value may be incomplete.
 
-        Some models forget the wrapping, so a value without it is accepted.
+        Some models forget the wrapping, so a value without it is accepted. Pass `has_null=False`
+        for a value without nulls, to skip the search for nulls that strict schemas add.
         """
         if self.is_wrapped and isinstance(value, dict) and value.keys() == {VALUE}:
             value = value[VALUE]
-        return drop_added_nulls(value, self.json_schema)
+        return self._added_nulls.drop(value) if has_null else value
 
     def read(self, answer: Json) -> Reading:
         """Validate an answer and convert it to the caller's type."""
@@ -79,6 +90,41 @@ class ObjectSchema:
         except MismatchError as error:  # a type may reject values that its schema allows
             messages = tuple(str(problem) for problem in error.problems)
             return Reading(value, None, messages or (error.message,))
+
+
+_MAX_CACHED = 256
+_MAX_CACHED_BYTES = 64 * 1024
+
+
+def object_schema(schema: Any) -> ObjectSchema:
+    """
+    `ObjectSchema(schema)`, cached for equal schemas and for the same type.
+
+    Reading the type and compiling the schema take as long as half a call.
+    """
+    if not isinstance(schema, Mapping):
+        try:
+            # With the repr, because `int | str` equals `str | int`, but decodes in another order.
+            return _schema_of_type(schema, repr(schema))
+        except TypeError:  # not hashable
+            return ObjectSchema(schema)
+    try:
+        content = marshal.dumps(dict(schema), 0)  # version 0 depends only on the content
+    except ValueError:  # not only JSON
+        return ObjectSchema(schema)
+    if len(content) > _MAX_CACHED_BYTES:
+        return ObjectSchema(schema)
+    return _schema_of_content(content)
+
+
+@lru_cache(_MAX_CACHED)
+def _schema_of_type(type_: Any, _: str) -> ObjectSchema:
+    return ObjectSchema(type_)
+
+
+@lru_cache(_MAX_CACHED)
+def _schema_of_content(content: bytes) -> ObjectSchema:
+    return ObjectSchema(marshal.loads(content))  # noqa: S302 -- written by object_schema()
 
 
 def _name(schema: Mapping[str, Json], type_: Any) -> str:

@@ -7,12 +7,15 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from interlingua import dialects
 from interlingua.api.objects.schema import ObjectSchema, Reading
 from interlingua.api.objects.text import find_json
 from interlingua.api.tools.tool import Tool
 from interlingua.api.types.problems import list_problems
 from interlingua.client.client import Client
-from interlingua.prepare.settings import clamp, structured_output_mode
+from interlingua.prepare.schema.narrow import narrow
+from interlingua.prepare.schema.narrowed import remembered
+from interlingua.prepare.settings import adjust_settings, structured_output_mode
 from interlingua.spec.content import Json, Refusal, Text, ToolCall, ToolResult
 from interlingua.spec.contracts import Profile, StructuredOutput
 from interlingua.spec.errors import (
@@ -215,7 +218,9 @@ def plan(
         mode
         for mode in profile.structured_output
         if (mode != "tool" or profile.tools)
-        and (mode != "native" or _supports_schema(client, request))
+        and (
+            mode != "native" or _is_lossless(request, profile) or _supports_schema(client, request)
+        )
     ]
     mode = structured_output_mode(request, replace(profile, structured_output=tuple(modes)))
     if mode is None:
@@ -235,8 +240,20 @@ def format_of(schema: ObjectSchema) -> ResponseFormat:
     )
 
 
+def _is_lossless(request: Request, profile: Profile) -> bool:
+    """Whether the dialect's schema rules alone show that the schema is sent without a loss."""
+    response_format = request.response_format
+    if profile.dialect not in dialects.names() or profile.structured_output[0] != "native":
+        return False
+    rules = dialects.get(profile.dialect).FACTS.schema
+    if rules is None or response_format is None:
+        return False
+    narrowed = remembered(response_format.json_schema, rules, narrow)
+    return narrowed.strict_possible and not narrowed.losses
+
+
 def _supports_schema(client: Client, request: Request) -> bool:
-    """Whether the provider accepts this schema as a response format without a loss."""
+    """Whether the encoder sends this schema as a response format without a warning of a loss."""
     bare = Request(
         model=request.model,
         provider=request.provider,
@@ -259,7 +276,8 @@ def _first_accepted(
     # With all settings of the request: some models cannot be forced while thinking is on.
     bare = replace(request, messages=())
     for choice in choices:
-        if clamp(replace(bare, tool_choice=choice), profile, Losses()).tool_choice == choice:
+        adjusted = adjust_settings(replace(bare, tool_choice=choice), profile, Losses())
+        if adjusted.tool_choice == choice:
             return replace(request, tool_choice=choice)
     return None
 

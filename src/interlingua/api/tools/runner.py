@@ -129,7 +129,9 @@ class ToolRunner(msgspec.Struct, frozen=True, kw_only=True):
         }
         args, kwargs = tool.bind(call.arguments, context)
         limit = self.timeout if tool.timeout is None else tool.timeout
-        work = _call(tool.execute, args, kwargs)  # type: ignore[arg-type] # who is ready has it
+        run = _on_loop if tool.inline else _in_thread
+        # `prepare` in check.py makes sure that the tool of a ready call has a function.
+        work = _call(run, tool.execute, args, kwargs)  # type: ignore[arg-type]
         return await _within(work, limit, tool.name, controller)
 
 
@@ -151,11 +153,16 @@ def _failure(call: ToolCall, error: Exception) -> ToolResult:
     )
 
 
-async def _call(handler: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+_Run = Callable[[Callable[..., Any], Sequence[Any], Mapping[str, Any]], Awaitable[Any]]
+
+
+async def _call(
+    run: _Run, handler: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> Any:
     try:
         if inspect.iscoroutinefunction(handler):
             return await handler(*args, **kwargs)
-        value = await _in_thread(handler, args, kwargs)
+        value = await run(handler, args, kwargs)
         return await value if inspect.isawaitable(value) else value
     except SystemExit as error:  # argparse raises it; it would end the event loop
         raise SDKError(f"the tool called sys.exit({error.code!r})") from error
@@ -189,6 +196,15 @@ def _abandon(task: asyncio.Future[Any], controller: AbortController, reason: str
         controller.abort(reason)
     except Exception:  # noqa: BLE001 -- a callback of the tool
         _LOG.warning("an abort callback of a tool raised an error", exc_info=True)
+
+
+async def _on_loop(
+    handler: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> Any:
+    try:
+        return handler(*args, **kwargs)
+    except StopIteration as error:  # a coroutine must not raise it
+        raise SDKError(f"StopIteration: {error}") from error
 
 
 async def _in_thread(

@@ -23,10 +23,10 @@ import msgspec
 from interlingua.api.tools.binding import CONTEXT, Calling, read_handler
 from interlingua.api.tools.result_content import to_result_content
 from interlingua.api.tools.validator import Validator
-from interlingua.api.types import MismatchError, read_function
+from interlingua.api.types import read_function
 from interlingua.prepare.schema.check import find_unreadable
 from interlingua.spec.content import Json
-from interlingua.spec.errors import ConfigurationError
+from interlingua.spec.errors import ConfigurationError, MismatchError
 from interlingua.spec.request import BuiltinTool, ToolDefinition
 
 __all__ = [
@@ -92,6 +92,13 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     timeout: float | None = None
     """The timeout of one call in seconds."""
     needs_approval: NeedsApproval = False
+    inline: bool = False
+    """
+    Whether a plain function runs on the event loop instead of in a thread of its own.
+
+    Only for quick functions that do not block: the event loop is blocked meanwhile, and a timeout
+    cannot interrupt the function. An async function always runs on the event loop.
+    """
     calling: Calling | None = None
     """How to call `execute`; read from its signature by default."""
 
@@ -211,6 +218,7 @@ def tool(
     timeout: float | None = None,
     strict: bool | None = None,
     needs_approval: NeedsApproval = False,
+    inline: bool = False,
 ) -> Callable[[Callable[P, R]], FunctionTool[P, R]]: ...
 def tool(
     function: Callable[..., Any] | None = None,
@@ -222,13 +230,14 @@ def tool(
     timeout: float | None = None,
     strict: bool | None = None,
     needs_approval: NeedsApproval = False,
+    inline: bool = False,
 ) -> Any:
     """
     Make a tool from a function.
 
     The type hints become the schema, the docstring the descriptions, and the arguments of a call
     are converted to the hinted types. `messages`, `abort_signal` and `tool_call_id` are not in the
-    schema: the library passes them.
+    schema: the library passes them. A plain function runs in a thread unless it is `inline`.
     """
     frame = inspect.currentframe()
     names = frame.f_back.f_locals if frame is not None and frame.f_back is not None else {}
@@ -245,6 +254,7 @@ def tool(
             timeout=timeout,
             strict=strict,
             needs_approval=needs_approval,
+            inline=inline,
             calling=Calling(handler=function, context=hints.left_out, hints=hints),
         )
 

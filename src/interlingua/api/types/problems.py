@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 import msgspec
 
 from interlingua.spec.content import Json
-from interlingua.spec.errors import DecodeError
+from interlingua.spec.errors import MismatchError, Problem
 
 Path: TypeAlias = "tuple[Path, str | int] | None"
 """
@@ -21,26 +21,6 @@ _MAX_LISTED = 10
 _MAX_QUOTED = 40
 
 
-class Problem(msgspec.Struct, frozen=True):
-    """One problem with a JSON value."""
-
-    path: str
-    message: str
-    is_of_kind: bool = False
-    """The value has the right JSON type but is invalid: too small, say, or not a real date."""
-
-    def __str__(self) -> str:
-        return f"{self.path}: {self.message}" if self.path else self.message
-
-
-class MismatchError(DecodeError):
-    """A JSON value does not match a Python type; `problems` lists every mismatch."""
-
-    def __init__(self, message: str, *, problems: Sequence[Problem] = ()) -> None:
-        super().__init__(message, path=problems[0].path if problems else None)
-        self.problems = tuple(problems)
-
-
 class Findings:
     """Collects the problems of one conversion."""
 
@@ -49,14 +29,15 @@ class Findings:
         self.union_results: dict[tuple[int, int], tuple[Any, list[Problem]]] = {}
         """Results by union and value, so that no union decodes the same value twice."""
 
-    def add(self, path: Path, message: str, *, is_of_kind: bool = False) -> None:
+    def add(self, path: Path, message: str, *, is_right_type: bool = False) -> None:
         """Record a problem."""
-        self.problems.append(Problem(format_path(path_steps(path)), message, is_of_kind))
+        self.problems.append(Problem(format_path(path_steps(path)), message, is_right_type))
 
     def raise_if_any(self) -> None:
         """Raise a `MismatchError` that lists the problems, if there are any."""
         if self.problems:
-            raise MismatchError(list_problems(self.problems), problems=self.problems)
+            problems = tuple(self.problems)
+            raise MismatchError(list_problems(problems), problems=problems, path=problems[0].path)
 
 
 def list_problems(problems: Sequence[Problem | str]) -> str:

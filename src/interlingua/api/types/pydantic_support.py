@@ -76,8 +76,8 @@ class PydanticShape:
                 problem_path = path
                 for step in problem["loc"]:
                     problem_path = (problem_path, step)
-                is_of_kind = not problem["type"].endswith(_WRONG_TYPE_SUFFIXES)
-                findings.add(problem_path, problem["msg"], is_of_kind=is_of_kind)
+                is_right_type = not problem["type"].endswith(_WRONG_TYPE_SUFFIXES)
+                findings.add(problem_path, problem["msg"], is_right_type=is_right_type)
             return None
 
 

@@ -308,7 +308,7 @@ class Constrained:
                 msgspec.convert(decoded, Annotated[type(decoded), limit])
             except msgspec.ValidationError as error:
                 message = str(error).replace("Expected", "expected").replace("`", "")
-                findings.add(path, message, is_of_kind=True)
+                findings.add(path, message, is_right_type=True)
             except TypeError:  # the limit does not apply to values of this type
                 continue
         return decoded
@@ -355,7 +355,7 @@ def _call(build: Callable[[Any], Any], value: Any, path: Path, findings: Finding
     try:
         return build(value)
     except (ValueError, TypeError, ArithmeticError, AssertionError) as error:
-        findings.add(path, str(error) or type(error).__name__, is_of_kind=True)
+        findings.add(path, str(error) or type(error).__name__, is_right_type=True)
         return None
 
 

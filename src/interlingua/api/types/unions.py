@@ -5,9 +5,10 @@ from __future__ import annotations
 from functools import cached_property
 from typing import Any
 
-from interlingua.api.types.problems import Findings, Path, Problem, describe
+from interlingua.api.types.problems import Findings, Path, describe
 from interlingua.api.types.shapes import Definitions, Scalar, Shape
 from interlingua.spec.content import Json
+from interlingua.spec.errors import Problem
 
 
 class UnionShape:
@@ -74,7 +75,7 @@ class UnionShape:
         same_type = [
             problems
             for problems in failures
-            if all(problem.path != union_path or problem.is_of_kind for problem in problems)
+            if all(problem.path != union_path or problem.is_right_type for problem in problems)
         ]
         return min(same_type, key=len, default=findings.problems)
 

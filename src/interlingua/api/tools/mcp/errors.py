@@ -87,6 +87,8 @@ def call_failure(
     `statuses` are the HTTP error statuses that any call received during this one.
     """
     cause = _first(error)
+    if isinstance(cause, SDKError):
+        return cause
     code = code_of(cause)
     # The `mcp` package does not say which call a status belongs to.
     if code == _INTERNAL_ERROR and str(cause) == _HTTP_ERROR and len(set(statuses)) == 1:

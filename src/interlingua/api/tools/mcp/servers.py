@@ -66,7 +66,7 @@ class MCPHttpServer(msgspec.Struct, frozen=True, kw_only=True):
         return _represent(self)
 
 
-McpServer: TypeAlias = Union[
+MCPServer: TypeAlias = Union[
     MCPStdioServer, MCPHttpServer, str, "StdioServerParameters", "Transport"
 ]
 """
@@ -77,7 +77,7 @@ are accepted too.
 """
 
 
-def name_of(server: McpServer) -> str:
+def name_of(server: MCPServer) -> str:
     """The name of the server in messages: its host, or its command without the path."""
     if isinstance(server, MCPHttpServer):
         return urlsplit(server.url).hostname or ""
@@ -87,7 +87,7 @@ def name_of(server: McpServer) -> str:
     return PurePath(command).name if isinstance(command, str) else type(server).__name__
 
 
-def secrets_of(server: McpServer) -> frozenset[str]:
+def secrets_of(server: MCPServer) -> frozenset[str]:
     """The configured values that may be keys, and must not appear in any message."""
     values: set[str] = set()
     for field in ("env", "headers"):
@@ -101,7 +101,7 @@ def secrets_of(server: McpServer) -> frozenset[str]:
 
 
 def open_transport(
-    server: McpServer,
+    server: MCPServer,
     *,
     connect_timeout: float | None,
     errlog: TextIO | None,
