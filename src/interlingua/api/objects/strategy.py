@@ -88,22 +88,23 @@ class ObjectGoal:
         return _instruct(request, _WRITE.format(schema=dump_text(self.schema.wire_schema)))
 
     def _ask_by_tool(self, request: Request, *, is_last: bool) -> Request:
-        given, name = request.tool_choice, self._tool_name
-        if not self._has_tools or is_last or (given is not None and given.mode == "none"):
+        original, name = request.tool_choice, self._tool_name
+        if not self._has_tools or is_last or (original is not None and original.mode == "none"):
             only = (name,) if self._has_tools else None
             choices = [
                 ToolChoice(mode="named", tool_name=name),
                 ToolChoice(mode="required", allowed=only),
             ]
-        elif given is not None and given.mode == "named":
-            choices = [given]
+        elif original is not None and original.mode == "named":
+            choices = [original]
         else:
-            allowed = None if given is None or given.allowed is None else (*given.allowed, name)
+            allowed = None if original is None else original.allowed
+            allowed = None if allowed is None else (*allowed, name)
             choices = [ToolChoice(mode="required", allowed=allowed)]
         forced = _first_accepted(request, choices, self._profile)
         if forced is not None:
             return forced
-        choice = None if given is None or given.mode == "none" else given
+        choice = None if original is None or original.mode == "none" else original
         return _instruct(replace(request, tool_choice=choice), _CALL.format(name=name))
 
     @property
