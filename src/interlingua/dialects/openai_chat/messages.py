@@ -145,9 +145,28 @@ def encode_assistant(
     # some server's own word for the role is put back
     has_role = message.extra and "role" in extra_of(message, NAME)
     wire: dict[str, Any] = {} if has_role else {"role": "assistant"}
+    content = message.content
+    if len(content) == 1 and type(content[0]) is Text and not content[0].extra:
+        wire["content"] = content[0].text
+    else:
+        _encode_parts(content, wire, warnings, quirks, answer=answer)
+    if message.name is not None:
+        wire["name"] = message.name
+    return complete(wire, message) if message.extra else wire
+
+
+def _encode_parts(
+    parts: tuple[Part, ...],
+    wire: dict[str, Any],
+    warnings: WarningList,
+    quirks: ChatQuirks,
+    *,
+    answer: bool,
+) -> None:
+    """Write the fields and the content of an assistant message."""
     items: list[Json] = []
     marked: list[Part] = []
-    for warnings.part, part in enumerate(message.content):
+    for warnings.part, part in enumerate(parts):
         if part.extra:
             marked.append(part)
         if type(part) is Text:
@@ -164,9 +183,6 @@ def encode_assistant(
         parsed = [value for part in marked if (value := parsed_again(part)) is not None]
         if parsed:
             wire["content"] = parsed[0]
-    if message.name is not None:
-        wire["name"] = message.name
-    return complete(wire, message) if message.extra else wire
 
 
 def _encode_thinking(
@@ -258,19 +274,25 @@ class _Writer:
         wire: dict[str, Any] = {"role": self._role(message)}
         if message.name is not None:
             wire["name"] = message.name
+        if len(content) == 1 and type(content[0]) is Text and not content[0].extra:
+            wire["content"] = content[0].text
+        else:
+            items = self._items(message)
+            if content and not items and NAME not in message.extra:
+                self._warn_of_message("emptied_message_dropped")
+                return
+            if items or "content" not in extra_of(message, NAME):
+                wire["content"] = join_content(items, flat=self._quirks.flat_content)
+        self.wire.append(complete(wire, message) if message.extra else wire)
+
+    def _items(self, message: Message) -> list[Json]:
+        """The content parts of a message that is not the model's, without results."""
         items: list[Json] = []
         media = message.role in ("user", "tool")
-        for self._warnings.part, part in enumerate(content):
-            if type(part) is Text:
-                items.append(encode_text(part))
-            elif type(part) is not ToolResult:
+        for self._warnings.part, part in enumerate(message.content):
+            if type(part) is not ToolResult:
                 items += encode_item(part, self._warnings, self._quirks, media=media)
-        if content and not items and NAME not in message.extra:
-            self._warn_of_message("emptied_message_dropped")
-            return
-        if items or "content" not in extra_of(message, NAME):
-            wire["content"] = join_content(items, flat=self._quirks.flat_content)
-        self.wire.append(complete(wire, message) if message.extra else wire)
+        return items
 
     def _role(self, message: Message) -> str:
         if message.role == "tool":
