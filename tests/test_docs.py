@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from interlingua import Client, HttpAdapter, set_default_client
+from interlingua import Client, HttpAdapter, dialects, set_default_client
 from interlingua.client.config import adapters_from_env
 from interlingua.local import local_server
 from interlingua.simulator import Simulator, latency, serve_in_thread, text, use_tools
@@ -74,6 +74,7 @@ def providers(monkeypatch):
             monkeypatch.setenv(f"{name}_BASE_URL", server.url)
         local = HttpAdapter("local", base_url=f"{server.url}/v1")
         set_default_client(Client({**adapters_from_env(), "local": local}))
+        monkeypatch.setattr(dialects, "_registered", {})  # what a page registers is for it alone
         yield
         set_default_client(None)
 
