@@ -171,7 +171,7 @@ class Bench:
         compare(Measure(title, "us", 1e6 / CONCURRENT, raw=1.8), costs, VENDORS)
 
     async def functions(self) -> None:
-        """`generate` compared with raw, and `generate_object` with a call."""
+        """`generate` beside raw, `generate_object` beside a call of the client."""
         ways = {"generate": ("raw", 1.65), "generate_object": ("call", 1.85)}
         made = self._make("object", {"raw": Raw, "ours": Ours})
         works: dict[tuple[str, str], Work] = {}

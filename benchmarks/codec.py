@@ -24,16 +24,14 @@ from interlingua import (
     Message,
     Request,
     Response,
-    SSEDecoder,
-    StreamAccumulator,
     Text,
     Thinking,
     ToolCall,
     ToolDefinition,
     Usage,
     dialects,
-    encode_sse,
 )
+from interlingua.dialects import SSEDecoder, StreamAccumulator, encode_sse
 from interlingua.history import repair
 from interlingua.prepare.history import apply_rules
 from interlingua.spec.events import (

@@ -1,16 +1,22 @@
-"""Conversations as another provider accepts them."""
+"""
+Conversations as another model accepts them.
+
+A client repairs the history of every request by itself. Import from here to do it without a
+client, to see what would change, or to check that a request extends a cached prefix.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
+from interlingua.prepare.cache_diff import cache_prefix_diff
 from interlingua.prepare.history import DEFAULT_POLICY, HistoryRepair, RepairPolicy, apply_rules
 from interlingua.providers.installed_dialects import find_dialect
 from interlingua.spec.facts import HistoryRules
 from interlingua.spec.messages import Message
 from interlingua.spec.warnings import Losses
 
-__all__ = ["HistoryRepair", "HistoryRules", "RepairPolicy", "repair"]
+__all__ = ["HistoryRepair", "HistoryRules", "RepairPolicy", "cache_prefix_diff", "repair"]
 
 
 def repair(

@@ -2,7 +2,8 @@
 
 import pytest
 
-from interlingua import (
+from interlingua import dialects
+from interlingua.errors import (
     AccessDeniedError,
     AuthenticationError,
     ContextLengthError,
@@ -11,7 +12,6 @@ from interlingua import (
     ProviderTimeoutError,
     RateLimitError,
     ServerError,
-    dialects,
 )
 from interlingua.serving.errors import as_error, body_bytes, retry_headers, vendor_body
 from interlingua.serving.routes import serve_of
@@ -30,7 +30,7 @@ CLASSES = {
     500: ServerError,
     502: ServerError,
     503: ServerError,
-    504: ProviderTimeoutError,
+    504: ServerError,
     529: ServerError,
 }
 

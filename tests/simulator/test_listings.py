@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from interlingua import InvalidRequestError
+from interlingua.errors import InvalidRequestError
 from interlingua.simulator.listings import DIMENSIONS, embed
 
 

@@ -195,3 +195,16 @@ def test_one_that_fails():
 
     with pytest.raises(ConfigurationError, match="not on the open internet"):
         asyncio.run(fetch_media(request, (Document,)))
+
+
+@pytest.mark.parametrize("own", [RequestTimeoutError("late"), NetworkError("gone")])
+def test_an_error_of_ours_passes_as_it_is(own, monkeypatch):
+    """Also one that is a TimeoutError or an OSError to Python."""
+
+    async def fail(*_):
+        raise own
+
+    monkeypatch.setattr("interlingua.transport.media_urls._follow", fail)
+    with pytest.raises(type(own)) as caught:
+        get("http://127.0.0.1/")
+    assert caught.value is own

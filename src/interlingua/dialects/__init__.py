@@ -1,7 +1,8 @@
 """
 The dialects: one folder for each wire format, and a registry that other packages add to.
 
-No dialect knows another.
+Import from here to encode and decode without a client: `dialects.get("openai_chat")` is a dialect,
+and the other names are what its functions take and return. No dialect knows another.
 """
 
 from __future__ import annotations
@@ -9,10 +10,42 @@ from __future__ import annotations
 from importlib import import_module
 from typing import cast
 
-from interlingua.spec.contracts import Dialect
+from interlingua.prepare.prepare import start_encoding
+from interlingua.prepare.schema import drop_added_nulls, restore_arguments
+from interlingua.spec.contracts import (
+    Dialect,
+    Frame,
+    Prepared,
+    StreamDecoder,
+    StreamEncoder,
+    WireCall,
+)
 from interlingua.spec.errors import ConfigurationError
+from interlingua.spec.facts import Facts
+from interlingua.spec.warnings import raise_on_loss
+from interlingua.streams.accumulate import StreamAccumulator, events_from_response
+from interlingua.wire.sse import SSEDecoder, encode_sse
 
-__all__ = ["get", "names", "register"]
+__all__ = [
+    "Dialect",
+    "Facts",
+    "Frame",
+    "Prepared",
+    "SSEDecoder",
+    "StreamAccumulator",
+    "StreamDecoder",
+    "StreamEncoder",
+    "WireCall",
+    "drop_added_nulls",
+    "encode_sse",
+    "events_from_response",
+    "get",
+    "names",
+    "raise_on_loss",
+    "register",
+    "restore_arguments",
+    "start_encoding",
+]
 
 _SHIPPED = ("openai_responses", "openai_chat", "anthropic_messages", "gemini_generate")
 _FUNCTIONS = (
@@ -45,7 +78,7 @@ def get(name: str) -> Dialect:
 
 def register(dialect: Dialect) -> None:
     """
-    Add a dialect: a module, or any object, that satisfies `interlingua.Dialect`.
+    Add a dialect: a module, or any object, that satisfies `Dialect`.
 
     Its name is then accepted wherever a dialect is named. Registering the same object again
     changes nothing; another one of the same name is an error.

@@ -43,7 +43,7 @@ from interlingua.providers.operations import (
 from interlingua.providers.provider import Provider, check_base_url, join_url, sign
 from interlingua.providers.rows import find_provider
 from interlingua.providers.ulid import new_ulid
-from interlingua.spec.capabilities import AdapterCapabilities, capabilities_of
+from interlingua.spec.capabilities import AdapterCapabilities
 from interlingua.spec.content import Json
 from interlingua.spec.contracts import Dialect, HttpReply, HttpRequest, Profile, WireCall
 from interlingua.spec.errors import AbortError, ConfigurationError, SDKError
@@ -127,7 +127,7 @@ class HttpAdapter:
 
     def capabilities_for(self, model: str) -> AdapterCapabilities:
         """What one of its models can do."""
-        return capabilities_of(self.profile_for(model))
+        return AdapterCapabilities(self.profile_for(model))
 
     def profile_for(self, model: str) -> Profile:
         """What is known of one of its models."""
@@ -187,7 +187,7 @@ class HttpAdapter:
             gone = AbortError("the call was cancelled", request_id=request.request_id)
             raise gone from None
         except SDKError as error:
-            self._errors.stamp(error, request.request_id)
+            self._errors.stamp(error, request.request_id, request.model)
             raise
         finally:
             del self._flights[request.request_id or ""]
@@ -222,7 +222,7 @@ class HttpAdapter:
         except SDKError as error:
             if reader is not None and reader.is_finished:
                 return  # what breaks after the end does not matter
-            self._errors.stamp(error, request.request_id)
+            self._errors.stamp(error, request.request_id, request.model)
             for event in reader.fail(error) if reader is not None else ():
                 yield event
             raise
@@ -245,7 +245,7 @@ class HttpAdapter:
         except CancelledCallError:
             raise AbortError("the call was cancelled", request_id=request_id) from None
         except SDKError as error:
-            self._errors.stamp(error, request_id)
+            self._errors.stamp(error, request_id, getattr(value, "model", None))
             raise
         finally:
             del self._flights[request_id]

@@ -28,7 +28,7 @@ from interlingua.wire.json_text import dumps, loads
 from interlingua.wire.multipart import encode_form, is_repeatable
 
 _ADVICE = {"count_tokens": "estimate_input_tokens makes an estimate"}
-_METHODS = frozenset(("count_tokens", "list_models"))
+_METHODS = ("count_tokens", "list_models")
 _ERROR = b'"error"'
 
 
@@ -56,10 +56,10 @@ def find_performer(
     perform = getattr(adapter, "perform", None)
     if perform is not None:
         return lambda value: perform(operation, value, request_id=request_id)
-    name = operation if isinstance(operation, str) else ""
-    method = getattr(adapter, name, None) if name in _METHODS else None
+    name = operation if isinstance(operation, str) else operation.name
+    method = getattr(adapter, name, None) if operation in _METHODS else None
     if method is None:
-        raise UnsupportedError(f"the adapter {adapter.name!r} has no `perform` for {operation!r}")
+        raise UnsupportedError(f"the adapter {adapter.name!r} has no `perform` for {name!r}")
     return lambda value: method() if value is None else method(value)
 
 

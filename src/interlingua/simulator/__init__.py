@@ -1,4 +1,8 @@
-"""Every vendor's API on your own machine, answering by a script. It says that it is simulated."""
+"""
+Every vendor's API on your own machine, answering by a script. It says that it is simulated.
+
+Import from here in tests of programs that call models, and to try a program without keys.
+"""
 
 from interlingua.serving.server import Server, serve, serve_in_thread
 from interlingua.simulator.app import Simulator

@@ -26,7 +26,9 @@ class _ErrorDocument(msgspec.Struct, kw_only=True, omit_defaults=True, rename={"
     message: str
     retryable: bool | None = None
     request_id: str | None = None
+    provider_request_id: str | None = None
     provider: str | None = None
+    model: str | None = None
     status_code: int | None = None
     error_code: str | None = None
     retry_after: float | None = None
@@ -34,8 +36,9 @@ class _ErrorDocument(msgspec.Struct, kw_only=True, omit_defaults=True, rename={"
     path: str | None = None
 
 
-_ERROR_FIELDS = ("retryable", "request_id")
-_PROVIDER_FIELDS = (*_ERROR_FIELDS, "provider", "status_code", "error_code", "retry_after", "raw")
+_ERROR_FIELDS = tuple(
+    name for name in _ErrorDocument.__struct_fields__ if name not in ("kind", "message", "path")
+)
 
 T = TypeVar("T")
 
@@ -79,11 +82,17 @@ def to_json(value: Message | Request | Response | StreamEvent) -> bytes:
 
 
 @overload
-def from_json(data: bytes | str, kind: type[T]) -> T: ...
+def from_json(data: bytes | str | dict[str, Any], kind: type[T]) -> T: ...
 @overload
-def from_json(data: bytes | str, kind: UnionType) -> StreamEvent: ...
-def from_json(data: bytes | str, kind: Any) -> Any:
-    """The reverse of `to_json`."""
+def from_json(data: bytes | str | dict[str, Any], kind: UnionType) -> StreamEvent: ...
+def from_json(data: bytes | str | dict[str, Any], kind: Any) -> Any:
+    """
+    The reverse of `to_json`; JSON that was parsed already may be given as a dict.
+
+    `kind` is `Message`, `Request`, `Response` or `StreamEvent`.
+    """
+    if isinstance(data, dict):
+        return from_document(data, kind)
     try:
         document = msgspec.json.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError):
@@ -142,10 +151,8 @@ def _decode_error(_: type, value: Any) -> SDKError:
     found = msgspec.convert(value, _ErrorDocument)
     kind = _error_kind(found.kind)
     if kind is None:  # of a newer library
-        kind = SDKError if found.provider is None else ProviderError
+        kind = SDKError if found.status_code is None else ProviderError
     fields = {name: getattr(found, name) for name in _error_fields(kind)}
-    if fields.get("provider", "") is None:
-        del fields["provider"]
     return kind(found.message, **fields)
 
 
@@ -155,8 +162,6 @@ def _error_kind(name: str) -> type[SDKError] | None:
 
 
 def _error_fields(kind: type[SDKError]) -> tuple[str, ...]:
-    if issubclass(kind, ProviderError):
-        return _PROVIDER_FIELDS
     return (*_ERROR_FIELDS, "path") if issubclass(kind, DecodeError) else _ERROR_FIELDS
 
 

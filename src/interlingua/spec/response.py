@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
 import msgspec
 
 from interlingua.spec.content import Extra, Json, ToolCall
+from interlingua.spec.errors import ErrorClass
 from interlingua.spec.messages import Message
 
 Reason: TypeAlias = Literal[
@@ -132,6 +133,23 @@ class RateLimit(_Unread):
 
 
 _RATE_LIMIT_FIELDS = tuple(one.name for one in fields(RateLimit))
+
+
+class Attempt(
+    msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, repr_omit_defaults=True
+):
+    """One HTTP exchange of a call, successful or not."""
+
+    number: int
+    """0 is the first."""
+    provider: str = ""
+    model: str = ""
+    error_class: ErrorClass | None = None
+    """None if it succeeded."""
+    usage: Usage | None = None
+    """What the provider reported; None if it reported nothing."""
+    cost: float | None = None
+    latency_ms: float | None = None
 
 
 class Response(

@@ -1,7 +1,13 @@
-"""The only code that touches a network, or a file; each transport is loaded at its first use."""
+"""
+The only code that touches a network, or a file. Each transport is loaded at its first use.
+
+Import from here to choose how requests are sent (another HTTP library, an ASGI application, canned
+replies, a recording), to set `Timeouts`, or to write a `Transport` of your own.
+"""
 
 from typing import TYPE_CHECKING, Any
 
+from interlingua.spec.contracts import Timeouts, Transport
 from interlingua.transport.aiohttp_transport import AiohttpTransport, default_transport
 
 if TYPE_CHECKING:
@@ -20,6 +26,8 @@ __all__ = [
     "HttpxTransport",
     "RecordingTransport",
     "ReplayTransport",
+    "Timeouts",
+    "Transport",
     "default_transport",
 ]
 

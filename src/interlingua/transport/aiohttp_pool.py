@@ -24,6 +24,7 @@ from interlingua.transport.bodies import OutgoingBody, length_headers
 from interlingua.transport.inflate import ACCEPTED
 from interlingua.transport.proxies import Proxies
 from interlingua.transport.timeouts import host_of, timeout_error
+from interlingua.version import USER_AGENT
 
 KEEP_ALIVE = 60.0
 """Seconds an unused connection is kept: tools run between two calls of a conversation."""
@@ -73,7 +74,7 @@ class Pool:
                 resolver=aiohttp.ThreadedResolver(),
             ),
             cookie_jar=aiohttp.DummyCookieJar(),
-            headers={"accept-encoding": ACCEPTED, "user-agent": "interlingua"},
+            headers={"accept-encoding": ACCEPTED, "user-agent": USER_AGENT},
             skip_auto_headers=("content-type",),
             timeout=aiohttp.ClientTimeout(total=None),
             response_class=Response,

@@ -109,13 +109,11 @@ class _Run:
             return
         why = "returned" if failure is None else f"failed: {type(failure).__name__}"
         if not self._head.done():
-            lost: SDKError = NetworkError(f"the app {why} before it replied")
-            lost.__cause__ = failure
-            self._head.set_exception(lost)
+            text = f"the app {why} before it replied"
+            self._head.set_exception(NetworkError(text, cause=failure))
             return
-        lost = StreamError(f"the app {why} in the middle of its reply")
-        lost.__cause__ = failure
-        await self._queue.put(lost)
+        text = f"the app {why} in the middle of its reply"
+        await self._queue.put(StreamError(text, cause=failure))
 
     async def head(self) -> tuple[int, dict[str, str]]:
         """Status and headers."""

@@ -24,6 +24,7 @@ from interlingua.spec.errors import (
 from interlingua.spec.request import Request
 from interlingua.transport.addresses import is_public
 from interlingua.transport.media_files import MAX_FILE, Media, find_media, replace_media, with_bytes
+from interlingua.version import USER_AGENT
 from interlingua.wire.media import media_type_for
 
 if TYPE_CHECKING:
@@ -93,14 +94,14 @@ async def fetch(
     try:
         async with asyncio.timeout(seconds):
             return await _follow(url, max_bytes, allowed)
+    except SDKError:  # first: some of them are a TimeoutError or an OSError too
+        raise
     except TimeoutError:
         error = RequestTimeoutError(
             f"{_host(url)} did not send the file within {seconds:g} s",
             phase="request",
             retryable=False,
         )
-    except SDKError:
-        raise
     except ValueError:
         error = ConfigurationError("a URL to fetch cannot be read")
     except Exception as failure:  # noqa: BLE001 -- each is translated
@@ -125,7 +126,7 @@ async def _follow(text: str, max_bytes: int, allowed: Callable[[str], bool]) -> 
             async with session.get(
                 url,
                 allow_redirects=False,
-                headers={"accept-encoding": "identity", "user-agent": "interlingua"},
+                headers={"accept-encoding": "identity", "user-agent": USER_AGENT},
             ) as response:
                 if response.status not in {301, 302, 303, 307, 308}:
                     return await _take(url, response, max_bytes)

@@ -27,7 +27,7 @@ from interlingua.simulator import (
 )
 from interlingua.simulator import error as refuse
 from interlingua.spec.content import ToolCall
-from interlingua.spec.errors import NoObjectGeneratedError, SDKError, StreamError
+from interlingua.spec.errors import ConfigurationError, NoObjectGeneratedError, SDKError
 from interlingua.spec.events import TextDelta, ToolCallDelta, ToolCallEnd, ToolCallStart
 from interlingua.spec.messages import Message
 from interlingua.spec.response import FinishReason, Response
@@ -238,10 +238,10 @@ def test_before_the_end():
         async with stream(client) as found:
             assert found.partial is None
             for method in (found.object, found.response, found.result):
-                with pytest.raises(StreamError, match="not over"):
+                with pytest.raises(ConfigurationError, match="has not ended"):
                     method()
             assert await anext(found) == {} == found.partial
-            with pytest.raises(StreamError, match="not over"):
+            with pytest.raises(ConfigurationError, match="has not ended"):
                 found.object()
 
     with simulated(text('{"n": 12}') + pieces(1)) as peer:
@@ -376,7 +376,7 @@ def test_calls_that_wait():
     _, found, error = read(tool_call("pay"), tools=[pay])
 
     assert error is None
-    assert [call.name for call in found.result().pending] == ["pay"]
+    assert [call.name for call in found.result().pending_approvals] == ["pay"]
     with pytest.raises(NoObjectGeneratedError, match="approval"):
         found.object()
 

@@ -11,8 +11,8 @@ import msgspec
 import pydantic
 import pytest
 
-from interlingua.api.types import MismatchError, read_function
-from interlingua.spec.errors import ConfigurationError
+from interlingua.api.types import read_function
+from interlingua.spec.errors import ConfigurationError, MismatchError
 
 if TYPE_CHECKING:
     from decimal import Decimal as OnlyForTheChecker

@@ -1,15 +1,15 @@
 """Problems and their places."""
 
+import pytest
+
 from interlingua.api.types.problems import (
     Findings,
-    MismatchError,
-    Problem,
     describe,
     format_path,
     list_problems,
     path_steps,
 )
-from interlingua.spec.errors import DecodeError
+from interlingua.spec.errors import DecodeError, MismatchError, Problem
 
 
 def test_a_path_is_spelled_like_code():
@@ -40,7 +40,13 @@ def test_a_long_list_is_cut():
 
 def test_a_mismatch_is_a_decode_error():
     """It has the first path, and all problems."""
-    error = MismatchError("no", problems=[Problem("a", "x"), Problem("b", "y")])
+    findings = Findings()
+    findings.raise_if_any()
+    findings.add((None, "a"), "x")
+    findings.add((None, "b"), "y")
+    with pytest.raises(MismatchError) as caught:
+        findings.raise_if_any()
+    error = caught.value
 
     assert isinstance(error, DecodeError)
     assert (error.path, len(error.problems)) == ("a", 2)

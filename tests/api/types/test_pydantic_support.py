@@ -10,8 +10,8 @@ import pydantic
 import pytest
 from pydantic import BaseModel, Field
 
-from interlingua.api.types import MismatchError, convert, schema_of
-from interlingua.spec.errors import ConfigurationError
+from interlingua.api.types import convert, schema_of
+from interlingua.spec.errors import ConfigurationError, MismatchError
 
 
 class Address(BaseModel):

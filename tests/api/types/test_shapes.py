@@ -5,7 +5,6 @@ import pathlib
 import msgspec
 import pytest
 
-from interlingua.api.types.problems import MismatchError
 from interlingua.api.types.reading import decode
 from interlingua.api.types.records import Field
 from interlingua.api.types.shapes import (
@@ -20,6 +19,7 @@ from interlingua.api.types.shapes import (
     Scalar,
     default_to_json,
 )
+from interlingua.spec.errors import MismatchError
 
 INTEGER = Scalar(int, {"type": "integer"})
 TEXT = Scalar(str, {"type": "string"})

@@ -15,7 +15,7 @@ from interlingua.api.objects.strategy import ObjectGoal
 from interlingua.api.run.results import GenerateResult
 from interlingua.api.run.run import Run
 from interlingua.spec.content import Json
-from interlingua.spec.errors import NoObjectGeneratedError, StreamError
+from interlingua.spec.errors import ConfigurationError, NoObjectGeneratedError
 from interlingua.spec.events import (
     StepFinish,
     StreamEvent,
@@ -168,12 +168,12 @@ class ObjectStream(Generic[T]):
         if self._response is None:
             if self._error is not None:
                 raise self._error
-            raise StreamError("the stream is not over; read it to its end first")
+            raise ConfigurationError("The stream has not ended. Read it to its end first.")
         return self._response
 
     def result(self) -> GenerateResult[T]:
         """Every step, the whole conversation and the object, when it is over."""
-        if self._run.loop.pending:
+        if self._run.loop.pending_approvals:
             self.response()
             return self._run.result()
         return finished(self._run, self._goal, self.object())
@@ -187,7 +187,7 @@ class ObjectStream(Generic[T]):
                 elif self._growing.feed(event):
                     yield self._growing.value
         self._response = self._run.loop.steps[-1].response
-        if self._run.loop.pending:
+        if self._run.loop.pending_approvals:
             return
         with self._run.accounting():
             reading = self._goal.read(self._response)

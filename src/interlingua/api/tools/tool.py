@@ -23,10 +23,10 @@ import msgspec
 from interlingua.api.tools.binding import CONTEXT, Calling, read_handler
 from interlingua.api.tools.result_content import to_result_content
 from interlingua.api.tools.validator import Validator
-from interlingua.api.types import MismatchError, read_function
+from interlingua.api.types import read_function
 from interlingua.prepare.schema.check import find_unreadable
 from interlingua.spec.content import Json
-from interlingua.spec.errors import ConfigurationError
+from interlingua.spec.errors import ConfigurationError, MismatchError
 from interlingua.spec.request import BuiltinTool, ToolDefinition
 
 __all__ = [

@@ -10,13 +10,13 @@ from typing import Annotated, Any, get_args, get_origin
 import msgspec
 
 from interlingua.api.types.docstrings import parse_docstring
-from interlingua.api.types.problems import Findings, MismatchError
+from interlingua.api.types.problems import Findings
 from interlingua.api.types.pydantic_support import is_field
 from interlingua.api.types.reading import shape_of
 from interlingua.api.types.records import Field, resolve_hints
 from interlingua.api.types.shapes import Definitions, Record
 from interlingua.spec.content import Json
-from interlingua.spec.errors import ConfigurationError
+from interlingua.spec.errors import ConfigurationError, MismatchError
 
 _UNSUPPORTED_KINDS = {
     inspect.Parameter.VAR_POSITIONAL: "is variadic (*)",

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 import msgspec
 
 from interlingua.spec.content import Json
-from interlingua.spec.errors import DecodeError
+from interlingua.spec.errors import MismatchError, Problem
 
 Path: TypeAlias = "tuple[Path, str | int] | None"
 """
@@ -19,26 +19,6 @@ Extending it costs nothing; it is formatted only when a problem is reported.
 
 _MAX_LISTED = 10
 _MAX_QUOTED = 40
-
-
-class Problem(msgspec.Struct, frozen=True):
-    """One problem with a JSON value."""
-
-    path: str
-    message: str
-    is_right_type: bool = False
-    """The value has the right JSON type but is invalid: too small, say, or not a real date."""
-
-    def __str__(self) -> str:
-        return f"{self.path}: {self.message}" if self.path else self.message
-
-
-class MismatchError(DecodeError):
-    """A JSON value does not match a Python type; `problems` lists every mismatch."""
-
-    def __init__(self, message: str, *, problems: Sequence[Problem] = ()) -> None:
-        super().__init__(message, path=problems[0].path if problems else None)
-        self.problems = tuple(problems)
 
 
 class Findings:
@@ -56,7 +36,8 @@ class Findings:
     def raise_if_any(self) -> None:
         """Raise a `MismatchError` that lists the problems, if there are any."""
         if self.problems:
-            raise MismatchError(list_problems(self.problems), problems=self.problems)
+            problems = tuple(self.problems)
+            raise MismatchError(list_problems(problems), problems=problems, path=problems[0].path)
 
 
 def list_problems(problems: Sequence[Problem | str]) -> str:

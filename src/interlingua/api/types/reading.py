@@ -18,7 +18,7 @@ from typing import Any, TypeVar, get_args, get_origin, overload
 import msgspec
 
 from interlingua.api.types.docstrings import parse_docstring
-from interlingua.api.types.problems import Findings, MismatchError, schema_annotations
+from interlingua.api.types.problems import Findings, schema_annotations
 from interlingua.api.types.pydantic_support import (
     PydanticShape,
     is_constraint,
@@ -41,7 +41,7 @@ from interlingua.api.types.shapes import (
 )
 from interlingua.api.types.unions import UnionShape
 from interlingua.spec.content import Json
-from interlingua.spec.errors import ConfigurationError
+from interlingua.spec.errors import ConfigurationError, MismatchError
 
 T = TypeVar("T")
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from functools import cached_property
 from typing import Any
 
-from interlingua.api.types.problems import Findings, Path, Problem, describe
+from interlingua.api.types.problems import Findings, Path, describe
 from interlingua.api.types.shapes import Definitions, Scalar, Shape
 from interlingua.spec.content import Json
+from interlingua.spec.errors import Problem
 
 
 class UnionShape:

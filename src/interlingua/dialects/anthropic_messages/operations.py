@@ -27,16 +27,16 @@ _COUNTED = (
 )  # fmt: skip
 
 
-def _encode_list(value: Any, profile: Profile) -> WireCall:  # noqa: ARG001 -- there is one list
+def _encode_list(_value: Any, profile: Profile) -> WireCall:
     headers = {VERSION_HEADER: profile.api_version or VERSION}
     return WireCall(method="GET", path="/v1/models", headers=headers)
 
 
-def _decode_list(status: int, headers: Mapping[str, str], body: bytes) -> list[ServedModel]:  # noqa: ARG001
+def _decode_list(_status: int, _headers: Mapping[str, str], body: bytes) -> list[ServedModel]:
     return read_models(body, _FIELDS)
 
 
-def _next_page(call: WireCall, headers: Mapping[str, str], body: bytes) -> WireCall | None:  # noqa: ARG001
+def _next_page(call: WireCall, _headers: Mapping[str, str], body: bytes) -> WireCall | None:
     page = read_page(body)
     last = page.get("last_id")
     if page.get("has_more") is not True or not isinstance(last, str):
@@ -49,7 +49,7 @@ def _encode_count(request: Request, profile: Profile) -> WireCall:
     return encode_request(counted_request(request, NAME, _COUNTED, options), profile)
 
 
-def _decode_count(status: int, headers: Mapping[str, str], body: bytes) -> int:  # noqa: ARG001
+def _decode_count(_status: int, _headers: Mapping[str, str], body: bytes) -> int:
     return read_count(body, "input_tokens")
 
 

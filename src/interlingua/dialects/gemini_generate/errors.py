@@ -81,7 +81,7 @@ def read_error(
         fault,
         raw=value,
         text=text,
-        found=_find_class(status, fault, details),
+        error_type=_find_class(status, fault, details),
         retry_after=_retry_delay(details),
     )
 

@@ -24,15 +24,15 @@ _FIELDS = ModelFields(
 )
 
 
-def _encode_list(value: Any, profile: Profile) -> WireCall:  # noqa: ARG001 -- there is one list
+def _encode_list(_value: Any, _profile: Profile) -> WireCall:
     return WireCall(method="GET", path="/v1beta/models")
 
 
-def _decode_list(status: int, headers: Mapping[str, str], body: bytes) -> list[ServedModel]:  # noqa: ARG001
+def _decode_list(_status: int, _headers: Mapping[str, str], body: bytes) -> list[ServedModel]:
     return read_models(body, _FIELDS)
 
 
-def _next_page(call: WireCall, headers: Mapping[str, str], body: bytes) -> WireCall | None:  # noqa: ARG001
+def _next_page(call: WireCall, _headers: Mapping[str, str], body: bytes) -> WireCall | None:
     token = read_page(body).get("nextPageToken")
     if not isinstance(token, str) or not token:
         return None
@@ -47,7 +47,7 @@ def _encode_count(request: Request, profile: Profile) -> WireCall:
     return replace(call, body={"generateContentRequest": inner})
 
 
-def _decode_count(status: int, headers: Mapping[str, str], body: bytes) -> int:  # noqa: ARG001
+def _decode_count(_status: int, _headers: Mapping[str, str], body: bytes) -> int:
     return read_count(body, "totalTokens")
 
 

@@ -20,15 +20,15 @@ _FIELDS = ModelFields(
 )
 
 
-def _encode_list(value: Any, profile: Profile) -> WireCall:  # noqa: ARG001 -- there is one list
+def _encode_list(_value: Any, _profile: Profile) -> WireCall:
     return WireCall(method="GET", path="/models")
 
 
-def _decode_list(status: int, headers: Mapping[str, str], body: bytes) -> list[ServedModel]:  # noqa: ARG001
+def _decode_list(_status: int, _headers: Mapping[str, str], body: bytes) -> list[ServedModel]:
     return read_models(body, _FIELDS)
 
 
-def _next_page(call: WireCall, headers: Mapping[str, str], body: bytes) -> WireCall | None:  # noqa: ARG001
+def _next_page(call: WireCall, _headers: Mapping[str, str], body: bytes) -> WireCall | None:
     """The vendor's list has one page; servers that have more mark the last id of each."""
     page = read_page(body)
     last = page.get("last_id")

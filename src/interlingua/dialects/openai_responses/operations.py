@@ -25,11 +25,11 @@ _COUNTED = (
 )  # fmt: skip
 
 
-def _encode_list(value: Any, profile: Profile) -> WireCall:  # noqa: ARG001 -- there is one list
+def _encode_list(_value: Any, _profile: Profile) -> WireCall:
     return WireCall(method="GET", path="/v1/models")
 
 
-def _decode_list(status: int, headers: Mapping[str, str], body: bytes) -> list[ServedModel]:  # noqa: ARG001
+def _decode_list(_status: int, _headers: Mapping[str, str], body: bytes) -> list[ServedModel]:
     return read_models(body, _FIELDS)
 
 
@@ -38,7 +38,7 @@ def _encode_count(request: Request, profile: Profile) -> WireCall:
     return encode_request(counted_request(request, NAME, _COUNTED, options), profile)
 
 
-def _decode_count(status: int, headers: Mapping[str, str], body: bytes) -> int:  # noqa: ARG001
+def _decode_count(_status: int, _headers: Mapping[str, str], body: bytes) -> int:
     return read_count(body, "input_tokens")
 
 
