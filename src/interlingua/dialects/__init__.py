@@ -13,13 +13,17 @@ from typing import cast
 from interlingua.prepare.schema import drop_added_nulls, restore_arguments
 from interlingua.spec.contracts import Dialect, Frame, StreamDecoder, StreamEncoder, WireCall
 from interlingua.spec.errors import ConfigurationError
+from interlingua.spec.facts import Facts
+from interlingua.spec.operations import Operation
 from interlingua.spec.warnings import raise_on_loss
 from interlingua.streams.accumulate import StreamAccumulator, events_from_response
 from interlingua.wire.sse import SSEDecoder, encode_sse
 
 __all__ = [
     "Dialect",
+    "Facts",
     "Frame",
+    "Operation",
     "SSEDecoder",
     "StreamAccumulator",
     "StreamDecoder",

@@ -131,7 +131,7 @@ async def exchange(
         _raise_told(reply, body, dialect)
     except SDKError as error:
         if not is_repeatable(request.body):
-            error.retryable = False  # what was sent cannot be read a second time
+            error.forbid_retry()  # what was sent cannot be read a second time
         raise
     return reply, body
 
