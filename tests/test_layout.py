@@ -155,7 +155,7 @@ def test_transports_are_found_in_one_place():
         transport.Telegraph  # noqa: B018
 
 
-ROWS = {"providers/rows.py", "simulator/rows.py"}
+ROWS = {"providers/rows.py"}
 """The rows of providers name the dialect that each speaks."""
 
 
