@@ -1,4 +1,4 @@
-"""Which addresses are on the open internet."""
+"""Which IP addresses are public."""
 
 from ipaddress import ip_address
 

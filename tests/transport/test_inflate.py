@@ -58,14 +58,14 @@ def test_a_bomb(form):
     """What unpacks to more than there is room for is refused; what fits is not."""
     packed = form(b"x" * 5_000_000)
 
-    with pytest.raises(DecodeError, match="more than 1000 bytes"):
+    with pytest.raises(DecodeError, match="larger than 1000 bytes after decompression"):
         Inflater(1000).feed(packed)
     assert len(Inflater(5_000_000).feed(packed)) == 5_000_000
 
 
 def test_what_is_left_of_the_room_is_not_the_limit():
     """The message names what can be changed, not what had been left of it."""
-    with pytest.raises(DecodeError, match=r"more than 1000000 bytes.*max_body"):
+    with pytest.raises(DecodeError, match=r"larger than 1000000 bytes.*max_body="):
         Inflater(MAX).feed(gzip.compress(b"x" * 100), 99)
 
 

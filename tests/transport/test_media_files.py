@@ -118,7 +118,7 @@ def test_what_cannot_be_read(tmp_path):
 
     for name, why in (
         ("missing", "No such file"),
-        (".", "not a file"),
+        (".", "not a regular file"),
         ("empty", "empty"),
         ("large", "larger than 10 bytes"),
         ("nul\0", "cannot read"),
@@ -133,7 +133,7 @@ def test_a_pipe_is_not_waited_for(tmp_path):
     """What has no end is not opened."""
     os.mkfifo(tmp_path / "pipe")
 
-    with pytest.raises(ConfigurationError, match="not a file"):
+    with pytest.raises(ConfigurationError, match="not a regular file"):
         one(Image(url=f"{tmp_path}/pipe"))
 
 

@@ -71,7 +71,7 @@ def test_inside_is_refused(url):
 @pytest.mark.parametrize("url", ["http://127.0.0.1:{}/", "http://localhost:{}/"])
 def test_nothing_is_connected_to_inside(url):
     """The refusal comes before the connection, for addresses and for names."""
-    refused = pytest.raises(ConfigurationError, match="not on the open internet")
+    refused = pytest.raises(ConfigurationError, match="is not a public address")
     with Server(answering(reply())) as server, refused:
         asyncio.run(fetch(url.format(server.port)))
 
@@ -129,7 +129,7 @@ def test_redirects_without_end():
         get(server.url)
     assert len(server.requests) == MAX_REDIRECTS + 1
 
-    refused = pytest.raises(ConfigurationError, match="nowhere")
+    refused = pytest.raises(ConfigurationError, match="redirect without a location")
     with Server(answering(reply(status="302 Found"))) as server, refused:
         get(server.url)
 
@@ -193,5 +193,5 @@ def test_one_that_fails():
     """The error of a part is the error of all."""
     request = Request(messages=(Message.user([Document(url="http://127.0.0.1/x.pdf")]),))
 
-    with pytest.raises(ConfigurationError, match="not on the open internet"):
+    with pytest.raises(ConfigurationError, match="is not a public address"):
         asyncio.run(fetch_media(request, "openai_chat"))

@@ -1,4 +1,4 @@
-"""The only code that touches a network, or a file; each transport is loaded at its first use."""
+"""Transports: the only code that does network I/O. Each one is imported on first use."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +21,7 @@ __all__ = [
     "default_transport",
 ]
 
-_ON_USE = {
+_LAZY = {
     "AsgiTransport": "asgi",
     "CannedReply": "canned",
     "CannedTransport": "canned",
@@ -30,11 +30,11 @@ _ON_USE = {
     "ReplayTransport": "cassette",
 }
 
-if not TYPE_CHECKING:  # else a checker would believe in any name
+if not TYPE_CHECKING:  # a type checker would accept any name if it saw `__getattr__`
 
     def __getattr__(name: str) -> Any:
         from importlib import import_module
 
-        if name not in _ON_USE:
+        if name not in _LAZY:
             raise AttributeError(f"module 'interlingua.transport' has no attribute {name!r}")
-        return getattr(import_module(f"interlingua.transport.{_ON_USE[name]}"), name)
+        return getattr(import_module(f"interlingua.transport.{_LAZY[name]}"), name)

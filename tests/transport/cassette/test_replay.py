@@ -100,12 +100,12 @@ def test_what_does_not_count(tmp_path):
 @pytest.mark.parametrize(
     ("request_", "complaint"),
     [
-        (ask({"a": [1, {"b": 2}]}, method="GET"), "GET /v1/x; recorded are: POST /v1/x"),
-        (ask({"a": [1, {"b": 2}]}, path="/v2"), "POST /v2; recorded are: POST /v1/x"),
-        (ask({"a": [1, {"b": 3}]}), r"body\.a\[1\]\.b: was recorded as 2, is 3 now"),
-        (ask({"a": [1]}), r"body\.a: was recorded with 2 items, has 1 now"),
-        (ask({}), r"body\.a: was recorded as \[1, {'b': 2}\], is not there now"),
-        (ask({"a": [1, {"b": 2}], "c": KEY}), r"body\.c: was not recorded, is '\*+' now"),
+        (ask({"a": [1, {"b": 2}]}, method="GET"), "GET /v1/x; it has replies for: POST /v1/x"),
+        (ask({"a": [1, {"b": 2}]}, path="/v2"), "POST /v2; it has replies for: POST /v1/x"),
+        (ask({"a": [1, {"b": 3}]}), r"body\.a\[1\]\.b: recorded 2, now 3"),
+        (ask({"a": [1]}), r"body\.a: recorded 2 items, now 1"),
+        (ask({}), r"body\.a: recorded \[1, {'b': 2}\], now absent"),
+        (ask({"a": [1, {"b": 2}], "c": KEY}), r"body\.c: not recorded, now '\*+'"),
         (ask(b"not json"), "body"),
     ],
 )
@@ -187,7 +187,7 @@ def test_ids_that_are_new_in_each_run(tmp_path):
     record(path, (turn(made[0], made[1], made[0]), CannedReply(body=b"ok")))
 
     assert replay(path, turn(made[2], made[3], made[2]))[0][2] == [b"ok"]
-    with pytest.raises(ConfigurationError, match=r"tool_call_id: was recorded as 'id 1'"):
+    with pytest.raises(ConfigurationError, match=r"tool_call_id: recorded 'id 1'"):
         replay(path, turn(made[2], made[3], made[3]))
     with pytest.raises(ConfigurationError, match="call_abc"):
         replay(path, turn("call_abc", made[3], "call_abc"))
