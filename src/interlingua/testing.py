@@ -26,6 +26,18 @@ from interlingua.spec.errors import ConfigurationError
 from interlingua.transport.aiohttp_transport import default_transport
 from interlingua.transport.cassette import RecordingTransport, ReplayTransport
 
+__all__ = [
+    "MODES",
+    "VARIABLE",
+    "Mode",
+    "cassette",
+    "cassette_mode",
+    "cassette_path",
+    "file_name",
+    "open_cassette",
+    "pytest_addoption",
+]
+
 Mode: TypeAlias = Literal["replay", "record", "auto"]
 MODES: tuple[str, ...] = get_args(Mode)
 _MAX_NAME = 120  # characters of the test's name in the file name

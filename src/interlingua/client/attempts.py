@@ -56,6 +56,33 @@ class Calls:
             else self._stream_again(adapter, request, policy)
         )
 
+    async def perform(
+        self,
+        adapter: Adapter,
+        request: Request,
+        call: Callable[[], Awaitable[Any]],
+        *,
+        retries: bool = True,
+    ) -> Any:
+        """The result of an operation; of `request` only the model and the id count."""
+        attempts = count()
+
+        async def attempt() -> Any:
+            with self._telling(adapter, request, next(attempts), stream=False) as completed:
+                result = await call()
+                completed(Response(finish_reason=FinishReason(reason="stop")))
+                return result
+
+        policy = policy_of(adapter) if retries else None
+        if policy is None:
+            return await attempt()
+        with self._waiting(request) as sleep:
+            try:
+                return await retry(attempt, policy, sleep=sleep)
+            except CancelledCallError:
+                gone = AbortError("the call was cancelled", request_id=request.request_id)
+                raise gone from None
+
     def cancel(self, request_id: str) -> bool:
         """Stop a call that waits for its next attempt."""
         flight = self._waits.get(request_id)

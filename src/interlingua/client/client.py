@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
 from functools import lru_cache, partial
 from inspect import signature
 from pathlib import Path
 from types import TracebackType
-from typing import Self, TypeVar, cast
+from typing import Any, Self, TypeVar, cast
 
 from msgspec.structs import replace
 
@@ -17,14 +17,16 @@ from interlingua.client.call_events import Subscriber
 from interlingua.client.config import adapters_from_env, read_registry
 from interlingua.client.explain import Explanation, explain
 from interlingua.client.middleware.layers import Middleware, Onion
+from interlingua.client.middleware.operations import OperationCall, OperationLayers
 from interlingua.client.registry import Registry, Route, check_configured, resolve
 from interlingua.providers.adapter import HttpAdapter
 from interlingua.providers.call import logger
-from interlingua.providers.listing import ServedModel
+from interlingua.providers.operations import find_performer, name_models
 from interlingua.providers.ulid import new_ulid
 from interlingua.spec.contracts import NEUTRAL_PROFILE, Adapter, Profile
 from interlingua.spec.errors import ConfigurationError, SDKError
 from interlingua.spec.events import StreamEvent
+from interlingua.spec.operations import Operation, ServedModel
 from interlingua.spec.request import Request
 from interlingua.spec.response import Response
 
@@ -68,6 +70,7 @@ class Client:
         self._calls = calls = Calls(strict=strict)
         layers = tuple(middleware)
         onion = Onion(layers)
+        self._operation_layers = OperationLayers(layers)
         send = self._send_again if layers else self._send
         self._complete = onion.wrap_complete(send(calls.complete))
         self._complete_once = onion.wrap_complete(send(partial(calls.complete, retries=False)))
@@ -182,10 +185,37 @@ class Client:
         request = self._address(request)
         return self._http(request.provider or "").estimate_input_tokens(request)
 
+    async def perform(
+        self,
+        provider: str,
+        operation: str | Operation,
+        value: Any = None,
+        *,
+        retries: bool = True,
+    ) -> Any:
+        """
+        Do what is no answer: an operation of the provider's dialect by name, or one of your own.
+
+        It goes through the attempts and the call events as answers do, and through each
+        middleware that has `perform`.
+        """
+        adapter = self._adapters[check_configured(provider, self._adapters)]
+        name = operation if isinstance(operation, str) else operation.name
+        request_id = getattr(value, "request_id", None) or new_ulid()
+        call = OperationCall(name=name, provider=provider, request_id=request_id)
+
+        def send(value: Any) -> Awaitable[Any]:
+            about = Request(model=getattr(value, "model", None) or "", request_id=request_id)
+            perform = find_performer(adapter, operation, request_id)
+            return self._calls.perform(adapter, about, lambda: perform(value), retries=retries)
+
+        return await self._operation_layers.wrap(call, send)(value)
+
     async def count_tokens(self, request: Request) -> int:
         """How many tokens the request has, as its provider counts them, asked live."""
         request = self._address(request)
-        return await self._http(request.provider or "").count_tokens(request)
+        tokens: int = await self.perform(request.provider or "", "count_tokens", request)
+        return tokens
 
     async def list_models(self, provider: str | None = None) -> list[ServedModel]:
         """
@@ -194,28 +224,26 @@ class Client:
         Of several, those that fail are logged and left out; if all do, the first error is raised.
         """
         if provider is not None:
-            return await self._http(provider).list_models()
-        asked = {
-            name: adapter
+            return name_models(await self.perform(provider, "list_models"), provider)
+        names = [
+            name
             for name, adapter in self._adapters.items()
-            if isinstance(adapter, HttpAdapter)
-        }
-        answers = await asyncio.gather(
-            *(adapter.list_models() for adapter in asked.values()), return_exceptions=True
-        )
-        found: list[ServedModel] = []
+            if hasattr(adapter, "perform") or hasattr(adapter, "list_models")
+        ]
+        lists = await asyncio.gather(*map(self.list_models, names), return_exceptions=True)
+        models: list[ServedModel] = []
         failures: list[BaseException] = []
-        for name, answer in zip(asked, answers, strict=True):
-            if isinstance(answer, SDKError):
-                logger.warning("the models of %s cannot be listed: %s", name, answer)
-                failures.append(answer)
-            elif isinstance(answer, BaseException):
-                raise answer
+        for name, listed in zip(names, lists, strict=True):
+            if isinstance(listed, SDKError):
+                logger.warning("the models of %s cannot be listed: %s", name, listed)
+                failures.append(listed)
+            elif isinstance(listed, BaseException):
+                raise listed
             else:
-                found += answer
-        if failures and len(failures) == len(asked):
+                models += listed
+        if failures and len(failures) == len(names):
             raise failures[0]
-        return found
+        return models
 
     # Who listens.
 

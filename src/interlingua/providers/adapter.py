@@ -10,7 +10,6 @@ from typing import Any, Unpack
 
 from msgspec.structs import replace
 
-from interlingua import dialects
 from interlingua.prepare.plain import may_hold_media
 from interlingua.prepare.schema import restore_arguments, restore_event
 from interlingua.providers.adapter_options import (
@@ -27,23 +26,29 @@ from interlingua.providers.answer_check import (
     AnswersOnly,
     check_answer,
     read_refusal,
-    told_error,
 )
 from interlingua.providers.call import Call, headers_for, join_headers, log_losses, since
 from interlingua.providers.cancel import CancelledCallError, Flight, Watched
 from interlingua.providers.catalog.profiles import profile_for
-from interlingua.providers.counting import counted, counting_call, read_count
 from interlingua.providers.error_labels import Stamp
-from interlingua.providers.listing import ServedModel, models_path, read_pages
+from interlingua.providers.installed_dialects import find_dialect
 from interlingua.providers.media import gather_media
+from interlingua.providers.operations import (
+    exchange,
+    find_operation,
+    http_request,
+    name_models,
+    perform_pages,
+)
 from interlingua.providers.provider import Provider, check_base_url, join_url, sign
 from interlingua.providers.rows import find_provider
 from interlingua.providers.ulid import new_ulid
-from interlingua.spec.capabilities import AdapterCapabilities, capabilities_of
+from interlingua.spec.capabilities import AdapterCapabilities
 from interlingua.spec.content import Json
-from interlingua.spec.contracts import Dialect, HttpReply, HttpRequest, Profile
+from interlingua.spec.contracts import Dialect, HttpReply, HttpRequest, Profile, WireCall
 from interlingua.spec.errors import AbortError, ConfigurationError, SDKError
 from interlingua.spec.events import StreamEvent
+from interlingua.spec.operations import Operation, ServedModel
 from interlingua.spec.request import Request, ToolChoiceMode
 from interlingua.spec.response import Response, Warning
 from interlingua.spec.warnings import raise_on_loss
@@ -54,7 +59,6 @@ from interlingua.wire.json_array import JSONArrayDecoder
 from interlingua.wire.json_text import loads
 from interlingua.wire.ratelimit_headers import parse_rate_limit
 
-_FRAMED_AS_ARRAY = "gemini_generate"  # the one dialect that streams JSON without SSE
 _PROFILES = 512  # of models, that one adapter remembers
 
 
@@ -97,7 +101,7 @@ class HttpAdapter:
         self._profiles: dict[str, Profile] = {}
         self._flights: dict[str, Flight] = {}
         self._dialect_name: str = given.get("dialect") or row.dialect
-        self._dialect: Dialect = dialects.get(self._dialect_name)
+        self._dialect: Dialect = find_dialect(self._dialect_name)
         self._transport = find_transport(given)
         self._timeouts = find_timeouts(given)
 
@@ -123,7 +127,7 @@ class HttpAdapter:
 
     def capabilities_for(self, model: str) -> AdapterCapabilities:
         """What one of its models can do."""
-        return capabilities_of(self.profile_for(model))
+        return AdapterCapabilities(self.profile_for(model))
 
     def profile_for(self, model: str) -> Profile:
         """What is known of one of its models."""
@@ -144,7 +148,7 @@ class HttpAdapter:
 
     def estimate_input_tokens(self, request: Request) -> int:
         """About how many tokens the request has; nothing is sent."""
-        return estimate_request(request, self._dialect_name)
+        return estimate_request(request, self._dialect.FACTS.token_family)
 
     def initialize(self) -> None:
         """Raise `ConfigurationError` if calls cannot work as it is set up; nothing is sent."""
@@ -176,14 +180,14 @@ class HttpAdapter:
     async def complete(self, request: Request, *, strict: bool = False) -> Response:
         """The whole answer; `AbortError` if the call is cancelled meanwhile."""
         request = _with_id(request)
-        flight = self._start(request)
+        flight = self._start(request.request_id or "")
         try:
             return await flight.wait(self._answer(request, strict=strict))
         except CancelledCallError:
             gone = AbortError("the call was cancelled", request_id=request.request_id)
             raise gone from None
         except SDKError as error:
-            self._errors.stamp(error, request.request_id)
+            self._errors.stamp(error, request.request_id, request.model)
             raise
         finally:
             del self._flights[request.request_id or ""]
@@ -196,7 +200,7 @@ class HttpAdapter:
         events before it is raised.
         """
         request = _with_id(request)
-        flight = self._start(request)
+        flight = self._start(request.request_id or "")
         reader: StreamReader | None = None
         try:
             gathered = await flight.wait(self._gather(request))
@@ -218,37 +222,42 @@ class HttpAdapter:
         except SDKError as error:
             if reader is not None and reader.is_finished:
                 return  # what breaks after the end does not matter
-            self._errors.stamp(error, request.request_id)
+            self._errors.stamp(error, request.request_id, request.model)
             for event in reader.fail(error) if reader is not None else ():
                 yield event
             raise
         finally:
             del self._flights[request.request_id or ""]
 
+    async def perform(
+        self, operation: str | Operation, value: Any = None, *, request_id: str | None = None
+    ) -> Any:
+        """
+        Do what is no answer: count tokens, list models, or an operation of your own.
+
+        A name is that of an operation of its dialect. `AbortError` if it is cancelled meanwhile.
+        """
+        operation = find_operation(operation, self._dialect)
+        request_id = request_id or getattr(value, "request_id", None) or new_ulid()
+        flight = self._start(request_id)
+        try:
+            return await flight.wait(self._perform(operation, value))
+        except CancelledCallError:
+            raise AbortError("the call was cancelled", request_id=request_id) from None
+        except SDKError as error:
+            self._errors.stamp(error, request_id, getattr(value, "model", None))
+            raise
+        finally:
+            del self._flights[request_id]
+
     async def list_models(self) -> list[ServedModel]:
         """The models it serves now, asked live."""
-        with self._errors.stamping(None):
-            self.initialize()
-            await self._wake()
-            url = join_url(self._base_url, models_path(self.provider, self._dialect_name))
-            headers = {**self.provider.models_headers, **self._headers}
-            headers |= {"accept": "application/json", **self._signature}
-
-            async def ask(query: str) -> Json:
-                address = f"{url}?{query}" if query else url
-                return await self._ask(
-                    HttpRequest(method="GET", url=address, headers=headers, timeouts=self._timeouts)
-                )
-
-            return await read_pages(ask, self.name)
+        return name_models(await self.perform("list_models"), self.name)
 
     async def count_tokens(self, request: Request) -> int:
         """How many tokens the request has, as the provider counts them, asked live."""
-        request = _with_id(request)
-        with self._errors.stamping(request.request_id):
-            asked = counted(request, self._dialect_name)
-            call = counting_call(self.prepare(await self._gather(asked)))
-            return read_count(await self._ask(self._signed(call)))
+        tokens: int = await self.perform("count_tokens", request)
+        return tokens
 
     async def cancel(self, request_id: str) -> bool:
         """Stop a call under way; False if there is none of that id, or it was stopped before."""
@@ -312,16 +321,25 @@ class HttpAdapter:
             check_answer(response, body, headers, call, self._dialect)
         return restore_arguments(response, call.request) if call.request.tools else response
 
-    async def _ask(self, request: HttpRequest) -> Json:
-        """The JSON of a reply that is no answer of a model."""
-        async with self._transport.send(request) as reply:
-            if reply.status >= 300:
-                raise await read_refusal(reply, self._dialect)
-            body = loads(await reply.read())
-        error = told_error(body, reply.headers, self._dialect)
-        if error is not None:
-            raise error
-        return body
+    async def _perform(self, operation: Operation, value: Any) -> Any:
+        if isinstance(value, Request):
+            value = self._with_options(await self._gather(value))
+        else:
+            self.initialize()
+            await self._wake()
+        model = getattr(value, "model", None)
+        call = operation.encode(value, self.profile_for(model if isinstance(model, str) else ""))
+        path = self.provider.operation_paths.get(operation.name)
+        if path is not None:
+            call = replace(call, path=path)
+
+        async def send(page: WireCall) -> tuple[HttpReply, bytes]:
+            request = http_request(
+                page, self._base_url, self._headers, self._signature, self._timeouts
+            )
+            return await exchange(request, self._transport, self._dialect)
+
+        return await perform_pages(operation, call, send)
 
     def _reader(
         self, request: Request, profile: Profile, warnings: tuple[Warning, ...] = ()
@@ -348,15 +366,14 @@ class HttpAdapter:
         limits = parse_rate_limit(reply.headers)
         if "json" not in reply.headers.get("content-type", ""):
             reader.begin(limits)
-        elif self._dialect_name == _FRAMED_AS_ARRAY:
+        elif "json-array" in self._dialect.FACTS.framings:
             reader.begin(limits, JSONArrayDecoder())
         else:  # a server that does not stream
             decode = partial(self._decode, call=call, headers=reply.headers)
             reader.begin(limits, WholeBody(), WholeDecoder(lambda text: decode(loads(text))))
 
-    def _start(self, request: Request) -> Flight:
+    def _start(self, request_id: str) -> Flight:
         """The call is under way, and known by its id, from before it waits for anything."""
-        request_id = request.request_id or ""
         if request_id in self._flights:
             raise ConfigurationError(
                 f"a call with the request id {request_id!r} is under way; ids must differ",

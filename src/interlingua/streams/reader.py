@@ -117,7 +117,7 @@ class StreamReader:
             return []
         events = self._accumulator.end_segments()
         partial = self._partial("error")
-        error.partial = partial
+        error.add_facts(partial=partial)
         events.append(ErrorEvent(error=error, response=partial))
         events.append(_last(partial))
         self.is_finished = True

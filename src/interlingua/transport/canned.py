@@ -11,6 +11,7 @@ import msgspec
 
 from interlingua.spec.contracts import HttpReply, HttpRequest
 from interlingua.spec.errors import ConfigurationError, StreamError
+from interlingua.transport.bodies import with_whole_body
 from interlingua.transport.timeouts import MAX_BODY, Bounded, is_one_value
 from interlingua.wire.ratelimit_headers import lower_names
 
@@ -47,12 +48,19 @@ class CannedTransport:
         self._choose = answers if callable(answers) else _in_order(iter(answers))
 
     def send(self, request: HttpRequest) -> AbstractAsyncContextManager[HttpReply]:
-        """Record the request; the `async with` block gets the next reply."""
+        """Open the next reply; `requests` gets a streamed body after it was read to its end."""
+        if not isinstance(request.body, bytes):
+            return self._send_streamed(request)
         self.requests.append(request)
         return open_reply(self._choose(request))
 
     async def close(self) -> None:
         """Does nothing: there is nothing to release."""
+
+    @asynccontextmanager
+    async def _send_streamed(self, request: HttpRequest) -> AsyncIterator[HttpReply]:
+        async with self.send(await with_whole_body(request)) as reply:
+            yield reply
 
 
 @asynccontextmanager

@@ -11,11 +11,10 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
-from interlingua.spec.content import Audio, Document
 from interlingua.spec.errors import (
     ConfigurationError,
     DecodeError,
@@ -26,6 +25,7 @@ from interlingua.spec.errors import (
 from interlingua.spec.request import Request
 from interlingua.transport.addresses import is_public
 from interlingua.transport.media_files import MAX_FILE, Media, find_media, replace_media, with_bytes
+from interlingua.version import USER_AGENT
 from interlingua.wire.media import media_type_for
 
 if TYPE_CHECKING:
@@ -34,12 +34,6 @@ if TYPE_CHECKING:
 
 MAX_REDIRECTS = 5
 SECONDS = 30.0
-
-BYTES_ONLY: Mapping[str, tuple[type[Media], ...]] = {
-    "openai_chat": (Audio, Document),
-    "openai_responses": (Audio,),
-}
-"""The parts for which a dialect does not accept a URL."""
 
 
 class Fetched(NamedTuple):
@@ -52,20 +46,13 @@ class Fetched(NamedTuple):
 
 async def fetch_media(
     request: Request,
-    dialect: str,
+    kinds: tuple[type[Media], ...],
     *,
-    kinds: tuple[type[Media], ...] | None = None,
     max_bytes: int = MAX_FILE,
     seconds: float = SECONDS,
     allowed: Callable[[str], bool] = is_public,
 ) -> Request:
-    """
-    The request with the bytes in place of each URL that the dialect does not accept.
-
-    `kinds` are the types of parts to fetch; the default is the dialect's row in `BYTES_ONLY`.
-    """
-    if kinds is None:
-        kinds = BYTES_ONLY.get(dialect, ())
+    """The request with the bytes in place of each URL, in parts of the types in `kinds`."""
 
     def wanted(part: Media) -> bool:
         return isinstance(part, kinds) and _is_web(part.url)
@@ -108,14 +95,14 @@ async def fetch(
     try:
         async with asyncio.timeout(seconds):
             return await _follow(url, max_bytes, allowed)
+    except SDKError:  # first: some of them are a TimeoutError or an OSError too
+        raise
     except TimeoutError:
         error = RequestTimeoutError(
             f"timed out after {seconds:g} s while fetching a file from {_host(url)}",
             phase="request",
             retryable=False,
         )
-    except SDKError:
-        raise
     except ValueError:
         error = ConfigurationError("cannot parse the URL of a file to fetch")
     except Exception as failure:  # noqa: BLE001 -- all are translated
@@ -140,7 +127,7 @@ async def _follow(text: str, max_bytes: int, allowed: Callable[[str], bool]) -> 
             async with session.get(
                 url,
                 allow_redirects=False,
-                headers={"accept-encoding": "identity", "user-agent": "interlingua"},
+                headers={"accept-encoding": "identity", "user-agent": USER_AGENT},
             ) as response:
                 if response.status not in {301, 302, 303, 307, 308}:
                     return await _take(url, response, max_bytes)

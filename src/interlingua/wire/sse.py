@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 from interlingua.spec.contracts import Frame
-from interlingua.spec.errors import StreamError
+from interlingua.spec.errors import ConfigurationError, StreamError
 
 MAX_EVENT_BYTES = 16 * 1024 * 1024
 
@@ -148,7 +148,7 @@ def encode_sse(frame: Frame) -> bytes:
 
 def _one_line(text: str, what: str) -> str:
     if _LINE_END.search(text) or "\0" in text:
-        raise StreamError(f"an SSE {what} cannot contain a line break or NUL: {text[:80]!r}")
+        raise ConfigurationError(f"An SSE {what} cannot contain a line break or NUL: {text[:80]!r}")
     return text
 
 

@@ -48,7 +48,7 @@ class ExecuteSettings(Callbacks, total=False):
     max_tool_rounds: int
     tool_timeout: float | None
     approvals: Mapping[str, bool] | None
-    """Decisions about `result.pending`, by the id of the call."""
+    """Decisions about `result.pending_approvals`, by the id of the call."""
     max_retries: int
     timeout: float | TimeoutConfig | None
     abort_signal: AbortSignal | None
@@ -253,7 +253,7 @@ class _Record:
             error=error,
             finish_reason=None if last is None else last.finish_reason.reason,
             messages=() if loop is None else loop.messages,
-            pending=() if loop is None else loop.pending,
+            pending_approvals=() if loop is None else loop.pending_approvals,
         )
 
 

@@ -7,7 +7,7 @@ from typing import cast
 
 from msgspec.structs import replace
 
-from interlingua.spec.errors import SDKError, StreamError
+from interlingua.spec.errors import ConfigurationError, SDKError, StreamError
 from interlingua.spec.events import ErrorEvent, Finish, StepFinish, StreamEvent, StreamStart
 from interlingua.spec.messages import Message
 from interlingua.spec.request import Request
@@ -143,11 +143,11 @@ class Progress:
         return self._accumulator.partial() if self._began else None
 
     def response(self) -> Response:
-        """The last answer, when it is over; `StreamError` before, its own error if it failed."""
+        """The last answer; `ConfigurationError` before the end, its own error if it failed."""
         if self._error is not None:
             raise self._error
         if self._last is None:
-            raise StreamError("the stream is not over; read it to its end first")
+            raise ConfigurationError("The stream has not ended. Read it to its end first.")
         return self._last
 
 

@@ -91,7 +91,10 @@ class Run:
         """What came of it."""
         loop = self.loop
         return GenerateResult(
-            steps=tuple(loop.steps), messages=loop.messages, pending=loop.pending, output=output
+            steps=tuple(loop.steps),
+            messages=loop.messages,
+            pending_approvals=loop.pending_approvals,
+            output=output,
         )
 
     async def generate(self) -> GenerateResult[Any]:
@@ -161,17 +164,16 @@ class Run:
             raise
 
     def _account(self, error: SDKError) -> None:
-        if error.partial is None:
-            error.partial = self.loop.last_response
-        elif self._sent is not None:
+        if error.partial is not None and self._sent is not None:
             error.partial = fill_usage(error.partial, self._sent)
-        error.total_usage = self.loop.total_usage(error.partial)
+        error.add_facts(partial=self.loop.last_response)
+        error.add_facts(total_usage=self.loop.total_usage(error.partial))
 
     def _fail(self, error: SDKError, step: StepReader, stopper: Stopper) -> list[StreamEvent]:
         """Complete an error of a stream; the events that end it, if it had any."""
         is_stopped = stopper.is_stopped
         if error.partial is None and step.is_broken:
-            error.partial = step.partial(is_stopped=is_stopped)
+            error.add_facts(partial=step.partial(is_stopped=is_stopped))
         self._account(error)
         return step.fail(error, is_stopped=is_stopped)
 
@@ -271,7 +273,7 @@ class Run:
         elif ready:
             results = await self._run_tools(ready, stopper)
         step = self.loop.finish_step(results)
-        if self._goal is not None and self.loop.request is None and not self.loop.pending:
+        if self._goal is not None and self.loop.request is None and not self.loop.pending_approvals:
             said = self._goal.review(step.response)
             if said:
                 self.loop.ask_again(said)

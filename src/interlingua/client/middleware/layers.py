@@ -13,6 +13,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from functools import partial
 from typing import Any, Protocol, TypeAlias, cast, runtime_checkable
 
+from interlingua.client.middleware.operations import PerformMiddleware
 from interlingua.spec.errors import ConfigurationError
 from interlingua.spec.events import StreamEvent
 from interlingua.spec.request import Request
@@ -41,6 +42,7 @@ class StreamMiddleware(Protocol):
 Middleware: TypeAlias = (
     CompleteMiddleware
     | StreamMiddleware
+    | PerformMiddleware
     | Callable[[Request, Complete], Awaitable[Response]]
     | Callable[[Request, Stream], AsyncIterator[StreamEvent]]
 )
@@ -74,10 +76,10 @@ def _hooks(layer: Any) -> tuple[Any, Any]:
         return _positional(layer), None
     complete = layer.complete if isinstance(layer, CompleteMiddleware) else None
     stream = layer.stream if isinstance(layer, StreamMiddleware) else None
-    if complete is None and stream is None:
+    if complete is None and stream is None and not isinstance(layer, PerformMiddleware):
         raise ConfigurationError(
-            f"{layer!r} is no middleware: it needs `complete(request, call_next)` or "
-            "`stream(request, call_next)`"
+            f"{layer!r} is no middleware: it needs `complete(request, call_next)`, "
+            "`stream(request, call_next)` or `perform(operation, value, call_next)`"
         )
     return (
         _positional(complete) if complete is not None else None,
