@@ -124,9 +124,9 @@ class Failing:
 @pytest.mark.parametrize(
     ("body", "words"),
     [
-        (Failing(), "cannot be read: ZeroDivisionError"),
-        (Streamed(b"abc", size=2), "size is 2 bytes"),
-        (Streamed(b"abc", size=4), "size is 4 bytes"),
+        (Failing(), "cannot read the body of the request: ZeroDivisionError"),
+        (Streamed(b"abc", size=2), "declared size of 2 bytes"),
+        (Streamed(b"abc", size=4), "declared size of 4 bytes"),
     ],
 )
 def test_a_body_that_cannot_be_sent(make, body, words):

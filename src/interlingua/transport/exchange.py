@@ -71,7 +71,7 @@ class Exchange:
         task = self._task = asyncio.current_task()
         before = 0 if task is None else task.cancelling()
         self._began = self._loop.time()
-        self._wind()
+        self._set_timer()
         error: SDKError | None = None
         try:
             response = await self._pool.request(self._request, self._timeouts)
@@ -149,7 +149,7 @@ class Exchange:
         content = self._content()
         inflater = inflater_for(self.headers, self._limit)
         self._phase = "stream_read"
-        self._wind()
+        self._set_timer()
         chunks = _Chunks(self, content, inflater, self._loop)
         if is_one_value(self.headers):
             return Bounded(chunks, self._request, self._limit)
@@ -167,7 +167,7 @@ class Exchange:
             return timeout_error(self._expired, self._request, self._timeouts)
         return body_error(failure, self._request, in_stream=in_stream)
 
-    def _due(self) -> tuple[float | None, TimeoutPhase]:
+    def _deadline(self) -> tuple[float | None, TimeoutPhase]:
         timeouts = self._timeouts
         if self._phase == "stream_read":
             silence = timeouts.stream_read
@@ -179,21 +179,23 @@ class Exchange:
         seconds, phase = head_clock(timeouts) if is_head else (timeouts.request, self._phase)
         return None if seconds is None else self._began + seconds, phase
 
-    def _wind(self) -> None:
-        due, _ = self._due()
+    def _set_timer(self) -> None:
+        deadline, _ = self._deadline()
         timer = self._timer
         if timer is not None:
-            if due is not None and timer.when() <= due:
+            if deadline is not None and timer.when() <= deadline:
                 return  # the timer fires before the deadline, and is set again then
             timer.cancel()
         # A weak reference, so that the timer does not keep an abandoned exchange alive.
-        self._timer = None if due is None else self._loop.call_at(due, _ring, weakref.ref(self))
-
-    def _ring(self) -> None:
         self._timer = None
-        due, phase = self._due()
-        if due is None or due > self._loop.time():
-            self._wind()
+        if deadline is not None:
+            self._timer = self._loop.call_at(deadline, _on_timer, weakref.ref(self))
+
+    def _on_timer(self) -> None:
+        self._timer = None
+        deadline, phase = self._deadline()
+        if deadline is None or deadline > self._loop.time():
+            self._set_timer()
             return
         self._expired = phase
         if self._task is not None:
@@ -249,10 +251,10 @@ class _Chunks:
         raise error
 
 
-def _ring(reference: weakref.ref[Exchange]) -> None:
+def _on_timer(reference: weakref.ref[Exchange]) -> None:
     exchange = reference()
     if exchange is not None:
-        exchange._ring()  # noqa: SLF001 -- same module
+        exchange._on_timer()  # noqa: SLF001 -- same module
 
 
 def _lower(headers: Mapping[str, str]) -> dict[str, str]:
