@@ -122,6 +122,8 @@ class _Run:
         try:
             async with asyncio.timeout(seconds):
                 return await self._head
+        except SDKError:  # before TimeoutError, which it may be
+            raise
         except TimeoutError:
             pass
         raise timeout_error(phase, self._request, self._timeouts)
