@@ -68,6 +68,7 @@ def providers(monkeypatch):
             return text('{"name": "Alice", "age": 30}') + pace
         return use_tools(request) + pace
 
+    monkeypatch.setattr(dialects, "_registered", {})  # what one page registers, another has not
     with serve_in_thread(Simulator(answer)) as server:
         for name in ("OPENAI", "ANTHROPIC", "GEMINI"):
             monkeypatch.setenv(f"{name}_API_KEY", "a-key-of-the-reader")

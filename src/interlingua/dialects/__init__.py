@@ -14,6 +14,7 @@ from interlingua.prepare.prepare import start_encoding
 from interlingua.prepare.schema import drop_added_nulls, restore_arguments
 from interlingua.spec.contracts import (
     Dialect,
+    FormPart,
     Frame,
     Prepared,
     StreamDecoder,
@@ -22,6 +23,7 @@ from interlingua.spec.contracts import (
 )
 from interlingua.spec.errors import ConfigurationError
 from interlingua.spec.facts import Facts
+from interlingua.spec.operations import ItemDecoder, Operation
 from interlingua.spec.warnings import raise_on_loss
 from interlingua.streams.accumulate import StreamAccumulator, events_from_response
 from interlingua.wire.sse import SSEDecoder, encode_sse
@@ -29,7 +31,10 @@ from interlingua.wire.sse import SSEDecoder, encode_sse
 __all__ = [
     "Dialect",
     "Facts",
+    "FormPart",
     "Frame",
+    "ItemDecoder",
+    "Operation",
     "Prepared",
     "SSEDecoder",
     "StreamAccumulator",
