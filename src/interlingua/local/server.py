@@ -44,14 +44,14 @@ class LocalServer:
         start_timeout: float = 120.0,
     ) -> None:
         self.gguf = gguf
-        self.model = SMOLLM2.name if gguf is None else Path(gguf).stem
+        self.model: str = SMOLLM2.name if gguf is None else Path(gguf).stem
         """The name it gives its model; the name in a request is not looked at."""
         self.context = context
         """Tokens that all conversations in work at one time may have together."""
         self.slots = slots
         """Requests that are answered at one time; more wait."""
         # Its threads spin while they wait for each other: on a busy machine more is slower.
-        self.threads = threads or max(1, min(4, (os.cpu_count() or 1) // 2))
+        self.threads: int = threads or max(1, min(4, (os.cpu_count() or 1) // 2))
         self.template = template
         """A chat template (Jinja) in place of the model's own."""
         self.embeddings = embeddings

@@ -36,7 +36,7 @@ class Session:
         timeout: float | None,
         errlog: TextIO | None = None,
     ) -> None:
-        self.name = name_of(server)
+        self.name: str = name_of(server)
         self._is_renewable = isinstance(server, (str, MCPHttpServer))
         self._timeout = timeout
         self._secrets = secrets_of(server)

@@ -21,7 +21,7 @@ from interlingua.spec.content import Json, Text, ToolResult
 from interlingua.spec.errors import ConfigurationError
 from interlingua.spec.response import Warning
 
-logger = logging.getLogger("interlingua")
+logger: logging.Logger = logging.getLogger("interlingua")
 
 
 class MCPTools(list[Tool]):
@@ -29,7 +29,7 @@ class MCPTools(list[Tool]):
 
     def __init__(self, tools: Iterable[Tool] = (), warnings: Iterable[Warning] = ()) -> None:
         super().__init__(tools)
-        self.warnings = tuple(warnings)
+        self.warnings: tuple[Warning, ...] = tuple(warnings)
 
 
 @asynccontextmanager
