@@ -80,12 +80,13 @@ _ERRORS: dict[int, tuple[str, str | None, str]] = {
 }
 
 
-def error_body(failure: Failure) -> dict[str, Any] | None:
+def error_body(failure: Failure, model: str) -> Json:
     """The body for a status; None where a load balancer answers."""
     if failure.status not in _ERRORS and failure.message is None and failure.status > 500:
         return None
     usual = "server_error" if failure.status >= 500 else "invalid_request_error"
     kind, code, message = _ERRORS.get(failure.status, (usual, None, f"Error {failure.status}"))
+    message = failure.message or message.replace("{model}", model)
     return {"error": {"message": message, "type": kind, "param": None, "code": code}}
 
 
