@@ -36,7 +36,7 @@ class Edits(Losses):
 
     def __init__(self, messages: Messages, history: Messages | None = None) -> None:
         super().__init__()
-        self.history = messages if history is None else history
+        self.history: Messages = messages if history is None else history
         """As it came; `messages` may have been narrowed since, part by part."""
         self._narrowed = messages
         self._places: dict[int, tuple[object, str]] = {}  # the object keeps its id from reuse
