@@ -59,7 +59,7 @@ class Edits(Losses):
         return edited
 
     def cached(self, messages: Messages, find: Callable[..., Finding], *about: Any) -> Finding:
-        """The result of `find(messages, *about)`, computed once while the history stays the same."""
+        """The result of `find(messages, *about)`, computed once per state of the history."""
         known = self._memory.get(find)
         if known is None or known[0] is not messages:
             known = self._memory[find] = (messages, find(messages, *about))
