@@ -73,7 +73,7 @@ class ToolLoop:
         self._asked: Request | None = request
         self._answer: Response | None = None
         self._held: Response | None = None  # the beginning of an answer that goes on
-        self.messages = request.messages
+        self.messages: tuple[Message, ...] = request.messages
         self.steps: list[StepResult] = []
         self.pending_approvals: tuple[ToolCall, ...] = ()
 

@@ -36,7 +36,7 @@ class Edits(Losses):
 
     def __init__(self, messages: Messages, history: Messages | None = None) -> None:
         super().__init__()
-        self.history = messages if history is None else history
+        self.history: Messages = messages if history is None else history
         """As it came; `messages` may have been narrowed since, part by part."""
         self._narrowed = messages
         self._places: dict[int, tuple[object, str]] = {}  # the object keeps its id from reuse
@@ -59,7 +59,7 @@ class Edits(Losses):
         return edited
 
     def cached(self, messages: Messages, find: Callable[..., Finding], *about: Any) -> Finding:
-        """The result of `find(messages, *about)`, computed once for each history."""
+        """The result of `find(messages, *about)`, computed once per state of the history."""
         known = self._memory.get(find)
         if known is None or known[0] is not messages:
             known = self._memory[find] = (messages, find(messages, *about))

@@ -33,7 +33,7 @@ class Pairs:
         """The results that answer no call."""
         self.misplaced: list[Spot] = []
         """The calls that are not the model's."""
-        self.ends = _ends(messages, joined=target.joins_roles)
+        self.ends: dict[int, int] = _ends(messages, joined=target.joins_roles)
         """Of each message of the model, the last message of its turn."""
         self._turns: dict[int, list[Spot]] | None = None
         self._dialect = target.dialect
