@@ -20,6 +20,7 @@ from interlingua.spec.contracts import (
     WireCall,
 )
 from interlingua.spec.errors import ConfigurationError
+from interlingua.spec.facts import Facts
 from interlingua.spec.operations import ItemDecoder, Operation
 from interlingua.spec.warnings import raise_on_loss
 from interlingua.streams.accumulate import StreamAccumulator, events_from_response
@@ -27,6 +28,7 @@ from interlingua.wire.sse import SSEDecoder, encode_sse
 
 __all__ = [
     "Dialect",
+    "Facts",
     "FormPart",
     "Frame",
     "ItemDecoder",
