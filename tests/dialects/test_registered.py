@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from interlingua import Client, HttpAdapter, Message, Provider, Request, dialects, generate, tool
+from interlingua import Client, HttpAdapter, Message, Request, dialects, generate, tool
 from interlingua.conformance import strategies
 from interlingua.conformance.canonical import response_survives
 from interlingua.conformance.cases import Case
@@ -19,6 +19,7 @@ from interlingua.prepare.cache_diff import cache_prefix_diff
 from interlingua.prepare.prepare import prepare
 from interlingua.providers import installed_dialects
 from interlingua.providers.catalog.profiles import profile_for
+from interlingua.providers.provider import Provider
 from interlingua.spec.content import Image, Text, Thinking, ToolCall
 from interlingua.spec.contracts import NEUTRAL_PROFILE, Prepared, WireCall
 from interlingua.spec.errors import ConfigurationError, RateLimitError, StreamError
