@@ -11,15 +11,28 @@ from importlib import import_module
 from typing import cast
 
 from interlingua.prepare.schema import drop_added_nulls, restore_arguments
-from interlingua.spec.contracts import Dialect, Frame, StreamDecoder, StreamEncoder, WireCall
+from interlingua.spec.contracts import (
+    Dialect,
+    FormPart,
+    Frame,
+    StreamDecoder,
+    StreamEncoder,
+    WireCall,
+)
 from interlingua.spec.errors import ConfigurationError
+from interlingua.spec.facts import Facts
+from interlingua.spec.operations import ItemDecoder, Operation
 from interlingua.spec.warnings import raise_on_loss
 from interlingua.streams.accumulate import StreamAccumulator, events_from_response
 from interlingua.wire.sse import SSEDecoder, encode_sse
 
 __all__ = [
     "Dialect",
+    "Facts",
+    "FormPart",
     "Frame",
+    "ItemDecoder",
+    "Operation",
     "SSEDecoder",
     "StreamAccumulator",
     "StreamDecoder",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from functools import partial
 from time import perf_counter
 from typing import Any, Unpack
@@ -38,6 +38,7 @@ from interlingua.providers.operations import (
     find_operation,
     http_request,
     name_models,
+    note_used_body,
     perform_pages,
 )
 from interlingua.providers.provider import Provider, check_base_url, join_url, sign
@@ -48,7 +49,7 @@ from interlingua.spec.content import Json
 from interlingua.spec.contracts import Dialect, HttpReply, HttpRequest, Profile, WireCall
 from interlingua.spec.errors import AbortError, ConfigurationError, SDKError
 from interlingua.spec.events import StreamEvent
-from interlingua.spec.operations import Operation, ServedModel
+from interlingua.spec.operations import ItemDecoder, Operation, ServedModel
 from interlingua.spec.request import Request, ToolChoiceMode
 from interlingua.spec.response import Response, Warning
 from interlingua.spec.warnings import raise_on_loss
@@ -239,6 +240,10 @@ class HttpAdapter:
         """
         operation = find_operation(operation, self._dialect)
         request_id = request_id or getattr(value, "request_id", None) or new_ulid()
+        if operation.stream_decoder is not None:
+            items = self._stream_items(operation, operation.stream_decoder(), value, request_id)
+            await anext(items)  # the reply has begun
+            return items
         flight = self._start(request_id)
         try:
             return await flight.wait(self._perform(operation, value))
@@ -322,6 +327,45 @@ class HttpAdapter:
         return restore_arguments(response, call.request) if call.request.tools else response
 
     async def _perform(self, operation: Operation, value: Any) -> Any:
+        async def send(page: WireCall) -> tuple[HttpReply, bytes]:
+            return await exchange(self._addressed(page), self._transport, self._dialect)
+
+        return await perform_pages(operation, await self._encode(operation, value), send)
+
+    async def _stream_items(
+        self, operation: Operation, decoder: ItemDecoder, value: Any, request_id: str
+    ) -> AsyncGenerator[Any, None]:
+        """None when the reply has begun, then its items as they come."""
+        flight = self._start(request_id)
+        try:
+            request = self._addressed(await flight.wait(self._encode(operation, value)))
+            try:
+                async with Watched(self._transport.send(request), flight) as reply:
+                    if reply.status >= 300:
+                        raise await flight.wait(read_refusal(reply, self._dialect))
+                    yield None
+                    chunks = aiter(reply.chunks())
+                    while chunk := await flight.next_chunk(chunks):
+                        for item in decoder.feed(chunk):
+                            yield item
+                for item in decoder.finish():
+                    yield item
+            except SDKError as error:
+                note_used_body(error, request)
+                raise
+        except CancelledCallError:
+            raise AbortError("the call was cancelled", request_id=request_id) from None
+        except SDKError as error:
+            self._errors.stamp(error, request_id)
+            raise
+        finally:
+            del self._flights[request_id]
+
+    def _addressed(self, call: WireCall) -> HttpRequest:
+        return http_request(call, self._base_url, self._headers, self._signature, self._timeouts)
+
+    async def _encode(self, operation: Operation, value: Any) -> WireCall:
+        """The call of an operation, at the path that the row has for it."""
         if isinstance(value, Request):
             value = self._with_options(await self._gather(value))
         else:
@@ -330,16 +374,7 @@ class HttpAdapter:
         model = getattr(value, "model", None)
         call = operation.encode(value, self.profile_for(model if isinstance(model, str) else ""))
         path = self.provider.operation_paths.get(operation.name)
-        if path is not None:
-            call = replace(call, path=path)
-
-        async def send(page: WireCall) -> tuple[HttpReply, bytes]:
-            request = http_request(
-                page, self._base_url, self._headers, self._signature, self._timeouts
-            )
-            return await exchange(request, self._transport, self._dialect)
-
-        return await perform_pages(operation, call, send)
+        return call if path is None else replace(call, path=path)
 
     def _reader(
         self, request: Request, profile: Profile, warnings: tuple[Warning, ...] = ()
