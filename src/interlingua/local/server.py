@@ -44,7 +44,7 @@ class LocalServer:
         start_timeout: float = 120.0,
     ) -> None:
         self.gguf = gguf
-        self.model = SMOLLM2.name if gguf is None else Path(gguf).stem
+        self.model: str = SMOLLM2.name if gguf is None else Path(gguf).stem
         """The model name in responses; the server ignores the model name in a request."""
         self.context = context
         """The context size in tokens, shared by all concurrent requests."""
@@ -52,7 +52,7 @@ class LocalServer:
         """The number of concurrent requests; further requests wait."""
         # llama.cpp's threads wait for each other in busy loops: on a busy machine, more threads
         # are slower.
-        self.threads = threads or max(1, min(4, (os.cpu_count() or 1) // 2))
+        self.threads: int = threads or max(1, min(4, (os.cpu_count() or 1) // 2))
         self.template = template
         """A chat template (Jinja) that replaces the model's own."""
         self.embeddings = embeddings

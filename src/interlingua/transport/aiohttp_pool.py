@@ -67,7 +67,7 @@ class Pool:
         self.lingering: set[Lingering] = set()
         """Exchanges whose reader has finished, and whose body may end at any moment."""
         self._clocks: dict[float | None, aiohttp.ClientTimeout] = {}
-        self.session = aiohttp.ClientSession(
+        self.session: aiohttp.ClientSession = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(
                 limit=0,
                 keepalive_timeout=KEEP_ALIVE,

@@ -23,9 +23,9 @@ class FileBody:
     """
 
     def __init__(self, path: str | Path) -> None:
-        self.path = Path(path)
+        self.path: Path = Path(path)
         try:
-            self.size = self.path.stat().st_size
+            self.size: int = self.path.stat().st_size
         except OSError as error:
             raise ConfigurationError(f"cannot read {self.path}: {error.strerror}") from error
 

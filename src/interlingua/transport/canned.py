@@ -91,7 +91,7 @@ class MemoryReply:
         limit: int = MAX_BODY,
     ) -> None:
         self.status = status
-        self.headers = lower_names(headers)
+        self.headers: dict[str, str] = lower_names(headers)
         self._source = source
         self._on_abort = on_abort
         self._limit = limit

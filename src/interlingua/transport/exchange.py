@@ -51,7 +51,7 @@ class Exchange:
         timeouts: Timeouts,
         limit: int,
     ) -> None:
-        self.status = 0
+        self.status: int = 0
         self.headers: Mapping[str, str] = {}
         self._request = request
         self._pool = pool

@@ -18,7 +18,7 @@ class FormBody:
         self._segments = segments
         sizes = [_size(segment) for segment in segments]
         known = [size for size in sizes if size is not None]
-        self.size = sum(known) if len(known) == len(sizes) else None
+        self.size: int | None = sum(known) if len(known) == len(sizes) else None
 
     @property
     def is_repeatable(self) -> bool:
