@@ -161,6 +161,10 @@ class SDKError(Exception):
                 setattr(self, name, value)
         return self
 
+    def forbid_retry(self) -> None:
+        """Say that the call cannot be repeated, for instance as its body can be read only once."""
+        self.retryable = False
+
     @property
     def cause(self) -> BaseException | None:
         """The exception that led to this one; the same as `__cause__`."""
