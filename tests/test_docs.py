@@ -75,6 +75,7 @@ def providers(monkeypatch):
             monkeypatch.setenv(f"{name}_BASE_URL", server.url)
         local = HttpAdapter("local", base_url=f"{server.url}/v1")
         set_default_client(Client({**adapters_from_env(), "local": local}))
+        monkeypatch.setattr(dialects, "_registered", {})  # what a page registers is for it alone
         yield
         set_default_client(None)
 

@@ -10,11 +10,13 @@ from __future__ import annotations
 from importlib import import_module
 from typing import cast
 
+from interlingua.prepare.prepare import start_encoding
 from interlingua.prepare.schema import drop_added_nulls, restore_arguments
 from interlingua.spec.contracts import (
     Dialect,
     FormPart,
     Frame,
+    Prepared,
     StreamDecoder,
     StreamEncoder,
     WireCall,
@@ -33,6 +35,7 @@ __all__ = [
     "Frame",
     "ItemDecoder",
     "Operation",
+    "Prepared",
     "SSEDecoder",
     "StreamAccumulator",
     "StreamDecoder",
@@ -46,6 +49,7 @@ __all__ = [
     "raise_on_loss",
     "register",
     "restore_arguments",
+    "start_encoding",
 ]
 
 _SHIPPED = ("openai_responses", "openai_chat", "anthropic_messages", "gemini_generate")

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from functools import partial
 from time import perf_counter
-from typing import Any, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 from msgspec.structs import replace
 
@@ -60,6 +60,9 @@ from interlingua.wire.json_array import JSONArrayDecoder
 from interlingua.wire.json_text import loads
 from interlingua.wire.ratelimit_headers import parse_rate_limit
 
+if TYPE_CHECKING:
+    from interlingua.local import LocalServer
+
 _PROFILES = 512  # of models, that one adapter remembers
 
 
@@ -89,7 +92,7 @@ class HttpAdapter:
         self.max_retries: int = given.get("max_retries", 0)
         self.strict: bool = given.get("strict", False)
         self.reads_files: bool = given.get("read_files", True)
-        self.server = find_server(row, given)
+        self.server: LocalServer | None = find_server(row, given)
         """The server that it starts, if it is one of its own."""
         self._key = check_key(api_key)
         self._base_url = find_base_url(row, given, self.server)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from email.utils import formatdate
 from typing import Any
 
 from interlingua.prepare.options import options_for
 from interlingua.providers.call import Call
 from interlingua.spec.content import Json
-from interlingua.spec.contracts import Dialect, HttpReply, StreamDecoder
+from interlingua.spec.contracts import Dialect, Frame, HttpReply, StreamDecoder
 from interlingua.spec.errors import DecodeError, ProviderError, SDKError
 from interlingua.spec.events import Finish, StreamEvent
 from interlingua.spec.request import Request
@@ -72,7 +72,7 @@ class AnswersOnly:
     __slots__ = ("_decoder", "_dialect", "_request", "feed")
 
     def __init__(self, decoder: StreamDecoder, request: Request, dialect: str) -> None:
-        self.feed = decoder.feed
+        self.feed: Callable[[Frame], list[StreamEvent]] = decoder.feed
         self._decoder = decoder
         self._request = request
         self._dialect = dialect

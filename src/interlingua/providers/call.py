@@ -15,7 +15,7 @@ from interlingua.spec.request import Request
 from interlingua.spec.response import Warning
 from interlingua.wire.json_text import dumps
 
-logger = logging.getLogger("interlingua")
+logger: logging.Logger = logging.getLogger("interlingua")
 logger.addHandler(logging.NullHandler())  # nothing is printed unless the program sets up logging
 
 _place = re.compile(r"messages\[(\d+)\](?:\.content\[(\d+)\])?").match

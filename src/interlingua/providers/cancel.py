@@ -31,7 +31,7 @@ class Flight:
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
         self._task: asyncio.Task[object] | None = None
-        self.is_cancelled = False
+        self.is_cancelled: bool = False
         self.reply: HttpReply | None = None
         """The reply whose connection is held, once it has begun."""
 

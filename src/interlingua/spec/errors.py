@@ -135,6 +135,7 @@ class SDKError(Exception):
     """The finished steps (`StepResult`) of the run."""
     total_usage: Usage | None = None
     """The tokens of all steps of the run, the failed one included."""
+    __cause__: BaseException | None
 
     def __init__(
         self,

@@ -69,9 +69,9 @@ class StreamReader:
         self._edit = edit
         self._accumulator = StreamAccumulator()
         self.error: SDKError | None = None
-        self.started = False
+        self.started: bool = False
         """Whether an event has been handed out."""
-        self.is_finished = False
+        self.is_finished: bool = False
         """Whether the terminal event has come: nothing that follows matters."""
 
     def begin(

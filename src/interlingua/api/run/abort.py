@@ -75,7 +75,7 @@ class AbortController:
     """
 
     def __init__(self) -> None:
-        self.signal = AbortSignal()
+        self.signal: AbortSignal = AbortSignal()
 
     def abort(self, reason: str = "the caller gave up") -> None:
         """Give up: everyone is told, and then what a callback raised is raised here."""

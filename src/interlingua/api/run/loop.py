@@ -27,16 +27,16 @@ from interlingua.api.tools.tool import Tool
 from interlingua.prepare.overflow import PROMPTS, drop_oldest_turns
 from interlingua.spec.content import Text, ToolCall, ToolResult
 from interlingua.spec.errors import ConfigurationError
-from interlingua.spec.facts import Facts
 from interlingua.spec.messages import Message
 from interlingua.spec.request import Request
-from interlingua.spec.response import Response, Usage, Warning
+from interlingua.spec.response import Reason, Response, Usage, Warning
 from interlingua.wire.fields import extra_of, merge
 
 StopCondition: TypeAlias = Callable[[Sequence[StepResult]], bool]
 
 _UNSAFE = ("length", "content_filter", "cancelled", "error")  # calls may be cut, or unwanted
-_BROKEN_OFF = ("length", "other")  # what dialects call a turn that the provider will go on with
+_PAUSED: Reason = "other"  # what dialects make of the raw reasons that their facts name
+_CUT: Reason = "length"
 
 MAX_CONTINUATIONS = 20
 """How often a provider that pauses its own turn is asked to go on."""
@@ -73,7 +73,7 @@ class ToolLoop:
         self._asked: Request | None = request
         self._answer: Response | None = None
         self._held: Response | None = None  # the beginning of an answer that goes on
-        self.messages = request.messages
+        self.messages: tuple[Message, ...] = request.messages
         self.steps: list[StepResult] = []
         self.pending_approvals: tuple[ToolCall, ...] = ()
 
@@ -271,23 +271,23 @@ def _as_messages(results: Sequence[ToolResult]) -> tuple[Message, ...]:
 
 def _is_paused(response: Response) -> bool:
     reason = response.finish_reason
-    return reason.reason in _BROKEN_OFF and any(reason.raw in facts.paused for facts in _facts())
+    if reason.reason != _PAUSED:
+        return False  # every dialect is loaded below, which most answers need not wait for
+    return any(reason.raw in dialects.get(name).FACTS.paused for name in dialects.names())
 
 
 def _continuation_options(response: Response) -> dict[str, Any]:
     """The provider options that ask for the rest of an answer; empty if there is none."""
     reason = response.finish_reason
-    for facts in _facts() if reason.reason in _BROKEN_OFF else ():
-        rest = facts.continuation
+    if reason.reason != _CUT:
+        return {}
+    for dialect in response.extra.keys() & set(dialects.names()):
+        rest = dialects.get(dialect).FACTS.continuation
         if rest is None or reason.raw != rest.reason:
             continue
-        token: Any = extra_of(response, facts.name)
+        token: Any = extra_of(response, dialect)
         for name in rest.token:
             token = token.get(name) if isinstance(token, Mapping) else None
         if isinstance(token, str):
-            return {facts.name: {rest.option: token}}
+            return {dialect: {rest.option: token}}
     return {}
-
-
-def _facts() -> list[Facts]:
-    return [dialects.get(name).FACTS for name in dialects.names()]

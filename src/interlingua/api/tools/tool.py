@@ -7,6 +7,7 @@ import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from functools import cached_property
 from typing import (
+    TYPE_CHECKING,
     Any,
     Concatenate,
     Generic,
@@ -14,7 +15,6 @@ from typing import (
     Self,
     TypeAlias,
     TypeVar,
-    cast,
     overload,
 )
 
@@ -39,7 +39,8 @@ __all__ = [
     "tool",
 ]
 
-P = ParamSpec("P")
+F = TypeVar("F", bound=Callable[..., Any])
+F_co = TypeVar("F_co", covariant=True)
 Q = ParamSpec("Q")
 R = TypeVar("R")
 S = TypeVar("S")
@@ -179,19 +180,26 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         return Validator(dict(self.parameters))
 
 
-class FunctionTool(Tool, Generic[P, R], frozen=True, kw_only=True, dict=True):
-    """A tool made from a typed function; it can be called like the function."""
+class FunctionTool(Tool, Generic[F_co], frozen=True, kw_only=True, dict=True):
+    """
+    A tool made from a typed function; it can be called like the function.
 
-    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
-        """Call the function directly."""
-        return cast(R, super().__call__(*args, **kwargs))
+    `FunctionTool[Callable[[int], str]]` is one of a function from int to str. The type of the
+    function is one covariant variable, so that a list of different tools is a list of tools to
+    every type checker.
+    """
+
+    if TYPE_CHECKING:  # at run time, that of `Tool` calls the function
+
+        @property
+        def __call__(self) -> F_co: ...  # type: ignore[override] # to a checker: the function
 
     @overload
     def __get__(self, instance: None, owner: type) -> Self: ...
     @overload
     def __get__(
-        self: FunctionTool[Concatenate[S, Q], R], instance: S, owner: type | None = None
-    ) -> FunctionTool[Q, R]: ...
+        self: FunctionTool[Callable[Concatenate[S, Q], R]], instance: S, owner: type | None = None
+    ) -> FunctionTool[Callable[Q, R]]: ...
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         """Bind a method that is a tool to its object, like any other method."""
         calling, function = self.calling, self.execute
@@ -208,7 +216,7 @@ class FunctionTool(Tool, Generic[P, R], frozen=True, kw_only=True, dict=True):
 
 
 @overload
-def tool(function: Callable[P, R], /) -> FunctionTool[P, R]: ...
+def tool(function: F, /) -> FunctionTool[F]: ...
 @overload
 def tool(
     *,
@@ -219,7 +227,7 @@ def tool(
     strict: bool | None = None,
     needs_approval: NeedsApproval = False,
     inline: bool = False,
-) -> Callable[[Callable[P, R]], FunctionTool[P, R]]: ...
+) -> Callable[[F], FunctionTool[F]]: ...
 def tool(
     function: Callable[..., Any] | None = None,
     /,
@@ -243,7 +251,7 @@ def tool(
     names = frame.f_back.f_locals if frame is not None and frame.f_back is not None else {}
     del frame  # a reference to its own frame would be a reference cycle
 
-    def make(function: Callable[..., Any]) -> FunctionTool[..., Any]:
+    def make(function: F) -> FunctionTool[F]:
         hints = read_function(function, leave_out=CONTEXT, names=names)
         return FunctionTool(
             name=hints.name if name is None else name,

@@ -22,7 +22,7 @@ from interlingua.spec.errors import ConfigurationError
 from interlingua.spec.response import Warning
 from interlingua.wire.secrets import Redactor
 
-logger = logging.getLogger("interlingua")
+logger: logging.Logger = logging.getLogger("interlingua")
 
 
 class MCPTools(list[Tool]):
@@ -30,7 +30,7 @@ class MCPTools(list[Tool]):
 
     def __init__(self, tools: Iterable[Tool] = (), warnings: Iterable[Warning] = ()) -> None:
         super().__init__(tools)
-        self.warnings = tuple(warnings)
+        self.warnings: tuple[Warning, ...] = tuple(warnings)
 
 
 @asynccontextmanager
