@@ -100,7 +100,6 @@ if TYPE_CHECKING:
     )
     from interlingua.api.objects.functions import generate_object, stream_object
     from interlingua.api.objects.stream import ObjectStream
-    from interlingua.api.run.abort import AbortController, AbortSignal
     from interlingua.api.run.default_client import get_default_client, set_default_client
     from interlingua.api.run.generate import StreamResult, generate, stream
     from interlingua.api.run.loop import ToolLoop
@@ -110,16 +109,18 @@ if TYPE_CHECKING:
     from interlingua.api.tools.runner import ToolObserver
     from interlingua.api.tools.tool import FunctionTool, Tool, ToolAnnotations, tool
     from interlingua.api.types import MismatchError, convert, schema_of
+    from interlingua.client.attempts import retry
     from interlingua.client.call_events import CallCompleted, CallEvent, CallFailed, CallStarted
     from interlingua.client.client import Client
     from interlingua.client.explain import Explanation
     from interlingua.client.middleware.layers import Middleware
     from interlingua.client.registry import ModelEntry, Registry
-    from interlingua.client.retry_policy import RetryPolicy, retry
+    from interlingua.client.retry_policy import RetryPolicy
     from interlingua.prepare.cache_diff import cache_prefix_diff
     from interlingua.prepare.history import HistoryRepair, RepairPolicy, Target, doctor
     from interlingua.prepare.schema import drop_added_nulls, restore_arguments
     from interlingua.providers.adapter import HttpAdapter
+    from interlingua.providers.cancel import AbortController, AbortSignal
     from interlingua.providers.catalog.models import (
         ModelInfo,
         get_latest_model,
@@ -289,7 +290,6 @@ __all__ = [
 ]
 
 _ON_USE = {
-    "interlingua.api.run.abort": ("AbortController", "AbortSignal"),
     "interlingua.api.run.default_client": ("get_default_client", "set_default_client"),
     "interlingua.api.execute": (
         "Chunk",
@@ -314,7 +314,9 @@ _ON_USE = {
     "interlingua.client.explain": ("Explanation",),
     "interlingua.client.middleware.layers": ("Middleware",),
     "interlingua.client.registry": ("ModelEntry", "Registry"),
-    "interlingua.client.retry_policy": ("RetryPolicy", "retry"),
+    "interlingua.client.attempts": ("retry",),
+    "interlingua.client.retry_policy": ("RetryPolicy",),
+    "interlingua.providers.cancel": ("AbortController", "AbortSignal"),
     "interlingua.providers.adapter": ("HttpAdapter",),
     "interlingua.providers.catalog.models": (
         "ModelInfo",

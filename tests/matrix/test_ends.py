@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from interlingua.api.run.abort import AbortController
+from interlingua.providers.cancel import AbortController
 from interlingua.api.run.generate import generate, stream
 from interlingua.api.run.options import TimeoutConfig
 from interlingua.api.tools.tool import tool

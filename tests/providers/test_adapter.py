@@ -213,7 +213,7 @@ def test_headers_and_options():
         default_headers={"Anthropic-Beta": "a, b", "X-Team": "search"},
         options={"betas": ["b", "c"], "service_tier": "auto", "top": {"x": 1, "y": 1}},
     )
-    call = adapter.prepare(
+    call = adapter.dry_run(
         Request(
             model="claude-haiku-4-5",
             messages="hi",
@@ -237,7 +237,7 @@ def test_options_by_any_name_it_goes_by(name):
         model="m", messages="hi", provider="route", provider_options={name: {"b": {"y": 2}}}
     )
 
-    call = adapter.prepare(request)
+    call = adapter.dry_run(request)
 
     assert (call.body["a"], call.body["b"]) == (1, {"x": 1, "y": 2})
     assert not call.warnings

@@ -108,7 +108,7 @@ def test_lists_are_where_calls_are(row, base):
     canned = CannedTransport([CannedReply(body=dumps(OPENAI))])
     adapter = HttpAdapter(row, "k", base_url=base, transport=canned)
     asyncio.run(adapter.list_models())
-    call = adapter.prepare(Request(model="m", messages="hi"))
+    call = adapter.dry_run(Request(model="m", messages="hi"))
 
     (sent,) = canned.requests
     folder = sent.url.rpartition("/models")[0]

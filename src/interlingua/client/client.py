@@ -3,32 +3,35 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
-from functools import lru_cache, partial
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import lru_cache
 from inspect import signature
 from pathlib import Path
 from types import TracebackType
-from typing import Self, TypeVar, cast
+from typing import Self
 
 from msgspec.structs import replace
 
-from interlingua.client.attempts import Calls, policy_of
+from interlingua.client.attempts import Attempts, Setup
 from interlingua.client.call_events import Subscriber
 from interlingua.client.config import adapters_from_env, read_registry
 from interlingua.client.explain import Explanation, explain
-from interlingua.client.middleware.layers import Middleware, Onion
+from interlingua.client.middleware.layers import Middleware, Onion, is_per_attempt
 from interlingua.client.registry import Registry, Route, check_configured, resolve
+from interlingua.client.retry_policy import RetryPolicy
 from interlingua.providers.adapter import HttpAdapter
 from interlingua.providers.call import logger
+from interlingua.providers.cancel import CancelScope, Scopes
+from interlingua.providers.fold import fold_stream
 from interlingua.providers.listing import ServedModel
 from interlingua.providers.ulid import new_ulid
 from interlingua.spec.contracts import NEUTRAL_PROFILE, Adapter, Profile
-from interlingua.spec.errors import ConfigurationError, SDKError
+from interlingua.spec.errors import AbortError, ConfigurationError, SDKError
 from interlingua.spec.events import StreamEvent
 from interlingua.spec.request import Request
 from interlingua.spec.response import Response
-
-Value = TypeVar("Value")
+from interlingua.streams.accumulate import StreamAccumulator
 
 ROUTES = 256
 """How many names of models a client remembers the way to."""
@@ -65,14 +68,16 @@ class Client:
         self._default = default_provider
         self._registry = registry or Registry()
         self._route = lru_cache(ROUTES)(self._find_route)
-        self._calls = calls = Calls(strict=strict)
+        self._scopes = Scopes()
+        self._subscribers: tuple[Subscriber, ...] = ()
         layers = tuple(middleware)
-        onion = Onion(layers)
-        send = self._send_again if layers else self._send
-        self._complete = onion.wrap_complete(send(calls.complete))
-        self._complete_once = onion.wrap_complete(send(partial(calls.complete, retries=False)))
-        self._stream = onion.wrap_stream(send(calls.stream))
-        self._stream_once = onion.wrap_stream(send(partial(calls.stream, retries=False)))
+        self._setup = Setup(
+            adapters=self._adapters,
+            resolve=self._resolve_again,
+            outer=Onion(layer for layer in layers if not is_per_attempt(layer)),
+            inner=Onion(layer for layer in layers if is_per_attempt(layer)),
+            settings={"strict": True} if strict else {},
+        )
 
     @classmethod
     def from_env(
@@ -125,41 +130,80 @@ class Client:
 
     # Calls.
 
-    async def complete(self, request: Request, *, retries: bool = True) -> Response:
+    async def complete(
+        self,
+        request: Request,
+        *,
+        retry: RetryPolicy | None = None,
+        scope: CancelScope | None = None,
+        step: int = 0,
+    ) -> Response:
         """
-        The whole answer. It is not tried again unless its adapter is set to.
+        The whole answer. It is not retried, unless `retry` says so or its adapter is set to.
 
-        `retries=False` is for callers that try again themselves: one request, whatever is set.
+        `scope` and `step` are for runs, which have several calls in one scope.
         """
-        complete = self._complete if retries else self._complete_once
-        return await complete(self._address(request))
+        request = self._address(request)
+        attempts = Attempts(self._setup, request, self._subscribers, retry, step)
+        if scope is not None:
+            return await scope.wait(attempts.answer(scope))
+        request_id, own = request.request_id or "", CancelScope()
+        self._scopes.add(request_id, own)
+        try:
+            return await own.wait(attempts.answer(own))
+        except AbortError as error:
+            error.request_id = error.request_id or request_id
+            raise
+        finally:
+            self._scopes.remove(request_id, own)
 
     def stream(
-        self, request: Request, *, retries: bool = True
+        self,
+        request: Request,
+        *,
+        retry: RetryPolicy | None = None,
+        scope: CancelScope | None = None,
+        step: int = 0,
+        accumulator: StreamAccumulator | None = None,
     ) -> AsyncGenerator[StreamEvent, None]:
-        """The answer as it comes; the last event, `Finish`, has the whole response."""
-        stream = self._stream if retries else self._stream_once
-        # only a middleware that returns an iterator of its own making has no `aclose`
-        return cast("AsyncGenerator[StreamEvent, None]", stream(self._address(request)))
+        """
+        The answer as it comes; the last event, `Finish`, has the whole response.
+
+        `accumulator` is for looking at the answer while it comes; for the others see `complete`.
+        """
+        request = self._address(request)
+        attempts = Attempts(self._setup, request, self._subscribers, retry, step)
+        return fold_stream(
+            attempts.events,
+            request,
+            self._scopes,
+            scope,
+            accumulator=accumulator,
+            finish=attempts.finish,
+        )
 
     async def cancel(self, request_id: str) -> bool:
-        """Stop the call of this id; False if there is none under way. May be asked twice."""
-        stopped = self._calls.cancel(request_id)
+        """
+        Stop the run or call of this id; False if there is none under way. May be asked twice.
+
+        A tool, a wait for the next attempt and a queue are ended too.
+        """
+        stopped = self._scopes.cancel(request_id)
         for adapter in self._adapters.values():
             cancel = getattr(adapter, "cancel", None)
             if cancel is not None and await cancel(request_id):
                 stopped = True
         return stopped
 
-    def can_cancel(self, request: Request) -> bool:
-        """Whether the adapter of this request can stop a call that is under way."""
-        adapter = self._adapters.get(self._address(request).provider or "")
-        return hasattr(adapter, "cancel")
-
-    def retries_itself(self, request: Request) -> bool:
-        """Whether the adapter of this request is set to try again: nobody else should then."""
-        adapter = self._adapters.get(self._address(request).provider or "")
-        return policy_of(adapter) is not None
+    @contextmanager
+    def open_scope(self, request_id: str, scope: CancelScope) -> Iterator[CancelScope]:
+        """Within it, `cancel` with this id ends the scope."""
+        self._scopes.add(request_id, scope)
+        try:
+            yield scope
+        finally:
+            self._scopes.remove(request_id, scope)
+            scope.close()
 
     def profile_for(self, request: Request) -> Profile:
         """What is known of the model that would answer; the neutral profile if nothing is."""
@@ -221,12 +265,11 @@ class Client:
 
     def subscribe(self, subscriber: Subscriber) -> Callable[[], None]:
         """Call `subscriber` with each call event; the function returned ends that."""
-        calls = self._calls
-        calls.subscribers = (*calls.subscribers, subscriber)
+        self._subscribers = (*self._subscribers, subscriber)
 
         def unsubscribe() -> None:
-            left = (known for known in calls.subscribers if known is not subscriber)
-            calls.subscribers = tuple(left)
+            others = (known for known in self._subscribers if known is not subscriber)
+            self._subscribers = tuple(others)
 
         return unsubscribe
 
@@ -234,7 +277,7 @@ class Client:
 
     async def close(self) -> None:
         """Stop what is under way, the waits between attempts too, and release every connection."""
-        self._calls.close()
+        self._scopes.cancel_all()
         closing = (adapter.close() for adapter in self._adapters.values())
         for failure in await asyncio.gather(*closing, return_exceptions=True):
             if failure is not None:
@@ -267,23 +310,13 @@ class Client:
         named = Request(provider=provider, model=model)
         return resolve(named, self._adapters, self._registry, self._default)
 
-    def _send(self, call: Callable[[Adapter, Request], Value]) -> Callable[[Request], Value]:
-        """The innermost layer: who was found answers."""
-        adapters = self._adapters
-        return lambda request: call(adapters[request.provider or ""], request)
-
-    def _send_again(self, call: Callable[[Adapter, Request], Value]) -> Callable[[Request], Value]:
-        """The same behind middleware, which may have named another provider or model."""
-        send = self._send(call)
-
-        def find_and_send(request: Request) -> Value:
-            # a name that an entry is served by is not looked up again: it may be another's id
-            is_found = self._registry.serves(request.provider, request.model)
-            if not is_found or request.provider not in self._adapters:
-                request = self._address(request)
-            return send(request)
-
-        return find_and_send
+    def _resolve_again(self, request: Request) -> Request:
+        """The request of a middleware that named another provider or model."""
+        # a name that an entry is served by is not looked up again: it may be another's id
+        is_served = self._registry.serves(request.provider, request.model)
+        if is_served and request.provider in self._adapters:
+            return request
+        return self._address(request)
 
     def _http(self, name: str) -> HttpAdapter:
         adapter = self._adapters[check_configured(name, self._adapters)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from functools import partial
 from time import perf_counter
 from typing import Any, Unpack
@@ -24,16 +24,26 @@ from interlingua.providers.adapter_options import (
 )
 from interlingua.providers.answer_check import (
     UNCLEAR,
-    AnswersOnly,
+    WholeBody,
+    WholeDecoder,
     check_answer,
+    check_body,
     read_refusal,
     told_error,
 )
-from interlingua.providers.call import Call, headers_for, join_headers, log_losses, since
-from interlingua.providers.cancel import CancelledCallError, Flight, Watched
+from interlingua.providers.call import (
+    DryRun,
+    Ready,
+    headers_for,
+    join_headers,
+    log_losses,
+    since,
+)
+from interlingua.providers.cancel import CancelScope, Scopes
 from interlingua.providers.catalog.profiles import profile_for
 from interlingua.providers.counting import counted, counting_call, read_count
 from interlingua.providers.error_labels import Stamp
+from interlingua.providers.fold import fold_stream
 from interlingua.providers.listing import ServedModel, models_path, read_pages
 from interlingua.providers.media import gather_media
 from interlingua.providers.provider import Provider, check_base_url, join_url, sign
@@ -41,17 +51,25 @@ from interlingua.providers.rows import find_provider
 from interlingua.providers.ulid import new_ulid
 from interlingua.spec.capabilities import AdapterCapabilities, capabilities_of
 from interlingua.spec.content import Json
-from interlingua.spec.contracts import Dialect, HttpReply, HttpRequest, Profile
+from interlingua.spec.contracts import (
+    Dialect,
+    HttpReply,
+    HttpRequest,
+    Profile,
+    StreamDecoder,
+    WireCall,
+)
 from interlingua.spec.errors import AbortError, ConfigurationError, SDKError
 from interlingua.spec.events import StreamEvent
 from interlingua.spec.request import Request, ToolChoiceMode
-from interlingua.spec.response import Response, Warning
+from interlingua.spec.response import Response
 from interlingua.spec.warnings import raise_on_loss
-from interlingua.streams.reader import StreamReader, WholeBody, WholeDecoder
+from interlingua.streams.grammar import DELTAS
+from interlingua.streams.reader import FrameDecoder, StreamReader
 from interlingua.tokens.estimate import estimate_request
 from interlingua.wire.fields import merge
 from interlingua.wire.json_array import JSONArrayDecoder
-from interlingua.wire.json_text import loads
+from interlingua.wire.json_text import dumps, loads
 from interlingua.wire.ratelimit_headers import parse_rate_limit
 
 _FRAMED_AS_ARRAY = "gemini_generate"  # the one dialect that streams JSON without SSE
@@ -95,7 +113,7 @@ class HttpAdapter:
         self._overrides: Mapping[str, Any] = given.get("profile", {})
         self._model_overrides: Mapping[str, Mapping[str, Any]] = given.get("model_profiles", {})
         self._profiles: dict[str, Profile] = {}
-        self._flights: dict[str, Flight] = {}
+        self._scopes = Scopes()
         self._dialect_name: str = given.get("dialect") or row.dialect
         self._dialect: Dialect = dialects.get(self._dialect_name)
         self._transport = find_transport(given)
@@ -153,42 +171,34 @@ class HttpAdapter:
 
     # Calls.
 
-    def prepare(self, request: Request, *, stream: bool = False, strict: bool = False) -> Call:
-        """The call that would be made, without key; nothing is sent."""
-        request = _with_id(request)
+    def dry_run(self, request: Request, *, stream: bool = False, strict: bool = False) -> DryRun:
+        """What would be sent, without key; nothing is sent."""
         profile = self.profile_for(request.model)
-        has_options = self._options or request.provider_options
-        wire = self._dialect.encode_request(
-            self._with_options(request) if has_options else request, profile, stream=stream
-        )
-        if (strict or self.strict) and wire.warnings:
-            raise_on_loss(wire.warnings)
-        return Call(
-            request=request,
+        wire = self._encode(request, profile, stream=stream, strict=strict)
+        return DryRun(
             profile=profile,
             url=join_url(self._base_url, wire.path),
             headers=headers_for(wire, self._headers),
             body=wire.body,
-            stream=stream,
             warnings=wire.warnings,
         )
 
     async def complete(self, request: Request, *, strict: bool = False) -> Response:
         """The whole answer; `AbortError` if the call is cancelled meanwhile."""
         request = _with_id(request)
-        flight = self._start(request)
+        scope, request_id = CancelScope(), request.request_id or ""
+        self._scopes.add(request_id, scope)
         try:
-            return await flight.wait(self._answer(request, strict=strict))
-        except CancelledCallError:
-            gone = AbortError("the call was cancelled", request_id=request.request_id)
-            raise gone from None
-        except SDKError as error:
-            self._errors.stamp(error, request.request_id)
+            return await scope.wait(self._complete(request, strict=strict))
+        except AbortError as error:
+            error.request_id = error.request_id or request_id
             raise
         finally:
-            del self._flights[request.request_id or ""]
+            self._scopes.remove(request_id, scope)
 
-    async def stream(self, request: Request, *, strict: bool = False) -> AsyncIterator[StreamEvent]:
+    def stream(
+        self, request: Request, *, strict: bool = False
+    ) -> AsyncGenerator[StreamEvent, None]:
         """
         The answer as it comes.
 
@@ -196,34 +206,79 @@ class HttpAdapter:
         events before it is raised.
         """
         request = _with_id(request)
-        flight = self._start(request)
-        reader: StreamReader | None = None
+        make_ready = partial(self.ready, request, stream=True, strict=strict)
+        about = replace(request, provider=self.name)
+        return fold_stream(partial(self.events, make_ready), about, self._scopes)
+
+    # The stations of a call. A client calls them itself, with its own scope and its own fold.
+
+    async def ready(self, request: Request, *, stream: bool = False, strict: bool = False) -> Ready:
+        """
+        Read the files and URLs of a request, prepare it, encode it, address and sign it.
+
+        All attempts of the request send the same bytes.
+        """
+        with self._errors.stamping(request.request_id):
+            if not self._key:
+                self.initialize()
+            if self.server is not None:
+                await self._wake()
+            profile = self.profile_for(request.model)
+            if self.reads_files and may_hold_media(request.messages):
+                request = await gather_media(request, profile)
+            wire = self._encode(request, profile, stream=stream, strict=strict)
+            if wire.warnings:
+                log_losses(wire.warnings, request, self.name)
+            http = self._address(wire)
+            return Ready(request=request, profile=profile, http=http, warnings=wire.warnings)
+
+    async def answer(self, ready: Ready) -> Response:
+        """Send, read and decode: one attempt at a whole answer."""
+        began, request = perf_counter(), ready.request
         try:
-            gathered = await flight.wait(self._gather(request))
-            call = self._ready(gathered, stream=True, strict=strict)
-            reader = self._reader(request, call.profile, call.warnings)
-            async with Watched(self._transport.send(self._signed(call)), flight) as reply:
-                await self._begin(reader, reply, call, flight)
-                chunks = aiter(reply.chunks())
-                while not reader.is_done and (chunk := await flight.next_chunk(chunks)):
-                    for event in reader.feed(chunk):
-                        yield event
-                for event in reader.finish():
-                    yield event
-                if reader.error is not None:
-                    raise reader.error
-        except CancelledCallError:
-            for event in (reader or self._reader(request, self.profile_for(""))).cancel():
-                yield event
+            async with self._transport.send(ready.http) as reply:
+                if reply.status >= 300:
+                    raise await read_refusal(reply, self._dialect)
+                body = await reply.read()
+            response = self._decode(loads(body), ready, reply.headers)
         except SDKError as error:
-            if reader is not None and reader.is_finished:
-                return  # what breaks after the end does not matter
             self._errors.stamp(error, request.request_id)
-            for event in reader.fail(error) if reader is not None else ():
-                yield event
             raise
-        finally:
-            del self._flights[request.request_id or ""]
+        return replace(
+            response,
+            provider=self.name,
+            request_id=request.request_id,
+            warnings=(*ready.warnings, *response.warnings),
+            latency_ms=since(began),
+        )
+
+    async def events(
+        self, make_ready: Callable[[], Awaitable[Ready]], scope: CancelScope
+    ) -> AsyncGenerator[StreamEvent, None]:
+        """Send, read and decode: one attempt at a stream. It only raises when it fails."""
+        ready = await make_ready()
+        began = perf_counter()
+        try:
+            async with self._transport.send(ready.http) as reply:
+                if reply.status >= 300:
+                    raise await read_refusal(reply, self._dialect)
+                scope.replies = (*scope.replies, reply)
+                try:
+                    reader = self._reader(ready, reply, began)
+                    frames, decoder = reader.frames, reader.decoder
+                    async for chunk in reply.chunks():
+                        for frame in frames.feed(chunk):
+                            for event in decoder.feed(frame):
+                                yield event if type(event) in DELTAS else reader.label(event)
+                        if reader.is_finished:
+                            return
+                    for event in reader.finish():
+                        yield event
+                finally:
+                    scope.replies = tuple(held for held in scope.replies if held is not reply)
+        except SDKError as error:
+            self._errors.stamp(error, ready.request.request_id)
+            raise
 
     async def list_models(self) -> list[ServedModel]:
         """The models it serves now, asked live."""
@@ -247,18 +302,17 @@ class HttpAdapter:
         request = _with_id(request)
         with self._errors.stamping(request.request_id):
             asked = counted(request, self._dialect_name)
-            call = counting_call(self.prepare(await self._gather(asked)))
-            return read_count(await self._ask(self._signed(call)))
+            ready = await self.ready(asked)
+            call = counting_call(ready.http, request.model)
+            return read_count(await self._ask(call))
 
     async def cancel(self, request_id: str) -> bool:
         """Stop a call under way; False if there is none of that id, or it was stopped before."""
-        flight = self._flights.get(request_id)
-        return flight is not None and flight.cancel()
+        return self._scopes.cancel(request_id)
 
     async def close(self) -> None:
         """Stop what is under way, and release every connection."""
-        for flight in tuple(self._flights.values()):
-            flight.cancel()
+        self._scopes.cancel_all()
         await self._transport.close()
 
     # The steps.
@@ -269,48 +323,34 @@ class HttpAdapter:
             url = await asyncio.to_thread(self.server.start)
             self._base_url = check_base_url(url, self.provider.base_path)
 
-    async def _gather(self, request: Request) -> Request:
-        """The request with the bytes of the files it names, and of URLs its dialect cannot."""
-        if not self._key:
-            self.initialize()
-        if self.server is not None:
-            await self._wake()
-        if self.reads_files and may_hold_media(request.messages):
-            request = await gather_media(request, self.profile_for(request.model))
-        return request
+    async def _complete(self, request: Request, *, strict: bool) -> Response:
+        return await self.answer(await self.ready(request, strict=strict))
 
-    def _ready(self, request: Request, *, stream: bool, strict: bool) -> Call:
-        call = self.prepare(request, stream=stream, strict=strict)
-        if call.warnings:
-            log_losses(call, self.name)
-        return call
-
-    def _signed(self, call: Call) -> HttpRequest:
-        return call.to_http(self._signature, self._timeouts)
-
-    async def _answer(self, request: Request, *, strict: bool) -> Response:
-        call = self._ready(await self._gather(request), stream=False, strict=strict)
-        began = perf_counter()
-        async with self._transport.send(self._signed(call)) as reply:
-            if reply.status >= 300:
-                raise await read_refusal(reply, self._dialect)
-            body = await reply.read()
-        response = self._decode(loads(body), call, reply.headers)
-        return replace(
-            response,
-            provider=self.name,
-            request_id=request.request_id,
-            warnings=(*call.warnings, *response.warnings),
-            latency_ms=since(began),
-        )
-
-    def _decode(self, body: Json, call: Call, headers: Mapping[str, str]) -> Response:
+    def _decode(self, body: Json, ready: Ready, headers: Mapping[str, str]) -> Response:
         response = self._dialect.decode_response(
-            body, headers=headers, new_id=new_ulid, profile=call.profile
+            body, headers=headers, new_id=new_ulid, profile=ready.profile
         )
         if response.finish_reason.reason in UNCLEAR:
-            check_answer(response, body, headers, call, self._dialect)
-        return restore_arguments(response, call.request) if call.request.tools else response
+            check_answer(response, body, headers, ready.request, self._dialect)
+        return restore_arguments(response, ready.request) if ready.request.tools else response
+
+    def _encode(
+        self, request: Request, profile: Profile, *, stream: bool, strict: bool
+    ) -> WireCall:
+        if self._options or request.provider_options:
+            request = self._with_options(request)
+        wire = self._dialect.encode_request(request, profile, stream=stream)
+        if (strict or self.strict) and wire.warnings:
+            raise_on_loss(wire.warnings)
+        return wire
+
+    def _address(self, wire: WireCall) -> HttpRequest:
+        return HttpRequest(
+            url=join_url(self._base_url, wire.path),
+            headers={**headers_for(wire, self._headers), **self._signature},
+            body=dumps(wire.body),
+            timeouts=self._timeouts,
+        )
 
     async def _ask(self, request: HttpRequest) -> Json:
         """The JSON of a reply that is no answer of a model."""
@@ -323,47 +363,34 @@ class HttpAdapter:
             raise error
         return body
 
-    def _reader(
-        self, request: Request, profile: Profile, warnings: tuple[Warning, ...] = ()
-    ) -> StreamReader:
+    def _reader(self, ready: Ready, reply: HttpReply, began: float) -> StreamReader:
+        """The decoder of a reply, by how its head says that it is framed."""
+        request, dialect = ready.request, self._dialect
         about = Response(
             provider=self.name,
             request_id=request.request_id,
             model=request.model,
-            warnings=warnings,
+            warnings=ready.warnings,
+            rate_limit=parse_rate_limit(reply.headers),
         )
-        dialect = self._dialect
-        decoder = dialect.stream_decoder(new_id=new_ulid, profile=profile)
-        began = perf_counter()
-        edit = partial(restore_event, request=request) if request.tools else None
-        answers = AnswersOnly(decoder, request, dialect.NAME)
-        return StreamReader(answers, about, lambda: since(began), edit)
-
-    async def _begin(
-        self, reader: StreamReader, reply: HttpReply, call: Call, flight: Flight
-    ) -> None:
-        """Tell the reader how the reply is framed; raise it if it is an error."""
-        if reply.status >= 300:
-            raise await flight.wait(read_refusal(reply, self._dialect))
-        limits = parse_rate_limit(reply.headers)
+        frames: FrameDecoder | None = None
+        decoder: StreamDecoder
         if "json" not in reply.headers.get("content-type", ""):
-            reader.begin(limits)
+            decoder = dialect.stream_decoder(new_id=new_ulid, profile=ready.profile)
         elif self._dialect_name == _FRAMED_AS_ARRAY:
-            reader.begin(limits, JSONArrayDecoder())
+            frames = JSONArrayDecoder()
+            decoder = dialect.stream_decoder(new_id=new_ulid, profile=ready.profile)
         else:  # a server that does not stream
-            decode = partial(self._decode, call=call, headers=reply.headers)
-            reader.begin(limits, WholeBody(), WholeDecoder(lambda text: decode(loads(text))))
-
-    def _start(self, request: Request) -> Flight:
-        """The call is under way, and known by its id, from before it waits for anything."""
-        request_id = request.request_id or ""
-        if request_id in self._flights:
-            raise ConfigurationError(
-                f"a call with the request id {request_id!r} is under way; ids must differ",
-                request_id=request_id,
-            )
-        flight = self._flights[request_id] = Flight()
-        return flight
+            frames = WholeBody()
+            decoder = WholeDecoder(partial(self._decode, ready=ready, headers=reply.headers))
+        return StreamReader(
+            decoder,
+            about,
+            lambda: since(began),
+            frames=frames,
+            edit=partial(restore_event, request=request) if request.tools else None,
+            check=lambda response: check_body(response, request, dialect.NAME),
+        )
 
     def _with_options(self, request: Request) -> Request:
         """The adapter's own options under those of the request, by any name it goes by."""

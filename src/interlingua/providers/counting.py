@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from interlingua.providers.call import Call
 from interlingua.spec.content import Json
+from interlingua.spec.contracts import HttpRequest
 from interlingua.spec.errors import DecodeError, UnsupportedError
 from interlingua.spec.request import Request
 from interlingua.wire.fields import count
+from interlingua.wire.json_text import dumps, loads
 
 _PATHS = {
     "anthropic_messages": "/v1/messages/count_tokens",
@@ -36,12 +37,12 @@ def counted(request: Request, dialect: str) -> Request:
     )
 
 
-def counting_call(call: Call) -> Call:
+def counting_call(call: HttpRequest, model: str) -> HttpRequest:
     """The call as the counter wants it: Gemini's takes a whole request inside its body."""
     if not call.url.endswith(_GEMINI):
         return call
-    inner = {"model": f"models/{call.request.model}", **call.body}
-    return replace(call, body={"generateContentRequest": inner})
+    inner = {"model": f"models/{model}", **loads(call.body)}
+    return replace(call, body=dumps({"generateContentRequest": inner}))
 
 
 def read_count(body: Json) -> int:

@@ -91,6 +91,22 @@ class RateLimit(
     raw: Mapping[str, str] = {}
 
 
+class Attempt(
+    msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, repr_omit_defaults=True
+):
+    """One HTTP exchange of a call: the one that was answered, or one that failed before it."""
+
+    number: int = 0
+    """0 for the first, then one more for each retry."""
+    provider: str = ""
+    model: str = ""
+    error_class: str | None = None
+    """Why it failed, as in `ErrorClass`; None if it was answered."""
+    usage: Usage = Usage()
+    cost: float | None = None
+    latency_ms: float | None = None
+
+
 class Response(
     msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, repr_omit_defaults=True
 ):
@@ -109,6 +125,8 @@ class Response(
     """The body as it came, for debugging; never used to encode."""
     request_id: str | None = None
     latency_ms: float | None = None
+    attempts: tuple[Attempt, ...] = ()
+    """The exchanges that it took, failed ones included."""
     extra: Extra = {}
     """Fields of the body that have no canonical place, by dialect name."""
 
@@ -129,6 +147,7 @@ class Response(
             raw: Json = None,
             request_id: str | None = None,
             latency_ms: float | None = None,
+            attempts: tuple[Attempt, ...] = (),
             extra: Extra = ...,
         ) -> None: ...
 

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from interlingua.api.execute import execute
-from interlingua.api.run.abort import AbortController
+from interlingua.providers.cancel import AbortController
 from interlingua.api.run.default_client import set_default_client
 from interlingua.api.tools.tool import Tool, tool
 from interlingua.simulator import (

@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from interlingua.api.run.abort import AbortController
+from interlingua.providers.cancel import AbortController
 from interlingua.api.run.deadline import Stopper
 from interlingua.api.run.options import TimeoutConfig
 from interlingua.spec.errors import AbortError, RequestTimeoutError

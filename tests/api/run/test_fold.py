@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from interlingua.api.run.abort import AbortController
+from interlingua.providers.cancel import AbortController
 from interlingua.api.run.fold import StepReader
 from interlingua.api.run.generate import stream
 from interlingua.api.run.options import TimeoutConfig

@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from interlingua.api.run.abort import AbortController
+from interlingua.providers.cancel import AbortController
 from interlingua.api.run.default_client import set_default_client
 from interlingua.api.run.generate import generate, stream
 from interlingua.api.run.options import TimeoutConfig

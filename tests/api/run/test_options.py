@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from interlingua import sync
-from interlingua.api.run.abort import AbortController
+from interlingua.providers.cancel import AbortController
 from interlingua.api.run.generate import generate, stream
 from interlingua.api.run.options import (
     GenerateOptions,

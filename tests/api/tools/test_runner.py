@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from interlingua.api.run.abort import AbortController, AbortSignal
+from interlingua.providers.cancel import AbortController, AbortSignal
 from interlingua.api.tools.check import ReadyCall, prepare
 from interlingua.api.tools.runner import ToolRunner
 from interlingua.api.tools.tool import Tool, tool

@@ -93,12 +93,17 @@ class ToolLoop:
         last = self._answer or self._held
         return self.steps[-1].response if last is None and self.steps else last
 
-    def total_usage(self, partial: Response | None = None) -> Usage | None:
-        """The tokens of every answer so far, and of one that broke off; None without any."""
+    def answers(self, partial: Response | None = None) -> list[Response]:
+        """Every answer so far, and one that broke off."""
         answers = [step.response for step in self.steps]
         for more in (self._answer, self._held, partial):
             if more is not None and all(more is not known for known in answers):
                 answers.append(more)
+        return answers
+
+    def total_usage(self, partial: Response | None = None) -> Usage | None:
+        """The tokens of every answer so far, and of one that broke off; None without any."""
+        answers = self.answers(partial)
         return reduce(add, (answer.usage for answer in answers)) if answers else None
 
     def open_calls(self) -> tuple[ToolCall, ...]:
@@ -125,7 +130,7 @@ class ToolLoop:
         if not dropped:
             return False
         self._dropped += dropped
-        self._asked = replace(asked, messages=left, request_id=None)
+        self._asked = replace(asked, messages=left)
         said = f"the history did not fit: its {self._dropped} oldest messages were not sent"
         self._untold = (Warning(code="history_truncated", message=said, path="messages"),)
         return True
@@ -202,7 +207,7 @@ class ToolLoop:
         choice = self._first.tool_choice
         if choice is not None and choice.mode in ("required", "named"):
             choice = None
-        return replace(self._first, messages=self._sent(), tool_choice=choice, request_id=None)
+        return replace(self._first, messages=self._sent(), tool_choice=choice)
 
     def _sent(self) -> tuple[Message, ...]:
         """The conversation without what did not fit."""
@@ -250,7 +255,7 @@ def _continued(request: Request, response: Response) -> Request:
     """Gemini wants the same request again, with the token it gave."""
     token = _continuation_token(response)
     options = merge(request.provider_options, {_GEMINI: {"continuationToken": token}})
-    return replace(request, provider_options=options, request_id=None)
+    return replace(request, provider_options=options)
 
 
 def _told_apart(calls: Sequence[ToolCall]) -> list[ToolCall]:

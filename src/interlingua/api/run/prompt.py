@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from interlingua.api.tools.tool import Tool
+from interlingua.providers.ulid import new_ulid
 from interlingua.spec.errors import ConfigurationError
 from interlingua.spec.messages import Message
 from interlingua.spec.request import BuiltinTool, Request, ToolChoice, ToolChoiceMode
@@ -85,6 +86,7 @@ def make_request(
     if choice is not None:
         _check_choice(choice, definitions or ())
     settings = {name: value for name, value in fields.items() if name != "tool_choice"}
+    settings.setdefault("request_id", new_ulid())
     return Request(
         model=model,
         messages=conversation,

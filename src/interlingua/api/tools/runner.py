@@ -12,10 +12,10 @@ from typing import Any, Protocol
 
 import msgspec
 
-from interlingua.api.run.abort import AbortController, AbortSignal
 from interlingua.api.tools.check import ReadyCall
 from interlingua.api.tools.result_content import to_result_content
 from interlingua.api.tools.tool import Tool
+from interlingua.providers.cancel import AbortController, AbortSignal
 from interlingua.spec.content import ToolCall, ToolResult
 from interlingua.spec.errors import (
     ConfigurationError,

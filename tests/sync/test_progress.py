@@ -2,7 +2,7 @@
 
 import pytest
 
-from interlingua.api.run.fold import Progress
+from interlingua.sync.progress import Progress
 from interlingua.spec.content import Text
 from interlingua.spec.errors import AbortError, ServerError, StreamError
 from interlingua.spec.events import (

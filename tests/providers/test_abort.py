@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from interlingua.api.run.abort import AbortController
+from interlingua.providers.cancel import AbortController
 from interlingua.api.run.generate import generate
 from interlingua.spec.errors import AbortError
 from support.blocking import NEVER
