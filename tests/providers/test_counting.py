@@ -12,6 +12,7 @@ from interlingua.spec.errors import AuthenticationError, DecodeError, Unsupporte
 from interlingua.spec.messages import Message
 from interlingua.spec.request import Request
 from interlingua.transport.canned import CannedReply, CannedTransport
+from interlingua.wire.json_text import loads
 from support.simulated import run, simulated
 
 
@@ -42,11 +43,12 @@ def test_geminis_counter_takes_a_whole_request():
     """So that instructions and tools count too."""
     from interlingua.providers.counting import counted, counting_call
 
-    request = Request(model="m", messages="hi")
-    call = counting_call(GeminiAdapter("k").prepare(counted(request, "gemini_generate")))
+    request = counted(Request(model="m", messages="hi"), "gemini_generate")
+    ready = asyncio.run(GeminiAdapter("k").ready(request))
+    call = counting_call(ready.http, "m")
 
     assert call.url.endswith("/v1beta/models/m:countTokens")
-    assert call.body == {
+    assert loads(call.body) == {
         "generateContentRequest": {
             "model": "models/m",
             "contents": [{"role": "user", "parts": [{"text": "hi"}]}],

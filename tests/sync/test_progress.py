@@ -2,7 +2,6 @@
 
 import pytest
 
-from interlingua.sync.progress import Progress
 from interlingua.spec.content import Text
 from interlingua.spec.errors import AbortError, ServerError, StreamError
 from interlingua.spec.events import (
@@ -17,6 +16,7 @@ from interlingua.spec.events import (
 from interlingua.spec.messages import Message
 from interlingua.spec.response import FinishReason, Response
 from interlingua.streams.grammar import Grammar
+from interlingua.sync.progress import Progress
 
 ANSWER = Response(message=Message.assistant("ab"), finish_reason=FinishReason(reason="stop"))
 EVENTS = [

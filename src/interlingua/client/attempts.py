@@ -29,7 +29,7 @@ from interlingua.providers.call import Ready, logger, since
 from interlingua.providers.cancel import CANCELLED, CancelScope
 from interlingua.providers.fold import close_stream
 from interlingua.spec.contracts import Adapter
-from interlingua.spec.errors import ErrorClass, SDKError
+from interlingua.spec.errors import ErrorClass, SDKError, StreamError
 from interlingua.spec.events import Finish, StreamEvent, StreamStart
 from interlingua.spec.request import Request
 from interlingua.spec.response import Attempt, Response, Usage
@@ -170,7 +170,9 @@ class Attempts:
                             yield early
                         withheld = None
                     yield event
-                return
+                if is_over:
+                    return
+                raise StreamError("the stream ended without its last event")
             except BaseException as error:
                 if not is_over:  # an attempt has one end, whatever happens after it
                     self._fail(attempt, request, error, usage)

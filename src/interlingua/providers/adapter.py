@@ -270,8 +270,8 @@ class HttpAdapter:
                         for frame in frames.feed(chunk):
                             for event in decoder.feed(frame):
                                 yield event if type(event) in DELTAS else reader.label(event)
-                        if reader.is_finished:
-                            return
+                            if reader.is_finished:
+                                return
                     for event in reader.finish():
                         yield event
                 finally:

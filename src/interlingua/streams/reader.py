@@ -6,7 +6,7 @@ The bytes of a streamed reply -> events.
         for frame in reader.frames.feed(chunk):
             for event in reader.decoder.feed(frame):
                 yield reader.label(event)
-        if reader.is_finished: break
+            if reader.is_finished: return
     yield from reader.finish()
 
 The loop is the caller's, so that an event is handed out before the next frame is decoded: what

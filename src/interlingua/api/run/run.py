@@ -98,8 +98,8 @@ class Run:
 
     def partial(self) -> Response | None:
         """The answer of a stream as far as it has come; None before it has begun."""
-        if self._response is not None:
-            return self._response
+        if isinstance(self._error, SDKError):
+            return self._error.partial
         if self._accumulator.has_begun:
             return self._accumulator.partial()
         return self.loop.last_response
@@ -250,6 +250,7 @@ class Run:
     async def _finish_step(self, response: Response, scope: CancelScope) -> StepResult:
         scope.end_step()
         calls = self.loop.feed(response)
+        self._accumulator = StreamAccumulator()  # the loop has the answer now
         results: tuple[ToolResult, ...] = ()
         if calls:
             ready = await self._ready(calls, scope)
