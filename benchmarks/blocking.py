@@ -165,7 +165,7 @@ def compare_blocking(server: str, runs: int) -> None:
 
 def _costs(
     server: str, reply: str, call: Callable[[Any], Work], runs: int
-) -> dict[tuple[str, str], float]:
+) -> dict[tuple[str, str], list[float]]:
     made: dict[tuple[str, str], Any] = {}
     for name in MODELS:
         exchange = Exchange(name, f"{server}/{name}.{reply}", plain_body(name))
@@ -176,20 +176,23 @@ def _costs(
     return costs
 
 
-def _measure(works: Mapping[tuple[str, str], Work], runs: int) -> dict[tuple[str, str], float]:
-    """Seconds of CPU of each, the best of several rounds through all of them."""
+def _measure(
+    works: Mapping[tuple[str, str], Work], runs: int
+) -> dict[tuple[str, str], list[float]]:
+    """Seconds of CPU of each in each of several rounds through all of them."""
     for work in works.values():
         work()
-    found = dict.fromkeys(works, float("inf"))
-    for _ in range(runs):
-        for key, work in works.items():
+    samples: dict[tuple[str, str], list[float]] = {key: [] for key in works}
+    for number in range(runs):
+        # every other round backwards, so that none is always measured after the same one
+        for key in [*works][:: -1 if number % 2 else 1]:
             gc.collect()
             gc.disable()
             start = time.process_time()
-            work()
-            found[key] = min(found[key], time.process_time() - start)
+            works[key]()
+            samples[key].append(time.process_time() - start)
             gc.enable()
-    return found
+    return samples
 
 
 def _times(work: Work, count: int) -> Work:

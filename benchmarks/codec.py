@@ -24,17 +24,16 @@ from interlingua import (
     Message,
     Request,
     Response,
-    SSEDecoder,
-    StreamAccumulator,
     Text,
     Thinking,
     ToolCall,
     ToolDefinition,
     Usage,
     dialects,
-    encode_sse,
 )
-from interlingua.prepare.history import doctor, find_target, repair
+from interlingua.dialects import SSEDecoder, StreamAccumulator, encode_sse
+from interlingua.history import repair
+from interlingua.prepare.history import apply_rules
 from interlingua.spec.events import (
     Finish,
     StreamEvent,
@@ -75,15 +74,19 @@ def best(work: Callable[[], object], runs: int) -> float:
 
 def text_events(count: int = EVENTS, size: int = 12) -> list[StreamEvent]:
     word = "wordy token "[:size].ljust(size, "x")
-    deltas = [TextDelta(id="t", index=0, delta=word) for _ in range(count)]
+    return text_of_fragments([word] * count)
+
+
+def text_of_fragments(fragments: list[str]) -> list[StreamEvent]:
+    deltas = [TextDelta(id="t", index=0, delta=fragment) for fragment in fragments]
     return [
         StreamStart(id="r_1", model="model-1"),
         TextStart(id="t", index=0),
         *deltas,
-        TextEnd(id="t", index=0, part=Text(text=word * count)),
+        TextEnd(id="t", index=0, part=Text(text="".join(fragments))),
         Finish(
             finish_reason=FinishReason(reason="stop"),
-            usage=Usage(input_tokens=12, output_tokens=count),
+            usage=Usage(input_tokens=12, output_tokens=len(fragments)),
         ),
     ]
 
@@ -232,7 +235,7 @@ def repairs(name: str, runs: int) -> None:
     print(f"\n{name}: repair a history, milliseconds")
     print(f"  {'messages':>10}{'sound':>9}{'broken':>9}{'changes':>9}")
     cost: dict[tuple[str, int], float] = {}
-    target = find_target(name)
+    target = dialects.get(name).FACTS.history
     for count in (10, 100, 1_000):
         again = max(1, 1_000 // count)
         for kind, request in (("sound", history(count)), ("broken", broken(history(count)))):
@@ -240,10 +243,10 @@ def repairs(name: str, runs: int) -> None:
 
             def work(m: tuple[Message, ...] = messages, times: int = again) -> None:
                 for _ in range(times):
-                    repair(m, target)
+                    apply_rules(m, target)
 
             cost[kind, count] = best(work, runs) / again
-        changes = len(doctor(messages, target).changes)
+        changes = len(repair(messages, target).changes)
         print(
             f"  {count:10}{cost['sound', count] * 1e3:9.3f}{cost['broken', count] * 1e3:9.3f}"
             f"{changes:9}"

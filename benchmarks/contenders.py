@@ -29,6 +29,25 @@ _PATHS = {
     "gemini_generate": "/v1beta/models/{model}:generateContent",
 }
 
+PERSON: dict[str, Any] = {
+    "type": "object",
+    "title": "Person",
+    "properties": {
+        "name": {"type": "string"},
+        "age": {"type": "integer"},
+        "note": {"type": "string"},
+        "tags": {"type": "array", "items": {"type": "string"}},
+    },
+    "required": ["name", "age", "tags"],
+    "additionalProperties": False,
+}
+PEOPLE: dict[str, Any] = {
+    "type": "object",
+    "properties": {"people": {"type": "array", "items": PERSON}},
+    "required": ["people"],
+    "additionalProperties": False,
+}
+
 
 class Exchange(NamedTuple):
     """What is asked, and where."""
@@ -147,8 +166,39 @@ class Ours:
         stream = self.client.stream(self.request)
         return stream, await anext(stream)
 
+    async def generate(self) -> object:
+        from interlingua import generate
+
+        return await generate(self.request.model, PROMPT, max_tokens=100, client=self.client)
+
+    async def generate_object(self) -> object:
+        from interlingua import generate_object
+
+        return await generate_object(
+            self.request.model, PROMPT, schema=PERSON, max_tokens=100, client=self.client
+        )
+
+    async def stream_object(self) -> int:
+        """How many items the object has in the end."""
+        from interlingua import stream_object
+
+        stream = stream_object(self.request.model, PROMPT, schema=PEOPLE, client=self.client)
+        async for _ in stream:
+            pass
+        return len(stream.object()["people"])
+
     async def close(self) -> None:
         await self.client.close()
+
+
+class OurFunctions(Ours):
+    """This library's functions above the client."""
+
+    async def open_stream(self) -> object:
+        from interlingua import stream
+
+        events = stream(self.request.model, PROMPT, max_tokens=100, client=self.client)
+        return events, await anext(aiter(events))
 
 
 class Vendor:

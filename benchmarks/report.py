@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from statistics import median
 from typing import NamedTuple
 
 _SEEN: list[tuple[bool, str]] = []
@@ -21,29 +22,50 @@ class Measure(NamedTuple):
     """How many times the cost of the fastest vendor's client ours may be."""
 
 
-Costs = Mapping[tuple[str, str], float]
-"""By contender and dialect."""
+Samples = Mapping[tuple[str, str], Sequence[float]]
+"""Seconds of CPU by contender and dialect: one for each round, of all contenders in turn."""
 
 
-def compare(measure: Measure, costs: Costs, vendors: Mapping[str, str]) -> None:
+def ratio(ours: Sequence[float], base: Sequence[float]) -> float:
+    """
+    How many times as much ours costs: the median of the rounds' own ratios.
+
+    What slows a machine for a while slows both batches of a round, so that their ratio repeats
+    where the costs do not.
+    """
+    return median(one / other for one, other in zip(ours, base, strict=True))
+
+
+def compare(measure: Measure, samples: Samples, vendors: Mapping[str, str]) -> None:
     """A line for each dialect."""
-    names = list(dict.fromkeys(name for _, name in costs))
+    names = list(dict.fromkeys(name for _, name in samples))
     print(f"\n{measure.title} ({measure.unit})")
     print(
         f"  {'dialect':20}{'raw':>9}{'ours':>9}{'x raw':>8} {'limit':<12}"
         f"{'vendor':>22}{'x vendor':>10}{'x fastest':>11} limit"
     )
-    fastest = min(costs["vendor", name] for name in names)
+    fastest = min((samples["vendor", name] for name in names), key=median)
     for name in names:
-        raw, ours, vendor = (costs[who, name] for who in ("raw", "ours", "vendor"))
-        shown = [f"{cost * measure.scale:9.1f}" for cost in (raw, ours)]
-        theirs = f"{vendors[name]} {vendor * measure.scale:9.1f}"
+        raw, ours, vendor = (samples[who, name] for who in ("raw", "ours", "vendor"))
+        shown = [f"{min(cost) * measure.scale:9.1f}" for cost in (raw, ours)]
+        theirs = f"{vendors[name]} {min(vendor) * measure.scale:9.1f}"
+        by_raw, by_fastest = ratio(ours, raw), ratio(ours, fastest)
         print(
-            f"  {name:20}{''.join(shown)}{ours / raw:8.2f} "
-            f"{judge(f'{measure.title}, {name}, x raw', ours / raw, measure.raw):<12}"
-            f"{theirs:>22}{ours / vendor:10.2f}{ours / fastest:11.2f} "
-            f"{judge(f'{measure.title}, {name}, x fastest', ours / fastest, measure.fastest)}"
+            f"  {name:20}{''.join(shown)}{by_raw:8.2f} "
+            f"{judge(f'{measure.title}, {name}, x raw', by_raw, measure.raw):<12}"
+            f"{theirs:>22}{ratio(ours, vendor):10.2f}{by_fastest:11.2f} "
+            f"{judge(f'{measure.title}, {name}, x fastest', by_fastest, measure.fastest)}"
         )
+
+
+def judge_costs(
+    title: str, unit: str, scale: float, costs: Mapping[str, float], limit: float
+) -> None:
+    """A line for each dialect of what ours costs, held to an absolute limit."""
+    print(f"\n{title} ({unit})")
+    for name, cost in costs.items():
+        amount = cost * scale
+        print(f"  {name:20}{amount:9.1f} {judge(f'{title}, {name}', amount, limit)}")
 
 
 def judge(what: str, ratio: float, limit: float | None) -> str:

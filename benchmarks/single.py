@@ -34,9 +34,10 @@ async def memory(name: str, dialect: str, base: str) -> dict[str, float]:
     """What each of many open streams keeps."""
     import gc
 
-    from contenders import CONTENDERS, Exchange, plain_body
+    from contenders import CONTENDERS, Exchange, OurFunctions, plain_body
 
-    contender = CONTENDERS[name](Exchange(dialect, base, plain_body(dialect)))
+    make = {**CONTENDERS, "functions": OurFunctions}[name]
+    contender = make(Exchange(dialect, base, plain_body(dialect)))
     held = [await contender.open_stream() for _ in range(20)]  # what is paid once
     gc.collect()
     before = resident()

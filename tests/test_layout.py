@@ -1,15 +1,19 @@
 """The shape of the project: sizes, names, purity."""
 
 import ast
+import importlib
+import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 from types import FunctionType
 
 import pytest
 
 import interlingua
-from interlingua import transport
+from interlingua import dialects, transport
+from interlingua.version import USER_AGENT
 
 ROOT = Path(__file__).resolve().parents[1]
 SOURCE = ROOT / "src" / "interlingua"
@@ -39,22 +43,76 @@ def test_functions_can_be_seen_whole():
     assert long == []
 
 
-def test_public_names_are_listed():
-    """`__all__` is what is imported, each name once. (The linter keeps it sorted.)"""
+def test_public_names_are_few_and_listed():
+    """At most 60, each once; what a type checker sees is what the table loads."""
     names = interlingua.__all__
 
-    assert len(names) == len(set(names))
-    assert all(hasattr(interlingua, name) for name in names)
+    assert len(names) == len(set(names)) <= 60
     tree = ast.parse((SOURCE / "__init__.py").read_text(encoding="utf-8"))
     types = next(node for node in tree.body if isinstance(node, ast.If))
-    later = _imported(types.body) - {"sync"}  # a module, of the same name
-    assert set(names) == _imported(tree.body) - {"Any", "TYPE_CHECKING"} | later
-    # what a type checker sees and what is loaded on use are the same
-    assert later == {name for names in interlingua._ON_USE.values() for name in names}
+    seen = {
+        (node.module, alias.name)
+        for node in types.body
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+        if alias.asname == alias.name
+    }
+    loaded = {(f"interlingua.{module}", name) for name, module in interlingua._HOME.items()}
+    assert seen == loaded | {("interlingua", name) for name in interlingua._MODULES}
+    assert set(interlingua._HOME) == {*names, "Warning"}  # which would hide the builtin
+    assert {"Warning", "errors", *names} <= {*dir(interlingua)}
 
 
-def _imported(nodes):
-    return {a.name for n in nodes if isinstance(n, ast.ImportFrom) for a in n.names}
+@pytest.mark.parametrize("name", interlingua._MODULES)
+def test_public_modules(name):
+    """Each says when to import from it, and lists its names."""
+    module = getattr(interlingua, name)
+
+    assert len((module.__doc__ or "").strip().splitlines()) >= 3
+    listed = module.__all__
+    assert len(listed) == len(set(listed)) > 0
+    for public in listed:
+        importlib.import_module(f"interlingua.{name}.{public}") if name == "conformance" else None
+        value = getattr(module, public)
+        if isinstance(value, (type, FunctionType)):
+            assert (value.__doc__ or "").strip(), public
+
+
+def test_a_name_has_one_public_home():
+    """What is in a module is not in another; only the base of all errors is in two places."""
+    homes = {}
+    for name in ("", *set(interlingua._MODULES) - {"sync"}):  # `sync` has the same names
+        module = getattr(interlingua, name) if name else interlingua
+        for public in module.__all__:
+            homes.setdefault(public, set()).add(name)
+    several = {public: where for public, where in homes.items() if len(where) > 1}
+
+    assert several == {"SDKError": {"", "errors"}}
+
+
+def test_no_module_hides_a_function():
+    """Whatever was imported, `interlingua.stream` and the others are functions."""
+    code = (
+        "import importlib, pkgutil, interlingua\n"
+        "for found in pkgutil.walk_packages(interlingua.__path__, 'interlingua.'):\n"
+        "    if not found.name.endswith('__main__'):\n"
+        "        importlib.import_module(found.name)\n"
+        "names = [n for n in interlingua.__all__ if n[0].islower()]\n"
+        "print([n for n in names if not callable(getattr(interlingua, n))], len(names) > 9)"
+    )
+    printed = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    ).stdout
+
+    assert printed.strip() == "[] True"
+
+
+def test_the_version():
+    """It is the project's, and part of what requests say they come from."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+
+    assert interlingua.__version__ == project["version"]
+    assert f"interlingua/{interlingua.__version__}" == USER_AGENT
 
 
 def test_public_classes_and_functions_have_a_sentence():
@@ -79,7 +137,6 @@ def test_import_is_light():
 def test_what_is_loaded_on_use():
     """Names and the blocking half come when they are asked for; nothing else does."""
     assert interlingua.sync.generate.__module__ == "interlingua.sync.generate"
-    assert {"generate", "Client"} <= {*dir(interlingua)}
     with pytest.raises(AttributeError, match="no attribute 'genrate'"):
         interlingua.genrate  # noqa: B018 -- it is what raises
 
@@ -96,3 +153,30 @@ def test_transports_are_found_in_one_place():
     assert {getattr(transport, name).__name__ for name in names} == {*names}
     with pytest.raises(AttributeError, match="no attribute 'Telegraph'"):
         transport.Telegraph  # noqa: B018
+
+
+ROWS = {"providers/rows.py", "simulator/rows.py"}
+"""The rows of providers name the dialect that each speaks."""
+UNFINISHED = {  # the server side and the operations move into the dialects next
+    "providers/counting.py",
+    "providers/listing.py",
+    "simulator/answer.py",
+    "simulator/app.py",
+    "simulator/errors.py",
+    "simulator/listings.py",
+    "simulator/routes.py",
+}
+
+
+def test_no_dialect_is_named_outside_its_folder():
+    """What is true of a dialect is in its facts: nothing else asks which dialect it is."""
+    names = re.compile("|".join(dialects.names()))
+    naming = {
+        place
+        for path in FILES
+        if not (place := path.relative_to(SOURCE).as_posix()).startswith("dialects/")
+        and names.search(path.read_text(encoding="utf-8"))
+    }
+
+    assert naming - ROWS - UNFINISHED == set()
+    assert UNFINISHED - naming == set()  # the list may only shrink

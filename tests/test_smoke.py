@@ -17,15 +17,15 @@ from interlingua import (
     Client,
     Image,
     Message,
-    NotFoundError,
     Text,
     Tool,
     generate,
     generate_object,
-    get_latest_model,
     set_default_client,
     stream,
 )
+from interlingua.catalog import get_latest_model
+from interlingua.errors import NotFoundError
 from interlingua.simulator import Simulator, results, serve_in_thread, text, tool_call
 
 KEY = "sk-of-the-smoke-test"

@@ -1,5 +1,5 @@
 """
-For tests of programs that use this library: a pytest fixture that records and replays.
+For tests of programs that use this library: a pytest fixture that records and replays calls.
 
 In `conftest.py`:
 
@@ -25,6 +25,18 @@ from interlingua.spec.contracts import Transport
 from interlingua.spec.errors import ConfigurationError
 from interlingua.transport.aiohttp_transport import default_transport
 from interlingua.transport.cassette import RecordingTransport, ReplayTransport
+
+__all__ = [
+    "MODES",
+    "VARIABLE",
+    "Mode",
+    "cassette",
+    "cassette_mode",
+    "cassette_path",
+    "file_name",
+    "open_cassette",
+    "pytest_addoption",
+]
 
 Mode: TypeAlias = Literal["replay", "record", "auto"]
 MODES: tuple[str, ...] = get_args(Mode)

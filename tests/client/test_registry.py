@@ -2,7 +2,7 @@
 
 import pytest
 
-from interlingua.client.registry import ModelEntry, NameClashError, Registry, resolve
+from interlingua.client.registry import ModelEntry, Registry, resolve
 from interlingua.providers.catalog.models import providers_of
 from interlingua.spec.errors import ConfigurationError
 from interlingua.spec.request import Request
@@ -94,7 +94,7 @@ def test_nothing_configured():
 
 def test_a_name_is_one_models():
     """Two models with one alias would make a guess of it."""
-    with pytest.raises(NameClashError, match="'opus' names both") as caught:
+    with pytest.raises(ConfigurationError, match="'opus' names both") as caught:
         Registry([OPUS, ModelEntry(id="other", adapter="x", wire_name="y", aliases=("opus",))])
 
     assert caught.value.model == "other"

@@ -1,7 +1,10 @@
 """Equality of meaning."""
 
+from types import SimpleNamespace
+
 import pytest
 
+from interlingua import dialects
 from interlingua.conformance.equality import (
     differences,
     normal_form,
@@ -10,6 +13,7 @@ from interlingua.conformance.equality import (
     same_schema,
 )
 from interlingua.spec.content import Text, ToolCall
+from interlingua.spec.facts import Facts, HistoryRules
 from interlingua.spec.messages import Message
 from interlingua.spec.response import Response
 
@@ -51,13 +55,19 @@ def test_shorthand_is_the_same():
         "messages": [{"role": "user", "content": [{"type": "text", "text": "x"}]}],
     }
 
-    assert same("anthropic_messages", "request", short, long) == []
-    assert same("anthropic_messages", "request", short, {**long, "stream": True}) != []
+    assert same(dialects.get("anthropic_messages"), "request", short, long) == []
+    assert (
+        same(dialects.get("anthropic_messages"), "request", short, {**long, "stream": True}) != []
+    )
 
 
-def test_unknown_dialects_have_no_normal_form():
-    """A third party's bodies are compared as they are."""
-    assert normal_form("mine", "request")({"a": None}) == {"a": None}
+def test_dialects_without_a_normal_form():
+    """Bodies are compared as they are."""
+    facts = Facts(name="mine", history=HistoryRules(dialect="mine"))
+    mine = SimpleNamespace(FACTS=facts)
+
+    assert normal_form(mine, "request")({"a": None}) == {"a": None}
+    assert normal_form(mine, "response")({"a": None}) == {"a": None}
 
 
 def test_responses():

@@ -27,6 +27,7 @@ from support import corpus
 
 GOOD = dialects.get("anthropic_messages")
 NAMES = [
+    "FACTS",
     "NAME",
     "encode_request",
     "decode_request",

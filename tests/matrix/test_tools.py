@@ -214,7 +214,7 @@ async def main(provider, url, model, key):
     }
     async with Client({provider: HttpAdapter(provider, key, base_url=url)}) as client:
         result = await generate(provider + ":" + model, client=client, tools=[remove], **given)
-    pending = [call.id for call in result.pending]
+    pending = [call.id for call in result.pending_approvals]
     said = {"messages": result.messages, "pending": pending, "text": result.text}
     print(msgspec.json.encode(said).decode())
 

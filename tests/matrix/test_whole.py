@@ -5,9 +5,9 @@ import json
 
 import pytest
 
-from interlingua import get_latest_model, get_model_info, list_models
 from interlingua.api.run.default_client import set_default_client
 from interlingua.api.run.generate import generate
+from interlingua.catalog import get_latest_model, get_model_info, list_models
 from interlingua.client.client import Client
 from interlingua.providers.adapter import HttpAdapter
 from interlingua.simulator import Simulator, serve_in_thread, text

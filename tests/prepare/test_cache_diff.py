@@ -13,11 +13,12 @@ from interlingua.conformance.strategies import requests
 from interlingua.prepare.cache_diff import cache_prefix_diff
 from interlingua.prepare.cache_marks import add_marks
 from interlingua.providers import profile_for
-from interlingua.spec.contracts import DIALECT_NAMES, WireCall
+from interlingua.spec.contracts import WireCall
 from interlingua.spec.errors import DecodeError
 from interlingua.spec.messages import Message
 from interlingua.spec.request import Request, ToolDefinition
 from support import corpus
+from support.facts import FACTS, NAMES
 from support.run_profile import examples
 
 PROVIDERS = {
@@ -32,6 +33,8 @@ MESSAGES = {
     "anthropic_messages": "messages",
     "gemini_generate": "contents",
 }
+CLAUDE, CHAT = FACTS["anthropic_messages"], FACTS["openai_chat"]
+RESPONSES, GEMINI = FACTS["openai_responses"], FACTS["gemini_generate"]
 PROMPT = ("tools", "system", "instructions", "systemInstruction", "messages", "input", "contents")
 MARKS = ("cache_control", "prompt_cache_breakpoint")
 here = pytest.mark.skipif(not corpus.is_here(), reason="the recordings are not at hand")
@@ -79,21 +82,21 @@ def changed(body, place):
 
 
 @here
-@pytest.mark.parametrize("dialect", DIALECT_NAMES)
+@pytest.mark.parametrize("dialect", NAMES)
 def test_a_body_extends_itself_and_its_beginnings(dialect):
     """Nothing breaks where messages are only added."""
     field = MESSAGES[dialect]
     for name, body in bodies(dialect):
-        assert cache_prefix_diff(body, body) is None, name
+        assert cache_prefix_diff(body, body, FACTS[dialect]) is None, name
         if len(body[field]) > 1:
             shorter = {**body, field: body[field][:-1]}
-            found = cache_prefix_diff(shorter, body)
+            found = cache_prefix_diff(shorter, body, FACTS[dialect])
             assert found is None or "is the first image" in found.message, name
-            assert cache_prefix_diff(body, shorter).path.startswith(field), name
+            assert cache_prefix_diff(body, shorter, FACTS[dialect]).path.startswith(field), name
 
 
 @here
-@pytest.mark.parametrize("dialect", DIALECT_NAMES)
+@pytest.mark.parametrize("dialect", NAMES)
 def test_any_change_is_found_where_it_is(dialect):
     """Whichever text of the prompt changes, its path is the answer."""
     chance = random.Random(7)
@@ -102,7 +105,7 @@ def test_any_change_is_found_where_it_is(dialect):
         prompt = {field: body[field] for field in PROMPT if field in body}
         places = list(leaves(prompt, ""))
         for path, place in chance.sample(places, min(1, len(places))):
-            found = cache_prefix_diff(body, changed(body, place))
+            found = cache_prefix_diff(body, changed(body, place), FACTS[dialect])
             kept = path.endswith(".type") and "image" in str(found.message)
             assert found.path == path or kept, (name, path, found)
             seen += 1
@@ -111,7 +114,7 @@ def test_any_change_is_found_where_it_is(dialect):
 
 
 @settings(max_examples=examples(40))  # a request is slow to make up
-@given(requests(), st.sampled_from(DIALECT_NAMES))
+@given(requests(), st.sampled_from(NAMES))
 def test_a_new_turn_breaks_nothing(request, dialect):
     """Law 10, for what our own encoders send with the profiles of real models."""
     begun = (*request.messages, Message.assistant("Oh."), Message.user("So?"))
@@ -120,8 +123,8 @@ def test_a_new_turn_breaks_nothing(request, dialect):
     first = encode(dialect, replace(request, messages=begun))
     second = encode(dialect, replace(request, messages=grown))
 
-    assert cache_prefix_diff(first, second) is None
-    assert cache_prefix_diff(second, first) is not None
+    assert cache_prefix_diff(first, second, FACTS[dialect]) is None
+    assert cache_prefix_diff(second, first, FACTS[dialect]) is not None
 
 
 @here
@@ -134,9 +137,9 @@ def test_marks_may_move(breakpoints, automatic):
         overrides={"cache_breakpoints": breakpoints, "automatic_cache_mark": automatic},
     )
     for name, body in bodies("anthropic_messages"):
-        marked = add_marks(body, profile)
-        assert cache_prefix_diff(body, marked) is None, name
-        assert cache_prefix_diff(marked, body) is None, name
+        marked = add_marks(body, CLAUDE.cache, profile)
+        assert cache_prefix_diff(body, marked, CLAUDE) is None, name
+        assert cache_prefix_diff(marked, body, CLAUDE) is None, name
 
 
 # What breaks a prefix.
@@ -186,7 +189,7 @@ TOOLS = (ToolDefinition(name="look", description="a", parameters={"type": "objec
         ),
     ],
 )
-@pytest.mark.parametrize("dialect", DIALECT_NAMES)
+@pytest.mark.parametrize("dialect", NAMES)
 def test_each_dialect_has_its_fields(dialect, change, answer):
     """Tools first, then the system text, then the messages."""
     key = {"prompt_cache_key": "k"}  # given, as another beginning has another key
@@ -196,7 +199,9 @@ def test_each_dialect_has_its_fields(dialect, change, answer):
         provider_options={"openai": key},
     )
 
-    found = cache_prefix_diff(encode(dialect, base), encode(dialect, replace(base, **change)))
+    found = cache_prefix_diff(
+        encode(dialect, base), encode(dialect, replace(base, **change)), FACTS[dialect]
+    )
 
     told = "" if found is None else f"{found.code} {found.path}"
     assert told == answer.get(dialect, "")
@@ -213,6 +218,13 @@ def said(*texts, **fields):
 
 IMAGE = {"type": "image", "source": {"type": "url", "url": "u"}}
 A, B = {"type": "text", "text": "a"}, {"type": "text", "text": "b"}
+
+
+def facts_of(body):
+    """Of the dialect that one of the bodies below is in."""
+    if "system" in body:
+        return CLAUDE
+    return RESPONSES if "input" in body else CHAT
 
 
 @pytest.mark.parametrize(
@@ -329,7 +341,7 @@ A, B = {"type": "text", "text": "a"}, {"type": "text", "text": "b"}
 )
 def test_what_breaks(previous, following, told):
     """The first field that does, what happened to it, and what it costs."""
-    found = cache_prefix_diff(previous, following)
+    found = cache_prefix_diff(previous, following, facts_of(previous))
 
     assert (found and f"{found.code} {found.message.split('; ')[0]}") == told
     assert found is None or "anew" in found.message
@@ -344,22 +356,23 @@ def test_the_model_in_the_path():
 
     first = call("gemini-4-argon", "generateContent")
 
-    assert cache_prefix_diff(first, call("gemini-4-argon", "streamGenerateContent")) is None
-    assert cache_prefix_diff(first, call("gemini-3.8-flash", "generateContent")).path == "model"
+    assert cache_prefix_diff(first, call("gemini-4-argon", "streamGenerateContent"), GEMINI) is None
+    assert (
+        cache_prefix_diff(first, call("gemini-3.8-flash", "generateContent"), GEMINI).path
+        == "model"
+    )
 
 
-def test_a_header_tells_the_dialect():
-    """Anthropic's choice among tools counts, also where no other field is Anthropic's own."""
+def test_what_counts_is_a_fact_of_the_dialect():
+    """Anthropic reads the messages anew after another choice among tools; others do not."""
 
-    def call(choice, headers):
-        body = {"model": "m", "messages": [], "tool_choice": choice}
-        return WireCall(body=body, headers=headers)
+    def body(choice):
+        return {"model": "m", "messages": [], "tool_choice": choice}
 
-    ours = {"Anthropic-Version": "2026-10-21"}
-    old, new = {"type": "auto"}, {"type": "none"}
+    old, new = body({"type": "auto"}), body({"type": "none"})
 
-    assert cache_prefix_diff(call(old, ours), call(new, ours)).code == "tool_choice_changed"
-    assert cache_prefix_diff(call(old, {}), call(new, {})) is None
+    assert cache_prefix_diff(old, new, CLAUDE).code == "tool_choice_changed"
+    assert cache_prefix_diff(old, new, CHAT) is None
 
 
 def test_a_schema_may_speak_of_marks():
@@ -367,7 +380,7 @@ def test_a_schema_may_speak_of_marks():
     with_mark = {"name": "look", "input_schema": {"cache_control": {"type": "string"}}}
     without = {"name": "look", "input_schema": {}}
 
-    found = cache_prefix_diff(claude(tools=[with_mark]), claude(tools=[without]))
+    found = cache_prefix_diff(claude(tools=[with_mark]), claude(tools=[without]), CLAUDE)
 
     assert found.path == "tools[0].input_schema.cache_control"
 
@@ -376,9 +389,9 @@ def test_a_schema_may_speak_of_marks():
 def test_no_body(body):
     """What is no body is a typed error, on either side."""
     with pytest.raises(DecodeError):
-        cache_prefix_diff(body, {})
+        cache_prefix_diff(body, {}, CHAT)
     with pytest.raises(DecodeError):
-        cache_prefix_diff({}, body)
+        cache_prefix_diff({}, body, CHAT)
 
 
 def test_bodies_nested_too_deeply():
@@ -387,4 +400,4 @@ def test_bodies_nested_too_deeply():
     for _ in range(100_000):
         deep = {"messages": [deep]}
     with pytest.raises(DecodeError, match="too deeply"):
-        cache_prefix_diff(deep, copy.copy(deep))
+        cache_prefix_diff(deep, copy.copy(deep), CHAT)

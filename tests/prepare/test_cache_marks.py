@@ -12,17 +12,19 @@ from interlingua.conformance.strategies import requests
 from interlingua.prepare.cache_marks import add_cache_key, add_marks, conversation_key
 from interlingua.providers import profile_for
 from interlingua.spec.content import Text, ToolCall, ToolResult
-from interlingua.spec.contracts import DIALECT_NAMES, NEUTRAL_PROFILE, Profile
+from interlingua.spec.contracts import NEUTRAL_PROFILE, Profile
 from interlingua.spec.messages import Message
 from interlingua.spec.request import BuiltinTool, Request, ToolDefinition
 from interlingua.wire.json_text import dumps
 from support import corpus
+from support.facts import FACTS, NAMES
 from support.run_profile import examples
 
 NAME = "anthropic_messages"
 CLAUDE = profile_for(NAME, "claude-opus-5-5", "anthropic")
 VERTEX = profile_for(NAME, "claude-opus-5-5", "vertex")
 GPT = profile_for("openai_responses", "gpt-6.1-sol", "openai")
+BY_MARK, BY_KEY = FACTS[NAME].cache, FACTS["openai_responses"].cache
 MARK = {"type": "ephemeral"}
 LONG = {"type": "ephemeral", "ttl": "1h"}
 TOOL = {"name": "look", "input_schema": {"type": "object"}}
@@ -62,7 +64,7 @@ def ttls(body):
 
 def added(body, profile):
     """Where marks were added."""
-    found = add_marks(body, profile)
+    found = add_marks(body, BY_MARK, profile)
     places = {
         "top": found.get("cache_control") != body.get("cache_control"),
         "system": found["system"] != body["system"],
@@ -135,14 +137,14 @@ def test_never_more_marks_than_allowed(body, profile):
     theirs = len(marks(body))
     most = theirs + 3 if profile.cache_breakpoints is None else profile.cache_breakpoints
 
-    assert len(marks(add_marks(body, profile))) <= max(theirs, most)
+    assert len(marks(add_marks(body, BY_MARK, profile))) <= max(theirs, most)
 
 
 @given(BODIES, PROFILES)
 def test_a_longer_life_never_follows_a_shorter(body, profile):
     """Marks that were in order stay in order."""
     before = ttls(body)
-    after = ttls(add_marks(body, profile))
+    after = ttls(add_marks(body, BY_MARK, profile))
 
     if before == sorted(before):  # "1h" sorts before "5m"
         assert after == sorted(after)
@@ -152,18 +154,18 @@ def test_a_longer_life_never_follows_a_shorter(body, profile):
 def test_only_marks_are_added(body, profile):
     """Nothing else changes, nothing of the caller's is touched, and again adds nothing."""
     before = copy.deepcopy(body)
-    marked = add_marks(body, profile)
+    marked = add_marks(body, BY_MARK, profile)
 
     assert body == before
     assert unmarked(marked) == unmarked(body)
-    assert add_marks(marked, profile) == marked
-    assert dumps(add_marks(body, profile)) == dumps(marked)
+    assert add_marks(marked, BY_MARK, profile) == marked
+    assert dumps(add_marks(body, BY_MARK, profile)) == dumps(marked)
 
 
 @given(BODIES, PROFILES)
 def test_what_cannot_be_marked_is_not(body, profile):
     """Blank text, thinking and deferred tools bear no mark."""
-    marked = add_marks(body, profile)
+    marked = add_marks(body, BY_MARK, profile)
     blocks = [block for message in marked["messages"] for block in message["content"]]
 
     for item in (*blocks, *marked.get("tools", ())):
@@ -177,7 +179,7 @@ def test_what_cannot_be_marked_is_not(body, profile):
 @given(requests())
 def test_the_neutral_profile_adds_nothing(request):
     """Law 3 holds to the letter: nobody asked for a mark or a key."""
-    for dialect in DIALECT_NAMES:
+    for dialect in NAMES:
         body = dialects.get(dialect).encode_request(request, NEUTRAL_PROFILE).body
 
         assert "prompt_cache_key" not in body
@@ -206,7 +208,7 @@ def test_recorded_requests_can_be_marked():
     """Whatever was recorded gets at most four marks, in order, and loses nothing."""
     for case in corpus.cases(NAME):
         if case.call is not None and case.call.body.get("messages"):
-            body = add_marks(case.call.body, CLAUDE)
+            body = add_marks(case.call.body, BY_MARK, CLAUDE)
 
             assert 1 <= len(marks(body)) <= 4, case.name
             assert ttls(body) == sorted(ttls(body)), case.name
@@ -304,11 +306,11 @@ def test_a_long_life_goes_first():
     """An hour at the end asks for an hour before it; an hour before it asks for nothing."""
     body = {"tools": [TOOL], "system": "Be kind.", "messages": [HI]}
 
-    assert ttls(add_marks({**body, "cache_control": LONG}, CLAUDE)) == ["1h", "1h", "1h"]
+    assert ttls(add_marks({**body, "cache_control": LONG}, BY_MARK, CLAUDE)) == ["1h", "1h", "1h"]
     system = [{"type": "text", "text": "a", "cache_control": LONG}]
-    assert ttls(add_marks({**body, "system": system}, CLAUDE)) == ["1h", "1h", "5m"]
+    assert ttls(add_marks({**body, "system": system}, BY_MARK, CLAUDE)) == ["1h", "1h", "5m"]
     tools = [{**TOOL, "cache_control": LONG}]
-    assert ttls(add_marks({**body, "tools": tools}, CLAUDE)) == ["1h", "5m", "5m"]
+    assert ttls(add_marks({**body, "tools": tools}, BY_MARK, CLAUDE)) == ["1h", "5m", "5m"]
 
 
 def test_a_callers_own_objects_are_not_touched():
@@ -337,7 +339,7 @@ def test_servers_that_know_no_marks(provider):
     assert not marks(encode(Request(model="m", messages="Hi."), profile))
 
 
-@pytest.mark.parametrize("dialect", DIALECT_NAMES)
+@pytest.mark.parametrize("dialect", NAMES)
 @pytest.mark.parametrize("wanted", [True, False, None])
 @pytest.mark.parametrize("owner", ["dialect", "provider"])
 def test_auto_cache_is_never_sent(dialect, wanted, owner):
@@ -501,5 +503,8 @@ def test_add_cache_key_leaves_the_body():
     """The body that is given stays as it is."""
     body = {"model": "m"}
 
-    assert add_cache_key(body, Request(messages="Hi."), GPT).keys() == {"model", "prompt_cache_key"}
+    assert add_cache_key(body, Request(messages="Hi."), BY_KEY, GPT).keys() == {
+        "model",
+        "prompt_cache_key",
+    }
     assert body == {"model": "m"}

@@ -11,6 +11,7 @@ from interlingua.prepare.options import foreign_options, options_for
 from interlingua.spec.request import Request
 from interlingua.spec.response import Warning
 from interlingua.wire.fields import merge
+from support.facts import NAMES
 
 leaves = st.none() | st.integers(0, 3)
 nested = st.recursive(
@@ -117,7 +118,7 @@ def test_options_that_are_no_object(options):
     request = Request(provider_options={"openai_chat": options})
 
     assert options_for(request, "openai_chat") == {}
-    assert len(foreign_options(request, "gemini_generate")) == int(bool(options))
+    assert len(foreign_options(request, "gemini_generate", NAMES)) == int(bool(options))
 
 
 def test_options_are_not_shared():
@@ -140,7 +141,7 @@ def test_foreign_options():
         }
     )
 
-    assert foreign_options(request, "openai_chat") == [
+    assert foreign_options(request, "openai_chat", NAMES) == [
         Warning(
             code="options_dropped",
             message="options of gemini_generate cannot be said in openai_chat: "
@@ -148,7 +149,7 @@ def test_foreign_options():
             path="provider_options.gemini_generate",
         )
     ]
-    assert foreign_options(Request(), "openai_chat") == []
+    assert foreign_options(Request(), "openai_chat", NAMES) == []
 
 
 def test_a_word_to_the_encoder_is_not_foreign():
@@ -156,8 +157,8 @@ def test_a_word_to_the_encoder_is_not_foreign():
     options = {"auto_cache": False, "speed": "fast"}
     request = Request(provider_options={"anthropic_messages": options})
 
-    (warning,) = foreign_options(request, "openai_chat")
+    (warning,) = foreign_options(request, "openai_chat", NAMES)
 
     assert warning.message.endswith(": speed")
     quiet = Request(provider_options={"anthropic_messages": {"auto_cache": False}})
-    assert foreign_options(quiet, "openai_chat") == []
+    assert foreign_options(quiet, "openai_chat", NAMES) == []

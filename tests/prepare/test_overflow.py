@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from interlingua.conformance.strategies import conversations
-from interlingua.prepare.history import doctor
+from interlingua.history import repair
 from interlingua.prepare.overflow import drop_oldest_turns
 from interlingua.spec.content import ToolCall, ToolResult
 from interlingua.spec.messages import Message
@@ -40,7 +40,7 @@ def test_calls_and_results_stay_together():
     left = drop_oldest_turns(history)
 
     assert left == (Message.system("Be brief."), *turn(3), *turn(4))
-    assert doctor(left, "anthropic_messages").changes == ()
+    assert repair(left, "anthropic_messages").changes == ()
 
 
 def test_what_is_asked_is_never_left_out():

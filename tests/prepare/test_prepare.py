@@ -9,16 +9,15 @@ from interlingua.spec.content import Image, Refusal, Text, Thinking, ToolCall, T
 from interlingua.spec.contracts import NEUTRAL_PROFILE, Profile
 from interlingua.spec.messages import Message
 from interlingua.spec.request import Request
-from interlingua.spec.warnings import Losses
+from support.facts import FACTS
 
 CALL = ToolCall(id="a", name="look", arguments={})
 ASKED = Message.user("hi")
 
 
 def prepared(request, profile=NEUTRAL_PROFILE, dialect="openai_responses"):
-    losses = Losses()
-    ready, options = prepare(request, dialect, profile, losses)
-    return ready, options, [warning.code for warning in losses.warnings]
+    ready = prepare(request, profile, FACTS[dialect])
+    return ready.request, ready.options, [warning.code for warning in ready.warnings]
 
 
 @pytest.mark.parametrize("dialect", dialects.names())
@@ -33,7 +32,7 @@ def test_a_sound_request_is_the_same_object(dialect):
     assert (options, told) == ({}, [])
 
 
-def test_clamped_then_repaired():
+def test_settings_then_history():
     """Both are told of, the settings first."""
     request = Request(model="m", messages=(ASKED, Message.assistant([CALL])), temperature=0.5)
 

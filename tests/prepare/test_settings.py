@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from interlingua.conformance.strategies import requests
-from interlingua.prepare.settings import RULES, clamp, structured_output_mode
+from interlingua.prepare.settings import RULES, adjust_settings, structured_output_mode
 from interlingua.prepare.thinking import EFFORTS
 from interlingua.spec.content import Image
 from interlingua.spec.contracts import Profile
@@ -31,7 +31,7 @@ SCHEMA = ResponseFormat(type="json_schema", json_schema={"type": "object"})
 def told_by(request, profile):
     """What clamping makes of a request, and its warnings as code and path."""
     losses = Losses()
-    clamped = clamp(request, profile, losses)
+    clamped = adjust_settings(request, profile, losses)
     return clamped, [(warning.code, warning.path) for warning in losses.warnings]
 
 
@@ -110,7 +110,7 @@ def test_a_neutral_profile_changes_nothing(request):
     """Where no limit is known, the very same request comes back."""
     losses = Losses()
 
-    assert clamp(request, Profile(), losses) is request
+    assert adjust_settings(request, Profile(), losses) is request
     assert losses.warnings == []
 
 
@@ -343,7 +343,7 @@ def test_forced_choice_is_relaxed(choice):
     request = Request(tools=(TOOL,), tool_choice=choice)
     losses = Losses()
 
-    clamped = clamp(request, Profile(tool_choice_modes=("auto", "none")), losses)
+    clamped = adjust_settings(request, Profile(tool_choice_modes=("auto", "none")), losses)
 
     assert clamped == Request(tools=(TOOL,), tool_choice=ToolChoice())
     assert losses.warnings[0].path == "tool_choice"
@@ -493,7 +493,7 @@ def test_strict_clients_get_every_loss_at_once():
     """One error lists all that a target cannot say."""
     request = Request(temperature=0.5, seed=7, reasoning_effort="low")
     losses = Losses()
-    clamp(request, Profile(sampling=False, seed=False, thinking=False), losses)
+    adjust_settings(request, Profile(sampling=False, seed=False, thinking=False), losses)
 
     with pytest.raises(UnsupportedError) as caught:
         raise_on_loss(losses.warnings)

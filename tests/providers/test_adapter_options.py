@@ -7,7 +7,7 @@ import pytest
 
 from interlingua.local import LocalServer
 from interlingua.providers.adapter import HttpAdapter
-from interlingua.providers.adapter_options import SettingError, check_settings
+from interlingua.providers.adapter_options import check_settings
 from interlingua.providers.named import OpenAIAdapter
 from interlingua.spec.contracts import Timeouts
 from interlingua.spec.errors import ConfigurationError
@@ -81,7 +81,7 @@ def test_a_mistyped_name_is_told_with_the_nearest(name, near):
 )
 def test_a_wrong_value_is_told_with_its_name(name, value):
     """At once; which setting it was can be asked."""
-    with pytest.raises(SettingError) as caught:
+    with pytest.raises(ConfigurationError) as caught:
         OpenAIAdapter("k", **{name: value})
 
     assert caught.value.setting == name
@@ -90,9 +90,9 @@ def test_a_wrong_value_is_told_with_its_name(name, value):
 
 def test_values_that_may_be_secrets_are_not_repeated():
     """Neither a key nor a header."""
-    with pytest.raises(SettingError) as key:
+    with pytest.raises(ConfigurationError) as key:
         OpenAIAdapter(b"hunter2hunter2")
-    with pytest.raises(SettingError) as header:
+    with pytest.raises(ConfigurationError) as header:
         OpenAIAdapter("k", default_headers={"x-token": b"hunter2hunter2"})
 
     assert "hunter2" not in key.value.message + header.value.message
@@ -101,7 +101,7 @@ def test_values_that_may_be_secrets_are_not_repeated():
 def test_what_only_one_row_has():
     """A model file is the local row's; an address is everybody's."""
     for name, value in (("gguf", "m.gguf"), ("server", LocalServer())):
-        with pytest.raises(SettingError, match="for the row `local`"):
+        with pytest.raises(ConfigurationError, match="for the row `local`"):
             HttpAdapter("openai", "k", **{name: value})
-    with pytest.raises(SettingError, match="azure has no address of its own: give base_url"):
+    with pytest.raises(ConfigurationError, match="azure has no address of its own: give base_url"):
         HttpAdapter("azure", "k")

@@ -6,27 +6,35 @@ import traceback
 import pytest
 
 from interlingua.providers.error_labels import Stamp
-from interlingua.spec.errors import DecodeError, RateLimitError, SDKError
+from interlingua.spec.errors import (
+    DecodeError,
+    NetworkError,
+    RateLimitError,
+    RequestTimeoutError,
+)
 
 KEY = "planted/key+QQ77-of-no-known-form"
 
 
 def test_an_error_says_whose_it_is():
-    """The provider, our id and theirs; where we have none, theirs is it."""
-    ours, theirs = (RateLimitError("slow", request_id="req_1") for _ in range(2))
+    """The provider, the model, our id; what an inner adapter has set stays."""
+    ours = RateLimitError("slow", provider_request_id="req_1")
+    theirs = RateLimitError("slow", provider="there", request_id="r")
     stamp = Stamp("here", "", {})
-    stamp.stamp(ours, "mine")
-    stamp.stamp(theirs, None)
+    stamp.stamp(ours, "mine", "m")
+    stamp.stamp(theirs, "mine", "m")
 
     assert (ours.provider, ours.request_id, ours.provider_request_id) == ("here", "mine", "req_1")
-    assert (theirs.request_id, theirs.provider_request_id) == ("req_1", "req_1")
+    assert str(ours) == "here:m: slow"
+    assert (theirs.provider, theirs.request_id) == ("there", "r")
 
 
+@pytest.mark.parametrize("kind", [RateLimitError, RequestTimeoutError, NetworkError])
 @pytest.mark.parametrize("header", [None, "Proxy-Authorization", "X-Proxy-Token"])
-def test_secrets_are_covered_in_all_it_holds(header):
+def test_secrets_are_covered_in_all_it_holds(header, kind):
     """Whatever they look like, also percent-encoded, in what it came from too."""
     stamp = Stamp("p", None, {header: f"Bearer {KEY}"}) if header else Stamp("p", KEY, {})
-    error = RateLimitError(
+    error = kind(
         f"bad {KEY}!",
         raw={"error": {f"k {KEY}": [KEY, 1, None, {"deep": f"?key={KEY}"}]}},
         error_code=KEY,
@@ -35,20 +43,19 @@ def test_secrets_are_covered_in_all_it_holds(header):
     cause = DecodeError(f"not JSON: {KEY}", path=KEY)
     cause.doc = KEY.encode()
     error.__cause__ = cause
-    with pytest.raises(SDKError) as caught, stamp.stamping(None):
-        raise error
+    stamp.stamp(error)
 
-    held = "".join(traceback.format_exception(caught.value))
-    held += repr(caught.value) + repr(vars(caught.value)) + repr(vars(cause))
+    held = "".join(traceback.format_exception(error))
+    held += repr(error) + repr(vars(error)) + repr(vars(cause))
     assert "QQ77" not in held
-    assert b"QQ77" not in pickle.dumps(caught.value)
-    assert caught.value.message == "bad [redacted]!"
+    assert b"QQ77" not in pickle.dumps(error)
+    assert error.message == "bad [redacted]!"
 
 
 def test_what_is_no_secret_stays():
     """A word as short as a test's key would be found anywhere."""
     error = RateLimitError("a key is a test of keys", raw="test")
-    Stamp("p", "test", {"x-team": "a key is"}).stamp(error, None)
+    Stamp("p", "test", {"x-team": "a key is"}).stamp(error)
 
     assert (error.message, error.raw) == ("a key is a test of keys", "test")
     assert error.args == ("a key is a test of keys",)
@@ -61,7 +68,7 @@ def test_what_holds_no_secret_is_the_same_object():
     args = own.args
     error = RateLimitError("x")
     error.__context__ = own
-    Stamp("p", KEY, {}).stamp(error, None)
+    Stamp("p", KEY, {}).stamp(error)
 
     assert own.args is args
     assert own.notes is notes
@@ -73,6 +80,6 @@ def test_a_body_nested_without_end():
     for _ in range(100_000):
         raw = [raw]
     error = RateLimitError("x", raw=raw)
-    Stamp("p", KEY, {}).stamp(error, None)
+    Stamp("p", KEY, {}).stamp(error)
 
     assert error.raw == "[redacted]"

@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from interlingua import Request, ServerError, StreamError, dialects
+from interlingua import Request, dialects
 from interlingua.conformance.strategies import json_objects, names, words
+from interlingua.errors import ServerError, StreamError
 from interlingua.simulator import (
     Simulator,
     Turn,

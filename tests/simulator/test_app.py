@@ -7,14 +7,13 @@ import sys
 
 import pytest
 
-from interlingua import (
+from interlingua import ToolDefinition, dialects
+from interlingua.errors import (
     AuthenticationError,
     InvalidRequestError,
     NotFoundError,
     RateLimitError,
     ServerError,
-    ToolDefinition,
-    dialects,
 )
 from interlingua.simulator import (
     SIMULATED,

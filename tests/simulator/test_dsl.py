@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from interlingua import ConfigurationError, Text, ToolCall
+from interlingua import Text, ToolCall
+from interlingua.errors import ConfigurationError
 from interlingua.simulator import (
     Turn,
     cut,

@@ -1,4 +1,4 @@
-"""Models, token counts, embeddings."""
+"""Embeddings."""
 
 import base64
 import math
@@ -8,14 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from interlingua import InvalidRequestError, Request
-from interlingua.simulator.listings import (
-    DIMENSIONS,
-    count_tokens,
-    describe_model,
-    embed,
-    list_models,
-)
+from interlingua.errors import InvalidRequestError
+from interlingua.simulator.listings import DIMENSIONS, embed
 
 
 @given(st.lists(st.text(min_size=1), max_size=4), st.integers(1, 64))
@@ -50,21 +44,3 @@ def test_nothing_to_embed(body):
     """Bad input is a typed error."""
     with pytest.raises(InvalidRequestError):
         embed(body)
-
-
-def test_lists_of_models():
-    """In each vendor's form, also when there are none."""
-    assert list_models("openai_chat", ("a",))["data"][0]["id"] == "a"
-    assert list_models("anthropic_messages", ("a", "b"))["last_id"] == "b"
-    assert list_models("anthropic_messages", ())["first_id"] is None
-    assert list_models("gemini_generate", ("a",))["models"][0]["name"] == "models/a"
-    assert describe_model("openai_responses", "a")["owned_by"] == "simulated"
-
-
-def test_counts():
-    """The same number, under each vendor's name."""
-    request = Request(model="m", messages="Hello?")
-
-    assert count_tokens("anthropic_messages", request) == {"input_tokens": 4}
-    assert count_tokens("gemini_generate", request) == {"totalTokens": 4}
-    assert count_tokens("openai_responses", request)["input_tokens"] == 4

@@ -5,16 +5,9 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from msgspec.structs import replace
 
-from interlingua import (
-    ConfigurationError,
-    Message,
-    Request,
-    ResponseFormat,
-    ToolChoice,
-    ToolDefinition,
-    ToolResult,
-    WireCall,
-)
+from interlingua import Message, Request, ResponseFormat, ToolChoice, ToolDefinition, ToolResult
+from interlingua.dialects import WireCall
+from interlingua.errors import ConfigurationError
 from interlingua.simulator import (
     SIMULATED,
     Script,

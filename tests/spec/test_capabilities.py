@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 from interlingua.spec.capabilities import (
     AdapterCapabilities,
     ToolCallCapabilities,
-    capabilities_of,
 )
 from interlingua.spec.contracts import Profile
 
@@ -26,7 +25,7 @@ profiles = st.builds(
 @given(profiles)
 def test_the_two_grains_agree(profile):
     """The flags and the finer record of tool calls never contradict each other."""
-    found = capabilities_of(profile)
+    found = AdapterCapabilities(profile)
 
     assert found.tool_calls.non_streaming == found.supports_tools
     assert (found.tool_calls.streaming_mode == "deltas") == found.supports_streaming_tool_calls
@@ -36,7 +35,7 @@ def test_the_two_grains_agree(profile):
 @given(profiles)
 def test_nothing_of_tools_without_tools(profile):
     """A model without tools has neither streamed nor parallel calls."""
-    found = capabilities_of(msgspec.structs.replace(profile, tools=False))
+    found = AdapterCapabilities(msgspec.structs.replace(profile, tools=False))
 
     assert found.tool_calls == ToolCallCapabilities(
         non_streaming=False, streaming_mode="none", parallel=False
@@ -46,14 +45,14 @@ def test_nothing_of_tools_without_tools(profile):
 @given(profiles)
 def test_capabilities_are_json(profile):
     """What is declared can be stored and sent."""
-    found = capabilities_of(profile)
+    found = AdapterCapabilities(profile)
 
     assert msgspec.json.decode(msgspec.json.encode(found), type=AdapterCapabilities) == found
 
 
 def test_a_neutral_profile_declares_all_but_caching():
     """Where no limit is known, none is declared; caching is the one thing that is added."""
-    assert capabilities_of(Profile()) == AdapterCapabilities()
+    assert AdapterCapabilities(Profile()) == AdapterCapabilities()
     assert not AdapterCapabilities().supports_prompt_caching
     assert AdapterCapabilities().max_context_tokens is None
 
@@ -74,4 +73,4 @@ def test_a_neutral_profile_declares_all_but_caching():
 )
 def test_each_is_read_from_the_profile(profile, field, value):
     """Each capability is what the profile says."""
-    assert getattr(capabilities_of(profile), field) == value
+    assert getattr(AdapterCapabilities(profile), field) == value

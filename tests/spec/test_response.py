@@ -1,13 +1,19 @@
 """Responses and usage."""
 
+import copy
+import dataclasses
+import pickle
 from typing import get_args
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from interlingua.conformance.strategies import responses
 from interlingua.spec.content import Text, Thinking, ToolCall
+from interlingua.spec.events import StepFinish, StreamEvent
+from interlingua.spec.json_form import from_json, to_document, to_json
 from interlingua.spec.messages import Message
 from interlingua.spec.response import (
     REASONS,
@@ -147,6 +153,69 @@ def test_reasons():
 )
 def test_frozen(value):
     """No field of a response or of what it holds can be set."""
-    for field in type(value).__struct_fields__:
+    names = getattr(value, "__struct_fields__", None) or value.__dataclass_fields__
+    for field in names:
         with pytest.raises(AttributeError):
             setattr(value, field, None)
+
+
+def deferred(reads: list[RateLimit]) -> RateLimit:
+    """A limit whose figures are not read yet; `reads` counts the readings."""
+
+    def read() -> RateLimit:
+        reads.append(RateLimit(requests_limit=50, reset_after=1.5, raw={"x-ratelimit": "50"}))
+        return reads[-1]
+
+    return RateLimit.deferred(read)
+
+
+def test_rate_limit_is_read_once_and_only_on_use():
+    """A deferred limit costs nothing until a figure is used, and is read once."""
+    reads: list[RateLimit] = []
+    limit = deferred(reads)
+    response = Response(rate_limit=limit)
+
+    assert not reads
+    assert (limit.requests_limit, limit.tokens_limit, limit.reset_after) == (50, None, 1.5)
+    assert response.rate_limit.raw == {"x-ratelimit": "50"}
+    assert len(reads) == 1
+    with pytest.raises(AttributeError, match="no attribute 'request_limit'"):
+        limit.request_limit  # noqa: B018
+
+
+def event_copy(event: StepFinish) -> RateLimit:
+    return from_json(to_json(event), StreamEvent).response.rate_limit
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda limit: limit,
+        copy.copy,
+        copy.deepcopy,
+        lambda limit: pickle.loads(pickle.dumps(limit)),  # noqa: S301 -- our own bytes
+        dataclasses.replace,
+        lambda limit: from_json(to_json(Response(rate_limit=limit)), Response).rate_limit,
+        lambda limit: event_copy(StepFinish(step=1, response=Response(rate_limit=limit))),
+        lambda limit: msgspec.json.decode(msgspec.json.encode(limit), type=RateLimit),
+    ],
+    ids=["itself", "copy", "deepcopy", "pickle", "replace", "json", "event", "msgspec"],
+)
+def test_deferred_rate_limit_is_like_any_other(use):
+    """Equality, repr and every copy see the figures, whether they were used before or not."""
+    plain = RateLimit(requests_limit=50, reset_after=1.5, raw={"x-ratelimit": "50"})
+
+    assert use(deferred([])) == plain
+    assert plain == use(deferred([]))
+    assert use(deferred([])) != RateLimit(requests_limit=49)
+    assert repr(use(deferred([]))) == repr(plain)
+    assert repr(plain) == (
+        "RateLimit(requests_limit=50, reset_after=1.5, raw={'x-ratelimit': '50'})"
+    )
+    assert to_json(Response(rate_limit=use(deferred([])))) == to_json(Response(rate_limit=plain))
+
+
+def test_rate_limit_document_omits_what_is_unknown():
+    """Unknown figures are left out of the JSON form, as every default is."""
+    document = to_document(Response(rate_limit=RateLimit(tokens_limit=0)))
+    assert document["rate_limit"] == {"tokens_limit": 0}

@@ -4,7 +4,8 @@ import asyncio
 import json
 from dataclasses import dataclass, field
 
-from interlingua import Request, SSEDecoder, StreamAccumulator, dialects
+from interlingua import Request, dialects
+from interlingua.dialects import SSEDecoder, StreamAccumulator
 
 BASE = {"openai_chat": "/v1"}  # where the path of a dialect leaves the version out
 

@@ -10,12 +10,7 @@ from interlingua import sync
 from interlingua.api.tools.tool import tool
 from interlingua.providers.cancel import AbortController
 from interlingua.simulator import error, text, tool_call, tool_loop
-from interlingua.spec.errors import (
-    AbortError,
-    AuthenticationError,
-    ConfigurationError,
-    StreamError,
-)
+from interlingua.spec.errors import AbortError, AuthenticationError, ConfigurationError
 from interlingua.streams.grammar import Grammar
 from support.blocking import NEVER, SLOW, blocking, left, named, until
 from support.simulated import DIALECTS
@@ -77,7 +72,7 @@ def test_leaving_a_stream(provider):
         until(lambda: left(peer))
 
     assert found.partial_response.text == event.delta
-    with pytest.raises(StreamError):
+    with pytest.raises(ConfigurationError):
         found.response()
     assert list(found) == []
 

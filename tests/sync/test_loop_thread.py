@@ -285,7 +285,7 @@ time.sleep(0.5)
 def test_field_bug_83_a_tool_that_does_not_stop():
     """A handler that hangs does not keep the program from ending."""
     code = """
-from interlingua import RequestTimeoutError
+from interlingua.errors import RequestTimeoutError
 @tool
 def hang() -> str:
     time.sleep(60)

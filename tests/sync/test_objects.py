@@ -10,9 +10,9 @@ from interlingua.providers.cancel import AbortController
 from interlingua.simulator import error, text, tool_call
 from interlingua.spec.errors import (
     AbortError,
+    ConfigurationError,
     InvalidRequestError,
     NoObjectGeneratedError,
-    StreamError,
 )
 from interlingua.spec.request import ToolDefinition
 from support.blocking import SLOW, blocking, left, named, until
@@ -51,13 +51,13 @@ def test_as_it_comes(provider):
     with blocking(answer) as (_, client):
         found = sync.stream_object(named(provider), "Who?", schema=Person, client=client)
         assert found.partial is None
-        with pytest.raises(StreamError):
+        with pytest.raises(ConfigurationError):
             found.object()
         partials = []
         for partial in found:
             partials.append(partial)
             assert found.partial is partial
-            with pytest.raises(StreamError):
+            with pytest.raises(ConfigurationError):
                 found.response()
 
     assert partials[-1] == {"name": "Alice", "age": 30}

@@ -3,7 +3,7 @@
 import pytest
 
 from interlingua.spec.content import Text
-from interlingua.spec.errors import AbortError, ServerError, StreamError
+from interlingua.spec.errors import AbortError, ConfigurationError, ServerError
 from interlingua.spec.events import (
     Finish,
     StreamStart,
@@ -50,7 +50,7 @@ def test_the_end():
     progress = Progress()
     for event in EVENTS[:-1]:
         progress.feed(event)
-    with pytest.raises(StreamError):
+    with pytest.raises(ConfigurationError):
         progress.response()
     progress.feed(EVENTS[-1])
 

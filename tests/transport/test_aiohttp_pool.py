@@ -1,6 +1,7 @@
 """What the calls of a loop share."""
 
 import asyncio
+import io
 import os
 import socket
 import ssl
@@ -12,6 +13,7 @@ from interlingua.spec.contracts import HttpRequest
 from interlingua.spec.errors import (
     NetworkError,
 )
+from interlingua.transport.aiohttp_pool import _payload
 from support.http_calls import (
     call,
     cancel_when,
@@ -83,13 +85,23 @@ def test_cancelled_while_it_sends():
     leaves(script, action, body=b"x" * 50_000_000)
 
 
-def test_a_large_request_arrives_whole():
-    """Many megabytes are sent piece by piece."""
-    body = os.urandom(3_000_000)
+@pytest.mark.parametrize("size", [1, 300_000, 1 << 20, (1 << 20) + 1, 3_000_000])
+def test_a_request_arrives_whole(size):
+    """Whatever its size, and without aiohttp's warning of a large one, which is an error here."""
+    body = os.urandom(size)
     with Server(answering(reply())) as server:
         run(lambda transport: read(transport, HttpRequest(url=server.url, body=body)))
 
     assert server.requests[0].body == body
+
+
+@pytest.mark.parametrize(
+    ("size", "kind"),
+    [(0, type(None)), (1, bytes), (1 << 20, bytes), ((1 << 20) + 1, io.BytesIO)],
+)
+def test_only_large_bodies_are_sent_as_files(size, kind):
+    """A file is read in a thread: slower, but many megabytes do not hold up the event loop."""
+    assert type(_payload(b"x" * size)) is kind
 
 
 def test_one_call_is_one_request():

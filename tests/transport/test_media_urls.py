@@ -170,8 +170,8 @@ def test_nobody_there():
         get(f"http://127.0.0.1:{free_port()}/")
 
 
-def test_only_what_the_dialect_cannot_take_is_fetched():
-    """Documents and sounds for Chat, in tool results too; an image URL goes to the provider."""
+def test_only_what_the_server_cannot_take_is_fetched():
+    """Documents and sounds here, in tool results too; an image URL goes to the provider."""
     with Server(answering(reply(PDF))) as server:
         url = server.url.replace("/x", "/paper.pdf")
         inner = ToolResult(tool_call_id="c", content=(Document(url=url), Text(text="x")))
@@ -179,8 +179,8 @@ def test_only_what_the_dialect_cannot_take_is_fetched():
         parts = (Document(url=url), image, Audio(data=b"x"), Document(url="data:,x"))
         request = Request(messages=(Message.user(parts), Message(role="tool", content=(inner,))))
 
-        got = asyncio.run(fetch_media(request, "openai_chat", allowed=here))
-        same = asyncio.run(fetch_media(request, "anthropic_messages", allowed=here))
+        got = asyncio.run(fetch_media(request, (Audio, Document), allowed=here))
+        same = asyncio.run(fetch_media(request, (), allowed=here))
 
     fetched = Document(data=PDF, media_type="application/pdf", file_name="paper.pdf")
     assert got.messages[0].content == (fetched, *parts[1:])
@@ -194,4 +194,17 @@ def test_one_that_fails():
     request = Request(messages=(Message.user([Document(url="http://127.0.0.1/x.pdf")]),))
 
     with pytest.raises(ConfigurationError, match="not on the open internet"):
-        asyncio.run(fetch_media(request, "openai_chat"))
+        asyncio.run(fetch_media(request, (Document,)))
+
+
+@pytest.mark.parametrize("own", [RequestTimeoutError("late"), NetworkError("gone")])
+def test_an_error_of_ours_passes_as_it_is(own, monkeypatch):
+    """Also one that is a TimeoutError or an OSError to Python."""
+
+    async def fail(*_):
+        raise own
+
+    monkeypatch.setattr("interlingua.transport.media_urls._follow", fail)
+    with pytest.raises(type(own)) as caught:
+        get("http://127.0.0.1/")
+    assert caught.value is own

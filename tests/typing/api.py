@@ -13,75 +13,67 @@ import msgspec
 import pydantic
 
 from interlingua import (
-    NEUTRAL_PROFILE,
     AbortController,
-    AbortError,
-    Chunk,
     Client,
-    Dialect,
-    ErrorClass,
-    ExecuteError,
-    ExecuteResult,
-    ExecuteUsage,
-    Execution,
-    Finish,
     FinishReason,
-    Frame,
-    FunctionTool,
     GenerateOptions,
     GenerateResult,
     Image,
     Message,
-    MismatchError,
-    NoObjectGeneratedError,
     ObjectStream,
     Part,
     Profile,
-    ProviderError,
-    RateLimitError,
     Request,
-    RequestTimeoutError,
     Response,
     RetryPolicy,
     SDKError,
-    SSEDecoder,
     StepResult,
-    StreamAccumulator,
-    StreamDecoder,
-    StreamEvent,
     StreamResult,
-    TextDelta,
     TimeoutConfig,
     Tool,
-    ToolAnnotations,
     ToolCall,
     ToolChoice,
     ToolDefinition,
-    ToolObserver,
     ToolResult,
     Usage,
     Warning,
-    WireCall,
-    convert,
     dialects,
-    events_from_response,
     execute,
     from_json,
     generate,
     generate_object,
-    schema_of,
     stream,
     stream_object,
     to_json,
     tool,
 )
 from interlingua.api.tools.tool import check_tools
+from interlingua.catalog import NEUTRAL_PROFILE
 from interlingua.dialects import (
+    Dialect,
+    Frame,
+    SSEDecoder,
+    StreamAccumulator,
+    StreamDecoder,
+    WireCall,
     anthropic_messages,
+    events_from_response,
     gemini_generate,
     openai_chat,
     openai_responses,
 )
+from interlingua.errors import (
+    AbortError,
+    ErrorClass,
+    MismatchError,
+    NoObjectGeneratedError,
+    ProviderError,
+    RateLimitError,
+    RequestTimeoutError,
+)
+from interlingua.events import Finish, StreamEvent, TextDelta
+from interlingua.execution import Chunk, ExecuteError, ExecuteResult, ExecuteUsage, Execution
+from interlingua.tools import FunctionTool, ToolAnnotations, ToolObserver, convert, schema_of
 
 # A module satisfies the contract.
 all_four: tuple[Dialect, ...] = (
@@ -215,7 +207,7 @@ async def answers() -> None:
     assert_type(result.steps, tuple[StepResult, ...])
     assert_type(result.steps[0].tool_results, tuple[ToolResult, ...])
     assert_type(result.tool_calls, tuple[ToolCall, ...])
-    assert_type(result.pending, tuple[ToolCall, ...])
+    assert_type(result.pending_approvals, tuple[ToolCall, ...])
     assert_type(result.finish_reason, FinishReason)
     assert_type(result.total_usage.total_tokens, int)
     assert_type(result.messages, tuple[Message, ...])
@@ -257,7 +249,7 @@ async def failures() -> None:
         await generate("m", "Hi")
     except RateLimitError as error:
         assert_type(error.retry_after, float | None)
-        assert_type(error.provider, str)
+        assert_type(error.provider, str | None)
         assert_type(error.status_code, int | None)
     except RequestTimeoutError as error:
         assert_type(error.phase, Literal["connect", "first_byte", "request", "stream_read"] | None)
@@ -276,6 +268,10 @@ async def failures() -> None:
         assert_type(error.retryable, bool)
         assert_type(error.error_class, ErrorClass)
         assert_type(error.request_id, str | None)
+        assert_type(error.cause, BaseException | None)
+        assert_type(error.add_facts(model="m", request_id=None), SDKError)
+        error.add_facts(modle="m")  # type: ignore[call-arg]
+        SDKError("x", status_code="429")  # type: ignore[arg-type]
 
 
 # Callbacks.

@@ -16,7 +16,6 @@ from interlingua import (
     Part,
     Request,
     Response,
-    StreamStart,
     Text,
     ToolCall,
     ToolChoice,
@@ -24,6 +23,7 @@ from interlingua import (
     ToolResult,
     Warning,
 )
+from interlingua.events import StreamStart
 
 # What is loaded on use is there, and nothing else.
 

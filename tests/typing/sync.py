@@ -8,20 +8,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, assert_type
 
-from interlingua import (
-    Chunk,
-    Client,
-    ExecuteError,
-    ExecuteResult,
-    ExecuteUsage,
-    Execution,
-    GenerateResult,
-    Request,
-    Response,
-    StreamEvent,
-    execute,
-    sync,
-)
+from interlingua import Client, GenerateResult, Request, Response, execute, sync
+from interlingua.events import StreamEvent
+from interlingua.execution import Chunk, ExecuteError, ExecuteResult, ExecuteUsage, Execution
 
 
 @dataclass

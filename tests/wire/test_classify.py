@@ -53,7 +53,7 @@ STATUSES = {
     500: ServerError,
     502: ServerError,
     503: ServerError,
-    504: ProviderTimeoutError,
+    504: ServerError,
     529: ServerError,
     599: ServerError,
 }
@@ -96,8 +96,8 @@ CODES = [
     (500, "api_error", None, ServerError),
     (500, "server_error", "server_error", ServerError),
     (503, "UNAVAILABLE", "503", ServerError),
-    (504, "timeout_error", None, ProviderTimeoutError),
-    (504, "DEADLINE_EXCEEDED", "504", ProviderTimeoutError),
+    (504, "timeout_error", None, ServerError),
+    (504, "DEADLINE_EXCEEDED", "504", ServerError),
     (529, "overloaded_error", None, ServerError),
     # a vague type does not hide the status it comes with
     (400, "api_error", None, InvalidRequestError),
@@ -469,12 +469,12 @@ def test_fields():
     )
 
     assert (error.status_code, error.error_code) == (429, "c")
-    assert (error.retry_after, error.request_id) == (7.0, "req_1")
+    assert (error.retry_after, error.provider_request_id) == (7.0, "req_1")
 
 
 def test_request_id_of_anthropic():
     """Either header names the request."""
-    assert decode(500, b"", {"request-id": "req_1"}).request_id == "req_1"
+    assert decode(500, b"", {"request-id": "req_1"}).provider_request_id == "req_1"
 
 
 def test_dialect_may_know_better():
@@ -483,7 +483,7 @@ def test_dialect_may_know_better():
         429,
         {"retry-after": "7"},
         Fault("m", "k"),
-        found=QuotaExceededError,
+        error_type=QuotaExceededError,
         retry_after=34.4,
     )
 
@@ -630,12 +630,16 @@ def test_what_is_no_key_stays(text):
         ("ContentFilterError", 400),
         ("ContextLengthError", 400),
         ("QuotaExceededError", 402),
-        ("ProviderTimeoutError", 504),
+        ("ProviderTimeoutError", 408),
         ("RequestTimeoutError", 504),
         ("AbortError", 499),
         ("NetworkError", 502),
         ("StreamError", 502),
         ("DecodeError", 502),
+        ("MismatchError", 502),
+        ("BudgetExceededError", 402),
+        ("RunLimitError", 500),
+        ("CircuitOpenError", 503),
         ("InvalidToolCallError", 500),
         ("NoObjectGeneratedError", 500),
         ("ConfigurationError", 400),

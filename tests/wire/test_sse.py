@@ -9,7 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from interlingua.spec.contracts import Frame
-from interlingua.spec.errors import StreamError
+from interlingua.spec.errors import ConfigurationError, StreamError
 from interlingua.wire.sse import SSEDecoder, encode_sse
 
 PIECES = [
@@ -186,7 +186,7 @@ def test_encoding_splits_lines():
 @pytest.mark.parametrize("frame", [Frame(data="", event="a\nb"), Frame(data="", id="a\rb")])
 def test_encoding_refuses_a_line_break_in_a_name(frame):
     """An event name or id cannot smuggle in fields."""
-    with pytest.raises(StreamError, match="line break"):
+    with pytest.raises(ConfigurationError, match="line break"):
         encode_sse(frame)
 
 

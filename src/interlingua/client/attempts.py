@@ -32,7 +32,7 @@ from interlingua.spec.contracts import Adapter
 from interlingua.spec.errors import ErrorClass, SDKError, StreamError
 from interlingua.spec.events import Finish, StreamEvent, StreamStart
 from interlingua.spec.request import Request
-from interlingua.spec.response import Attempt, Response, Usage
+from interlingua.spec.response import Attempt, FinishReason, Response, Usage
 from interlingua.streams.accumulate import StreamAccumulator
 from interlingua.streams.grammar import is_content
 
@@ -116,28 +116,39 @@ class Attempts:
 
     # The loop.
 
-    async def complete(self, request: Request) -> Response:
+    def complete(self, request: Request) -> Awaitable[Response]:
         """The whole answer, after as many attempts as the policy allows."""
-        request = self._resolve(request)
-        policy = self._policy(request)
         inner = self._setup.inner
         send = self._send if inner.is_empty else inner.wrap_complete(self._send)
+        return self._retry_call(self._resolve(request), send)
+
+    def perform(self, call: Callable[[], Awaitable[Value]]) -> Awaitable[Value]:
+        """The result of an operation; of the request only the provider, model and id count."""
+        return self._retry_call(self._request, lambda _: call())
+
+    async def _retry_call(
+        self, request: Request, send: Callable[[Request], Awaitable[Value]]
+    ) -> Value:
+        policy = self._policy(request)
         for retries in count():
             attempt = self._start(request, stream=False)
             try:
-                response = await send(request)
+                result = await send(request)
             except BaseException as error:
                 self._fail(attempt, request, error)
                 delay = self._delay(error, policy, retries)
                 if delay is None:
                     raise
             else:
-                self._complete(attempt, request, response)
-                return replace(response, attempts=self.records)
+                if not isinstance(result, Response):
+                    self._complete(attempt, request, _PERFORMED)
+                    return result
+                self._complete(attempt, request, result)
+                return replace(result, attempts=self.records)
             await asyncio.sleep(delay)
         raise AssertionError("unreachable")
 
-    async def stream(  # noqa: C901 -- in one piece: a generator more would cost every delta
+    async def stream(  # noqa: C901, PLR0912 -- in one piece: a generator more would cost every delta
         self, request: Request
     ) -> AsyncGenerator[StreamEvent, None]:
         """
@@ -172,11 +183,11 @@ class Attempts:
                     yield event
                 if is_over:
                     return
-                raise StreamError("the stream ended without its last event")
+                raise StreamError("the stream ended without its last event")  # noqa: TRY301
             except BaseException as error:
                 if not is_over:  # an attempt has one end, whatever happens after it
                     self._fail(attempt, request, error, usage)
-                delay = None if withheld is None else self._delay(error, policy, retries)
+                delay = self._delay(error, None if withheld is None else policy, retries)
                 if delay is None:
                     for early in withheld or () if isinstance(error, SDKError) else ():
                         yield early
@@ -196,7 +207,10 @@ class Attempts:
         self, error: BaseException, policy: RetryPolicy | None, retries: int
     ) -> float | None:
         """Seconds until the next attempt; None if there is none."""
-        if policy is None or not isinstance(error, SDKError):
+        if not isinstance(error, SDKError):
+            return None
+        error.attempts = self.records
+        if policy is None:
             return None
         delay = policy.delay(error, retries)
         if delay is not None:
@@ -327,6 +341,10 @@ class Attempts:
                 subscriber(event)
             except Exception:  # noqa: BLE001 -- a subscriber that fails must not end the call
                 logger.exception("a subscriber failed on %s", event.type)
+
+
+_PERFORMED = Finish(finish_reason=FinishReason(reason="stop"))
+"""The end of an operation, which has no answer."""
 
 
 class _Start(NamedTuple):

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import lru_cache
 from inspect import signature
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 from msgspec.structs import replace
 
@@ -18,17 +18,19 @@ from interlingua.client.call_events import Subscriber
 from interlingua.client.config import adapters_from_env, read_registry
 from interlingua.client.explain import Explanation, explain
 from interlingua.client.middleware.layers import Middleware, Onion, is_per_attempt
+from interlingua.client.middleware.operations import OperationCall, OperationLayers
 from interlingua.client.registry import Registry, Route, check_configured, resolve
 from interlingua.client.retry_policy import RetryPolicy
 from interlingua.providers.adapter import HttpAdapter
 from interlingua.providers.call import logger
 from interlingua.providers.cancel import CancelScope, Scopes
 from interlingua.providers.fold import fold_stream
-from interlingua.providers.listing import ServedModel
+from interlingua.providers.operations import find_performer, name_models
 from interlingua.providers.ulid import new_ulid
 from interlingua.spec.contracts import NEUTRAL_PROFILE, Adapter, Profile
-from interlingua.spec.errors import AbortError, ConfigurationError, SDKError
+from interlingua.spec.errors import ConfigurationError, SDKError
 from interlingua.spec.events import StreamEvent
+from interlingua.spec.operations import Operation, ServedModel
 from interlingua.spec.request import Request
 from interlingua.spec.response import Response
 from interlingua.streams.accumulate import StreamAccumulator
@@ -71,11 +73,15 @@ class Client:
         self._scopes = Scopes()
         self._subscribers: tuple[Subscriber, ...] = ()
         layers = tuple(middleware)
+        outer = [layer for layer in layers if not is_per_attempt(layer)]
+        inner = [layer for layer in layers if is_per_attempt(layer)]
+        self._outer_operations = OperationLayers(outer)
+        self._inner_operations = OperationLayers(inner)
         self._setup = Setup(
             adapters=self._adapters,
             resolve=self._resolve_again,
-            outer=Onion(layer for layer in layers if not is_per_attempt(layer)),
-            inner=Onion(layer for layer in layers if is_per_attempt(layer)),
+            outer=Onion(outer),
+            inner=Onion(inner),
             settings={"strict": True} if strict else {},
         )
 
@@ -147,15 +153,8 @@ class Client:
         attempts = Attempts(self._setup, request, self._subscribers, retry, step)
         if scope is not None:
             return await scope.wait(attempts.answer(scope))
-        request_id, own = request.request_id or "", CancelScope()
-        self._scopes.add(request_id, own)
-        try:
-            return await own.wait(attempts.answer(own))
-        except AbortError as error:
-            error.request_id = error.request_id or request_id
-            raise
-        finally:
-            self._scopes.remove(request_id, own)
+        own = CancelScope()
+        return await self._scopes.wait(request.request_id or "", attempts.answer(own), own)
 
     def stream(
         self,
@@ -226,10 +225,40 @@ class Client:
         request = self._address(request)
         return self._http(request.provider or "").estimate_input_tokens(request)
 
+    async def perform(
+        self,
+        provider: str,
+        operation: str | Operation,
+        value: Any = None,
+        *,
+        retry: RetryPolicy | None = None,
+    ) -> Any:
+        """
+        Do what is no answer: an operation of the provider's dialect by name, or one of your own.
+
+        It goes through the attempts and the call events as answers do, and through each
+        middleware that has `perform`.
+        """
+        adapter = self._adapters[check_configured(provider, self._adapters)]
+        name = operation if isinstance(operation, str) else operation.name
+        request_id = getattr(value, "request_id", None) or new_ulid()
+        call = OperationCall(name=name, provider=provider, request_id=request_id)
+        perform = self._inner_operations.wrap(call, find_performer(adapter, operation, request_id))
+
+        def send(value: Any) -> Awaitable[Any]:
+            model = getattr(value, "model", None) or ""
+            about = Request(provider=provider, model=model, request_id=request_id)
+            attempts = Attempts(self._setup, about, self._subscribers, retry)
+            return attempts.perform(lambda: perform(value))
+
+        work = self._outer_operations.wrap(call, send)(value)
+        return await self._scopes.wait(request_id, work)
+
     async def count_tokens(self, request: Request) -> int:
         """How many tokens the request has, as its provider counts them, asked live."""
         request = self._address(request)
-        return await self._http(request.provider or "").count_tokens(request)
+        tokens: int = await self.perform(request.provider or "", "count_tokens", request)
+        return tokens
 
     async def list_models(self, provider: str | None = None) -> list[ServedModel]:
         """
@@ -238,28 +267,26 @@ class Client:
         Of several, those that fail are logged and left out; if all do, the first error is raised.
         """
         if provider is not None:
-            return await self._http(provider).list_models()
-        asked = {
-            name: adapter
+            return name_models(await self.perform(provider, "list_models"), provider)
+        names = [
+            name
             for name, adapter in self._adapters.items()
-            if isinstance(adapter, HttpAdapter)
-        }
-        answers = await asyncio.gather(
-            *(adapter.list_models() for adapter in asked.values()), return_exceptions=True
-        )
-        found: list[ServedModel] = []
+            if hasattr(adapter, "perform") or hasattr(adapter, "list_models")
+        ]
+        lists = await asyncio.gather(*map(self.list_models, names), return_exceptions=True)
+        models: list[ServedModel] = []
         failures: list[BaseException] = []
-        for name, answer in zip(asked, answers, strict=True):
-            if isinstance(answer, SDKError):
-                logger.warning("the models of %s cannot be listed: %s", name, answer)
-                failures.append(answer)
-            elif isinstance(answer, BaseException):
-                raise answer
+        for name, listed in zip(names, lists, strict=True):
+            if isinstance(listed, SDKError):
+                logger.warning("the models of %s cannot be listed: %s", name, listed)
+                failures.append(listed)
+            elif isinstance(listed, BaseException):
+                raise listed
             else:
-                found += answer
-        if failures and len(failures) == len(asked):
+                models += listed
+        if failures and len(failures) == len(names):
             raise failures[0]
-        return found
+        return models
 
     # Who listens.
 

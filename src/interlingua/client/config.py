@@ -10,10 +10,9 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from interlingua.client.registry import ModelEntry, NameClashError, Registry
+from interlingua.client.registry import ModelEntry, Registry
 from interlingua.client.yaml_lines import Section, read_document
 from interlingua.providers.adapter import HttpAdapter
-from interlingua.providers.adapter_options import SettingError
 from interlingua.providers.catalog.profiles import check_overrides
 from interlingua.providers.provider import Provider
 from interlingua.providers.rows import find_provider, providers
@@ -114,8 +113,10 @@ def read_registry(
         raise file.error("default_provider", f"no adapter {default!r}")
     try:
         return built, Registry(entries), default
-    except NameClashError as error:
-        raise models[error.model].error("aliases", error.message) from None
+    except ConfigurationError as error:
+        if error.setting is None or error.model is None:
+            raise
+        raise models[error.model].error(error.setting, error.message) from None
 
 
 def _entry(name: str, section: Section, adapters: Mapping[str, Section]) -> ModelEntry:
@@ -166,7 +167,9 @@ def _build(
     }
     try:
         return HttpAdapter(row, key, **settings)
-    except SettingError as error:
+    except ConfigurationError as error:
+        if error.setting is None:
+            raise
         where = _KEYS.get(error.setting, error.setting)
         is_from_env = where == "base_url" and base_url and "base_url" not in section
         hint = f" (look at {' or '.join(row.base_url_env)})" if is_from_env else ""

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from interlingua.providers.adapter import HttpAdapter
+from interlingua.providers.installed_dialects import find_dialect
 from interlingua.providers.media import load_files
 from interlingua.providers.provider import sign
 from interlingua.spec.content import Json
@@ -15,8 +16,6 @@ from interlingua.spec.contracts import Profile
 from interlingua.spec.request import Request
 from interlingua.spec.response import Warning
 from interlingua.wire.secrets import redact_headers
-
-_CACHE_MARKS = ("cache_control", "prompt_cache_key", "cachedContent")
 
 
 class Explanation(msgspec.Struct, frozen=True, kw_only=True):
@@ -57,20 +56,20 @@ def explain(adapter: HttpAdapter, request: Request, *, stream: bool = False) -> 
         body=call.body,
         fetches=fetches,
         warnings=call.warnings,
-        cache_marks=tuple(_marks(call.body)),
+        cache_marks=tuple(_marks(call.body, find_dialect(adapter.dialect).FACTS.cache.fields)),
         estimated_input_tokens=adapter.estimate_input_tokens(request),
         profile=call.profile,
     )
 
 
-def _marks(value: Any, path: str = "") -> Iterator[str]:
+def _marks(value: Any, names: tuple[str, ...], path: str = "") -> Iterator[str]:
     if isinstance(value, dict):
         for key, inner in value.items():
             place = f"{path}.{key}" if path else key
-            if key in _CACHE_MARKS and inner is not None:
+            if key in names and inner is not None:
                 yield place
             else:
-                yield from _marks(inner, place)
+                yield from _marks(inner, names, place)
     elif isinstance(value, list):
         for at, inner in enumerate(value):
-            yield from _marks(inner, f"{path}[{at}]")
+            yield from _marks(inner, names, f"{path}[{at}]")

@@ -44,15 +44,6 @@ class Route(NamedTuple):
     model: str
 
 
-class NameClashError(ConfigurationError):
-    """Two models by one name."""
-
-    def __init__(self, message: str, *, model: str = "") -> None:
-        super().__init__(message)
-        self.model = model
-        """The id of the second."""
-
-
 class Registry:
     """
     The models of a file, found by id, alias or tier.
@@ -69,9 +60,10 @@ class Registry:
             for name in (entry.id, *entry.aliases):
                 known = self._names.setdefault(name, entry)
                 if known is not entry:
-                    raise NameClashError(
+                    raise ConfigurationError(
                         f"{name!r} names both {known.id!r} and {entry.id!r}; a name must be one's",
                         model=entry.id,
+                        setting="aliases",
                     )
             if entry.tier is not None:
                 self._tiers.setdefault(entry.tier, []).append(entry)

@@ -5,20 +5,19 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
 import msgspec
 
 from interlingua.spec.content import Json
 from interlingua.spec.contracts import Dialect, Frame, WireCall
 from interlingua.spec.events import StreamEvent
+from interlingua.spec.facts import Framing
 from interlingua.spec.response import Response
 from interlingua.streams.accumulate import StreamAccumulator
 from interlingua.streams.grammar import Grammar
 from interlingua.wire.json_array import JSONArrayDecoder
 from interlingua.wire.sse import SSEDecoder
-
-Framing: TypeAlias = Literal["sse", "json-array"]
 
 
 class Case(msgspec.Struct, frozen=True, kw_only=True):

@@ -9,20 +9,15 @@ included. Differences are told by JSON path.
 from __future__ import annotations
 
 from collections.abc import Callable
-from importlib import import_module
 from typing import Any, Literal, TypeAlias
 
 import msgspec
 
-from interlingua.prepare.schema import (
-    ANTHROPIC,
-    GEMINI_JSON_SCHEMA,
-    OPENAI_STRICT,
-    encode_parameters,
-    encode_schema,
-)
+from interlingua import dialects
+from interlingua.prepare.schema import encode_parameters, encode_schema
 from interlingua.spec.content import Json, Part, Text, ToolCall
-from interlingua.spec.contracts import DIALECT_NAMES
+from interlingua.spec.contracts import Dialect
+from interlingua.spec.facts import SchemaRules
 from interlingua.spec.response import Response
 from interlingua.spec.warnings import Losses
 
@@ -33,19 +28,16 @@ _MOST = 20
 _LISTS = (list, tuple)
 
 
-def same(dialect: str, kind: Kind, left: Json, right: Json) -> list[str]:
-    """How two bodies of a shipped dialect differ in meaning; empty if they do not."""
+def same(dialect: Dialect, kind: Kind, left: Json, right: Json) -> list[str]:
+    """How two bodies of a dialect differ in meaning; empty if they do not."""
     normal = normal_form(dialect, kind)
     return differences(normal(left), normal(right))
 
 
-def normal_form(dialect: str, kind: Kind) -> Normal:
-    """A shipped dialect's normal form; of any other, the body as it is."""
-    if dialect not in DIALECT_NAMES:
-        return lambda body: body
-    module = import_module(f"interlingua.conformance.normal.{dialect}")
-    found: Normal = getattr(module, kind)
-    return found
+def normal_form(dialect: Dialect, kind: Kind) -> Normal:
+    """What brings a body of the dialect to its normal form."""
+    facts = dialect.FACTS
+    return facts.normal_request if kind == "request" else facts.normal_response
 
 
 def same_response(left: Response, right: Response) -> list[str]:
@@ -63,8 +55,13 @@ def same_schema(left: Json, right: Json) -> bool:
     return left == right or any(
         encode_parameters(left, rules, Losses(), "", strict=True)[0] == right
         or encode_schema(left, rules, Losses(), "", strict=True)[0] == right
-        for rules in (OPENAI_STRICT, ANTHROPIC, GEMINI_JSON_SCHEMA)
+        for rules in _schema_rules()
     )
+
+
+def _schema_rules() -> list[SchemaRules]:
+    every = (dialects.get(name).FACTS.schema for name in dialects.names())
+    return list({rules.name: rules for rules in every if rules is not None}.values())
 
 
 def differences(left: Any, right: Any, path: str = "$") -> list[str]:

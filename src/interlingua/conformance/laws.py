@@ -187,7 +187,7 @@ def _again(dialect: Dialect, call: WireCall) -> WireCall:
 
 
 def _differ(dialect: Dialect, kind: Kind, left: Json, right: Json) -> list[str]:
-    normal = normal_form(dialect.NAME, kind)
+    normal = normal_form(dialect, kind)
     return [f"{kind}: {found}" for found in differences(normal(left), normal(right))]
 
 

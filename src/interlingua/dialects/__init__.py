@@ -1,23 +1,93 @@
-"""The dialects: one folder a wire format. No dialect knows another."""
+"""
+The dialects: one folder for each wire format, and a registry that other packages add to.
+
+Import from here to encode and decode without a client: `dialects.get("openai_chat")` is a dialect,
+and the other names are what its functions take and return. No dialect knows another.
+"""
 
 from __future__ import annotations
 
 from importlib import import_module
 from typing import cast
 
-from interlingua.spec.contracts import DIALECT_NAMES, Dialect
+from interlingua.prepare.schema import drop_added_nulls, restore_arguments
+from interlingua.spec.contracts import Dialect, Frame, StreamDecoder, StreamEncoder, WireCall
 from interlingua.spec.errors import ConfigurationError
+from interlingua.spec.warnings import raise_on_loss
+from interlingua.streams.accumulate import StreamAccumulator, events_from_response
+from interlingua.wire.sse import SSEDecoder, encode_sse
 
-__all__ = ["get", "names"]
+__all__ = [
+    "Dialect",
+    "Frame",
+    "SSEDecoder",
+    "StreamAccumulator",
+    "StreamDecoder",
+    "StreamEncoder",
+    "WireCall",
+    "drop_added_nulls",
+    "encode_sse",
+    "events_from_response",
+    "get",
+    "names",
+    "raise_on_loss",
+    "register",
+    "restore_arguments",
+]
+
+_SHIPPED = ("openai_responses", "openai_chat", "anthropic_messages", "gemini_generate")
+_FUNCTIONS = (
+    "encode_request",
+    "decode_request",
+    "encode_response",
+    "decode_response",
+    "stream_encoder",
+    "stream_decoder",
+    "encode_error",
+    "decode_error",
+)
+_registered: dict[str, Dialect] = {}
 
 
 def names() -> tuple[str, ...]:
-    """The names `get` knows."""
-    return DIALECT_NAMES
+    """The names that `get` knows: the shipped dialects, then the registered ones."""
+    return (*_SHIPPED, *_registered)
 
 
 def get(name: str) -> Dialect:
-    """The dialect of that name; it is loaded on first use."""
-    if name not in DIALECT_NAMES:
-        raise ConfigurationError(f"no dialect {name!r}; there are {', '.join(DIALECT_NAMES)}")
-    return cast(Dialect, import_module(f"interlingua.dialects.{name}"))
+    """The dialect of that name; a shipped one is loaded on first use."""
+    if name in _SHIPPED:
+        return cast(Dialect, import_module(f"interlingua.dialects.{name}"))
+    dialect = _registered.get(name)
+    if dialect is None:
+        raise ConfigurationError(f"no dialect {name!r}; there are {', '.join(names())}")
+    return dialect
+
+
+def register(dialect: Dialect) -> None:
+    """
+    Add a dialect: a module, or any object, that satisfies `Dialect`.
+
+    Its name is then accepted wherever a dialect is named. Registering the same object again
+    changes nothing; another one of the same name is an error.
+    """
+    name = _check(dialect)
+    known = get(name) if name in names() else dialect
+    if known is not dialect:
+        raise ConfigurationError(f"a dialect {name!r} is registered already")
+    if name not in _SHIPPED:
+        _registered[name] = dialect
+
+
+def _check(dialect: Dialect) -> str:
+    """The name of an object that has everything a dialect needs."""
+    missing = [name for name in _FUNCTIONS if not callable(getattr(dialect, name, None))]
+    missing += [name for name in ("NAME", "FACTS") if not hasattr(dialect, name)]
+    if missing:
+        raise ConfigurationError(f"{dialect!r} is no dialect: it lacks {', '.join(missing)}")
+    if not dialect.NAME == dialect.FACTS.name == dialect.FACTS.history.dialect:
+        raise ConfigurationError(
+            f"the dialect {dialect.NAME!r} must have the same name in NAME, FACTS.name and "
+            "FACTS.history.dialect"
+        )
+    return dialect.NAME

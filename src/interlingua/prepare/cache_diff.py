@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 from interlingua.spec.content import Json
 from interlingua.spec.contracts import WireCall
 from interlingua.spec.errors import DecodeError
+from interlingua.spec.facts import CacheRules, CacheStep, Facts
 from interlingua.spec.response import Warning
 from interlingua.wire.envelope import whole_object
 
@@ -16,62 +17,16 @@ _Break: TypeAlias = tuple[str, str]
 """A JSON path, and what happened there."""
 
 
-class _Step(NamedTuple):
-    """One thing a cached prompt hangs on."""
-
-    fields: tuple[str, ...]
-    """Where it stands, by any of its names; a dot leads into an object."""
-    code: str
-    lost: str
-    """What a change of it costs."""
-
-
-_ALL = "the whole prompt is read anew"
-_AFTER_SYSTEM = "all messages are read anew"
+ALL = "the whole prompt is read anew"
+AFTER_SYSTEM = "all messages are read anew"
 _AFTER_MESSAGE = "what follows it is read anew"
-_MODEL = _Step(("model",), "model_changed", f"each model has its own cache: {_ALL}")
-_TOOLS = _Step(("tools",), "tools_changed", f"tools are read first: {_ALL}")
-_MESSAGES = _Step(("messages", "input", "contents"), "messages_changed", _AFTER_MESSAGE)
+MODEL = CacheStep(
+    fields=("model",), code="model_changed", cost=f"each model has its own cache: {ALL}"
+)
+TOOLS = CacheStep(fields=("tools",), code="tools_changed", cost=f"tools are read first: {ALL}")
+"""Steps and costs that the rules of several dialects are made of."""
 
-# In the order in which each provider reads a request.
-_STEPS: dict[str, tuple[_Step, ...]] = {
-    "anthropic_messages": (
-        _MODEL,
-        _TOOLS,
-        _Step(("system",), "system_changed", _AFTER_SYSTEM),
-        _Step(("tool_choice",), "tool_choice_changed", _AFTER_SYSTEM),
-        _Step(("thinking",), "thinking_changed", _AFTER_SYSTEM),
-    ),
-    "openai_responses": (
-        _MODEL,
-        _Step(("prompt_cache_key",), "prompt_cache_key_changed", _ALL),
-        _Step(("service_tier",), "service_tier_changed", _ALL),
-        _TOOLS,
-        _Step(("text.format",), "text_format_changed", _ALL),
-        _Step(("reasoning.effort",), "reasoning_effort_changed", _ALL),
-        _Step(("text.verbosity",), "verbosity_changed", _ALL),
-        _Step(("instructions",), "system_changed", _AFTER_SYSTEM),
-    ),
-    "openai_chat": (
-        _MODEL,
-        _Step(("prompt_cache_key",), "prompt_cache_key_changed", _ALL),
-        _Step(("service_tier",), "service_tier_changed", _ALL),
-        _TOOLS,
-        _Step(("response_format",), "text_format_changed", _ALL),
-        _Step(("reasoning_effort", "reasoning.effort"), "reasoning_effort_changed", _ALL),
-        _Step(("thinking",), "thinking_changed", _ALL),
-        _Step(("verbosity",), "verbosity_changed", _ALL),
-    ),
-    "gemini_generate": (
-        _MODEL,
-        _Step(("cachedContent", "cached_content"), "cached_content_changed", _ALL),
-        _TOOLS,
-        _Step(("systemInstruction", "system_instruction"), "system_changed", _AFTER_SYSTEM),
-    ),
-}
-_STORED = ("previous_response_id", "conversation")
 _MODEL_IN_PATH = re.compile(r"(?<=/models/)[^/:?]+")
-_AUTO = {"type": "auto"}
 _MARKS = ("cache_control", "prompt_cache_breakpoint")
 _CONTENT = ("content", "parts")
 _CALLERS_OWN = frozenset(
@@ -90,42 +45,44 @@ _CALLERS_OWN = frozenset(
 """Fields whose value is written into the prompt as it is: the order of its keys counts."""
 
 
-def cache_prefix_diff(previous: WireCall | Json, following: WireCall | Json) -> Warning | None:
+def cache_prefix_diff(
+    previous: WireCall | Json, following: WireCall | Json, facts: Facts
+) -> Warning | None:
     """
     The first field by which `following` does not extend `previous`; None if it only extends it.
 
-    Both are calls as an encoder made them, or their JSON bodies from a log: what is sent counts,
-    after settings were narrowed and the history was repaired. The answer's `path` is that of the
-    field, `code` its kind in the words of the providers' own diagnostics (`tools_changed`, …),
-    and `message` says what it costs. Fields are looked at in the order in which the provider
-    reads them; cache marks may move, and a text may become a block.
+    Both are calls as an encoder made them, or their JSON bodies from a log, in the dialect with
+    these facts: what is sent counts, after settings were narrowed and the history was repaired.
+    The answer's `path` is that of the field, `code` its kind in the words of the providers' own
+    diagnostics (`tools_changed`, …), and `message` says what it costs. Fields are compared in the
+    order in which the provider reads them; cache marks may move, and a text may become a block.
     """
     try:
-        return _diff(_fields(previous), _fields(following), _dialect(previous, following))
+        return _diff(_fields(previous), _fields(following), facts.cache)
     except RecursionError as error:
         raise DecodeError("a body is nested too deeply") from error
 
 
-def _diff(before: dict[str, Any], after: dict[str, Any], dialect: str) -> Warning | None:
-    for step in _STEPS[dialect]:
+def _diff(before: dict[str, Any], after: dict[str, Any], rules: CacheRules) -> Warning | None:
+    for step in rules.order:
         for field in step.fields:
             old, new = _at(before, field), _at(after, field)
-            if field == "tool_choice":
-                old, new = old or _AUTO, new or _AUTO
-            found = _compare(old, new, field)
-            if found is not None:
-                return _warn(step, found)
-    if any(after.get(name) for name in _STORED):
+            if step.default is not None:
+                old, new = old or step.default, new or step.default
+            change = _compare(old, new, field)
+            if change is not None:
+                return _warn(step.code, step.cost, change)
+    if any(after.get(name) for name in rules.stored):
         return None  # earlier messages are on the server
-    found = _first_image(before, after) if dialect == "anthropic_messages" else None
-    for field in _MESSAGES.fields:
-        found = found or _compare_messages(before.get(field), after.get(field), field)
-    return None if found is None else _warn(_MESSAGES, found)
+    change = _first_image(before, after) if rules.first_image else None
+    field = rules.messages
+    change = change or _compare_messages(before.get(field), after.get(field), field)
+    return None if change is None else _warn("messages_changed", _AFTER_MESSAGE, change)
 
 
-def _warn(step: _Step, found: _Break) -> Warning:
-    path, what = found
-    return Warning(code=step.code, message=f"{path} {what}; {step.lost}", path=path)
+def _warn(code: str, cost: str, change: _Break) -> Warning:
+    path, what = change
+    return Warning(code=code, message=f"{path} {what}; {cost}", path=path)
 
 
 def _fields(call: WireCall | Json) -> dict[str, Any]:
@@ -137,26 +94,6 @@ def _fields(call: WireCall | Json) -> dict[str, Any]:
     return {**body, "model": found.group()} if found else body
 
 
-def _dialect(*calls: WireCall | Json) -> str:
-    """Told by the fields of both; where nothing tells, what is looked at is the same."""
-    bodies = [call.body if isinstance(call, WireCall) else call for call in calls]
-    names = {name for body in bodies for name in body}
-    if "contents" in names:
-        return "gemini_generate"
-    if not names.isdisjoint(("input", "instructions", *_STORED)):
-        return "openai_responses"
-    headers = {
-        name.lower() for call in calls if isinstance(call, WireCall) for name in call.headers
-    }
-    lists = [body["tools"] for body in bodies if isinstance(body.get("tools"), list)]
-    is_anthropic = (
-        "anthropic-version" in headers
-        or not names.isdisjoint(("system", "anthropic_version"))
-        or any("input_schema" in tool for tools in lists for tool in tools if tool)
-    )
-    return "anthropic_messages" if is_anthropic else "openai_chat"
-
-
 def _at(body: Json, field: str) -> Json:
     for name in field.split("."):
         body = body.get(name) if isinstance(body, Mapping) else None
@@ -164,7 +101,7 @@ def _at(body: Json, field: str) -> Json:
 
 
 def _first_image(before: dict[str, Any], after: dict[str, Any]) -> _Break | None:
-    """The first image of all makes Anthropic read every message anew, wherever it stands."""
+    """The first image of a conversation, or the only one that is gone."""
     old, new = (next(_images(body.get("messages"), "messages"), None) for body in (before, after))
     if not before.get("messages") or (old is None) == (new is None):
         return None

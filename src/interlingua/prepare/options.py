@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from operator import attrgetter
 from typing import Any
 
-from interlingua.spec.contracts import DIALECT_NAMES
 from interlingua.spec.request import Request
 from interlingua.spec.response import Warning
 from interlingua.wire.fields import merge
@@ -28,8 +27,8 @@ def options_for(request: Request, dialect: str) -> dict[str, Any]:
     return merged
 
 
-def foreign_options(request: Request, dialect: str) -> list[Warning]:
-    """A warning for each other dialect whose options this request carries."""
+def foreign_options(request: Request, dialect: str, names: Iterable[str]) -> list[Warning]:
+    """A warning for each other dialect, of these names, whose options this request carries."""
     if not request.provider_options:
         return []
     return [
@@ -38,7 +37,7 @@ def foreign_options(request: Request, dialect: str) -> list[Warning]:
             message=f"options of {name} cannot be said in {dialect}: {_names(options)}",
             path=f"provider_options.{name}",
         )
-        for name in DIALECT_NAMES
+        for name in names
         if name != dialect and (options := _without_ours(request.provider_options.get(name)))
     ]
 

@@ -1,38 +1,51 @@
-"""A request as its target takes it: clamped by the profile, its history repaired."""
+"""Prepare a request: narrow its settings to the profile, and repair its history for the target."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from msgspec.structs import replace
 
-from interlingua.prepare.history import repair, target_for
+from interlingua.prepare.history.rules import apply_rules
+from interlingua.prepare.history.target import rules_for
 from interlingua.prepare.options import options_for
-from interlingua.prepare.settings import clamp
-from interlingua.spec.contracts import Profile
+from interlingua.prepare.settings import adjust_settings
+from interlingua.spec.contracts import Prepared, Profile
+from interlingua.spec.facts import Facts
 from interlingua.spec.request import Request
 from interlingua.spec.warnings import Losses
 
 
-def prepare(
-    request: Request,
-    dialect: str,
-    profile: Profile,
-    losses: Losses,
-    quirks: Mapping[str, Any] | None = None,
-) -> tuple[Request, dict[str, Any]]:
+def prepare(request: Request, profile: Profile, facts: Facts) -> Prepared:
     """
-    The request that can be said, and the options that go over it.
+    The request as the model, its server and its dialect accept it.
 
-    Every encoder begins here. A request the target accepts comes back as the same object.
-    `quirks` are fields of the target in which one server differs from its dialect.
+    A request that they accept already comes back as the same object.
     """
+    losses = Losses()
     history = request.messages
-    request = clamp(request, profile, losses)
-    options = options_for(request, dialect)
-    target = target_for(dialect, request, profile, options, quirks)
-    messages = repair(request.messages, target, losses=losses, history=history)
+    request = adjust_settings(request, profile, losses)
+    options = options_for(request, facts.name)
+    rules = rules_for(facts, request, profile, options)
+    messages = apply_rules(request.messages, rules, losses=losses, history=history)
     if messages is not request.messages:
         request = replace(request, messages=messages)
-    return request, options
+    return Prepared(
+        request=request, options=options, warnings=tuple(losses.warnings), origin=losses.origin
+    )
+
+
+def start_encoding(
+    request: Request | Prepared, profile: Profile, facts: Facts
+) -> tuple[Request, dict[str, Any], Losses]:
+    """
+    What every encoder begins with: a prepared request, its options, and a list for warnings.
+
+    The options are the caller's to change. The list holds the warnings so far, and later ones are
+    given the paths of the request as it came.
+    """
+    ready = request if isinstance(request, Prepared) else prepare(request, profile, facts)
+    losses = Losses()
+    losses.warnings.extend(ready.warnings)
+    losses.origin = ready.origin
+    return ready.request, dict(ready.options), losses

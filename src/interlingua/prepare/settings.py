@@ -44,7 +44,7 @@ _LOGPROBS = ("logprobs", "top_logprobs")
 _LOGPROBS_INCLUDED = "message.output_text.logprobs"
 
 
-def clamp(request: Request, profile: Profile, losses: Losses) -> Request:
+def adjust_settings(request: Request, profile: Profile, losses: Losses) -> Request:
     """The request as the profile takes it; the same object if that changes nothing."""
     said = tuple(map(ne, astuple(request), _UNSAID))
     for rule in _due(said):

@@ -10,7 +10,6 @@ from typing import Any, Unpack
 
 from msgspec.structs import replace
 
-from interlingua import dialects
 from interlingua.prepare.plain import may_hold_media
 from interlingua.prepare.schema import restore_arguments, restore_event
 from interlingua.providers.adapter_options import (
@@ -29,7 +28,6 @@ from interlingua.providers.answer_check import (
     check_answer,
     check_body,
     read_refusal,
-    told_error,
 )
 from interlingua.providers.call import (
     DryRun,
@@ -41,15 +39,21 @@ from interlingua.providers.call import (
 )
 from interlingua.providers.cancel import CancelScope, Scopes
 from interlingua.providers.catalog.profiles import profile_for
-from interlingua.providers.counting import counted, counting_call, read_count
 from interlingua.providers.error_labels import Stamp
 from interlingua.providers.fold import fold_stream
-from interlingua.providers.listing import ServedModel, models_path, read_pages
+from interlingua.providers.installed_dialects import find_dialect
 from interlingua.providers.media import gather_media
+from interlingua.providers.operations import (
+    exchange,
+    find_operation,
+    http_request,
+    name_models,
+    perform_pages,
+)
 from interlingua.providers.provider import Provider, check_base_url, join_url, sign
 from interlingua.providers.rows import find_provider
 from interlingua.providers.ulid import new_ulid
-from interlingua.spec.capabilities import AdapterCapabilities, capabilities_of
+from interlingua.spec.capabilities import AdapterCapabilities
 from interlingua.spec.content import Json
 from interlingua.spec.contracts import (
     Dialect,
@@ -59,8 +63,9 @@ from interlingua.spec.contracts import (
     StreamDecoder,
     WireCall,
 )
-from interlingua.spec.errors import AbortError, ConfigurationError, SDKError
+from interlingua.spec.errors import ConfigurationError, SDKError
 from interlingua.spec.events import StreamEvent
+from interlingua.spec.operations import Operation, ServedModel
 from interlingua.spec.request import Request, ToolChoiceMode
 from interlingua.spec.response import Response
 from interlingua.spec.warnings import raise_on_loss
@@ -72,7 +77,6 @@ from interlingua.wire.json_array import JSONArrayDecoder
 from interlingua.wire.json_text import dumps, loads
 from interlingua.wire.ratelimit_headers import parse_rate_limit
 
-_FRAMED_AS_ARRAY = "gemini_generate"  # the one dialect that streams JSON without SSE
 _PROFILES = 512  # of models, that one adapter remembers
 
 
@@ -115,7 +119,7 @@ class HttpAdapter:
         self._profiles: dict[str, Profile] = {}
         self._scopes = Scopes()
         self._dialect_name: str = given.get("dialect") or row.dialect
-        self._dialect: Dialect = dialects.get(self._dialect_name)
+        self._dialect: Dialect = find_dialect(self._dialect_name)
         self._transport = find_transport(given)
         self._timeouts = find_timeouts(given)
 
@@ -141,7 +145,7 @@ class HttpAdapter:
 
     def capabilities_for(self, model: str) -> AdapterCapabilities:
         """What one of its models can do."""
-        return capabilities_of(self.profile_for(model))
+        return AdapterCapabilities(self.profile_for(model))
 
     def profile_for(self, model: str) -> Profile:
         """What is known of one of its models."""
@@ -162,7 +166,7 @@ class HttpAdapter:
 
     def estimate_input_tokens(self, request: Request) -> int:
         """About how many tokens the request has; nothing is sent."""
-        return estimate_request(request, self._dialect_name)
+        return estimate_request(request, self._dialect.FACTS.token_family)
 
     def initialize(self) -> None:
         """Raise `ConfigurationError` if calls cannot work as it is set up; nothing is sent."""
@@ -186,15 +190,9 @@ class HttpAdapter:
     async def complete(self, request: Request, *, strict: bool = False) -> Response:
         """The whole answer; `AbortError` if the call is cancelled meanwhile."""
         request = _with_id(request)
-        scope, request_id = CancelScope(), request.request_id or ""
-        self._scopes.add(request_id, scope)
-        try:
-            return await scope.wait(self._complete(request, strict=strict))
-        except AbortError as error:
-            error.request_id = error.request_id or request_id
-            raise
-        finally:
-            self._scopes.remove(request_id, scope)
+        return await self._scopes.wait(
+            request.request_id or "", self._complete(request, strict=strict)
+        )
 
     def stream(
         self, request: Request, *, strict: bool = False
@@ -218,19 +216,17 @@ class HttpAdapter:
 
         All attempts of the request send the same bytes.
         """
-        with self._errors.stamping(request.request_id):
-            if not self._key:
-                self.initialize()
-            if self.server is not None:
-                await self._wake()
+        try:
+            request = await self._gather(request)
             profile = self.profile_for(request.model)
-            if self.reads_files and may_hold_media(request.messages):
-                request = await gather_media(request, profile)
             wire = self._encode(request, profile, stream=stream, strict=strict)
-            if wire.warnings:
-                log_losses(wire.warnings, request, self.name)
-            http = self._address(wire)
-            return Ready(request=request, profile=profile, http=http, warnings=wire.warnings)
+        except SDKError as error:
+            self._errors.stamp(error, request.request_id, request.model)
+            raise
+        if wire.warnings:
+            log_losses(wire.warnings, request, self.name)
+        http = self._address(wire)
+        return Ready(request=request, profile=profile, http=http, warnings=wire.warnings)
 
     async def answer(self, ready: Ready) -> Response:
         """Send, read and decode: one attempt at a whole answer."""
@@ -242,7 +238,7 @@ class HttpAdapter:
                 body = await reply.read()
             response = self._decode(loads(body), ready, reply.headers)
         except SDKError as error:
-            self._errors.stamp(error, request.request_id)
+            self._errors.stamp(error, request.request_id, request.model)
             raise
         return replace(
             response,
@@ -277,34 +273,33 @@ class HttpAdapter:
                 finally:
                     scope.replies = tuple(held for held in scope.replies if held is not reply)
         except SDKError as error:
-            self._errors.stamp(error, ready.request.request_id)
+            self._errors.stamp(error, ready.request.request_id, ready.request.model)
+            raise
+
+    async def perform(
+        self, operation: str | Operation, value: Any = None, *, request_id: str | None = None
+    ) -> Any:
+        """
+        Do what is no answer: count tokens, list models, or an operation of your own.
+
+        A name is that of an operation of its dialect. `AbortError` if it is cancelled meanwhile.
+        """
+        operation = find_operation(operation, self._dialect)
+        request_id = request_id or getattr(value, "request_id", None) or new_ulid()
+        try:
+            return await self._scopes.wait(request_id, self._perform(operation, value))
+        except SDKError as error:
+            self._errors.stamp(error, request_id, getattr(value, "model", None))
             raise
 
     async def list_models(self) -> list[ServedModel]:
         """The models it serves now, asked live."""
-        with self._errors.stamping(None):
-            self.initialize()
-            await self._wake()
-            url = join_url(self._base_url, models_path(self.provider, self._dialect_name))
-            headers = {**self.provider.models_headers, **self._headers}
-            headers |= {"accept": "application/json", **self._signature}
-
-            async def ask(query: str) -> Json:
-                address = f"{url}?{query}" if query else url
-                return await self._ask(
-                    HttpRequest(method="GET", url=address, headers=headers, timeouts=self._timeouts)
-                )
-
-            return await read_pages(ask, self.name)
+        return name_models(await self.perform("list_models"), self.name)
 
     async def count_tokens(self, request: Request) -> int:
         """How many tokens the request has, as the provider counts them, asked live."""
-        request = _with_id(request)
-        with self._errors.stamping(request.request_id):
-            asked = counted(request, self._dialect_name)
-            ready = await self.ready(asked)
-            call = counting_call(ready.http, request.model)
-            return read_count(await self._ask(call))
+        tokens: int = await self.perform("count_tokens", request)
+        return tokens
 
     async def cancel(self, request_id: str) -> bool:
         """Stop a call under way; False if there is none of that id, or it was stopped before."""
@@ -322,6 +317,16 @@ class HttpAdapter:
         if self.server is not None:
             url = await asyncio.to_thread(self.server.start)
             self._base_url = check_base_url(url, self.provider.base_path)
+
+    async def _gather(self, request: Request) -> Request:
+        """The request with the bytes of the files it names, and of URLs its dialect cannot."""
+        if not self._key:
+            self.initialize()
+        if self.server is not None:
+            await self._wake()
+        if self.reads_files and may_hold_media(request.messages):
+            request = await gather_media(request, self.profile_for(request.model))
+        return request
 
     async def _complete(self, request: Request, *, strict: bool) -> Response:
         return await self.answer(await self.ready(request, strict=strict))
@@ -352,16 +357,25 @@ class HttpAdapter:
             timeouts=self._timeouts,
         )
 
-    async def _ask(self, request: HttpRequest) -> Json:
-        """The JSON of a reply that is no answer of a model."""
-        async with self._transport.send(request) as reply:
-            if reply.status >= 300:
-                raise await read_refusal(reply, self._dialect)
-            body = loads(await reply.read())
-        error = told_error(body, reply.headers, self._dialect)
-        if error is not None:
-            raise error
-        return body
+    async def _perform(self, operation: Operation, value: Any) -> Any:
+        if isinstance(value, Request):
+            value = self._with_options(await self._gather(value))
+        else:
+            self.initialize()
+            await self._wake()
+        model = getattr(value, "model", None)
+        call = operation.encode(value, self.profile_for(model if isinstance(model, str) else ""))
+        path = self.provider.operation_paths.get(operation.name)
+        if path is not None:
+            call = replace(call, path=path)
+
+        async def send(page: WireCall) -> tuple[HttpReply, bytes]:
+            request = http_request(
+                page, self._base_url, self._headers, self._signature, self._timeouts
+            )
+            return await exchange(request, self._transport, self._dialect)
+
+        return await perform_pages(operation, call, send)
 
     def _reader(self, ready: Ready, reply: HttpReply, began: float) -> StreamReader:
         """The decoder of a reply, by how its head says that it is framed."""
@@ -377,7 +391,7 @@ class HttpAdapter:
         decoder: StreamDecoder
         if "json" not in reply.headers.get("content-type", ""):
             decoder = dialect.stream_decoder(new_id=new_ulid, profile=ready.profile)
-        elif self._dialect_name == _FRAMED_AS_ARRAY:
+        elif "json-array" in dialect.FACTS.framings:
             frames = JSONArrayDecoder()
             decoder = dialect.stream_decoder(new_id=new_ulid, profile=ready.profile)
         else:  # a server that does not stream

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any, TypedDict
 import msgspec
 
 from interlingua.providers.catalog.profiles import check_overrides
+from interlingua.providers.installed_dialects import check_dialect
 from interlingua.providers.provider import Provider, add_scheme, check_base_url
-from interlingua.spec.contracts import DIALECT_NAMES, Timeouts, Transport
+from interlingua.spec.contracts import Timeouts, Transport
 from interlingua.spec.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -42,15 +43,6 @@ class RowSettings(AdapterSettings, total=False):
     server: LocalServer | None
 
 
-class SettingError(ConfigurationError):
-    """A setting that an adapter cannot have."""
-
-    def __init__(self, message: str, *, setting: str = "") -> None:
-        super().__init__(message)
-        self.setting = setting
-        """Its name."""
-
-
 _KINDS: dict[str, tuple[tuple[type, ...], str]] = {
     "base_url": ((str,), "a text"),
     "dialect": ((str,), "a text"),
@@ -70,7 +62,7 @@ _KINDS: dict[str, tuple[tuple[type, ...], str]] = {
 
 
 def check_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Those that are set; `SettingError` for a name that is none, or a value that cannot be."""
+    """The settings that are not None; `ConfigurationError` for an unknown name or a bad value."""
     found = {name: value for name, value in settings.items() if value is not None}
     for name, value in found.items():
         if name not in _KINDS:
@@ -78,7 +70,7 @@ def check_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
         kinds, words = _KINDS[name]
         is_flag = isinstance(value, bool)
         if not isinstance(value, kinds) or (is_flag and not {bool, object}.intersection(kinds)):
-            raise SettingError(f"{name} must be {words}", setting=name)
+            raise ConfigurationError(f"{name} must be {words}", setting=name)
     for name, check in _CHECKS.items():
         if name in found:
             check(found[name])
@@ -86,10 +78,10 @@ def check_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def check_key(key: Any) -> str | None:
-    """The key; `SettingError`, which does not repeat it, if it is no text."""
+    """The key; `ConfigurationError`, which does not repeat it, if it is no text."""
     if key is None or isinstance(key, str):
         return key
-    raise SettingError("api_key must be a text", setting="api_key")
+    raise ConfigurationError("api_key must be a text", setting="api_key")
 
 
 def find_server(row: Provider, given: Mapping[str, Any]) -> LocalServer | None:
@@ -97,7 +89,7 @@ def find_server(row: Provider, given: Mapping[str, Any]) -> LocalServer | None:
     if not row.is_embedded:
         for name in ("gguf", "server"):
             if name in given:
-                raise SettingError(f"{name} is for the row `local`", setting=name)
+                raise ConfigurationError(f"{name} is for the row `local`", setting=name)
         return None
     if "server" in given or "base_url" in given:
         server: LocalServer | None = given.get("server")
@@ -116,7 +108,7 @@ def find_base_url(row: Provider, given: Mapping[str, Any], server: LocalServer |
         what = error.message
         if not url:
             what = f"{row.name} has no address of its own: give base_url; {what}"
-        raise SettingError(what, setting="base_url") from None
+        raise ConfigurationError(what, setting="base_url") from None
 
 
 def find_timeouts(given: Mapping[str, Any]) -> Timeouts | None:
@@ -137,12 +129,12 @@ def find_transport(given: Mapping[str, Any]) -> Transport:
     return default_transport()
 
 
-def _unknown(name: str) -> SettingError:
+def _unknown(name: str) -> ConfigurationError:
     from difflib import get_close_matches  # only who mistypes waits for it
 
     near = get_close_matches(name, _KINDS, n=1)
     hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(_KINDS)}"
-    return SettingError(f"an adapter has no setting {name!r}; {hint}", setting=name)
+    return ConfigurationError(f"an adapter has no setting {name!r}; {hint}", setting=name)
 
 
 def _check_timeout(given: float | Timeouts) -> None:
@@ -152,51 +144,54 @@ def _check_timeout(given: float | Timeouts) -> None:
     for value in values:
         is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
         if not is_number or not math.isfinite(value) or value < 0:
-            raise SettingError("timeout counts seconds from 0 up", setting="timeout")
+            raise ConfigurationError("timeout counts seconds from 0 up", setting="timeout")
 
 
 def _check_retries(given: int) -> None:
     if given < 0:
-        raise SettingError("max_retries counts from 0 up", setting="max_retries")
+        raise ConfigurationError("max_retries counts from 0 up", setting="max_retries")
 
 
 def _check_headers(given: Mapping[Any, Any]) -> None:
     for name, value in given.items():
         if not isinstance(name, str) or not isinstance(value, str) or not name:
             # the value is not repeated: it may be a key
-            raise SettingError(
+            raise ConfigurationError(
                 f"the value of the header {name!r} must be a text", setting="default_headers"
             )
 
 
 def _check_dialect(given: str) -> None:
-    if given not in DIALECT_NAMES:
-        known = ", ".join(DIALECT_NAMES)
-        raise SettingError(f"no dialect {given!r}; there are {known}", setting="dialect")
+    try:
+        check_dialect(given)
+    except ConfigurationError as error:
+        raise ConfigurationError(error.message, setting="dialect") from None
 
 
 def _check_transport(given: Any) -> None:
     if not callable(getattr(given, "send", None)):
-        raise SettingError("transport must be a transport: it has no `send`", setting="transport")
+        raise ConfigurationError(
+            "transport must be a transport: it has no `send`", setting="transport"
+        )
 
 
 def _check_profile(given: Mapping[str, Any]) -> None:
     try:
         check_overrides(given, "profile")
     except ConfigurationError as error:
-        raise SettingError(error.message, setting="profile") from None
+        raise ConfigurationError(error.message, setting="profile") from None
 
 
 def _check_model_profiles(given: Mapping[str, Any]) -> None:
     for model, row in given.items():
         if not isinstance(row, Mapping):
-            raise SettingError(
+            raise ConfigurationError(
                 "model_profiles must be a mapping of mappings", setting="model_profiles"
             )
         try:
             check_overrides(row, str(model))
         except ConfigurationError as error:
-            raise SettingError(error.message, setting="model_profiles") from None
+            raise ConfigurationError(error.message, setting="model_profiles") from None
 
 
 _CHECKS: dict[str, Any] = {

@@ -54,7 +54,7 @@ def check_answer(
     error = told_error(body, headers, dialect) if response.finish_reason.reason == "error" else None
     if error is not None:
         if response.message.content:
-            error.partial = _what_came(response)
+            error.add_facts(partial=_what_came(response))
         raise error
     check_body(response, request, dialect.NAME)
 

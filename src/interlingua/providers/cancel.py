@@ -289,6 +289,20 @@ class Scopes:
         else:
             self._by_id.pop(request_id, None)
 
+    async def wait(
+        self, request_id: str, awaitable: Awaitable[Value], scope: CancelScope | None = None
+    ) -> Value:
+        """The result of a call, which `cancel` may end; in a scope of its own unless given."""
+        scope = scope or CancelScope()
+        self.add(request_id, scope)
+        try:
+            return await scope.wait(awaitable)
+        except AbortError as error:
+            error.add_facts(request_id=request_id)
+            raise
+        finally:
+            self.remove(request_id, scope)
+
     def cancel(self, request_id: str) -> bool:
         """End all scopes of this id; False if there are none, or they were ended before."""
         ended = [scope.cancel() for scope in self._by_id.get(request_id, ())]

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from typing import Any
 from urllib.parse import quote
 
-from interlingua.spec.errors import ProviderError, SDKError
+from interlingua.spec.errors import SDKError
 
 REDACTED = "[redacted]"
 _SHORTEST = 8  # anything shorter would be found by chance
-_KEPT = frozenset(("partial", "total_usage"))  # what the model said
+_KEPT = frozenset(("partial", "messages", "steps", "total_usage"))  # the conversation
 
 
 class Stamp:
@@ -28,22 +27,12 @@ class Stamp:
         self._key = key or ""
         self._headers = headers
 
-    def stamp(self, error: SDKError, request_id: str | None) -> None:
-        """The names of the provider and of the call; secrets are covered."""
-        if isinstance(error, ProviderError):
-            error.provider = self._name
-            error.provider_request_id = error.request_id
-        error.request_id = request_id or error.request_id
+    def stamp(
+        self, error: SDKError, request_id: str | None = None, model: str | None = None
+    ) -> None:
+        """Add the provider, the model and the id of the request; cover secrets."""
+        error.add_facts(provider=self._name, model=model or None, request_id=request_id)
         self.hide_in(error)
-
-    @contextmanager
-    def stamping(self, request_id: str | None) -> Iterator[None]:
-        """Stamp what is raised in the block."""
-        try:
-            yield
-        except SDKError as error:
-            self.stamp(error, request_id)
-            raise
 
     def hide_in(self, error: SDKError) -> None:
         """Cover the secrets in all that the error, and what it came from, holds."""

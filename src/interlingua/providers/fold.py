@@ -141,7 +141,7 @@ class _Fold:
         events += accumulator.end_segments()
         partial = self._partial("cancelled" if is_cancelled else "error")
         if error is not None:
-            error.partial = partial
+            error.add_facts(partial=partial)
             if not is_cancelled:
                 events.append(ErrorEvent(error=error, response=partial))
         finish = Finish(finish_reason=partial.finish_reason, usage=partial.usage, response=partial)

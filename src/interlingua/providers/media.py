@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from interlingua.spec.content import Document
+from interlingua.prepare.history.target import kinds_without_urls
+from interlingua.providers.installed_dialects import find_dialect
+from interlingua.spec.content import MEDIA_TYPES
 from interlingua.spec.contracts import Profile
 from interlingua.spec.request import Request
 from interlingua.transport.media_files import Media, find_media, load_media, load_media_async
-from interlingua.transport.media_urls import BYTES_ONLY, fetch_media
+from interlingua.transport.media_urls import fetch_media
 
 
 async def gather_media(request: Request, profile: Profile) -> Request:
     """The request with the bytes of its files, and of the URLs that its target cannot take."""
     request = await load_media_async(request)
-    return await fetch_media(request, profile.dialect, kinds=bytes_only(profile))
+    return await fetch_media(request, bytes_only(profile))
 
 
 def load_files(request: Request, profile: Profile) -> tuple[Request, tuple[str, ...]]:
@@ -27,8 +29,6 @@ def load_files(request: Request, profile: Profile) -> tuple[Request, tuple[str, 
 
 
 def bytes_only(profile: Profile) -> tuple[type[Media], ...]:
-    """The parts of which it takes no URL."""
-    kinds = BYTES_ONLY.get(profile.dialect, ())
-    if getattr(profile.quirks, "document_url", False):
-        return tuple(kind for kind in kinds if kind is not Document)
-    return kinds
+    """The parts of which the server takes bytes but no URL."""
+    kinds = kinds_without_urls(find_dialect(profile.dialect).FACTS, profile)
+    return tuple(part for part in MEDIA_TYPES if part.kind in kinds)

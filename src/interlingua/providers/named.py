@@ -48,7 +48,7 @@ class LocalAdapter(HttpAdapter):
         adapter = LocalAdapter()
         response = await adapter.complete(Request(messages="Hello"))
 
-    It also speaks `dialect="openai_responses"` and `"anthropic_messages"`.
+    Its server speaks three dialects; `dialect=` chooses another than the one of the row.
     """
 
     def __init__(

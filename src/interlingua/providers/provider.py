@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
-from interlingua.spec.contracts import DIALECT_NAMES
+from interlingua.providers.installed_dialects import check_dialect
 from interlingua.spec.errors import ConfigurationError
 
 Signing: TypeAlias = Literal["bearer", "x-api-key", "x-goog-api-key", "api-key"]
@@ -41,10 +41,8 @@ class Provider(
     """Headers whose value is in a variable: header -> variable."""
     headers: Mapping[str, str] = {}
     """Headers sent with every call."""
-    models_path: str = ""
-    """Where its models are listed, if that is not where its dialect has them."""
-    models_headers: Mapping[str, str] = {}
-    """Headers that its list of models wants besides; of calls the encoder knows them."""
+    operation_paths: Mapping[str, str] = {}
+    """Paths by the names of operations, where they are not those of its dialect."""
     is_local: bool = False
     """It runs on this machine: there is no key, and no price."""
     is_embedded: bool = False
@@ -53,11 +51,10 @@ class Provider(
     """The port of an address that is a host and nothing else."""
 
     def __post_init__(self) -> None:
-        if self.dialect not in DIALECT_NAMES:
-            known = ", ".join(DIALECT_NAMES)
-            raise ConfigurationError(
-                f"provider {self.name!r}: no dialect {self.dialect!r}; there are {known}"
-            )
+        try:
+            check_dialect(self.dialect)
+        except ConfigurationError as error:
+            raise ConfigurationError(f"provider {self.name!r}: {error.message}") from None
 
 
 def add_scheme(address: str, row: Provider) -> str:

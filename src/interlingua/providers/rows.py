@@ -32,7 +32,6 @@ ROWS: tuple[Provider, ...] = (
         signing="x-api-key",
         key_env=("ANTHROPIC_API_KEY",),
         base_url_env=("ANTHROPIC_BASE_URL",),
-        models_headers={"anthropic-version": "2023-06-01"},
     ),
     Provider(
         name="gemini",

@@ -1,5 +1,10 @@
-"""Every vendor's API on your own machine, answering by a script. It says that it is simulated."""
+"""
+Every vendor's API on your own machine, answering by a script. It says that it is simulated.
 
+Import from here in tests of programs that call models, and to try a program without keys.
+"""
+
+from interlingua.serving.server import Server, serve, serve_in_thread
 from interlingua.simulator.app import Simulator
 from interlingua.simulator.delivery import SimulatedCutError, SimulatedResetError
 from interlingua.simulator.dsl import (
@@ -34,7 +39,6 @@ from interlingua.simulator.script import (
     tool_loop,
     use_tools,
 )
-from interlingua.simulator.server import Server, serve, serve_in_thread
 
 __all__ = [
     "SIMULATED",

@@ -9,10 +9,10 @@ import os
 import sys
 from collections.abc import Sequence
 
+from interlingua.serving.server import serve
 from interlingua.simulator.app import Simulator
 from interlingua.simulator.dsl import latency
 from interlingua.simulator.script import Script, echo, use_tools
-from interlingua.simulator.server import serve
 from interlingua.spec.errors import ConfigurationError
 
 _KEPT = 100  # exchanges: it may run for ever, and nobody looks at them

@@ -8,16 +8,16 @@ from collections.abc import Iterator
 import msgspec
 
 from interlingua import dialects
+from interlingua.serving.errors import as_error
+from interlingua.serving.routes import serve_of
 from interlingua.simulator.counting import PrefixCache, count_usage
 from interlingua.simulator.dsl import Duplicate, Malformed, Turn
-from interlingua.simulator.errors import as_error
-from interlingua.simulator.rows import ROWS, Row, request_id
+from interlingua.simulator.reply_headers import request_id
 from interlingua.spec.content import Part, Refusal, Thinking, ToolCall
 from interlingua.spec.contracts import Frame
 from interlingua.spec.events import (
     ErrorEvent,
     Finish,
-    ProviderEvent,
     ReasoningDelta,
     ReasoningEnd,
     ReasoningStart,
@@ -33,29 +33,30 @@ from interlingua.spec.events import (
 from interlingua.spec.messages import Message
 from interlingua.spec.request import Request
 from interlingua.spec.response import FinishReason, Response, Usage
+from interlingua.spec.serve import ServerFacts
 from interlingua.streams.accumulate import events_from_response
 from interlingua.wire.sse import encode_sse
 
 _words = re.compile(r"\S+\s*|\s+").findall
-_PING = ProviderEvent(dialect="anthropic_messages", name="ping", data={"type": "ping"})
 
 
 def make_response(
     turn: Turn, request: Request, dialect: str, number: int, cache: PrefixCache
 ) -> Response:
     """The turn as a response of this vendor to the request of that number."""
-    row = ROWS[dialect]
+    facts = serve_of(dialect).FACTS
     parts = tuple(
-        _as_theirs(part, row, f"{number:04d}{index:02d}") for index, part in enumerate(turn.parts)
+        _as_theirs(part, dialect, facts, f"{number:04d}{index:02d}")
+        for index, part in enumerate(turn.parts)
     )
     usage = turn.usage
     if usage is None:
         usage = count_usage(request, parts, cache)
     return Response(
-        id=f"{row.response_prefix}simulated{number:06d}",
+        id=f"{facts.response_prefix}simulated{number:06d}",
         model=request.model,
         message=Message(role="assistant", content=parts),
-        finish_reason=turn.finish_reason or _finish_reason(parts, row),
+        finish_reason=turn.finish_reason or _finish_reason(parts, facts),
         usage=usage,
     )
 
@@ -68,7 +69,7 @@ def make_frames(
     failure = turn.late_failure
     groups: list[list[Frame]] = []
     last_end = -1
-    for event in _events(response, turn.pieces):
+    for event in _events(response, turn.pieces, serve_of(dialect).FACTS.ping):
         if failure is not None and isinstance(event, Finish):
             break
         if isinstance(event, (TextEnd, ReasoningEnd, ToolCallEnd)):
@@ -95,34 +96,35 @@ def sse_chunks(frames: list[Frame]) -> Iterator[bytes]:
 
 
 def array_chunks(frames: list[Frame]) -> Iterator[bytes]:
-    """The frames as the items of one JSON array, which Gemini sends when not asked for SSE."""
+    """The frames as the items of one JSON array, for dialects that stream so without SSE."""
     for index, frame in enumerate(frames):
         yield f"{',' if index else '['}{frame.data}\r\n".encode("utf-8", "backslashreplace")
     yield b"]" if frames else b"[]"
 
 
-def _as_theirs(part: Part, row: Row, tail: str) -> Part:
+def _as_theirs(part: Part, dialect: str, facts: ServerFacts, tail: str) -> Part:
     """The part with the ids and marks this vendor gives it."""
     if isinstance(part, ToolCall) and not part.id:
-        return msgspec.structs.replace(part, id=f"{row.call_prefix}simulated{tail}")
+        return msgspec.structs.replace(part, id=f"{facts.call_prefix}simulated{tail}")
     if isinstance(part, Thinking) and not part.extra:
-        if row.thinking_prefix is None:
-            return msgspec.structs.replace(part, extra={row.dialect: {}})
-        mark = {row.dialect: {"id": f"{row.thinking_prefix}simulated{tail}"}}
+        if facts.thinking_prefix is None:
+            return msgspec.structs.replace(part, extra={dialect: {}})
+        mark = {dialect: {"id": f"{facts.thinking_prefix}simulated{tail}"}}
         return msgspec.structs.replace(part, signature=None, data=part.signature, extra=mark)
     return part
 
 
-def _finish_reason(parts: tuple[Part, ...], row: Row) -> FinishReason:
+def _finish_reason(parts: tuple[Part, ...], facts: ServerFacts) -> FinishReason:
     if any(isinstance(part, ToolCall) for part in parts):
         return FinishReason(reason="tool_calls")
     if any(isinstance(part, Refusal) for part in parts):
-        return FinishReason(reason=row.refusal)
+        return FinishReason(reason=facts.refusal)
     return FinishReason(reason="stop")
 
 
-def _events(response: Response, size: int | None) -> Iterator[StreamEvent]:
-    pinged = False
+def _events(
+    response: Response, size: int | None, ping: StreamEvent | None
+) -> Iterator[StreamEvent]:
     for event in events_from_response(response):
         if isinstance(event, StreamStart):
             usage = response.usage
@@ -137,9 +139,9 @@ def _events(response: Response, size: int | None) -> Iterator[StreamEvent]:
                 yield msgspec.structs.replace(event, delta=piece)
         else:
             yield event
-        if not pinged and isinstance(event, (TextStart, ReasoningStart, ToolCallStart)):
-            pinged = True
-            yield _PING  # the other dialects have none, and leave it out
+        if ping is not None and isinstance(event, (TextStart, ReasoningStart, ToolCallStart)):
+            yield ping
+            ping = None
 
 
 def _split(delta: str, size: int | None) -> list[str]:

@@ -9,49 +9,44 @@ knows what was received.
 
 from __future__ import annotations
 
-import hmac
 import time
-from collections.abc import Iterable, Mapping
-from typing import NamedTuple
+from collections.abc import AsyncIterable, Iterable, Mapping
 
 from interlingua import dialects
+from interlingua.serving.application import (
+    SSE,
+    Application,
+    Incoming,
+    RefusedError,
+    check_form,
+    check_key,
+    count_body,
+    error_reply,
+    json_reply,
+    refusal,
+)
+from interlingua.serving.asgi import Receive, Send
+from interlingua.serving.delivery import Reply
+from interlingua.serving.routes import serve_of
 from interlingua.simulator.answer import array_chunks, make_frames, make_response, sse_chunks
-from interlingua.simulator.counting import PrefixCache
-from interlingua.simulator.delivery import Delivery, Receive, Scope, Send
-from interlingua.simulator.dsl import Failure, Malformed, Turn
-from interlingua.simulator.errors import body_bytes, retry_headers, vendor_body, wrong_key
-from interlingua.simulator.listings import count_tokens, describe_model, embed, list_models
-from interlingua.simulator.routes import Route, find_route, headers_of, read_call
-from interlingua.simulator.rows import ROWS, limit_headers, read_key, request_id
+from interlingua.simulator.counting import PrefixCache, count_text, prompt_text
+from interlingua.simulator.delivery import FaultyDelivery
+from interlingua.simulator.dsl import Malformed, Turn
+from interlingua.simulator.listings import embed, simulated_model
+from interlingua.simulator.reply_headers import limit_headers, request_id
 from interlingua.simulator.script import Answer, Exchange, Script
 from interlingua.spec.content import Json
-from interlingua.spec.contracts import Dialect, WireCall
 from interlingua.spec.errors import ConfigurationError, SDKError, ServerError
 from interlingua.spec.request import Request
+from interlingua.spec.serve import Failure
 
 MARK = "x-simulated"
 """The header that every reply has."""
 
 _MODELS = ("simulated-model",)
-_SSE = "text/event-stream; charset=utf-8"
 
 
-class _Reply(NamedTuple):
-    status: int
-    headers: Mapping[str, str]
-    chunks: Iterable[bytes]
-    is_stream: bool = False
-
-
-class _RefusedError(Exception):
-    """The request is refused before the script is asked."""
-
-    def __init__(self, failure: Failure) -> None:
-        super().__init__(failure.status)
-        self.failure = failure
-
-
-class Simulator:
+class Simulator(Application):
     """
     Answers by a script: turns, functions, or a `Script`.
 
@@ -69,71 +64,49 @@ class Simulator:
         self._models = None if models is None else tuple(models)
         self._cache = PrefixCache()
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve one request, as ASGI has it."""
-        if scope["type"] == "lifespan":
-            await _live(receive, send)
-            return
-        if scope["type"] != "http":
-            raise NotImplementedError(f"the simulator does not speak {scope['type']}")
-        body = await _read_body(receive)
-        if body is None:
-            return  # the client left before it had said all
-        call, headers = read_call(scope, body), headers_of(scope)
-        route = find_route(scope["method"], call.path.partition("?")[0], headers)
-        exchange = self.script.record(route.dialect, scope["method"], call)
+    async def handle(self, incoming: Incoming, receive: Receive, send: Send) -> None:
+        """Record the request, and send what the script answers."""
+        call = incoming.call
+        exchange = self.script.record(incoming.dialect, call.method, call)
         exchange.started = time.monotonic()
-        key = read_key(headers, scope.get("query_string", b"").decode("latin-1"))
-        exchange.turn, reply = self._respond(exchange, route, key)
-        delivery = Delivery(exchange, exchange.turn, receive, send)
-        await delivery.send(reply.status, reply.headers, reply.chunks, whole=not reply.is_stream)
+        turn, reply = self._respond(exchange, incoming)
+        exchange.turn = turn
+        headers = {**reply.headers, **_headers(exchange, turn), **turn.headers}
+        reply = reply._replace(headers=headers)
+        await FaultyDelivery(exchange, turn, receive, send).send(reply)
 
-    def _respond(self, exchange: Exchange, route: Route, key: str | None) -> tuple[Turn, _Reply]:
+    def _respond(self, exchange: Exchange, incoming: Incoming) -> tuple[Turn, Reply]:
         try:
-            self._admit(exchange, route, key)
-            if route.operation == "answer":
-                return self._answer(exchange)
-            return Turn(), self._reply(exchange, Turn(), self._list(exchange, route))
-        except _RefusedError as refused:
-            return Turn(), self._fail(exchange, Turn(), refused.failure)
+            if self._key is not None:
+                check_key(incoming, self._key)
+            check_form(incoming)
+            if incoming.route.kind == "answer":
+                return self._answer(exchange, incoming)
+            return Turn(), json_reply(incoming, self._describe(incoming))
+        except RefusedError as refused:
+            return Turn(), _refusal(exchange, incoming, refused.failure)
         except SDKError as error:
             exchange.error = exchange.error or error
-            status, headers, body = dialects.get(exchange.dialect).encode_error(error)
-            return Turn(), self._reply(exchange, Turn(), body, status=status, more=headers)
+            return Turn(), error_reply(incoming, error)
 
-    def _admit(self, exchange: Exchange, route: Route, key: str | None) -> None:
-        call, dialect = exchange.call, exchange.dialect
-        if self._key is not None and not hmac.compare_digest(
-            (key or "").encode(), self._key.encode()
-        ):
-            raise _RefusedError(wrong_key(dialect, is_missing=key is None))
-        if route.operation == "unknown":
-            url = f"{exchange.method} {call.path}"
-            raise _RefusedError(Failure(status=404, message=f"Unknown request URL: {url}"))
-        if dialect == "anthropic_messages" and "anthropic-version" not in call.headers:
-            why = "anthropic-version: header is required"
-            raise _RefusedError(Failure(status=400, message=why))
-        if exchange.method == "POST" and not isinstance(call.body, dict):
-            why = "We could not parse the JSON body of your request."
-            raise _RefusedError(Failure(status=400, message=why))
-
-    def _answer(self, exchange: Exchange) -> tuple[Turn, _Reply]:
-        dialect, call = dialects.get(exchange.dialect), exchange.call
-        request = exchange.request = dialect.decode_request(call)
-        self._know(request.model)
+    def _answer(self, exchange: Exchange, incoming: Incoming) -> tuple[Turn, Reply]:
+        dialect, is_stream = dialects.get(incoming.dialect), incoming.call.stream
+        request = exchange.request = dialect.decode_request(incoming.call)
+        self._check_model(request.model)
         turn = self._ask(exchange, request)
-        failure = turn.failure or (None if call.stream else turn.late_failure)
+        failure = turn.failure or (None if is_stream else turn.late_failure)
         if failure is not None:
-            return turn, self._fail(exchange, turn, failure)
-        response = make_response(turn, request, exchange.dialect, exchange.number, self._cache)
-        if not call.stream:
-            return turn, self._reply(exchange, turn, dialect.encode_response(response))
-        frames = make_frames(turn, response, request, exchange.dialect, exchange.number)
-        if _wants_array(exchange):
-            headers = self._headers(exchange, turn)
-            return turn, _Reply(200, headers, array_chunks(frames), is_stream=True)
-        headers = {**self._headers(exchange, turn, _SSE), "cache-control": "no-cache"}
-        return turn, _Reply(200, headers, sse_chunks(frames), is_stream=True)
+            return turn, _spoiled(_refusal(exchange, incoming, failure), turn)
+        response = make_response(turn, request, incoming.dialect, exchange.number, self._cache)
+        if not is_stream:
+            reply = json_reply(incoming, dialect.encode_response(response))
+            return turn, _spoiled(reply, turn)
+        frames = make_frames(turn, response, request, incoming.dialect, exchange.number)
+        if incoming.wants_array:
+            headers = {"content-type": serve_of(incoming.dialect).FACTS.content_type}
+            return turn, Reply(200, headers, array_chunks(frames), is_stream=True)
+        headers = {"content-type": SSE, "cache-control": "no-cache"}
+        return turn, Reply(200, headers, sse_chunks(frames), is_stream=True)
 
     def _ask(self, exchange: Exchange, request: Request) -> Turn:
         try:
@@ -142,62 +115,46 @@ class Simulator:
             exchange.error = error
             raise ServerError(f"the script failed: {error!r}") from error
 
-    def _list(self, exchange: Exchange, route: Route) -> Json:
-        models = self._models or _MODELS
-        if route.operation == "models":
-            return list_models(exchange.dialect, models)
-        if route.operation == "model":
-            self._know(route.model or "")
-            return describe_model(exchange.dialect, route.model or "")
-        if route.operation == "embed":
-            return embed(exchange.call.body)
-        return count_tokens(
-            exchange.dialect, _counted(dialects.get(exchange.dialect), exchange.call)
-        )
+    def _describe(self, incoming: Incoming) -> Json:
+        """The body for a request about models, tokens or vectors."""
+        route, serve = incoming.route, serve_of(incoming.dialect)
+        if route.kind == "models":
+            models = [simulated_model(model) for model in self._models or _MODELS]
+            return serve.list_models(models, incoming.query)
+        if route.kind == "model":
+            self._check_model(route.model or "")
+            return serve.describe_model(simulated_model(route.model or ""))
+        if route.kind == "embed":
+            return embed(incoming.call.body)
+        return count_body(incoming, lambda request: count_text(prompt_text(request)))
 
-    def _know(self, model: str) -> None:
+    def _check_model(self, model: str) -> None:
         if self._models is not None and model not in self._models:
-            raise _RefusedError(Failure(status=404, model=model))
+            raise RefusedError(Failure(status=404, model=model))
 
-    def _fail(self, exchange: Exchange, turn: Turn, failure: Failure) -> _Reply:
-        model = failure.model or (exchange.request.model if exchange.request else "")
-        body = vendor_body(
-            exchange.dialect, failure, model=model, request_id=request_id(exchange.number)
-        )
-        if _wants_array(exchange) and isinstance(body, dict):
-            body = [body]
-        more = retry_headers(exchange.dialect, failure)
-        return self._reply(exchange, turn, body, status=failure.status, more=more)
 
-    def _reply(
-        self,
-        exchange: Exchange,
-        turn: Turn,
-        body: Json,
-        *,
-        status: int = 200,
-        more: Mapping[str, str] | None = None,
-    ) -> _Reply:
-        content_type, said = body_bytes(body)
-        if any(isinstance(fault, Malformed) for fault in turn.faults):
-            said = said[: len(said) // 2]
-        headers = self._headers(exchange, turn, content_type, more or {})
-        return _Reply(status, headers, (said,))
+def _refusal(exchange: Exchange, incoming: Incoming, failure: Failure) -> Reply:
+    model = exchange.request.model if exchange.request else ""
+    return refusal(incoming, failure, model=model, request_id=request_id(exchange.number))
 
-    def _headers(
-        self,
-        exchange: Exchange,
-        turn: Turn,
-        content_type: str = "",
-        more: Mapping[str, str] | None = None,
-    ) -> dict[str, str]:
-        row = ROWS[exchange.dialect]
-        headers = {"content-type": content_type or row.content_type, MARK: "true"}
-        if row.request_id_header is not None:
-            headers[row.request_id_header] = request_id(exchange.number)
-        if turn.rate_limit is not None:
-            headers.update(limit_headers(row, turn.rate_limit))
-        return {**headers, **(more or {}), **turn.headers}
+
+def _spoiled(reply: Reply, turn: Turn) -> Reply:
+    """The reply with half of its body, if the turn has it malformed."""
+    if not any(isinstance(fault, Malformed) for fault in turn.faults):
+        return reply
+    body = b"".join(reply.chunks) if not isinstance(reply.chunks, AsyncIterable) else b""
+    return reply._replace(chunks=(body[: len(body) // 2],))
+
+
+def _headers(exchange: Exchange, turn: Turn) -> Mapping[str, str]:
+    """What every reply of the vendor's has, and the mark."""
+    facts = serve_of(exchange.dialect).FACTS
+    headers = {MARK: "true"}
+    if facts.request_id_header is not None:
+        headers[facts.request_id_header] = request_id(exchange.number)
+    if turn.rate_limit is not None:
+        headers.update(limit_headers(facts, turn.rate_limit))
+    return headers
 
 
 def _script_of(answers: tuple[Answer | Script, ...]) -> Script:
@@ -207,37 +164,3 @@ def _script_of(answers: tuple[Answer | Script, ...]) -> Script:
     if len(answers) > 1:
         raise ConfigurationError("a Script holds every answer; give it alone, or give the turns")
     return scripts[0]
-
-
-def _wants_array(exchange: Exchange) -> bool:
-    call = exchange.call
-    is_gemini = exchange.dialect == "gemini_generate"
-    return is_gemini and call.stream and "alt=sse" not in call.path.partition("?")[2]
-
-
-def _counted(dialect: Dialect, call: WireCall) -> Request:
-    """The request whose tokens are asked for; Gemini may wrap it in another object."""
-    inner = call.body.get("generateContentRequest")
-    body = inner if isinstance(inner, dict) else call.body
-    return dialect.decode_request(WireCall(path=call.path, body=body, headers=call.headers))
-
-
-async def _read_body(receive: Receive) -> bytes | None:
-    chunks: list[bytes] = []
-    while True:
-        message = await receive()
-        if message["type"] == "http.disconnect":
-            return None
-        chunks.append(message.get("body", b""))
-        if not message.get("more_body", False):
-            return b"".join(chunks)
-
-
-async def _live(receive: Receive, send: Send) -> None:
-    while True:
-        message = await receive()
-        if message["type"] == "lifespan.startup":
-            await send({"type": "lifespan.startup.complete"})
-        else:
-            await send({"type": "lifespan.shutdown.complete"})
-            return

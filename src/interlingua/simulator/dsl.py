@@ -20,6 +20,7 @@ import msgspec
 from interlingua.spec.content import Json, Part, Refusal, Text, Thinking, ToolCall
 from interlingua.spec.errors import ConfigurationError
 from interlingua.spec.response import FinishReason, RateLimit, Reason, Usage
+from interlingua.spec.serve import Failure
 
 SIGNATURE = "c2ltdWxhdGVk"  # base64, as every dialect wants it: "simulated"
 
@@ -68,18 +69,6 @@ class Duplicate(_Value, frozen=True, kw_only=True):
 
 
 Fault: TypeAlias = Cut | Reset | Stall | Malformed | Duplicate
-
-
-class Failure(_Value, frozen=True, kw_only=True):
-    """An error: its status, and what is said if not what the vendor says with that status."""
-
-    status: int
-    message: str | None = None
-    body: Json = None
-    """The whole body: bytes or text as they are, anything else as JSON."""
-    retry_after: float | None = None
-    model: str | None = None
-    """The model it is about, if not the one that was asked."""
 
 
 class Pace(_Value, frozen=True, kw_only=True):

@@ -1,4 +1,4 @@
-"""The small endpoints beside the answers: models, token counts, embeddings."""
+"""What the simulator tells of models, and its vectors."""
 
 from __future__ import annotations
 
@@ -7,54 +7,23 @@ import hashlib
 import struct
 from typing import Any
 
-from interlingua.simulator.counting import count_text, prompt_text
+from interlingua.simulator.counting import count_text
 from interlingua.spec.content import Json
 from interlingua.spec.errors import InvalidRequestError
-from interlingua.spec.request import Request
+from interlingua.spec.operations import ServedModel
 
 DIMENSIONS = 8
 
 
-def list_models(dialect: str, models: tuple[str, ...]) -> Json:
-    """The models, as this vendor lists them."""
-    rows = [describe_model(dialect, model) for model in models]
-    if dialect == "gemini_generate":
-        return {"models": rows}
-    if dialect == "anthropic_messages":
-        ends = {
-            "first_id": models[0] if models else None,
-            "last_id": models[-1] if models else None,
-        }
-        return {"data": rows, "has_more": False, **ends}
-    return {"object": "list", "data": rows}
-
-
-def describe_model(dialect: str, model: str) -> dict[str, Any]:
-    """One model, as this vendor describes it."""
-    if dialect == "gemini_generate":
-        return {
-            "name": f"models/{model}",
-            "version": "simulated",
-            "displayName": f"{model} (simulated)",
-            "inputTokenLimit": 1_048_576,
-            "outputTokenLimit": 65_536,
-            "supportedGenerationMethods": ["generateContent", "countTokens"],
-        }
-    if dialect == "anthropic_messages":
-        name = f"{model} (simulated)"
-        created = "2026-01-01T00:00:00Z"
-        return {"type": "model", "id": model, "display_name": name, "created_at": created}
-    return {"id": model, "object": "model", "created": 0, "owned_by": "simulated"}
-
-
-def count_tokens(dialect: str, request: Request) -> Json:
-    """How many tokens the request has, as this vendor says it."""
-    tokens = count_text(prompt_text(request))
-    if dialect == "gemini_generate":
-        return {"totalTokens": tokens}
-    if dialect == "anthropic_messages":
-        return {"input_tokens": tokens}
-    return {"object": "response.input_tokens", "input_tokens": tokens}
+def simulated_model(model: str) -> ServedModel:
+    """What is told of a model of that id."""
+    return ServedModel(
+        id=model,
+        provider="simulated",
+        name=f"{model} (simulated)",
+        context_window=1_048_576,
+        max_output_tokens=65_536,
+    )
 
 
 def embed(body: Json) -> Json:

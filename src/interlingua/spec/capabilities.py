@@ -1,4 +1,4 @@
-"""What an adapter declares it can do, read from a profile."""
+"""What an adapter can do, in the words of a router: a view of its profile."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Literal
 
 import msgspec
 
-from interlingua.spec.contracts import Profile
+from interlingua.spec.contracts import NEUTRAL_PROFILE, Profile
 
 
 class ToolCallCapabilities(
@@ -15,59 +15,88 @@ class ToolCallCapabilities(
     """How far tool calls go."""
 
     non_streaming: bool = True
-    """In answers that come whole."""
+    """In whole answers."""
     streaming_mode: Literal["none", "deltas"] = "deltas"
-    """In answers that stream: not at all, or piece by piece."""
+    """In streamed answers: not at all, or in fragments."""
     parallel: bool = True
     """Several in one answer."""
 
 
-class AdapterCapabilities(
-    msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, repr_omit_defaults=True
-):
+class AdapterCapabilities(msgspec.Struct, frozen=True):
     """
-    What can be asked of a model behind an adapter.
+    A profile, read by a router before it sends anything.
 
-    A router reads this before it sends anything. None means "no limit known".
+    It holds nothing but the profile. None means that no limit is known.
     """
 
-    supports_images: bool = True
-    supports_thinking: bool = True
-    supports_tools: bool = True
-    supports_system_prompt: bool = True
-    supports_structured_output: bool = True
-    """Natively: the model is held to the schema, not only asked to keep to it."""
-    supports_streaming: bool = True
-    supports_streaming_tool_calls: bool = True
-    supports_parallel_tool_calls: bool = True
-    supports_prompt_caching: bool = False
-    max_context_tokens: int | None = None
-    max_output_tokens: int | None = None
-    accepted_image_media_types: tuple[str, ...] | None = None
-    tool_calls: ToolCallCapabilities = ToolCallCapabilities()
-    """The same as the flags above, in finer grain."""
+    profile: Profile = NEUTRAL_PROFILE
 
+    @property
+    def supports_images(self) -> bool:
+        """Whether any type of image is accepted."""
+        return self.profile.image_types != ()
 
-def capabilities_of(profile: Profile) -> AdapterCapabilities:
-    """What the profile says, in the words of a router."""
-    streams_calls = profile.tools and profile.streaming and profile.streaming_tool_calls
-    parallel = profile.tools and profile.parallel_tool_calls
-    return AdapterCapabilities(
-        supports_images=profile.image_types != (),
-        supports_thinking=profile.thinking,
-        supports_tools=profile.tools,
-        supports_system_prompt=profile.system_prompt,
-        supports_structured_output="native" in profile.structured_output,
-        supports_streaming=profile.streaming,
-        supports_streaming_tool_calls=streams_calls,
-        supports_parallel_tool_calls=parallel,
-        supports_prompt_caching=profile.caching,
-        max_context_tokens=profile.context_window,
-        max_output_tokens=profile.max_output_tokens,
-        accepted_image_media_types=profile.image_types,
-        tool_calls=ToolCallCapabilities(
-            non_streaming=profile.tools,
-            streaming_mode="deltas" if streams_calls else "none",
-            parallel=parallel,
-        ),
-    )
+    @property
+    def accepted_image_media_types(self) -> tuple[str, ...] | None:
+        """The types of images that are accepted."""
+        return self.profile.image_types
+
+    @property
+    def supports_thinking(self) -> bool:
+        """Whether the model can be asked to think."""
+        return self.profile.thinking
+
+    @property
+    def supports_tools(self) -> bool:
+        """Whether tools can be declared."""
+        return self.profile.tools
+
+    @property
+    def supports_system_prompt(self) -> bool:
+        """Whether system messages are accepted."""
+        return self.profile.system_prompt
+
+    @property
+    def supports_structured_output(self) -> bool:
+        """Whether the provider itself enforces a schema."""
+        return "native" in self.profile.structured_output
+
+    @property
+    def supports_streaming(self) -> bool:
+        """Whether answers can be streamed."""
+        return self.profile.streaming
+
+    @property
+    def supports_streaming_tool_calls(self) -> bool:
+        """Whether tool calls can be streamed."""
+        profile = self.profile
+        return profile.tools and profile.streaming and profile.streaming_tool_calls
+
+    @property
+    def supports_parallel_tool_calls(self) -> bool:
+        """Whether one answer may have several tool calls."""
+        return self.profile.tools and self.profile.parallel_tool_calls
+
+    @property
+    def supports_prompt_caching(self) -> bool:
+        """Whether cache marks can be set."""
+        return self.profile.caching
+
+    @property
+    def max_context_tokens(self) -> int | None:
+        """The size of the context window."""
+        return self.profile.context_window
+
+    @property
+    def max_output_tokens(self) -> int | None:
+        """The most tokens of one answer."""
+        return self.profile.max_output_tokens
+
+    @property
+    def tool_calls(self) -> ToolCallCapabilities:
+        """What is said above about tool calls, as one record."""
+        return ToolCallCapabilities(
+            non_streaming=self.supports_tools,
+            streaming_mode="deltas" if self.supports_streaming_tool_calls else "none",
+            parallel=self.supports_parallel_tool_calls,
+        )

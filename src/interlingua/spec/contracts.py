@@ -1,13 +1,13 @@
 """
 The contracts between the layers.
 
-A dialect is a module with eight functions (see `Dialect`); an adapter answers requests;
-a transport sends bytes.
+A dialect is a module with its facts and eight functions (see `Dialect`); an adapter answers
+requests; a transport sends bytes.
 """
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from typing import Any, Literal, Protocol, TypeAlias
 
@@ -16,14 +16,12 @@ import msgspec
 from interlingua.spec.content import Json
 from interlingua.spec.errors import ProviderError
 from interlingua.spec.events import StreamEvent
+from interlingua.spec.facts import Facts
 from interlingua.spec.request import Request, ToolChoiceMode
 from interlingua.spec.response import Response, Warning
 
 NewId: TypeAlias = Callable[[], str]
 """Makes ids for calls that come without one."""
-
-DIALECT_NAMES = ("openai_responses", "openai_chat", "anthropic_messages", "gemini_generate")
-"""The wire formats this library ships."""
 
 StructuredOutput: TypeAlias = Literal["native", "tool", "prompt"]
 ThinkingMode: TypeAlias = Literal["adaptive", "enabled", "disabled", "between_tools"]
@@ -51,11 +49,39 @@ class Frame(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     retry: int | None = None
 
 
-class WireCall(msgspec.Struct, frozen=True, kw_only=True):
-    """An HTTP call before it has an address and a key."""
+Content: TypeAlias = bytes | AsyncIterable[bytes]
+"""
+Bytes to send, or what yields them.
 
+An iterable with a `size` is sent with that content-length, any other in chunks. One that can be
+iterated only once (an async generator) is not sent again after a failure.
+"""
+
+
+class FormPart(msgspec.Struct, frozen=True, kw_only=True):
+    """One part of a multipart form; it is a file if it has a file name."""
+
+    name: str
+    content: str | Content
+    file_name: str | None = None
+    media_type: str | None = None
+
+
+class WireCall(msgspec.Struct, frozen=True, kw_only=True):
+    """
+    An HTTP call before it has an address and a key.
+
+    What is sent is `body` as JSON, or `content` as it is, or `form` as multipart/form-data.
+    """
+
+    method: str = "POST"
     path: str = ""
+    query: Mapping[str, str] = {}
+    """Parameters that are added to the path."""
     body: Json = None
+    content: Content | None = None
+    """A body that is not JSON; `headers` give its content type."""
+    form: tuple[FormPart, ...] = ()
     headers: Mapping[str, str] = {}
     stream: bool = False
     warnings: tuple[Warning, ...] = ()
@@ -193,6 +219,18 @@ class Profile(
 NEUTRAL_PROFILE = Profile()
 
 
+class Prepared(msgspec.Struct, frozen=True, kw_only=True):
+    """A request that its target accepts, ready to encode."""
+
+    request: Request
+    options: Mapping[str, Any] = {}
+    """The provider options that are meant for the target; an encoder merges them last."""
+    warnings: tuple[Warning, ...] = ()
+    """What was changed or lost."""
+    origin: Callable[[str], str | None] | None = None
+    """Of a path in `request`, the path in the caller's request; None if they are the same."""
+
+
 class StreamDecoder(Protocol):
     """Frames in, events out."""
 
@@ -224,10 +262,14 @@ class Dialect(Protocol):
     def NAME(self) -> str:  # noqa: N802 -- a constant of the module
         """What it is called in `extra`, in `provider_options` and in a provider's row."""
 
+    @property
+    def FACTS(self) -> Facts:  # noqa: N802 -- a constant of the module
+        """What is true of it beyond its functions."""
+
     def encode_request(
-        self, request: Request, profile: Profile = ..., *, stream: bool = ...
+        self, request: Request | Prepared, profile: Profile = ..., *, stream: bool = ...
     ) -> WireCall:
-        """What a client sends."""
+        """What a client sends. A `Request` is prepared first, a `Prepared` is encoded as it is."""
 
     def decode_request(self, call: WireCall) -> Request:
         """What a server received; `InvalidRequestError` names the JSON path it cannot read."""
@@ -279,14 +321,23 @@ class HttpRequest(msgspec.Struct, frozen=True, kw_only=True):
     method: str = "POST"
     url: str
     headers: Mapping[str, str] = {}
-    body: bytes = b""
+    body: Content = b""
     timeouts: Timeouts | None = None
     """For this call only; None for the transport's own."""
+
+    @property
+    def body_size(self) -> int | None:
+        """How many bytes the body has; None if that is not known before it is sent."""
+        if isinstance(self.body, bytes):
+            return len(self.body)
+        size = getattr(self.body, "size", None)
+        return size if isinstance(size, int) else None
 
     def __repr__(self) -> str:
         # headers and query may hold keys, and the body is large
         url = self.url.partition("?")[0]
-        return f"HttpRequest({self.method} {url}, {len(self.body)} bytes)"
+        size = self.body_size
+        return f"HttpRequest({self.method} {url}, {'?' if size is None else size} bytes)"
 
 
 class HttpReply(Protocol):

@@ -1,40 +1,44 @@
 """
-What can go wrong.
+The errors of this library.
 
     SDKError
-    ├── ProviderError                  the provider said no
+    ├── ProviderError                  the provider answered with an error
     │   ├── AuthenticationError        401: key missing, wrong or expired
-    │   ├── AccessDeniedError          403: the key may not do this
+    │   ├── AccessDeniedError          403: the key has no permission for this
     │   ├── NotFoundError              404: no such model or endpoint
     │   ├── InvalidRequestError        400, 409, 422: the request itself is wrong
-    │   ├── RateLimitError             429: too fast
-    │   ├── ServerError                5xx: their fault
+    │   ├── RateLimitError             429: too many requests or tokens
+    │   ├── ServerError                5xx, 499: the provider failed or is overloaded
     │   ├── ContentFilterError         blocked by a safety filter
-    │   ├── ContextLengthError         more tokens than the model's window
-    │   ├── QuotaExceededError         billing or quota used up
-    │   └── ProviderTimeoutError       408, 504: they ran out of time (also a RequestTimeoutError)
-    ├── RequestTimeoutError            a clock of ours ran out
-    ├── AbortError                     the caller gave up
-    ├── NetworkError                   no usable connection
-    ├── StreamError                    a stream ended early or made no sense
+    │   ├── ContextLengthError         more tokens than the model's context window
+    │   ├── QuotaExceededError         402: billing or quota used up
+    │   ├── CircuitOpenError           not sent: the provider has failed too often
+    │   └── ProviderTimeoutError       408: the provider timed out (also a RequestTimeoutError)
+    ├── RequestTimeoutError            a timeout of ours (also a TimeoutError)
+    ├── AbortError                     the caller cancelled
+    ├── NetworkError                   no usable connection (also a ConnectionError)
+    ├── StreamError                    a stream ended early or was malformed
     ├── DecodeError                    bytes or JSON that cannot be read
-    ├── InvalidToolCallError           tool arguments are not what was declared
-    ├── NoObjectGeneratedError         structured output did not come out
+    │   └── MismatchError              a JSON value does not fit its type
+    ├── InvalidToolCallError           tool arguments do not match the declaration
+    ├── NoObjectGeneratedError         structured output failed
+    ├── BudgetExceededError            a budget of the caller's is used up
+    ├── RunLimitError                  a run reached a limit of the caller's
     └── ConfigurationError             set up or called wrongly
-        └── UnsupportedError           the target cannot say this
+        └── UnsupportedError           the target cannot express this
             └── UnsupportedToolChoiceError
-
-And a `MismatchError` is a DecodeError: what `convert` raises, next to which it stands.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeAlias, TypedDict, Unpack
+
+import msgspec
 
 if TYPE_CHECKING:
-    from interlingua.spec.response import Response, Usage
+    from interlingua.spec.messages import Message
+    from interlingua.spec.response import Attempt, Response, Usage
 
 
 TimeoutPhase: TypeAlias = Literal["connect", "first_byte", "request", "stream_read"]
@@ -54,57 +58,123 @@ class ErrorClass(StrEnum):
     OTHER = "other"
 
 
+class Problem(msgspec.Struct, frozen=True):
+    """One thing that is wrong with a JSON value."""
+
+    path: str
+    message: str
+    is_right_type: bool = False
+    """The value has the right JSON type but is invalid: too small, say, or not a real date."""
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.message}" if self.path else self.message
+
+
+class ErrorFacts(TypedDict, total=False):
+    """What an error may know besides its message: the keywords of errors and of `add_facts`."""
+
+    provider: str | None
+    model: str | None
+    status_code: int | None
+    error_code: str | None
+    request_id: str | None
+    provider_request_id: str | None
+    retry_after: float | None
+    raw: Any
+    attempts: tuple[Attempt, ...] | None
+    partial: Response | None
+    messages: tuple[Message, ...] | None
+    steps: tuple[Any, ...] | None
+    total_usage: Usage | None
+    # Facts of one class each. Another class raises a TypeError for them.
+    phase: TimeoutPhase | None
+    path: str | None
+    setting: str | None
+    text: str | None
+    response: Response | None
+    problems: tuple[Any, ...] | None
+
+
 class SDKError(Exception):
-    """Every error of this library."""
+    """
+    The base of every error of this library.
+
+    Fields that are not known are None. `str(error)` begins with the provider and the model
+    where they are known; `message` is the text without them.
+    """
 
     error_class: ClassVar[ErrorClass] = ErrorClass.OTHER
     default_retryable: ClassVar[bool] = False
 
+    message: str
+    """What happened and what to do about it."""
+    retryable: bool
+    """Whether the same call may succeed if it is repeated."""
+    provider: str | None = None
+    """The adapter that was called."""
+    model: str | None = None
+    status_code: int | None = None
+    """The HTTP status, if there was one."""
+    error_code: str | None = None
+    """The provider's own code or type of the error."""
+    request_id: str | None = None
+    """The id of our request."""
+    provider_request_id: str | None = None
+    """The provider's own id of the request, for its support."""
+    retry_after: float | None = None
+    """Seconds to wait before a retry, as the provider asked."""
+    raw: Any = None
+    """The body of the error as it came, keys redacted."""
+    attempts: tuple[Attempt, ...] | None = None
+    """The attempts that were made, the failed one included."""
+    partial: Response | None = None
+    """What had arrived before the call failed."""
+    messages: tuple[Message, ...] | None = None
+    """The conversation of the run so far."""
+    steps: tuple[Any, ...] | None = None
+    """The finished steps (`StepResult`) of the run."""
+    total_usage: Usage | None = None
+    """The tokens of all steps of the run, the failed one included."""
+
     def __init__(
         self,
         message: str,
         *,
         retryable: bool | None = None,
-        request_id: str | None = None,
-        partial: Response | None = None,
+        cause: BaseException | None = None,
+        **facts: Unpack[ErrorFacts],
     ) -> None:
         super().__init__(message)
         self.message = message
-        self.retryable: bool = self.default_retryable if retryable is None else retryable
-        self.request_id = request_id
-        """The request's; where only the provider has given one, its."""
-        self.partial = partial
-        """What had come before it failed."""
-        self.total_usage: Usage | None = None
-        """The tokens of all steps until then, of a run that had begun."""
+        self.retryable = self.default_retryable if retryable is None else retryable
+        if cause is not None:
+            self.__cause__ = cause
+        self.add_facts(**facts)
+
+    def add_facts(self, **facts: Unpack[ErrorFacts]) -> Self:
+        """Set the given fields that are still None. A field that is set is never overwritten."""
+        for name, value in facts.items():
+            if not hasattr(type(self), name):
+                raise TypeError(f"{type(self).__name__} has no field {name!r}")
+            if value is not None and name not in vars(self):
+                setattr(self, name, value)
+        return self
+
+    @property
+    def cause(self) -> BaseException | None:
+        """The exception that led to this one; the same as `__cause__`."""
+        return self.__cause__
+
+    def __str__(self) -> str:
+        names = (name for name in (self.provider, self.model) if name)
+        label = ":".join(names)
+        if not label or self.message.startswith(label):
+            return self.message
+        return f"{label}: {self.message}"
 
 
 class ProviderError(SDKError):
     """The provider answered with an error."""
-
-    def __init__(
-        self,
-        message: str,
-        *,
-        provider: str = "",
-        status_code: int | None = None,
-        error_code: str | None = None,
-        retry_after: float | None = None,
-        raw: Any = None,
-        retryable: bool | None = None,
-        request_id: str | None = None,
-        partial: Response | None = None,
-    ) -> None:
-        super().__init__(message, retryable=retryable, request_id=request_id, partial=partial)
-        self.provider = provider
-        self.status_code = status_code
-        self.error_code = error_code
-        self.retry_after = retry_after
-        """Seconds the provider asks to wait."""
-        self.raw = raw
-        """The body as it came, keys redacted."""
-        self.provider_request_id: str | None = None
-        """The provider's own id of the request, for its support."""
 
 
 class AuthenticationError(ProviderError):
@@ -114,7 +184,7 @@ class AuthenticationError(ProviderError):
 
 
 class AccessDeniedError(ProviderError):
-    """The key is good but may not do this."""
+    """The key is valid but has no permission for this."""
 
     error_class = ErrorClass.AUTH
 
@@ -152,7 +222,7 @@ class ContentFilterError(ProviderError):
 
 
 class ContextLengthError(ProviderError):
-    """The input does not fit the model's window."""
+    """The input does not fit the model's context window."""
 
     error_class = ErrorClass.CONTEXT_OVERFLOW
 
@@ -163,27 +233,24 @@ class QuotaExceededError(ProviderError):
     error_class = ErrorClass.RATE_LIMIT
 
 
-class RequestTimeoutError(SDKError):
+class CircuitOpenError(ProviderError):
+    """The call was not sent because the provider has failed too often; see `retry_after`."""
+
+    error_class = ErrorClass.SERVER_ERROR
+    default_retryable = True
+
+
+class RequestTimeoutError(SDKError, TimeoutError):
     """A request or stream took too long."""
 
     error_class = ErrorClass.NETWORK
     default_retryable = True
 
-    def __init__(
-        self,
-        message: str,
-        *,
-        phase: TimeoutPhase | None = None,
-        retryable: bool | None = None,
-        request_id: str | None = None,
-        partial: Response | None = None,
-    ) -> None:
-        super().__init__(message, retryable=retryable, request_id=request_id, partial=partial)
-        self.phase: TimeoutPhase | None = phase
-        """
-        Which clock ran out. Only `connect` says that nothing was sent, so only it is retryable
-        unasked; None where a provider reports a timeout of its own.
-        """
+    phase: TimeoutPhase | None = None
+    """
+    Which clock ran out. Only `connect` shows that nothing was sent, so only it is retried by
+    default. None where a provider reports a timeout of its own.
+    """
 
 
 class ProviderTimeoutError(ProviderError, RequestTimeoutError):
@@ -199,7 +266,7 @@ class AbortError(SDKError):
     error_class = ErrorClass.CANCELLED
 
 
-class NetworkError(SDKError):
+class NetworkError(SDKError, ConnectionError):
     """No usable connection."""
 
     error_class = ErrorClass.NETWORK
@@ -207,7 +274,7 @@ class NetworkError(SDKError):
 
 
 class StreamError(SDKError):
-    """A stream ended before its end, or made no sense."""
+    """A stream ended before its terminal event, or was malformed."""
 
     error_class = ErrorClass.SERVER_ERROR
     default_retryable = True
@@ -218,45 +285,40 @@ class DecodeError(SDKError):
 
     error_class = ErrorClass.SERVER_ERROR
 
-    def __init__(
-        self,
-        message: str,
-        *,
-        path: str | None = None,
-        retryable: bool | None = None,
-        request_id: str | None = None,
-        partial: Response | None = None,
-    ) -> None:
-        super().__init__(message, retryable=retryable, request_id=request_id, partial=partial)
-        self.path = path
-        """Where in the JSON, e.g. `messages[2].role`."""
+    path: str | None = None
+    """Where in the JSON, e.g. `messages[2].role`."""
+
+
+class MismatchError(DecodeError):
+    """A JSON value does not fit its type."""
+
+    problems: tuple[Problem, ...] = ()
+    """Everything that is wrong with it."""
 
 
 class InvalidToolCallError(SDKError):
-    """The arguments of a tool call are not what the tool declares."""
+    """The arguments of a tool call do not match what the tool declares."""
 
 
 class NoObjectGeneratedError(SDKError):
     """Structured output could not be read or does not fit the schema."""
 
-    def __init__(
-        self,
-        message: str,
-        *,
-        text: str = "",
-        response: Response | None = None,
-        problems: Sequence[str] = (),
-        retryable: bool | None = None,
-        request_id: str | None = None,
-        partial: Response | None = None,
-    ) -> None:
-        super().__init__(message, retryable=retryable, request_id=request_id, partial=partial)
-        self.text = text
-        """What was to be the object, as the model wrote it."""
-        self.response = response
-        """The whole answer."""
-        self.problems: tuple[str, ...] = tuple(problems)
-        """What is wrong with it, each as `path: what`."""
+    text: str = ""
+    """The text that should have been the object, as the model wrote it."""
+    response: Response | None = None
+    """The whole answer."""
+    problems: tuple[str, ...] = ()
+    """What is wrong with it, each as `path: what`."""
+
+
+class BudgetExceededError(SDKError):
+    """A budget that the caller set is used up; the call was not sent."""
+
+    error_class = ErrorClass.RATE_LIMIT
+
+
+class RunLimitError(SDKError):
+    """A run reached a limit that the caller set, such as a number of steps or a cost."""
 
 
 class ConfigurationError(SDKError):
@@ -264,10 +326,13 @@ class ConfigurationError(SDKError):
 
     error_class = ErrorClass.INVALID_REQUEST
 
+    setting: str | None = None
+    """The name of the setting that is wrong, if it is one."""
+
 
 class UnsupportedError(ConfigurationError):
-    """The target cannot say this, and strict mode forbids leaving it out."""
+    """The target cannot express this, and the loss policy forbids dropping it."""
 
 
 class UnsupportedToolChoiceError(UnsupportedError):
-    """The target does not know this way of choosing tools."""
+    """The target does not support this tool choice."""

@@ -26,7 +26,9 @@ class _ErrorDocument(msgspec.Struct, kw_only=True, omit_defaults=True, rename={"
     message: str
     retryable: bool | None = None
     request_id: str | None = None
+    provider_request_id: str | None = None
     provider: str | None = None
+    model: str | None = None
     status_code: int | None = None
     error_code: str | None = None
     retry_after: float | None = None
@@ -34,8 +36,9 @@ class _ErrorDocument(msgspec.Struct, kw_only=True, omit_defaults=True, rename={"
     path: str | None = None
 
 
-_ERROR_FIELDS = ("retryable", "request_id")
-_PROVIDER_FIELDS = (*_ERROR_FIELDS, "provider", "status_code", "error_code", "retry_after", "raw")
+_ERROR_FIELDS = tuple(
+    name for name in _ErrorDocument.__struct_fields__ if name not in ("kind", "message", "path")
+)
 
 T = TypeVar("T")
 
@@ -79,11 +82,17 @@ def to_json(value: Message | Request | Response | StreamEvent) -> bytes:
 
 
 @overload
-def from_json(data: bytes | str, kind: type[T]) -> T: ...
+def from_json(data: bytes | str | dict[str, Any], kind: type[T]) -> T: ...
 @overload
-def from_json(data: bytes | str, kind: UnionType) -> StreamEvent: ...
-def from_json(data: bytes | str, kind: Any) -> Any:
-    """The reverse of `to_json`."""
+def from_json(data: bytes | str | dict[str, Any], kind: UnionType) -> StreamEvent: ...
+def from_json(data: bytes | str | dict[str, Any], kind: Any) -> Any:
+    """
+    The reverse of `to_json`; JSON that was parsed already may be given as a dict.
+
+    `kind` is `Message`, `Request`, `Response` or `StreamEvent`.
+    """
+    if isinstance(data, dict):
+        return from_document(data, kind)
     try:
         document = msgspec.json.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError):
@@ -101,7 +110,19 @@ def _encode(value: Message | Request | Response | StreamEvent) -> dict[str, Any]
         found = msgspec.to_builtins(value, str_keys=True, enc_hook=_encode_error)
     except RecursionError as error:
         raise DecodeError(f"a {type(value).__name__} nested too deeply for JSON") from error
+    if isinstance(value, Response):
+        _omit_unknown_limits(found)
+    elif isinstance(getattr(value, "response", None), Response):  # an event that carries one
+        _omit_unknown_limits(found["response"])
     return {_VERSION_KEY: FORMAT_VERSION, **found}
+
+
+def _omit_unknown_limits(response: dict[str, Any]) -> None:
+    """In place, as for every other default: msgspec writes all fields of a dataclass."""
+    limits = response.get("rate_limit")
+    if limits is not None:
+        known = {name: value for name, value in limits.items() if value not in (None, {})}
+        response["rate_limit"] = known
 
 
 def _tuples_to_lists(document: dict[str, Any]) -> None:
@@ -130,10 +151,8 @@ def _decode_error(_: type, value: Any) -> SDKError:
     found = msgspec.convert(value, _ErrorDocument)
     kind = _error_kind(found.kind)
     if kind is None:  # of a newer library
-        kind = SDKError if found.provider is None else ProviderError
+        kind = SDKError if found.status_code is None else ProviderError
     fields = {name: getattr(found, name) for name in _error_fields(kind)}
-    if fields.get("provider", "") is None:
-        del fields["provider"]
     return kind(found.message, **fields)
 
 
@@ -143,8 +162,6 @@ def _error_kind(name: str) -> type[SDKError] | None:
 
 
 def _error_fields(kind: type[SDKError]) -> tuple[str, ...]:
-    if issubclass(kind, ProviderError):
-        return _PROVIDER_FIELDS
     return (*_ERROR_FIELDS, "path") if issubclass(kind, DecodeError) else _ERROR_FIELDS
 
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, fields
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
 
 import msgspec
 
 from interlingua.spec.content import Extra, Json, ToolCall
+from interlingua.spec.errors import ErrorClass
 from interlingua.spec.messages import Message
 
 Reason: TypeAlias = Literal[
@@ -75,10 +77,21 @@ class Warning(
     """Where in the request, e.g. `messages[2].content[0]`."""
 
 
-class RateLimit(
-    msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, repr_omit_defaults=True
-):
-    """What the provider's headers said about limits. Informational."""
+class _Unread:
+    """Holds a reader of figures until one of them is needed."""
+
+    __slots__ = ("_read",)
+    _read: Callable[[], RateLimit] | None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, repr=False)
+class RateLimit(_Unread):
+    """
+    What the provider's headers said about limits. Informational.
+
+    A dataclass, unlike its neighbours: its figures are read from the headers on their first use,
+    and msgspec reads the fields of a Struct without asking the object.
+    """
 
     requests_limit: int | None = None
     requests_remaining: int | None = None
@@ -88,21 +101,53 @@ class RateLimit(
     """Seconds until the first limit that is used up, or else any, resets."""
     reset_at: datetime | None = None
     """The same as a moment, for providers that name one."""
-    raw: Mapping[str, str] = {}
+    raw: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def deferred(cls, read: Callable[[], RateLimit]) -> Self:
+        """A value equal to that of `read`, which is called when a field is first used."""
+        limit = cls.__new__(cls)
+        object.__setattr__(limit, "_read", read)
+        return limit
+
+    if not TYPE_CHECKING:  # a type checker would accept any name
+
+        def __getattr__(self, name: str) -> Any:
+            """Called for a field that is not set yet, and for a name that does not exist."""
+            if name not in _RATE_LIMIT_FIELDS:
+                raise AttributeError(f"{type(self).__name__!r} has no attribute {name!r}")
+            # A missing `_read` raises AttributeError: msgspec asks so for fields it has not set.
+            read = object.__getattribute__(self, "_read")
+            if read is not None:
+                values = read()
+                for field_name in _RATE_LIMIT_FIELDS:
+                    object.__setattr__(self, field_name, getattr(values, field_name))
+                # Last: another thread may read the fields at the same time.
+                object.__setattr__(self, "_read", None)
+            return object.__getattribute__(self, name)
+
+    def __repr__(self) -> str:
+        values = ((name, getattr(self, name)) for name in _RATE_LIMIT_FIELDS)
+        shown = (f"{name}={value!r}" for name, value in values if value not in (None, {}))
+        return f"RateLimit({', '.join(shown)})"
+
+
+_RATE_LIMIT_FIELDS = tuple(one.name for one in fields(RateLimit))
 
 
 class Attempt(
     msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, repr_omit_defaults=True
 ):
-    """One HTTP exchange of a call: the one that was answered, or one that failed before it."""
+    """One HTTP exchange of a call, successful or not."""
 
-    number: int = 0
-    """0 for the first, then one more for each retry."""
+    number: int
+    """0 is the first."""
     provider: str = ""
     model: str = ""
-    error_class: str | None = None
-    """Why it failed, as in `ErrorClass`; None if it was answered."""
-    usage: Usage = Usage()
+    error_class: ErrorClass | None = None
+    """None if it succeeded."""
+    usage: Usage | None = None
+    """What the provider reported; None if it reported nothing."""
     cost: float | None = None
     latency_ms: float | None = None
 

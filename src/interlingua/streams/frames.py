@@ -13,23 +13,23 @@ DONE = "[DONE]"
 
 
 def read_frame(frame: Frame) -> dict[str, Any] | None:
-    """The object a frame holds; None if it is empty or the `[DONE]` some servers end with."""
+    """The object in a frame; None if it is empty, or the `[DONE]` that ends some streams."""
     if not frame.data or frame.data == DONE:
         return None
     try:
         data = loads(frame.data)
     except DecodeError as error:
-        raise StreamError(f"a stream event cannot be read: {error.message}") from error
+        raise StreamError(f"cannot decode a stream event: {error.message}") from error
     if not isinstance(data, dict):
         raise StreamError("a stream event is not a JSON object")
     return data
 
 
 def is_bare_error(data: dict[str, Any]) -> bool:
-    """Whether it is the body of an error reply, sent in a stream as it is, without a type."""
+    """Whether a server sent the body of an error response in the stream, without a `type`."""
     return "type" not in data and bool(data.get("error"))
 
 
 def json_frame(data: Json, event: str | None = None) -> Frame:
-    """A frame that holds this value."""
+    """A frame with this value as JSON text."""
     return Frame(data=dump_text(data), event=event)

@@ -1,4 +1,4 @@
-"""Which event may follow which."""
+"""The grammar of event streams: the allowed order of events, and a reordering for encoders."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Action(Enum):
 
 
 class Rule(NamedTuple):
-    """An event's action, and the kind of segment it is about."""
+    """The action of an event, and the kind of segment it belongs to."""
 
     action: Action
     segment: str | None = None
@@ -77,11 +77,11 @@ def is_content(event: StreamEvent) -> bool:
 
 class Grammar:
     """
-    Follows a stream and refuses an event that is out of order.
+    Checks a stream event by event and refuses an event that is out of order.
 
-    `StreamStart` first, one `Finish` last; starts have increasing `index`; a delta or end
-    goes to the open segment of its id, kind and index; nothing is open at a step's or
-    the stream's end, nor when an error is told.
+    `StreamStart` comes first and exactly one `Finish` last. Starts have an increasing `index`.
+    A delta or end belongs to an open segment with the same id, kind and index. No segment is
+    open at `StepFinish`, `ErrorEvent` and `Finish`.
     """
 
     __slots__ = ("_last_index", "_open", "_seen", "finished", "started")
@@ -96,18 +96,18 @@ class Grammar:
     def feed(self, event: StreamEvent) -> None:
         """Accept the event, or raise `StreamError`."""
         rule = RULES[type(event)]
-        if rule.action is Action.DELTA:  # the common case first
+        if rule.action is Action.DELTA:  # first, because most events are deltas
             if self._open.get(event.id) != (rule.segment, event.index):  # type: ignore[union-attr]
-                raise self._refuse(event, "no such open segment")
+                raise self._refuse(event, "no open segment has this id, kind and index")
             return
         if self.finished:
             raise self._refuse(event, "the stream has finished")
         if self.started is (rule.action is Action.OPEN):
-            raise self._refuse(event, "stream_start must come first, once")
+            raise self._refuse(event, "stream_start must come first, and only once")
         self._apply(event, rule)
 
     def finish(self) -> None:
-        """End of input: refuse a stream that did not finish."""
+        """End of input: raises `StreamError` if there was no `Finish`."""
         if not self.finished:
             raise StreamError("the stream ended without a finish event")
 
@@ -117,19 +117,19 @@ class Grammar:
             self.started = True
         elif isinstance(event, (TextStart, ReasoningStart, ToolCallStart)):
             if event.id in self._seen:
-                raise self._refuse(event, "this segment id was used before")
+                raise self._refuse(event, "this segment id was already used")
             self._advance(event, event.index)
             self._seen.add(event.id)
             self._open[event.id] = (rule.segment, event.index)
         elif isinstance(event, (TextEnd, ReasoningEnd, ToolCallEnd)):
             if self._open.get(event.id) != (rule.segment, event.index):
-                raise self._refuse(event, "no such open segment")
+                raise self._refuse(event, "no open segment has this id, kind and index")
             del self._open[event.id]
         elif isinstance(event, ProviderEvent):
             if event.part is not None:
                 self._advance(event, event.index)
         elif self._open:
-            raise self._refuse(event, f"segments are open: {', '.join(self._open)}")
+            raise self._refuse(event, f"segments are still open: {', '.join(self._open)}")
         elif action is Action.STEP:
             self._last_index = -1
             self._seen.clear()
@@ -138,37 +138,33 @@ class Grammar:
 
     def _advance(self, event: StreamEvent, index: int | None) -> None:
         if index is None or index <= self._last_index:
-            raise self._refuse(event, f"index {index} does not follow {self._last_index}")
+            raise self._refuse(event, f"index {index} is not greater than {self._last_index}")
         self._last_index = index
 
     def _refuse(self, event: StreamEvent, why: str) -> StreamError:
-        where = getattr(event, "id", None)
-        return StreamError(f"{event.type}{f' {where!r}' if where else ''} out of order: {why}")
-
-
-# One segment at a time, for wires on which parts do not overlap.
-#
-# Events of a later segment wait until the earlier one has ended; then they follow in order.
-# Nothing waits while a single segment is open.
+        segment = getattr(event, "id", None)
+        name = f"{event.type} {segment!r}" if segment else event.type
+        return StreamError(f"{name} out of order: {why}")
 
 
 class Sequencer:
     """
-    Feed it events that obey the grammar; it gives back those that may be said now.
+    Reorders events so that segments do not overlap, for wire formats without overlapping parts.
 
-    Segments come out whole, in the order in which they began. Provider events that add
-    no part are not waited for. Each event is held once at most.
+    Takes events that obey the grammar. Segments come out one after another, in the order in
+    which they started: the events of a later segment wait until the earlier one has ended.
+    Provider events without a part are not delayed.
     """
 
     __slots__ = ("_current", "_waiting")
 
     def __init__(self) -> None:
         self._current: str | None = None
-        # By segment id; a part that came at once by its index.
+        # The key is the segment id, or the index of a part that came in one provider event.
         self._waiting: dict[str | int, list[StreamEvent]] = {}
 
     def feed(self, event: StreamEvent) -> list[StreamEvent]:
-        """The events that may be said now."""
+        """The events that can be sent now."""
         action = RULES[type(event)].action
         if action is Action.DELTA or action is Action.END:
             if event.id != self._current:  # type: ignore[union-attr]
@@ -192,13 +188,13 @@ class Sequencer:
         return []
 
     def _release(self) -> list[StreamEvent]:
-        """What waited for the segment that has ended, up to one that is still open."""
+        """The events that waited for the ended segment, up to a segment that is still open."""
         self._current = None
         events: list[StreamEvent] = []
         while self._waiting and self._current is None:
             first = next(iter(self._waiting))
-            held = self._waiting.pop(first)
-            events += held
-            if isinstance(first, str) and RULES[type(held[-1])].action is not Action.END:
+            waiting = self._waiting.pop(first)
+            events += waiting
+            if isinstance(first, str) and RULES[type(waiting[-1])].action is not Action.END:
                 self._current = first
         return events

@@ -1,8 +1,9 @@
 """
-Segments: a part while it is being streamed.
+Segments: parts that are being streamed.
 
-Decoders open one per part, feed it pieces, and end it; each step gives the event that
-says so. Text grows in a list and is joined once, or whenever somebody looks.
+A decoder creates one segment per part and calls `start`, `delta` and `end`; each returns the
+event to emit. `cut` ends a segment early, `peek` shows the part so far. The text is a list of
+pieces that is joined only when the whole text is needed.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class TextSegment:
-    """A text part on its way."""
+    """A text part that is being streamed."""
 
     __slots__ = ("extra", "id", "index", "pieces")
 
@@ -53,7 +54,7 @@ class TextSegment:
 
 
 class ReasoningSegment:
-    """A thinking part on its way; its signature and data are set as they come."""
+    """A thinking part that is being streamed; `signature` and `data` are set when they arrive."""
 
     __slots__ = ("data", "extra", "id", "index", "pieces", "signature")
 
@@ -85,11 +86,11 @@ class ReasoningSegment:
 
 
 class ToolCallSegment:
-    """A tool call on its way; its arguments are parsed once, at the end."""
+    """A tool call that is being streamed; the arguments are parsed once, at the end."""
 
     __slots__ = (
-        "_growing",
-        "_seen",
+        "_partial",
+        "_partial_length",
         "call_id",
         "extra",
         "id",
@@ -115,8 +116,8 @@ class ToolCallSegment:
         self.tool_type = tool_type
         self.pieces: list[str] = []
         self.extra: dict[str, Any] = dict(extra or {})
-        self._growing: PartialJSON | None = None
-        self._seen = 0
+        self._partial: PartialJSON | None = None
+        self._partial_length = 0  # characters that were fed to it
 
     def start(self) -> ToolCallStart:
         return ToolCallStart(
@@ -133,33 +134,32 @@ class ToolCallSegment:
         return ToolCallDelta(id=self.id, index=self.index, delta=fragment)
 
     def end(self) -> ToolCallEnd:
-        """Text that is no JSON object stays in `raw_arguments`, and the call is not valid."""
+        """The complete call; it is not valid if its text is not a JSON object."""
         raw = "".join(self.pieces)
         arguments = None if self.tool_type == "custom" else loads_object(raw)
         return self._end(raw, arguments or {})
 
     def cut(self) -> ToolCallEnd:
-        """The call as far as it came: what parses of its arguments, else `{}`."""
-        from interlingua.wire.partial_json import (
-            parse_partial,  # costs 15 ms; streams are rarely cut
-        )
+        """The incomplete call: the arguments that can be parsed, else `{}`."""
+        # Imported here because compiling its patterns takes 15 ms and streams are rarely cut.
+        from interlingua.wire.partial_json import parse_partial
 
         raw = _join(self.pieces)
         arguments = None if self.tool_type == "custom" else parse_partial(raw)
         return self._end(raw, arguments if isinstance(arguments, dict) else {})
 
     def peek(self) -> ToolCallEnd:
-        """The same for one that goes on: of long arguments, it may lag behind a little."""
+        """The call so far, while it goes on; long arguments may be slightly behind."""
         raw = _join(self.pieces)
         if self.tool_type == "custom":
             return self._end(raw, {})
-        if self._growing is None:
-            from interlingua.wire.partial_json import PartialJSON  # as above
+        if self._partial is None:
+            from interlingua.wire.partial_json import PartialJSON  # slow to import, as in `cut`
 
-            self._growing = PartialJSON()
-        self._growing.feed(raw[self._seen :])
-        self._seen = len(raw)
-        arguments = self._growing.value
+            self._partial = PartialJSON()
+        self._partial.feed(raw[self._partial_length :])
+        self._partial_length = len(raw)
+        arguments = self._partial.value
         return self._end(raw, arguments if isinstance(arguments, dict) else {})
 
     def _end(self, raw: str, arguments: dict[str, Any]) -> ToolCallEnd:
@@ -175,7 +175,7 @@ class ToolCallSegment:
 
 
 def _join(pieces: list[str]) -> str:
-    """Their text; who looks often finds one piece and what came since."""
+    """The joined text; replaces the pieces by one, so that frequent calls stay cheap."""
     if len(pieces) > 1:
         pieces[:] = ["".join(pieces)]
     return pieces[0] if pieces else ""
@@ -185,7 +185,7 @@ Segment: TypeAlias = TextSegment | ReasoningSegment | ToolCallSegment
 
 
 def reopen(event: TextStart | ReasoningStart | ToolCallStart) -> Segment:
-    """The segment a start event opens, for whoever follows a stream of events."""
+    """A new segment for a start event, for code that follows a stream of events."""
     segment: Segment
     if isinstance(event, TextStart):
         segment = TextSegment(event.index, event.extra)

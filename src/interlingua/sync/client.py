@@ -14,9 +14,9 @@ from interlingua.client.explain import Explanation
 from interlingua.client.middleware.layers import Middleware
 from interlingua.client.registry import Registry
 from interlingua.client.retry_policy import RetryPolicy
-from interlingua.providers.listing import ServedModel
 from interlingua.spec.contracts import Adapter, Profile
 from interlingua.spec.events import StreamEvent
+from interlingua.spec.operations import Operation, ServedModel
 from interlingua.spec.request import Request
 from interlingua.spec.response import Response
 from interlingua.sync.blocking_iterator import BlockingIterator
@@ -117,6 +117,17 @@ class Client:
     def estimate_input_tokens(self, request: Request) -> int:
         """About how many tokens the request has; nothing is sent."""
         return self.asynchronous.estimate_input_tokens(request)
+
+    def perform(
+        self,
+        provider: str,
+        operation: str | Operation,
+        value: Any = None,
+        *,
+        retry: RetryPolicy | None = None,
+    ) -> Any:
+        """Do what is no answer: an operation of the provider's dialect, or one of your own."""
+        return background.run(self.asynchronous.perform(provider, operation, value, retry=retry))
 
     def count_tokens(self, request: Request) -> int:
         """How many tokens the request has, as its provider counts them, asked live."""

@@ -6,21 +6,21 @@ from collections.abc import Collection, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, contextmanager
 from typing import TextIO
 
-from interlingua.api.tools.mcp import McpServer, McpTools
+from interlingua.api.tools.mcp import MCPServer, MCPTools
 from interlingua.api.tools.mcp import mcp_tools as asynchronous
 from interlingua.sync.loop_thread import background
 
 
 @contextmanager
 def mcp_tools(
-    server: McpServer | Mapping[str, McpServer],
+    server: MCPServer | Mapping[str, MCPServer],
     *,
     prefix: str = "",
     only: Collection[str] | None = None,
     connect_timeout: float | None = 30.0,
     timeout: float | None = 60.0,
     errlog: TextIO | None = None,
-) -> Iterator[McpTools]:
+) -> Iterator[MCPTools]:
     """
     The tools of a server, or of several by name, for as long as the block is open.
 
@@ -44,9 +44,9 @@ def mcp_tools(
         background.run(_leave(held))
 
 
-async def _enter(held: AbstractAsyncContextManager[McpTools]) -> McpTools:
+async def _enter(held: AbstractAsyncContextManager[MCPTools]) -> MCPTools:
     return await held.__aenter__()
 
 
-async def _leave(held: AbstractAsyncContextManager[McpTools]) -> None:
+async def _leave(held: AbstractAsyncContextManager[MCPTools]) -> None:
     await held.__aexit__(None, None, None)

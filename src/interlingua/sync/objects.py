@@ -11,7 +11,7 @@ from interlingua.api.objects.stream import ObjectStream as AsyncObjectStream
 from interlingua.api.run.results import GenerateResult
 from interlingua.providers.cancel import AbortSignal
 from interlingua.spec.content import Json
-from interlingua.spec.errors import AbortError, StreamError
+from interlingua.spec.errors import AbortError, ConfigurationError
 from interlingua.spec.messages import Message
 from interlingua.spec.response import Response
 from interlingua.sync.blocking_iterator import BlockingIterator
@@ -162,5 +162,5 @@ class ObjectStream(Generic[T]):
 
     def _finished(self) -> AsyncObjectStream[T]:
         if not self._is_over:
-            raise StreamError("the stream is not over; read it to its end first")
+            raise ConfigurationError("The stream has not ended. Read it to its end first.")
         return self._stream

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from msgspec.structs import replace
 
-from interlingua.spec.errors import SDKError, StreamError
+from interlingua.spec.errors import ConfigurationError, SDKError
 from interlingua.spec.events import Finish, StreamEvent
 from interlingua.spec.response import FinishReason, Response
 from interlingua.streams.accumulate import StreamAccumulator
@@ -50,9 +50,9 @@ class Progress:
         return self._accumulator.partial() if self._accumulator.has_begun else None
 
     def response(self) -> Response:
-        """The last answer, when it is over; `StreamError` before, its own error if it failed."""
+        """The last answer; `ConfigurationError` before the end, its own error if it failed."""
         if self._error is not None:
             raise self._error
         if self._last is None:
-            raise StreamError("the stream is not over; read it to its end first")
+            raise ConfigurationError("The stream has not ended. Read it to its end first.")
         return self._last

@@ -1,11 +1,11 @@
 """
-Tokens, estimated offline.
+Offline token estimates.
 
-A tokenizer cuts text into words, numbers, runs of punctuation and white space, and cuts the
-rarer of these again. So the segments are counted, each kind has its weight, and what a
-provider adds around them (roles, tools, schemas) is a row of rates. The weights are fitted to
-what OpenAI's `o200k_base` makes of many kinds of text, the rates to recorded requests whose
-provider said how many tokens it had read.
+A tokenizer splits text into words, numbers, runs of punctuation and white space, and splits the
+rare ones again. The estimate counts these segments and multiplies each kind by a weight. What a
+provider adds around the text (roles, tools, schemas) comes from a table of rates. The weights are
+fitted to OpenAI's `o200k_base` tokenizer on many kinds of text; the rates are fitted to recorded
+requests whose provider reported the number of input tokens.
 """
 
 from __future__ import annotations
@@ -32,19 +32,20 @@ from interlingua.tokens.rates import Rates, rates_for
 from interlingua.wire.json_text import dump_text
 
 _LETTER, _UPPER, _DIGIT, _MARK, _SPACE, _LINE = (1 << bit for bit in range(6))
-_CONTINUATION = bytes(range(0x80, 0xC0))  # of UTF-8; without these, a character is one byte
+_CONTINUATION = bytes(range(0x80, 0xC0))  # UTF-8; without these, each character is one byte
 _ASCII = bytes(range(0x80))
-_BLOCK = 4096  # integers of this many bytes stay in the processor's cache
+_BLOCK = 4096  # integers of this size stay in the processor's cache
 _ONES = int.from_bytes(b"\1" * _BLOCK, "little")
 
-_WORD = 1.03  # a capital inside a word begins another: getWeather
-_LONG = 0.042  # each letter of a word after the seventh
+# Tokens per segment, or per character where the name says "each".
+_WORD = 1.03  # an upper-case letter inside a word starts a new one: getWeather
+_LONG = 0.042  # for each letter of a word after the seventh
 _NUMBER, _EACH_DIGIT = 1.35, 0.25
-_MARKS, _EACH_MARK = 0.487, 0.191  # a run such as `":{"` is often one token
-_BREAK = 0.763  # line ends, and spaces in a row
+_MARKS, _EACH_MARK = 0.487, 0.191  # a run of punctuation such as `":{"` is often one token
+_BREAK = 0.763  # for line ends and for runs of spaces
 
 _SCRIPTS = (
-    (range(0xC3, 0xCE), 1.3),  # Latin with accents, which tell of words that are cut more often
+    (range(0xC3, 0xCE), 1.3),  # Latin with accents: such words are split more often
     (range(0xCE, 0xD0), 0.4),  # Greek
     (range(0xD0, 0xD4), 0.31),  # Cyrillic
     (range(0xD4, 0xD8), 0.32),  # Armenian, Hebrew
@@ -55,7 +56,7 @@ _SCRIPTS = (
     (range(0xEA, 0xEE), 0.75),  # Hangul
     (range(0xF0, 0xF5), 2.0),  # emoji
 )
-"""First bytes of characters in UTF-8, and the tokens that each of these adds."""
+"""First bytes of UTF-8 characters, and the tokens that each such character adds."""
 
 
 def _classes() -> bytes:
@@ -82,22 +83,22 @@ _CLASSES = _classes()
 
 def estimate_tokens(text: str, family: str = "") -> int:
     """
-    About how many tokens a text is.
+    An estimate of the number of tokens in a text.
 
-    `family` is the id of a model, or the name of a provider or dialect; OpenAI's newer
-    models are the default. Within 10 % for most English, code and JSON; languages written in
-    Latin letters without accents may have up to a third more.
+    `family` is a model id, or the name of a provider or dialect; the default is OpenAI's newer
+    models. The error is below 10 % for most English, code and JSON. Other languages in Latin
+    letters without accents may have up to a third more tokens.
     """
     return max(1, ceil(rates_for(family).text * _count(text))) if text else 0
 
 
 def estimate_request(request: Request, family: str = "") -> int:
     """
-    About how many tokens a provider will read: messages, tools, schemas and media.
+    An estimate of the input tokens of a request: messages, tools, schemas and media.
 
-    The model's own id tells how they are counted; where it does not, `family` does (see
-    `estimate_tokens`). What the provider adds unseen (stored turns, results of its own
-    tools) is not counted, and media by a rule of thumb.
+    The rates are chosen by the model id, or by `family` if the id is unknown (see
+    `estimate_tokens`). Media are estimated roughly. Input that only the provider knows (stored
+    turns, results of its own tools) is not counted.
     """
     rates = rates_for(request.model, family)
     tally = _tally(request, rates)
@@ -134,15 +135,16 @@ def _count(text: str) -> float:
 
 
 def _count_block(classes: bytes) -> float:
-    # One byte a character, one bit a class: shifts and masks over a single integer find the
-    # starts of all segments at once. A regular expression takes ten times as long.
+    # Each character is one byte and each character class one bit, so shifts and masks on one
+    # large integer find the starts of all segments at once. A regular expression takes ten times
+    # as long.
     flags = int.from_bytes(classes, "little")
     starts = flags & ~(flags << 8)
     letters = flags & _ONES
     words = starts & _ONES | starts >> 1 & letters << 8 & _ONES
     in_row = letters & letters >> 8
     in_row &= in_row >> 16
-    in_row &= in_row >> 32  # eight letters from here on
+    in_row &= in_row >> 32  # positions where at least eight letters follow each other
     breaks = starts >> 5 & _ONES | starts >> 4 & flags >> 12 & _ONES
     return (
         _WORD * words.bit_count()
@@ -156,7 +158,7 @@ def _count_block(classes: bytes) -> float:
 
 
 class _Tally:
-    """What a request holds that costs tokens."""
+    """The contents of a request that cost tokens."""
 
     def __init__(self) -> None:
         self.texts: list[str] = []
@@ -213,7 +215,7 @@ class _Tally:
         self.media.append(part)
 
     def add_schema(self, schema: Any) -> int:
-        """The words of a JSON Schema are added; returns how many schemas it is made of."""
+        """Adds the texts of a JSON Schema; returns the number of schemas in it, itself included."""
         nodes, todo = 0, [schema]
         while todo:
             value = todo.pop()
@@ -225,10 +227,10 @@ class _Tally:
         return nodes
 
     def add_keywords(self, schema: dict[str, Any]) -> list[Any]:
-        """The words that stand in this schema itself; returns the schemas inside it."""
+        """Adds the texts of this schema alone; returns the values inside it, still to be read."""
         inner: list[Any] = []
         for key, value in schema.items():
-            if key in _NAMED and isinstance(value, dict):
+            if key in _KEYED_BY_NAME and isinstance(value, dict):
                 self.texts += value
                 inner += value.values()
             elif key == "enum" and isinstance(value, list):
@@ -240,14 +242,14 @@ class _Tally:
         return inner
 
 
-_NAMED = frozenset(("properties", "$defs", "definitions", "patternProperties"))
+_KEYED_BY_NAME = frozenset(("properties", "$defs", "definitions", "patternProperties"))
 
 
 def _tally(request: Request, rates: Rates) -> _Tally:
     tally = _Tally()
-    last = -1
+    last = -1  # the user's last message; thinking before it is not read again
     if not rates.keeps_thinking:
-        last = max((i for i, m in enumerate(request.messages) if _asks(m)), default=-1)
+        last = max((i for i, m in enumerate(request.messages) if _is_user_turn(m)), default=-1)
     tally.messages = len(request.messages)
     for index, message in enumerate(request.messages):
         if message.name:
@@ -261,16 +263,20 @@ def _tally(request: Request, rates: Rates) -> _Tally:
         else:
             tally.texts += tool.name, tool.description or ""
             tally.nodes += tally.add_schema(tool.parameters)
-    choice, shape = request.tool_choice, request.response_format
+    choice, response_format = request.tool_choice, request.response_format
     tally.is_forced = choice is not None and choice.mode in ("required", "named")
-    if shape is not None and shape.json_schema is not None and rates.format_node:
-        tally.texts += shape.name or "", shape.description or ""
-        tally.format_nodes = tally.add_schema(shape.json_schema)
+    if (
+        response_format is not None
+        and response_format.json_schema is not None
+        and rates.format_node
+    ):
+        tally.texts += response_format.name or "", response_format.description or ""
+        tally.format_nodes = tally.add_schema(response_format.json_schema)
     return tally
 
 
-def _asks(message: Message) -> bool:
-    """The user speaks here, which makes the thinking before it old."""
+def _is_user_turn(message: Message) -> bool:
+    """Whether the user wrote it; some APIs also send tool results with the role `user`."""
     return message.role == "user" and any(type(p) is not ToolResult for p in message.content)
 
 
@@ -279,20 +285,20 @@ def _arguments(call: ToolCall) -> str:
 
 
 def _signature(part: Part) -> int:
-    """Characters of a thought that only its maker can read."""
+    """The number of characters of encrypted or signed thinking."""
     size = 0
     if isinstance(part, Thinking):
         size = len(part.signature or "") + len(part.data or "")
-    for kept in part.extra.values():
-        if isinstance(kept, Mapping) and isinstance(kept.get("thoughtSignature"), str):
-            size += len(kept["thoughtSignature"])
+    for extra in part.extra.values():
+        if isinstance(extra, Mapping) and isinstance(extra.get("thoughtSignature"), str):
+            size += len(extra["thoughtSignature"])
     return size
 
 
-_BYTES_OF_SOUND = 16_000  # a second of it, as MP3 of common quality
-_BYTES_OF_VIDEO = 250_000
-_VIDEO_TO_SOUND = 8  # a second of video costs this much more
-_UNSEEN = 30  # seconds, for what is only named
+_AUDIO_BYTES_PER_SECOND = 16_000  # an MP3 of common quality
+_VIDEO_BYTES_PER_SECOND = 250_000
+_VIDEO_FACTOR = 8  # a second of video costs this many times a second of audio
+_DEFAULT_SECONDS = 30  # for media given by URL or file id, whose size is unknown
 
 
 def _count_media(part: Image | Audio | Document, rates: Rates) -> float:
@@ -300,10 +306,10 @@ def _count_media(part: Image | Audio | Document, rates: Rates) -> float:
     if isinstance(part, Image):
         return min(85, rates.image) if part.detail == "low" else rates.image
     if isinstance(part, Audio):
-        return rates.second * (size / _BYTES_OF_SOUND if size else _UNSEEN)
+        return rates.second * (size / _AUDIO_BYTES_PER_SECOND if size else _DEFAULT_SECONDS)
     if (part.media_type or "").startswith("video/"):
-        seconds = size / _BYTES_OF_VIDEO if size else _UNSEEN
-        return rates.second * _VIDEO_TO_SOUND * seconds
+        seconds = size / _VIDEO_BYTES_PER_SECOND if size else _DEFAULT_SECONDS
+        return rates.second * _VIDEO_FACTOR * seconds
     data = part.data or b""
     pages = data.count(b"/Type /Page") + data.count(b"/Type/Page") - data.count(b"/Pages")
     return rates.page * max(1, pages)

@@ -1,9 +1,8 @@
 """
-What each maker's models count as tokens, besides the text itself.
+The tokens that each vendor's models count, besides those of the text itself.
 
-Fitted to recorded requests, so that a number is what a thing costs on average, not what some
-page of documentation says. Facts that cannot be seen from outside hide in `request` and
-`tools`: the instructions a provider puts before those of the caller.
+The numbers are fitted to recorded requests, so they are averages and not documented prices.
+`request` and `tools` include the hidden instructions that a provider puts before the caller's.
 """
 
 from __future__ import annotations
@@ -15,35 +14,40 @@ from msgspec.structs import replace
 
 
 class Rates(msgspec.Struct, frozen=True, kw_only=True):
-    """Tokens that a model's provider counts for each thing; the defaults are OpenAI's."""
+    """The tokens that a provider counts for each item; the defaults are OpenAI's."""
 
     text: float = 1.0
-    """To those of the segments of a text."""
+    """Factor for the estimated tokens of text."""
     request: float = 4
+    """For each request."""
     message: float = 3.8
+    """For each message."""
     call: float = 5.3
-    """For a call, and for its result."""
+    """For each tool call, and for each tool result."""
     tools: float = 15
-    """Once, if there are tools."""
+    """Once, if the request has tools."""
     forced: float = 2
-    """More, if one of them must be called."""
+    """Added to `tools` if the tool choice forces a call."""
     tool: float = 0
+    """For each tool."""
     node: float = 4.9
-    """For each schema in the parameters of a tool, besides its words."""
+    """For each schema in the parameters of a tool, besides its text."""
     format: float = 9
+    """Once, if the response format has a schema."""
     format_node: float = 10.6
-    """The same for the schema of an answer; 0 if it is not read by the model."""
+    """For each schema in the response format; 0 if the model does not read it."""
     thinking: float = 1.0
-    """To those of thinking that is sent back."""
+    """Factor for the estimated tokens of thinking that is sent back."""
     signature: float = 0.1
-    """For each character of a thought that only its maker can read."""
+    """For each character of encrypted or signed thinking."""
     keeps_thinking: bool = False
-    """Thinking from before the user's last message is read too."""
+    """Whether thinking from before the user's last message is read too."""
     image: float = 425
+    """For each image."""
     page: float = 500
-    """Of a PDF."""
+    """For each page of a PDF."""
     second: float = 10
-    """Of sound."""
+    """For each second of audio."""
 
 
 _CLAUDE = Rates(
@@ -116,15 +120,19 @@ _ROWS = {
     "glm": _OPEN,
     "kimi": _OPEN,
 }
-"""By what an id or name holds, dots written as dashes; the longest counts."""
+"""
+Keyed by a part of a model id or provider name, with dots written as dashes.
+
+The longest key that occurs in the name is used. "stral" matches Mistral, Ministral and Codestral.
+"""
 
 
 @lru_cache(maxsize=256)
 def rates_for(*names: str) -> Rates:
-    """The rates of the first name that has some."""
+    """The rates of the first known name; OpenAI's if none is known."""
     for name in names:
         plain = name.lower().replace(".", "-")
-        found = max((key for key in _ROWS if key in plain), key=len, default=None)
-        if found is not None:
-            return _ROWS[found]
+        best = max((key for key in _ROWS if key in plain), key=len, default=None)
+        if best is not None:
+            return _ROWS[best]
     return _OPENAI

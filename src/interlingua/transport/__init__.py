@@ -1,11 +1,18 @@
-"""The only code that touches a network, or a file; each transport is loaded at its first use."""
+"""
+The only code that touches a network, or a file. Each transport is loaded at its first use.
+
+Import from here to choose how requests are sent (another HTTP library, an ASGI application, canned
+replies, a recording), to set `Timeouts`, or to write a `Transport` of your own.
+"""
 
 from typing import TYPE_CHECKING, Any
 
+from interlingua.spec.contracts import Timeouts, Transport
 from interlingua.transport.aiohttp_transport import AiohttpTransport, default_transport
 
 if TYPE_CHECKING:
     from interlingua.transport.asgi import AsgiTransport
+    from interlingua.transport.bodies import FileBody
     from interlingua.transport.canned import CannedReply, CannedTransport
     from interlingua.transport.cassette import RecordingTransport, ReplayTransport
     from interlingua.transport.httpx2_transport import HttpxTransport
@@ -15,9 +22,12 @@ __all__ = [
     "AsgiTransport",
     "CannedReply",
     "CannedTransport",
+    "FileBody",
     "HttpxTransport",
     "RecordingTransport",
     "ReplayTransport",
+    "Timeouts",
+    "Transport",
     "default_transport",
 ]
 
@@ -25,6 +35,7 @@ _ON_USE = {
     "AsgiTransport": "asgi",
     "CannedReply": "canned",
     "CannedTransport": "canned",
+    "FileBody": "bodies",
     "HttpxTransport": "httpx2_transport",
     "RecordingTransport": "cassette",
     "ReplayTransport": "cassette",

@@ -10,6 +10,7 @@ from urllib.parse import unquote, urlsplit
 
 from interlingua.spec.contracts import HttpReply, HttpRequest, Timeouts
 from interlingua.spec.errors import NetworkError, SDKError, StreamError, TimeoutPhase
+from interlingua.transport.bodies import OutgoingBody
 from interlingua.transport.canned import MemoryReply
 from interlingua.transport.timeouts import MAX_BODY, head_clock, timeout_error
 
@@ -92,7 +93,8 @@ class _Run:
         self._loop = asyncio.get_running_loop()
         self._began = self._loop.time()
         self._head: asyncio.Future[tuple[int, dict[str, str]]] = self._loop.create_future()
-        self._has_asked = False
+        self._pieces: AsyncIterator[bytes] | None = None
+        self._is_sent = False
         # chunks, then None at the end or the error that ended it
         self._queue: asyncio.Queue[bytes | SDKError | None] = asyncio.Queue(_AHEAD)
 
@@ -107,13 +109,11 @@ class _Run:
             return
         why = "returned" if failure is None else f"failed: {type(failure).__name__}"
         if not self._head.done():
-            lost: SDKError = NetworkError(f"the app {why} before it replied")
-            lost.__cause__ = failure
-            self._head.set_exception(lost)
+            text = f"the app {why} before it replied"
+            self._head.set_exception(NetworkError(text, cause=failure))
             return
-        lost = StreamError(f"the app {why} in the middle of its reply")
-        lost.__cause__ = failure
-        await self._queue.put(lost)
+        text = f"the app {why} in the middle of its reply"
+        await self._queue.put(StreamError(text, cause=failure))
 
     async def head(self) -> tuple[int, dict[str, str]]:
         """Status and headers."""
@@ -152,11 +152,29 @@ class _Run:
             self._queue.get_nowait()
 
     async def _receive(self) -> Event:
-        if not self._has_asked:
-            self._has_asked = True
-            return {"type": "http.request", "body": self._request.body, "more_body": False}
-        await self._gone.wait()
-        return {"type": "http.disconnect"}
+        body = self._request.body
+        if self._is_sent:
+            await self._gone.wait()
+            return {"type": "http.disconnect"}
+        if isinstance(body, bytes):
+            self._is_sent = True
+            return {"type": "http.request", "body": body, "more_body": False}
+        return await self._next_piece()
+
+    async def _next_piece(self) -> Event:
+        """The next piece of a streamed body; one that cannot be read ends the call."""
+        if self._pieces is None:
+            self._pieces = aiter(OutgoingBody(self._request))
+        try:
+            piece = await anext(self._pieces, None)
+        except SDKError as error:
+            self._is_sent = True
+            self._gone.set()
+            if not self._head.done():
+                self._head.set_exception(error)
+            return {"type": "http.disconnect"}
+        self._is_sent = piece is None
+        return {"type": "http.request", "body": piece or b"", "more_body": piece is not None}
 
     async def _send(self, event: Event) -> None:
         if self._gone.is_set():
@@ -177,7 +195,9 @@ class _Run:
 
 def _scope(request: HttpRequest) -> Event:
     parts = urlsplit(request.url)
-    headers = {"host": parts.netloc, "content-length": str(len(request.body)), **request.headers}
+    headers = {"host": parts.netloc, **request.headers}
+    if request.body_size is not None:
+        headers["content-length"] = str(request.body_size)
     return {
         "type": "http",
         "asgi": {"version": "3.0", "spec_version": "2.4"},

@@ -11,6 +11,7 @@ import msgspec
 
 from interlingua.spec.contracts import HttpReply, HttpRequest
 from interlingua.spec.errors import ConfigurationError, StreamError
+from interlingua.transport.bodies import with_whole_body
 from interlingua.transport.timeouts import MAX_BODY, Bounded, is_one_value
 from interlingua.wire.ratelimit_headers import lower_names
 
@@ -47,12 +48,19 @@ class CannedTransport:
         self._choose = answers if callable(answers) else _in_turn(iter(answers))
 
     def send(self, request: HttpRequest) -> AbstractAsyncContextManager[HttpReply]:
-        """Give the next reply."""
+        """Give the next reply; `requests` gets a streamed body when it was read to its end."""
+        if not isinstance(request.body, bytes):
+            return self._send_streamed(request)
         self.requests.append(request)
         return give(self._choose(request))
 
     async def close(self) -> None:
         """There is nothing to release."""
+
+    @asynccontextmanager
+    async def _send_streamed(self, request: HttpRequest) -> AsyncIterator[HttpReply]:
+        async with self.send(await with_whole_body(request)) as reply:
+            yield reply
 
 
 @asynccontextmanager

@@ -18,6 +18,7 @@ from interlingua.spec.errors import (
     StreamError,
     TimeoutPhase,
 )
+from interlingua.transport.bodies import OutgoingBody, length_headers
 from interlingua.transport.inflate import ACCEPTED, inflater_for
 from interlingua.transport.per_loop import PerLoop
 from interlingua.transport.proxies import HTTP, SOCKS, Proxies
@@ -30,6 +31,7 @@ from interlingua.transport.timeouts import (
     timeout_error,
     too_large,
 )
+from interlingua.version import USER_AGENT
 
 if TYPE_CHECKING:
     import httpx2
@@ -143,7 +145,7 @@ class _Clients:
             # has a stream for each answer, and httpcore2 counts on reading it record by record.
             transport._pool._network_backend = Backend()  # noqa: SLF001
         client = httpx2.AsyncClient(
-            headers={"accept-encoding": ACCEPTED, "user-agent": "interlingua"},
+            headers={"accept-encoding": ACCEPTED, "user-agent": USER_AGENT},
             transport=transport,
             trust_env=False,
         )
@@ -158,17 +160,21 @@ async def _head(
 
     clock = httpx2.Timeout(None, connect=timeouts.connect)
     seconds, phase = head_clock(timeouts)
+    body = request.body
+    content = body if isinstance(body, bytes) else aiter(OutgoingBody(request))
     error: SDKError
     try:
         built = client.build_request(
             request.method,
             request.url,
-            headers=dict(request.headers),
-            content=request.body or None,
+            headers=length_headers(request),
+            content=content or None,
             timeout=clock,
         )
         async with asyncio.timeout(seconds):
             return await client.send(built, stream=True, auth=None, follow_redirects=False)
+    except SDKError:  # first: some of them are a TimeoutError or an OSError too
+        raise
     except TimeoutError:
         error = timeout_error(phase, request, timeouts)
     except Exception as failure:  # noqa: BLE001 -- each is translated
@@ -208,10 +214,12 @@ class _Reply:
                     room -= len(block)
                     if room < 0:
                         break
+        except SDKError:  # before TimeoutError, which it may be
+            raise
         except TimeoutError:
             error = timeout_error("request", self._request, self._timeouts)
-        except Exception as failure:  # noqa: BLE001 -- each is translated
-            error = self._body_error(failure, NetworkError)
+        except Exception:  # noqa: BLE001 -- each is translated
+            error = self._body_error(NetworkError)
         else:
             if room >= 0:
                 return b"".join(blocks)
@@ -232,11 +240,13 @@ class _Reply:
             try:
                 async with asyncio.timeout(self._timeouts.stream_read):
                     chunk = await anext(source, None)
+            except SDKError:  # before TimeoutError, which it may be
+                raise
             except TimeoutError:
                 error: SDKError = timeout_error(phase, self._request, self._timeouts)
                 break
-            except Exception as failure:  # noqa: BLE001 -- each is translated
-                error = self._body_error(failure, StreamError)
+            except Exception:  # noqa: BLE001 -- each is translated
+                error = self._body_error(StreamError)
                 break
             if chunk is None:
                 return
@@ -260,9 +270,7 @@ class _Reply:
         if inflater is not None:
             inflater.finish()
 
-    def _body_error(self, failure: Exception, kind: type[NetworkError | StreamError]) -> SDKError:
-        if isinstance(failure, SDKError):
-            return failure
+    def _body_error(self, kind: type[NetworkError | StreamError]) -> SDKError:
         return kind(f"the reply of {host_of(self._request)} ended in the middle")
 
 
@@ -271,8 +279,6 @@ def _send_error(failure: Exception, request: HttpRequest, timeouts: Timeouts) ->
 
     host = host_of(request)
     match failure:
-        case SDKError():
-            return failure
         case httpx2.ConnectTimeout() | httpx2.PoolTimeout():
             return timeout_error("connect", request, timeouts)
         case httpx2.ConnectError():

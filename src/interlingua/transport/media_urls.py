@@ -10,11 +10,10 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
-from interlingua.spec.content import Audio, Document
 from interlingua.spec.errors import (
     ConfigurationError,
     DecodeError,
@@ -25,6 +24,7 @@ from interlingua.spec.errors import (
 from interlingua.spec.request import Request
 from interlingua.transport.addresses import is_public
 from interlingua.transport.media_files import MAX_FILE, Media, find_media, replace_media, with_bytes
+from interlingua.version import USER_AGENT
 from interlingua.wire.media import media_type_for
 
 if TYPE_CHECKING:
@@ -33,12 +33,6 @@ if TYPE_CHECKING:
 
 MAX_REDIRECTS = 5
 SECONDS = 30.0
-
-BYTES_ONLY: Mapping[str, tuple[type[Media], ...]] = {
-    "openai_chat": (Audio, Document),
-    "openai_responses": (Audio,),
-}
-"""The parts of which a dialect takes no URL; the other dialects fetch URLs themselves."""
 
 
 class Fetched(NamedTuple):
@@ -51,16 +45,13 @@ class Fetched(NamedTuple):
 
 async def fetch_media(
     request: Request,
-    dialect: str,
+    kinds: tuple[type[Media], ...],
     *,
-    kinds: tuple[type[Media], ...] | None = None,
     max_bytes: int = MAX_FILE,
     seconds: float = SECONDS,
     allowed: Callable[[str], bool] = is_public,
 ) -> Request:
-    """The request with the bytes of each URL that the dialect (or server) cannot take as one."""
-    if kinds is None:
-        kinds = BYTES_ONLY.get(dialect, ())
+    """The request with the bytes of each URL in parts of these kinds."""
 
     def wanted(part: Media) -> bool:
         return isinstance(part, kinds) and _is_web(part.url)
@@ -103,14 +94,14 @@ async def fetch(
     try:
         async with asyncio.timeout(seconds):
             return await _follow(url, max_bytes, allowed)
+    except SDKError:  # first: some of them are a TimeoutError or an OSError too
+        raise
     except TimeoutError:
         error = RequestTimeoutError(
             f"{_host(url)} did not send the file within {seconds:g} s",
             phase="request",
             retryable=False,
         )
-    except SDKError:
-        raise
     except ValueError:
         error = ConfigurationError("a URL to fetch cannot be read")
     except Exception as failure:  # noqa: BLE001 -- each is translated
@@ -135,7 +126,7 @@ async def _follow(text: str, max_bytes: int, allowed: Callable[[str], bool]) -> 
             async with session.get(
                 url,
                 allow_redirects=False,
-                headers={"accept-encoding": "identity", "user-agent": "interlingua"},
+                headers={"accept-encoding": "identity", "user-agent": USER_AGENT},
             ) as response:
                 if response.status not in {301, 302, 303, 307, 308}:
                     return await _take(url, response, max_bytes)

@@ -1,1 +1,1 @@
-"""Pure helpers shared by the dialects: no I/O, no clock, no randomness, no logging."""
+"""Wire formats: pure functions that the dialects share. No I/O, clock, randomness or logging."""

@@ -1,8 +1,8 @@
 """
-Argument text for a reader that parses it.
+Tool call arguments, as text that any client can parse.
 
-A call without arguments may have come with no text at all, or `null`; and a call's text may
-be no object. Where the source was lenient the reader may not be.
+Some providers send no text, or `null`, for a call without arguments, and a model may write
+text that is not a JSON object. Many clients parse the text and require an object.
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ from interlingua.spec.content import ToolCall
 from interlingua.spec.messages import Message
 from interlingua.wire.json_text import dump_text
 
-_NOTHING = ("", "null")
+_NO_ARGUMENTS = ("", "null")
 
 
 def plain_call(call: ToolCall) -> ToolCall:
-    """The call, its argument text an object if it says nothing."""
+    """The call, with `{}` as its argument text if the text was empty or `null`."""
     raw = call.raw_arguments
-    if raw is None or call.type == "custom" or call.arguments or raw.strip() not in _NOTHING:
+    if raw is None or call.type == "custom" or call.arguments or raw.strip() not in _NO_ARGUMENTS:
         return call
     return msgspec.structs.replace(call, raw_arguments="{}")
 
 
 def plain_calls(message: Message) -> Message:
-    """The message, with each of its calls so."""
+    """The message, with `plain_call` applied to each tool call; the same object if unchanged."""
     content = tuple(
         plain_call(part) if isinstance(part, ToolCall) else part for part in message.content
     )
@@ -37,7 +37,11 @@ def plain_calls(message: Message) -> Message:
 
 
 def input_object(call: ToolCall) -> dict[str, Any]:
-    """The arguments where only an object can be said: text that is none goes in one."""
+    """
+    The arguments as an object, for wire formats that allow nothing else.
+
+    Free text, and text that does not parse, becomes `{"input": text}`.
+    """
     if call.type == "custom" or not (call.arguments or call.is_valid):
         return {"input": call.raw_arguments}
     return call.arguments
@@ -45,11 +49,11 @@ def input_object(call: ToolCall) -> dict[str, Any]:
 
 class ArgumentText:
     """
-    The text of one call on its way.
+    The argument text of one tool call that is being streamed.
 
-    Text that begins as an object goes on as it comes. Any other, and free text where the
-    reader expects an object (`wrap`), is held back: only when it is whole is it known what
-    to say instead.
+    Text that starts with `{` is passed on fragment by fragment. Any other text is held back
+    until the call ends, because its replacement depends on the whole text. `wrap` says that
+    the target accepts only an object; `is_free` says that the text is free text (a custom tool).
     """
 
     __slots__ = ("_before", "_state", "_wrap")
@@ -59,10 +63,10 @@ class ArgumentText:
         self._state = "waiting"
         if is_free:
             self._state = "held" if wrap else "passing"
-        self._before: list[str] = []  # blanks before the first sign
+        self._before: list[str] = []  # white space before the first other character
 
     def feed(self, fragment: str) -> str:
-        """What may go on now."""
+        """The text that can be sent now."""
         if self._state == "waiting":
             self._before.append(fragment)
             text = fragment.lstrip()
@@ -73,7 +77,7 @@ class ArgumentText:
         return fragment if self._state == "passing" else ""
 
     def end(self, call: ToolCall) -> str:
-        """What is left to say."""
+        """The text that was held back, or its replacement; empty if all was sent."""
         if self._state == "passing":
             return ""
         raw = plain_call(call).raw_arguments

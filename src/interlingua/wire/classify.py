@@ -13,6 +13,8 @@ from interlingua.spec.errors import (
     AbortError,
     AccessDeniedError,
     AuthenticationError,
+    BudgetExceededError,
+    CircuitOpenError,
     ConfigurationError,
     ContentFilterError,
     ContextLengthError,
@@ -33,19 +35,22 @@ from interlingua.wire.json_text import loads
 from interlingua.wire.ratelimit_headers import lower_names, parse_retry_after, should_retry
 
 _BY_STATUS: dict[int, type[ProviderError]] = {
-    400: InvalidRequestError,
     401: AuthenticationError,
     402: QuotaExceededError,
     403: AccessDeniedError,
     404: NotFoundError,
     408: ProviderTimeoutError,
-    409: InvalidRequestError,
     413: ContextLengthError,  # too many tokens or bytes: the cure is the same
-    422: InvalidRequestError,
     429: RateLimitError,
-    499: ServerError,
-    504: ProviderTimeoutError,
+    499: ServerError,  # the server saw its client leave; we had not left
 }
+"""Every other 4xx is an `InvalidRequestError`, and every 5xx a `ServerError`."""
+
+_RETRYABLE = {
+    409: True,  # a lock conflict: the vendors' own clients retry it
+    501: False,  # the server does not implement this, now or later
+}
+"""Where the status says more than the class."""
 
 # Codes and types that say more than the status they come with. The vague ones (`api_error`,
 # `server_error`, `invalid_request_error`) are not here: hosts send them with any status.
@@ -76,11 +81,10 @@ _BY_CODE: dict[str, type[ProviderError]] = {
     "rate_limit_exceeded": RateLimitError,
     "overloaded_error": ServerError,
     "provider_overloaded": ServerError,
-    "timeout_error": ProviderTimeoutError,
-    "timeout": ProviderTimeoutError,
 }
 
-# In a stream there is no status to go by; anything else is then the server's fault.
+# In a stream there is no status. Any other code is then the server's fault. Timeouts are here
+# because their status decides: 408 is a `ProviderTimeoutError`, 504 a `ServerError`.
 _WITHOUT_STATUS: dict[str, type[ProviderError]] = {
     "invalid_request_error": InvalidRequestError,
     "invalid_request": InvalidRequestError,
@@ -90,6 +94,8 @@ _WITHOUT_STATUS: dict[str, type[ProviderError]] = {
     "unauthenticated": AuthenticationError,
     "resource_exhausted": RateLimitError,
     "deadline_exceeded": ProviderTimeoutError,
+    "timeout_error": ProviderTimeoutError,
+    "timeout": ProviderTimeoutError,
 }
 
 # What hosts say when the prompt does not fit. Not looked for where the status says that it is
@@ -180,24 +186,31 @@ def make_error(
     *,
     raw: Json = None,
     text: str = "",
-    found: type[ProviderError] | None = None,
+    error_type: type[ProviderError] | None = None,
+    retryable: bool | None = None,
     retry_after: float | None = None,
+    request_id: str | None = None,
 ) -> ProviderError:
-    """The error for what was read; `found` is a dialect's own, surer, classification."""
+    """
+    The error for an error body.
+
+    `error_type`, `retryable`, `retry_after` and `request_id` are what a dialect has read from its
+    own fields. They are used before what the status and the headers say; for the id the headers
+    come first.
+    """
     text = redact(text)[:_MAX_TEXT]
     if not fault.message:
         fault = fault._replace(message=text.strip())
     lowered = lower_names({str(name): str(value) for name, value in headers.items()})
-    make = found or classify(status, fault)
+    make = error_type or classify(status, fault)
     message = redact(fault.message) or "no message"
-    retryable = should_retry(lowered)
+    if retryable is None:
+        retryable = should_retry(lowered)
     if status is not None and 300 <= status < 400:
         make, retryable = InvalidRequestError, False  # it would lead there the next time too
         message = _redirection(lowered.get("location", ""))
-    if retryable is None and status == 409:
-        retryable = True  # a lock conflict: the vendors' own clients retry it
-    if retryable is None and status == 501:
-        retryable = False  # what a server does not do it will not do the next time
+    if retryable is None and status is not None:
+        retryable = _RETRYABLE.get(status)
     if retry_after is None:
         retry_after = parse_retry_after(lowered)
     return make(
@@ -207,7 +220,9 @@ def make_error(
         retry_after=retry_after,
         raw=_redact_raw(raw, text),
         retryable=retryable,
-        request_id=lowered.get("x-request-id") or lowered.get("request-id"),
+        provider_request_id=(
+            lowered.get("x-request-id") or lowered.get("request-id") or request_id
+        ),
     )
 
 
@@ -226,8 +241,6 @@ def classify(status: int | None, fault: Fault) -> type[ProviderError]:
             return found
     if status not in _NEVER_OVERFLOW and _OVERFLOW.search(fault.message):
         return ContextLengthError
-    if status == 413 and not any(fault):
-        return ContextLengthError  # a body that is too large is told with words
     if _NOT_READ.search(fault.message):
         return InvalidRequestError
     if status in {None, 400} and _BAD_KEY.search(fault.message):
@@ -240,7 +253,7 @@ def classify(status: int | None, fault: Fault) -> type[ProviderError]:
 
 def status_of(error: Exception) -> int:
     """The HTTP status with which a server says this error."""
-    if isinstance(error, ProviderError) and error.status_code and error.status_code >= 400:
+    if isinstance(error, SDKError) and error.status_code and error.status_code >= 400:
         return error.status_code
     for kind, status in _STATUS_OF.items():
         if isinstance(error, kind):
@@ -256,7 +269,10 @@ _STATUS_OF: dict[type[SDKError], int] = {
     ContentFilterError: 400,
     InvalidRequestError: 400,
     QuotaExceededError: 402,
+    BudgetExceededError: 402,
     RateLimitError: 429,
+    CircuitOpenError: 503,
+    ProviderTimeoutError: 408,
     RequestTimeoutError: 504,
     AbortError: 499,
     ConfigurationError: 400,
@@ -267,16 +283,20 @@ _STATUS_OF: dict[type[SDKError], int] = {
 
 
 def words_of(error: Exception) -> str:
-    """What an error says, without the status that `make_error` wrote before it."""
-    return str(error).removeprefix(f"HTTP {getattr(error, 'status_code', None)}: ")
+    """The message of an error, without the status that `make_error` wrote before it."""
+    if not isinstance(error, SDKError):
+        return str(error)
+    return error.message.removeprefix(f"HTTP {error.status_code}: ")
 
 
 def retry_headers(error: Exception) -> dict[str, str]:
-    """`retry-after`, if the error knows it; `x-should-retry`, if its kind does not say that."""
+    """`retry-after`, if it is known; `x-should-retry`, if the class does not imply it."""
     headers: dict[str, str] = {}
-    if isinstance(error, SDKError) and error.retryable is not error.default_retryable:
+    if not isinstance(error, SDKError):
+        return headers
+    if error.retryable is not error.default_retryable:
         headers["x-should-retry"] = str(error.retryable).lower()
-    seconds = getattr(error, "retry_after", None)
+    seconds = error.retry_after
     if seconds is not None and math.isfinite(seconds) and seconds >= 0:
         headers["retry-after"] = f"{seconds:.3f}".rstrip("0").rstrip(".")
     return headers

@@ -1,4 +1,4 @@
-"""Bodies that are not an answer, carried whole."""
+"""Response bodies that do not hold a model's answer; they are carried verbatim."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ _BODY = "body"
 
 def carry_body(dialect: str, body: Json) -> Response:
     """
-    A 200 body that is no answer (a token count, a deletion, an error): kept whole.
+    A `Response` that carries a 200 body without an answer (a token count, a deletion, an error).
 
-    Its finish reason is `error` if it carries one.
+    The finish reason is `error` if the body has an `error` field, otherwise `other`.
     """
     failed = isinstance(body, dict) and bool(body.get("error"))
     return Response(
@@ -27,13 +27,13 @@ def carry_body(dialect: str, body: Json) -> Response:
 
 
 def carried_body(response: Response, dialect: str) -> Json:
-    """The body kept by `carry_body`, or None."""
-    kept = response.extra.get(dialect)
-    return kept.get(_BODY) if isinstance(kept, Mapping) else None
+    """The body that `carry_body` stored, or None."""
+    extra = response.extra.get(dialect)
+    return extra.get(_BODY) if isinstance(extra, Mapping) else None
 
 
 def whole_object(body: Json) -> dict[str, Any]:
-    """The body, which must be an object."""
+    """The body, if it is a JSON object; otherwise raises `DecodeError`."""
     if not isinstance(body, dict):
-        raise DecodeError(f"expected a JSON object as body, got {type(body).__name__}")
+        raise DecodeError(f"expected a JSON object as the body, got {type(body).__name__}")
     return body

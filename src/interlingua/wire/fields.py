@@ -1,4 +1,4 @@
-"""Reading JSON objects: each field once, by type, the rest kept."""
+"""A reader for JSON objects: takes each field once, checks its type, keeps the unread fields."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ class Fields:
     """
     The fields of one JSON object.
 
-    Each getter takes its field out and returns it, or None if it is absent or null.
-    A value of the wrong type is an error when `strict`, and is otherwise left where it
-    is. `left` is all that was not taken, nulls included, so nothing is lost.
+    Each getter removes its field from `left` and returns it, or returns None if the field is
+    absent or null. A value of the wrong type raises `DecodeError` if `strict`; otherwise it
+    stays in `left`. At the end `left` holds every field that was not read, nulls included,
+    so that the dialect can carry it verbatim.
     """
 
     __slots__ = ("left", "path", "strict")
@@ -37,57 +38,58 @@ class Fields:
 
     def text(self, key: str) -> str | None:
         """A string."""
-        found = self.left.get(key)
-        if isinstance(found, str):
+        # This and `object` do not go through `_typed`: they are the most frequent reads.
+        value = self.left.get(key)
+        if isinstance(value, str):
             del self.left[key]
-            return found
-        if self.strict and found is not None:
-            raise wrong_type(self.at(key), "a string", found)
+            return value
+        if self.strict and value is not None:
+            raise wrong_type(self.at(key), "a string", value)
         return None
 
     def number(self, key: str) -> float | None:
-        """A number, whole or not."""
-        found: float | None = self._typed(key, (int, float), "a number")
-        return found
+        """A number, integer or not."""
+        value: float | None = self._typed(key, (int, float), "a number")
+        return value
 
     def integer(self, key: str) -> int | None:
-        """A whole number."""
-        found: int | None = self._typed(key, int, "a whole number")
-        return found
+        """An integer."""
+        value: int | None = self._typed(key, int, "an integer")
+        return value
 
     def flag(self, key: str) -> bool | None:
         """A boolean."""
-        found: bool | None = self._typed(key, bool, "true or false")
-        return found
+        value: bool | None = self._typed(key, bool, "true or false")
+        return value
 
     def array(self, key: str) -> list[Any] | None:
         """An array."""
-        found: list[Any] | None = self._typed(key, list, "an array")
-        return found
+        value: list[Any] | None = self._typed(key, list, "an array")
+        return value
 
     def object(self, key: str) -> dict[str, Any] | None:
         """An object."""
-        found = self.left.get(key)
-        if isinstance(found, dict):
+        value = self.left.get(key)
+        if isinstance(value, dict):
             del self.left[key]
-            return found
-        if self.strict and found is not None:
-            raise wrong_type(self.at(key), "an object", found)
+            return value
+        if self.strict and value is not None:
+            raise wrong_type(self.at(key), "an object", value)
         return None
 
     def fields(self, key: str) -> Fields | None:
-        """An object, to be read field by field."""
+        """An object, as a `Fields` reader."""
         value = self.object(key)
         return None if value is None else Fields(value, self.at(key), strict=self.strict)
 
     def texts(self, key: str) -> tuple[str, ...] | None:
         """An array of strings."""
-        found = self.left.get(key)
-        if isinstance(found, list) and all(isinstance(item, str) for item in found):
+        value = self.left.get(key)
+        if isinstance(value, list) and all(isinstance(item, str) for item in value):
             del self.left[key]
-            return tuple(found)
-        if self.strict and found is not None:
-            raise wrong_type(self.at(key), "an array of strings", found)
+            return tuple(value)
+        if self.strict and value is not None:
+            raise wrong_type(self.at(key), "an array of strings", value)
         return None
 
     def take(self, key: str) -> Any:
@@ -95,32 +97,33 @@ class Fields:
         return self.left.pop(key, None)
 
     def need(self, key: str) -> str:
-        """A string that must be there, whatever the mode."""
-        found = self.left.get(key)
-        if not isinstance(found, str):
-            raise wrong_type(self.at(key), "a string", found)
+        """A required string; raises `DecodeError` if it is missing, also when not `strict`."""
+        value = self.left.get(key)
+        if not isinstance(value, str):
+            raise wrong_type(self.at(key), "a string", value)
         del self.left[key]
-        return found
+        return value
 
-    def _typed(self, key: str, kinds: type | tuple[type, ...], wanted: str) -> Any:
-        found = self.left.get(key)
-        if isinstance(found, kinds) and (kinds is bool or not isinstance(found, bool)):
+    def _typed(self, key: str, kinds: type | tuple[type, ...], expected: str) -> Any:
+        value = self.left.get(key)
+        # In Python a bool is an int, but JSON's true is not a number.
+        if isinstance(value, kinds) and (kinds is bool or not isinstance(value, bool)):
             del self.left[key]
-            return found
-        if self.strict and found is not None:
-            raise wrong_type(self.at(key), wanted, found)
+            return value
+        if self.strict and value is not None:
+            raise wrong_type(self.at(key), expected, value)
         return None
 
 
-def wrong_type(path: str, wanted: str, value: Any) -> DecodeError:
-    """The error for a value of the wrong type; says where and what was there."""
-    found = _NAMES.get(type(value), "number")
-    return DecodeError(f"{path or 'body'}: expected {wanted}, got {found}", path=path)
+def wrong_type(path: str, expected: str, value: Any) -> DecodeError:
+    """The error for a value of the wrong type; names the JSON path and both types."""
+    actual = _NAMES.get(type(value), "number")
+    return DecodeError(f"{path or 'body'}: expected {expected}, got {actual}", path=path)
 
 
 @contextmanager
 def request_errors() -> Iterator[None]:
-    """What cannot be read in a request is the sender's error: a 400 that names the path."""
+    """Turns a `DecodeError` into a 400 `InvalidRequestError`: the sender's request is invalid."""
     try:
         yield
     except DecodeError as error:
@@ -134,7 +137,7 @@ def request_errors() -> Iterator[None]:
 
 
 def count(value: Any) -> int | None:
-    """A token count: never negative, None if it is no number."""
+    """A token count: at least 0, or None if `value` is not a finite number."""
     if type(value) is int:
         return max(0, value)
     if value is None or isinstance(value, bool) or not isinstance(value, (int, float)):
@@ -145,31 +148,31 @@ def count(value: Any) -> int | None:
 
 
 def counts(usage: Mapping[str, Any], *names: str) -> list[int | None]:
-    """The token counts of these names."""
-    return [
+    """The token counts of the named fields, each as `count` reads it."""
+    return [  # plain integers, the usual case, do not need the call of `count`
         value if type(value) is int and value >= 0 else count(value)
         for value in map(usage.get, names)
     ]
 
 
 def known_int(value: Any) -> int:
-    """A token count, 0 if it is absent."""
+    """A token count; 0 if it is absent."""
     return count(value) or 0
 
 
-_NOTHING: Mapping[str, Any] = {}
+_EMPTY: Mapping[str, Any] = {}
 
 
 def extra_of(holder: Any, dialect: str) -> Mapping[str, Any]:
-    """What `dialect` left on a part, message, tool or response; empty if nothing."""
-    if not holder.extra:  # as with most
-        return _NOTHING
-    found = holder.extra.get(dialect)
-    return found if found and isinstance(found, (dict, Mapping)) else _NOTHING
+    """The fields that `dialect` stored in `holder.extra`; `holder` is a part, message, tool, …"""
+    if not holder.extra:  # fast path: most have no extra
+        return _EMPTY
+    extra = holder.extra.get(dialect)
+    return extra if extra and isinstance(extra, (dict, Mapping)) else _EMPTY
 
 
 def restore(block: dict[str, Any], holder: Any, dialect: str) -> dict[str, Any]:
-    """`block`, with the fields that `dialect` left on the holder put back beside its own."""
+    """Adds the fields that `dialect` stored on `holder` to `block`, and returns `block`."""
     if holder.extra:
         for key, value in extra_of(holder, dialect).items():
             block.setdefault(key, value)
@@ -178,10 +181,10 @@ def restore(block: dict[str, Any], holder: Any, dialect: str) -> dict[str, Any]:
 
 def merge(body: Mapping[str, Any], options: Mapping[str, Any]) -> dict[str, Any]:
     """
-    `options` over `body`: objects are merged, anything else replaces.
+    A copy of `body` updated with `options`: objects are merged, other values replace.
 
-    A null fills a gap but never hides a value: it stands for a field that was sent as
-    null, not for its removal.
+    A null in `options` adds a missing field but never replaces a value: it stands for a
+    field that was sent as null, not for a removal.
     """
     merged = dict(body)
     for key, value in options.items():

@@ -1,4 +1,4 @@
-"""Ids for calls that came without one."""
+"""Ids for tool calls that the provider sent without an id."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from interlingua.spec.contracts import NewId
 
 
 def counting_ids() -> NewId:
-    """Ids that are the same each time: `1`, `2`, … An adapter passes ULIDs instead."""
+    """Deterministic ids `1`, `2`, …: the default for pure decoding. Adapters pass ULIDs."""
     count = 0
 
     def new_id() -> str:
@@ -18,5 +18,5 @@ def counting_ids() -> NewId:
 
 
 def call_ids(new_id: NewId) -> NewId:
-    """Ids for calls that came without one."""
+    """`new_id` with the prefix `call_`."""
     return lambda: f"call_{new_id()}"

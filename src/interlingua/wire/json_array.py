@@ -1,7 +1,7 @@
 """
-JSON objects one after another: bytes -> frames.
+A stream of JSON objects: bytes -> frames.
 
-Gemini streams this way when not asked for SSE: one array, its objects sent as they come.
+Gemini's `streamGenerateContent` without `alt=sse` sends one JSON array, object by object.
 """
 
 from __future__ import annotations
@@ -16,9 +16,10 @@ MAX_EVENT_BYTES = 16 * 1024 * 1024
 
 _BACKSLASH = 0x5C
 _BOM = b"\xef\xbb\xbf"
-# Over whole strings at once, up to a bracket or the quote of a string that is not all there.
-# No group is possessive: before CPython 3.11.5 those keep the position of a failed last try. A
-# plain repeat remembers each round, so their number is limited, and the caller matches again.
+# Skips complete strings in one match; stops at a bracket, or at the opening quote of a string
+# that is still incomplete. The groups are not possessive: CPython before 3.11.5 restores the
+# wrong position after a possessive group fails. A greedy repeat stores each iteration, so the
+# repeats are bounded, and the caller matches again for the rest.
 _skip_outside_string = re.compile(
     rb'(?:[^"{}\[\]]++|"[^"\\]*+(?:\\.[^"\\]*+){0,32}"){0,64}', re.DOTALL
 ).match
@@ -28,16 +29,16 @@ _skip_between = re.compile(rb"[ \t\r\n,]*+").match
 
 class JSONArrayDecoder:
     """
-    Cut bytes into frames, one for each top-level object, in an array or not.
+    Splits bytes into frames, one for each top-level object, inside an array or not.
 
-    Chunk boundaries never show. Objects are only counted out here; whoever reads the data
-    finds out whether it is JSON.
+    Chunk boundaries do not change the result. This class only matches brackets; the reader of
+    the frame finds out whether its data is valid JSON.
     """
 
     def __init__(self, max_event_bytes: int = MAX_EVENT_BYTES) -> None:
         self._limit = max_event_bytes
-        self._buffer = bytearray()  # from the start of the object in hand
-        self._position = 0  # how far the buffer is scanned
+        self._buffer = bytearray()  # starts at the start of the current object
+        self._position = 0  # the buffer is scanned up to here
         self._depth = 0
         self._in_string = False
         self._in_array = False
@@ -45,7 +46,7 @@ class JSONArrayDecoder:
         self._failure: StreamError | None = None
 
     def feed(self, chunk: bytes) -> list[Frame]:
-        """The frames this chunk completes; `StreamError` for anything but objects."""
+        """The frames that this chunk completes; `StreamError` for anything but objects."""
         if self._failure is not None:
             raise self._failure
         self._buffer += chunk
@@ -59,10 +60,10 @@ class JSONArrayDecoder:
             self._buffer.clear()
             if not frames:
                 raise
-        return frames  # what came before a failure first; the next call raises
+        return frames  # frames before a failure are delivered first; the next call raises
 
     def finish(self) -> list[Frame]:
-        """End of body: `StreamError` if it was cut inside an object or array."""
+        """End of body: `StreamError` if an object or the array is not closed."""
         if self._failure is not None:
             raise self._failure
         if self._depth or self._in_array or self._buffer:
@@ -72,7 +73,7 @@ class JSONArrayDecoder:
         return []
 
     def _drop_bom(self) -> bool:
-        """Whether the start is known; it is not while it may still become a BOM."""
+        """Removes a byte order mark; False while more bytes are needed to recognise one."""
         start = self._buffer[:3]
         if start == _BOM:
             del self._buffer[:3]
@@ -99,7 +100,7 @@ class JSONArrayDecoder:
         self._buffer.clear()
 
     def _find_object(self, position: int) -> int:
-        """Where the next object starts; -1 if the buffer ends before one does."""
+        """The position where the next object starts; -1 if none starts in the buffer."""
         buffer = self._buffer
         while True:
             position = _end_of(_skip_between, buffer, position)
@@ -114,11 +115,11 @@ class JSONArrayDecoder:
                 self._in_array = not self._in_array  # [ or ]
                 position += 1
                 continue
-            # the byte alone: how much follows it in this chunk must not show
+            # One byte only: what follows it depends on the chunk, and chunks must not show.
             raise StreamError(f"expected a JSON object in the stream, found {chr(byte)!r}")
 
     def _find_end(self) -> int:
-        """The end of the object in hand; -1 if it is not all there."""
+        """The end of the current object; -1 if it is incomplete."""
         buffer = self._buffer
         position = self._position
         while self._depth:
@@ -130,8 +131,8 @@ class JSONArrayDecoder:
             elif not self._in_string and byte in b"{}[]":
                 self._depth += 1 if byte in b"{[" else -1
             elif position + 1 < len(buffer):
-                continue  # one match does not take everything
-            else:  # the end, or an escape that waits for its other half
+                continue  # the bounded match stopped early; match again
+            else:  # the end of the buffer, or a backslash whose second byte is missing
                 self._position = position
                 return -1
             position += 1
@@ -141,5 +142,5 @@ class JSONArrayDecoder:
 def _end_of(
     match: Callable[[bytearray, int], re.Match[bytes] | None], buffer: bytearray, start: int
 ) -> int:
-    found = match(buffer, start)
-    return found.end() if found else start
+    result = match(buffer, start)
+    return result.end() if result else start

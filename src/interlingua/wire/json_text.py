@@ -1,4 +1,4 @@
-"""JSON text in and out; the one place that knows the JSON library."""
+"""Reads and writes JSON text; the only module that knows the JSON library."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ _encode = msgspec.json.Encoder().encode
 
 def loads(text: str | bytes) -> Json:
     """
-    The value of a JSON text; `DecodeError` for anything that is not JSON.
+    The value of a JSON text; raises `DecodeError` for anything that is not JSON.
 
-    NaN and Infinity are not JSON. A lone surrogate escape is, and is kept.
+    NaN and Infinity are not JSON and are refused. A lone surrogate escape is allowed and kept.
     """
     try:
         return _decode(text)
@@ -31,10 +31,10 @@ def loads(text: str | bytes) -> Json:
 
 def dumps(value: Json) -> bytes:
     """
-    UTF-8 JSON text, compact, keys in their order.
+    Compact UTF-8 JSON text; keys keep their order.
 
-    A lone surrogate cannot be UTF-8; it is written as its escape. NaN and the infinities,
-    which JSON has not, are written as null.
+    A lone surrogate has no UTF-8 form and is written as an escape. NaN and the infinities
+    are not JSON and are written as null.
     """
     try:
         try:
@@ -49,15 +49,15 @@ def dumps(value: Json) -> bytes:
 
 
 def dump_text(value: Json) -> str:
-    """The same as `str`."""
+    """`dumps`, as `str`."""
     return dumps(value).decode()
 
 
 def loads_object(text: str) -> dict[str, Any] | None:
     """
-    The object a tool's argument text holds: `{}` for empty text or `null`.
+    The object in the argument text of a tool call; None if the text is not a JSON object.
 
-    None if the text is no JSON object.
+    Empty text and `null` mean no arguments and give `{}`.
     """
     if not text or text.isspace():
         return {}
@@ -71,12 +71,12 @@ def loads_object(text: str) -> dict[str, Any] | None:
 
 
 def _slow_loads(text: str | bytes) -> Json:
-    # msgspec refuses lone surrogate escapes, which providers do send
+    # msgspec refuses lone surrogate escapes, but providers send them.
     try:
         return json.loads(text, parse_constant=_refuse, parse_float=_finite)
     except RecursionError as error:
         raise DecodeError("JSON is nested too deeply") from error
-    except ValueError as error:  # covers JSON, UTF-8 and integer-size errors
+    except ValueError as error:  # JSON errors, UTF-8 errors and integers that are too long
         raise DecodeError(f"not JSON: {error}") from error
 
 

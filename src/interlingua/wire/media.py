@@ -1,4 +1,4 @@
-"""Base64, data URLs, and what kind of media some bytes are."""
+"""Base64, data URLs and media type detection."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from urllib.parse import unquote_to_bytes
 
 _URL_SAFE = bytes.maketrans(b"-_", b"+/")
-_BLANK = b" \t\r\n\f\v"
+_WHITE_SPACE = b" \t\r\n\f\v"
 
 _SIGNATURES: tuple[tuple[bytes, str], ...] = (
     (b"\x89PNG\r\n\x1a\n", "image/png"),
@@ -22,8 +22,9 @@ _SIGNATURES: tuple[tuple[bytes, str], ...] = (
     (b"fLaC", "audio/flac"),
     (b"OggS", "audio/ogg"),
     (b"PK\x03\x04", "application/zip"),
-    (b"PK\x05\x06", "application/zip"),  # an empty one
+    (b"PK\x05\x06", "application/zip"),  # an empty archive
 )
+# The brands of the ISO base media file format (`ftyp` box).
 _BRANDS: Mapping[bytes, str] = {
     b"avif": "image/avif",
     b"avis": "image/avif",
@@ -80,7 +81,7 @@ _SUFFIXES: Mapping[str, str] = {
     "xlsx": f"{_OFFICE}spreadsheetml.sheet",
     "pptx": f"{_OFFICE}presentationml.presentation",
 }
-# Containers whose bytes do not tell what they hold; one of these suffixes does.
+# Containers whose first bytes do not show their content. These file name suffixes decide it.
 _REFINED_BY: Mapping[str, frozenset[str]] = {
     "application/zip": frozenset(("docx", "xlsx", "pptx", "epub")),
     "video/mp4": frozenset(("m4a", "mov")),
@@ -95,21 +96,21 @@ def encode_base64(data: bytes) -> str:
 
 def decode_base64(text: str) -> bytes | None:
     """
-    The bytes a base64 text stands for; None if it is not base64.
+    The bytes of a base64 text; None if the text is not base64.
 
-    Both alphabets are read, and padding may be missing and blanks or line ends present, as
+    Accepts the standard and the URL-safe alphabet, missing padding and white space, because
     clients send all of these.
     """
     try:
-        coded = text.encode("ascii").translate(_URL_SAFE, _BLANK)
+        encoded = text.encode("ascii").translate(_URL_SAFE, _WHITE_SPACE)
     except UnicodeEncodeError:
         return None
-    bare = coded.rstrip(b"=")
-    padding = -len(bare) % 4
-    if padding == 3 or len(coded) - len(bare) > padding:
+    unpadded = encoded.rstrip(b"=")
+    padding = -len(unpadded) % 4
+    if padding == 3 or len(encoded) - len(unpadded) > padding:
         return None
     try:
-        return binascii.a2b_base64(bare + b"=" * padding, strict_mode=True)
+        return binascii.a2b_base64(unpadded + b"=" * padding, strict_mode=True)
     except binascii.Error:
         return None
 
@@ -121,9 +122,9 @@ def make_data_url(data: bytes, media_type: str | None) -> str:
 
 def parse_data_url(url: str) -> tuple[bytes, str | None] | None:
     """
-    Its bytes and media type, in lower case and without parameters.
+    The bytes and the media type of a data URL; None if it is not one or is malformed.
 
-    None if it is not a data URL or is malformed; the media type is None if it names none.
+    The media type is in lower case and without parameters, or None if the URL has none.
     """
     head, comma, body = url.partition(",")
     if not comma or head[:5].lower() != "data:":
@@ -136,7 +137,7 @@ def parse_data_url(url: str) -> tuple[bytes, str | None] | None:
 
 
 def sniff(data: bytes) -> str | None:
-    """The media type the first bytes show; None if they show none."""
+    """The media type, detected from the first bytes; None if they match no known format."""
     for signature, media_type in _SIGNATURES:
         if data.startswith(signature):
             return media_type
@@ -144,15 +145,16 @@ def sniff(data: bytes) -> str | None:
         return {b"WEBP": "image/webp", b"WAVE": "audio/wav"}.get(data[8:12])
     if data[4:8] == b"ftyp":
         return _sniff_brands(data)
-    if data.startswith(b"\x1aE\xdf\xa3"):  # EBML; its header names the kind of document
+    if data.startswith(b"\x1aE\xdf\xa3"):  # EBML; its header has the document type
         return "video/webm" if b"webm" in data[:64] else "video/x-matroska"
-    if data[:2] == b"BM" and data[6:10] == b"\0\0\0\0":  # letters alone could be text
+    # "BM" alone could be the start of a text; a BMP has four reserved zero bytes after its size.
+    if data[:2] == b"BM" and data[6:10] == b"\0\0\0\0":
         return "image/bmp"
     return "audio/mpeg" if _is_mp3_frame(data) else None
 
 
 def media_type_for(data: bytes, name: str | None = None, default: str | None = None) -> str | None:
-    """The media type of a file: by its bytes, else by its name's suffix, else the default."""
+    """The media type of a file: from its bytes, else from its name's suffix, else `default`."""
     stem, dot, suffix = (name or "").rpartition(".")
     suffix = suffix.lower() if dot and stem else ""
     sniffed = sniff(data)
@@ -162,7 +164,7 @@ def media_type_for(data: bytes, name: str | None = None, default: str | None = N
 
 
 def is_local_path(text: str) -> bool:
-    """Whether it is meant as a file of this machine, and not as a URL or data."""
+    """Whether the text looks like a path on this machine, and not like a URL."""
     return text.startswith(("/", "./", "../", "~")) and not text.startswith("//")
 
 
@@ -177,19 +179,19 @@ def _decode_body(body: str, *, is_base64: bool) -> bytes | None:
 
 
 def _sniff_brands(data: bytes) -> str:
-    # the major brand, four bytes of version, then the brands it is compatible with
+    # `ftyp` box: the major brand, a version of four bytes, then the compatible brands.
     size = min(int.from_bytes(data[:4], "big"), 256)
     brands = [data[8:12], *(data[i : i + 4] for i in range(16, size - 3, 4))]
     major = _BRANDS.get(brands[0], "video/mp4")
     if major != "image/heif":
         return major
-    # HEIF only says "some still image"; the others say how it is coded
-    coded = (_BRANDS.get(brand) for brand in brands)
-    return next((kind for kind in coded if kind in {"image/avif", "image/heic"}), major)
+    # `mif1` names only the container (HEIF); a compatible brand names the image codec.
+    types = (_BRANDS.get(brand) for brand in brands)
+    return next((kind for kind in types if kind in {"image/avif", "image/heic"}), major)
 
 
 def _is_mp3_frame(data: bytes) -> bool:
-    """Eleven sync bits, then layer III and no reserved version, bit rate or sample rate."""
+    """Eleven sync bits, layer III, and no reserved value for version, bit rate or sample rate."""
     if len(data) < 3 or data[0] != 0xFF or data[1] & 0xE6 != 0xE2:
         return False
     return data[1] & 0x18 != 0x08 and data[2] & 0xF0 != 0xF0 and data[2] & 0x0C != 0x0C

@@ -1,4 +1,4 @@
-"""What can be read of a JSON text that is not all there."""
+"""Parses incomplete JSON text."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from interlingua.spec.content import Json
 from interlingua.spec.errors import DecodeError
 from interlingua.wire.json_text import loads
 
-_skip_blank = re.compile(r"[ \t\r\n]*+").match
-# In CPython before 3.11.5 a possessive group keeps the position of a failed last try, so the
-# groups here repeat plainly. A plain repeat remembers each round, so their number is limited:
-# what is longer is read by the next match, or step by step.
+_skip_white_space = re.compile(r"[ \t\r\n]*+").match
+# CPython before 3.11.5 restores the wrong position after a possessive group fails, so the groups
+# here are not possessive. A greedy repeat stores each iteration, so the repeats are bounded:
+# the rest of a longer text is read by the next match, or step by step.
 #
-# What may stand in a string. Half of a surrogate pair at the end of the text is no part of it:
-# it would be another character than the pair.
+# The content of a string. The first half of a surrogate pair is not read at the end of the text:
+# alone it is a different character from the one that the pair will be.
 _skip_string_text = re.compile(
     r"""
     (?: [^"\\\x00-\x1f]++
@@ -28,11 +28,12 @@ _skip_string_text = re.compile(
 ).match
 _match_literal = re.compile(r"true|false|null").match
 _NUMBER = r"-?+(?:0|[1-9][0-9]*+)(?:\.[0-9]++)?(?:[eE][+-]?+[0-9]++)?"
-# The group tells that the text ends here, so that the number may go on.
+# The group matches if the text ends after the number: more digits may follow.
 _match_number = re.compile(rf"{_NUMBER}(?:(?=[ \t\r\n,\]}}])|(\Z))").match
 
-# Runs of simple values, and of members that hold them, are passed over in one match: stepping
-# through them costs ten times as much. What ends in no comma or closer may be cut, and is left.
+# Runs of simple values, and of members with simple values, are skipped in one match, which is ten
+# times as fast as scanning them step by step. A value that no comma or closing bracket follows
+# may be incomplete, and is not matched.
 _W = r"[ \t\r\n]*+"
 _PLAIN = r'[^"\\\x00-\x1f]*+'
 _STRING = rf'"{_PLAIN}(?:\\(?:["\\/bfnrt]|u[0-9a-fA-F]{{4}}){_PLAIN}){{0,32}}"'
@@ -47,16 +48,16 @@ _match_members = re.compile(
 ).match
 
 _EXACT_BELOW = 2048  # characters; parsing this little again costs microseconds
-_GROWTH = 16  # parse longer text again when it grew by a sixteenth
+_GROWTH = 16  # parse a longer text again after it grew by a sixteenth
 
 
 def parse_partial(text: str) -> Json:
     """
-    The value of the longest readable prefix of a JSON text; never raises.
+    The value of the longest prefix of a JSON text that can be parsed; never raises.
 
-    Open strings, arrays and objects are closed; a key without its value, a half number,
-    literal or escape is left out. None if nothing can be read. A number that is the whole
-    text is taken as it stands, though more digits may follow.
+    Open strings, arrays and objects are closed. A key without a value and an incomplete
+    number, literal or escape are dropped. Returns None if nothing can be parsed. If the whole
+    text is a number, it is returned although more digits may follow.
     """
     scanner = _Scanner()
     scanner.scan(text)
@@ -65,13 +66,13 @@ def parse_partial(text: str) -> Json:
 
 class PartialJSON:
     """
-    `parse_partial` of a text that grows.
+    `parse_partial` for a text that grows.
 
         partial.feed(fragment)
         show(partial.value)
 
-    Reading `value` after each fragment stays close to linear in the text: a long text is
-    read again only when it grew by a sixteenth, so `value` may lag behind by that much.
+    Reading `value` after each fragment takes nearly linear time in total: a long text is
+    parsed again only after it grew by a sixteenth, so `value` may be behind by that much.
     """
 
     def __init__(self) -> None:
@@ -88,14 +89,14 @@ class PartialJSON:
 
     @property
     def value(self) -> Json:
-        """What can be read so far; exact for short text and after `finish`."""
+        """The value parsed so far; exact for short text and after `finish`."""
         growth = self._length - self._read_length
         if growth and (self._length <= _EXACT_BELOW or growth * _GROWTH >= self._length):
             self._read()
         return self._value
 
     def finish(self) -> Json:
-        """What can be read of all the text fed, exactly. More may be fed after it."""
+        """The exact value of all the text fed so far. More text may be fed afterwards."""
         if self._length > self._read_length:
             self._read()
         return self._value
@@ -110,43 +111,44 @@ class PartialJSON:
 
 class _Scanner:
     """
-    Finds how much of a text can be read, and what closes it.
+    Finds the prefix of a text that can be parsed, and the brackets that close it.
 
-    Scans on from where it stopped when given a longer text. Nothing opens or closes between
-    the readable part and the end of what is scanned, so the closers are those of both.
+    Given a longer text, it continues where it stopped. No bracket opens or closes between the
+    end of the readable prefix and the end of the scanned text, so one list of closing brackets
+    is right for both.
     """
 
     def __init__(self) -> None:
-        self._position = 0  # every token before it is whole
-        self._whole = 0  # the end of the last whole value or opened container
-        self._readable = 0  # `_whole`, or the end of a string or number that may go on
+        self._position = 0  # every token before it is complete
+        self._whole = 0  # the end of the last complete value or opened container
+        self._readable = 0  # `_whole`, or the end of an incomplete string or number
         self._quote = ""
         self._closers: list[str] = []
         self._step: Callable[[_Scanner, str], bool] = _Scanner._scan_value
 
     def scan(self, text: str) -> None:
-        """Go on as far as the text can be read."""
+        """Scan as far as the text can be parsed."""
         self._readable = self._whole
         self._quote = ""
         while self._skip(text) and self._step(self, text):
             pass
 
     def value(self, text: str) -> Json:
-        """What is readable of the text just scanned."""
+        """The value of the readable prefix of the text just scanned."""
         if not self._readable:
             return None
         closing = self._quote + "".join(reversed(self._closers))
         try:
             return loads(text[: self._readable] + closing)
-        except DecodeError:  # too deep, or a number out of range
+        except DecodeError:  # nested too deeply, or a number out of range
             return None
 
     def _skip(self, text: str) -> bool:
-        self._position = _end_of(_skip_blank, text, self._position)
+        self._position = _end_of(_skip_white_space, text, self._position)
         return self._position < len(text)
 
     def _scan_item(self, text: str) -> bool:
-        return self._pass(_match_items(text, self._position)) or self._scan_value(text)
+        return self._skip_run(_match_items(text, self._position)) or self._scan_value(text)
 
     def _scan_value(self, text: str) -> bool:
         character = text[self._position]
@@ -196,7 +198,7 @@ class _Scanner:
         return self._close(text) or self._scan_key(text)
 
     def _scan_key(self, text: str) -> bool:
-        if self._pass(_match_members(text, self._position)):
+        if self._skip_run(_match_members(text, self._position)):
             return True
         if text[self._position] != '"':
             return False
@@ -222,13 +224,13 @@ class _Scanner:
         self._step = _Scanner._scan_key if in_object else _Scanner._scan_item
         return True
 
-    def _pass(self, run: re.Match[str] | None) -> bool:
-        """Whether a run of simple values came next; if so, it is passed."""
+    def _skip_run(self, run: re.Match[str] | None) -> bool:
+        """Skips a run of simple values; False if there was none."""
         if run is None or run.end() == self._position:
             return False
         if run[2] is not None:
             return self._end_value(run.end(2))
-        self._position = run.end()  # after a comma, where another item or key must come
+        self._position = run.end()  # after a comma, which another item or key must follow
         self._whole = self._readable = run.end(1)
         self._step = _Scanner._scan_key if self._closers[-1] == "}" else _Scanner._scan_item
         return True
@@ -241,7 +243,7 @@ class _Scanner:
 
 
 def _end_of_string(text: str, quote: int) -> int:
-    """Where the closing quote is, or must come, of the string that opens at `quote`."""
+    """Where the readable content of the string that opens at `quote` ends."""
     position = quote + 1
     while True:
         end = _end_of(_skip_string_text, text, position)
@@ -251,5 +253,5 @@ def _end_of_string(text: str, quote: int) -> int:
 
 
 def _end_of(match: Callable[[str, int], re.Match[str] | None], text: str, start: int) -> int:
-    found = match(text, start)
-    return found.end() if found else start
+    result = match(text, start)
+    return result.end() if result else start

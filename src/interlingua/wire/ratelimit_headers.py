@@ -35,7 +35,7 @@ _timestamp = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt ][0-9].*").fullmatch
 _EPOCH = 1e9  # a plain number from here on is no wait (31 years) but a moment, in seconds
 _EPOCH_MS = 1e12
 
-_tells_limit = re.compile(r"rate-?limit", re.IGNORECASE).search
+_tells_limit = re.compile(r"rate-?limit").search
 _bucket_first = re.compile(r"anthropic-ratelimit-(.+)-(limit|remaining|reset)").fullmatch
 _measure_first = re.compile(r"(?:x-)?rate-?limit-(limit|remaining|reset)(?:-(.+))?").fullmatch
 # Buckets by the name after the measure, the most telling first; "" is the bare header.
@@ -111,10 +111,20 @@ def parse_rate_limit(
     Minutes are preferred to longer windows. `reset_after` is that of the limit which is used
     up, if one is, else the nearest. A moment is counted from `now`, or else from `date`.
     """
+    # Few responses are asked for their limits, so the figures are parsed on their first use.
     names = " ".join(headers).lower()
-    if "ratelimit" not in names and "rate-limit" not in names:  # as with most
+    if "ratelimit" not in names and "rate-limit" not in names:
         return None
-    headers = lower_names(headers)
+    # A copy of what may be needed, cheaply chosen: other headers (cookies) are not kept.
+    relevant = {
+        name: value
+        for given, value in headers.items()
+        if "limit" in (name := given.lower()) or name == "date"
+    }
+    return RateLimit.deferred(lambda: _parse_figures(relevant, now))
+
+
+def _parse_figures(headers: Mapping[str, str], now: datetime | None) -> RateLimit:
     raw = {name: value for name, value in headers.items() if _tells_limit(name)}
     buckets = _buckets(raw)
     requests = _first(buckets, _REQUESTS)

@@ -1,7 +1,7 @@
 """
 Server-sent events: bytes <-> frames.
 
-The rules are WHATWG's: https://html.spec.whatwg.org/multipage/server-sent-events.html
+Follows the WHATWG standard: https://html.spec.whatwg.org/multipage/server-sent-events.html
 """
 
 from __future__ import annotations
@@ -9,46 +9,47 @@ from __future__ import annotations
 import re
 
 from interlingua.spec.contracts import Frame
-from interlingua.spec.errors import StreamError
+from interlingua.spec.errors import ConfigurationError, StreamError
 
 MAX_EVENT_BYTES = 16 * 1024 * 1024
 
 _BOM = b"\xef\xbb\xbf"
 _LINE_END = re.compile(r"\r\n|\r|\n")
-# The two usual shapes, `data` alone and `event` then `data`, else every line up to a blank one.
-# One search over a whole block costs half of looking at each line. Few lines are taken line by
-# line, which is fast; many are not, because a repeated group remembers each round. No group is
-# possessive: before CPython 3.11.5 those keep the position of a failed last try.
+# Matches the two usual forms of an event (`data` alone, `event` then `data`), else every line up
+# to a blank one. One search over a whole block takes half the time of a loop over its lines. Up
+# to eight lines match as a repeated group, which is fast; more lines match character by character,
+# because a greedy repeat stores each iteration. No group is possessive: CPython before 3.11.5
+# restores the wrong position after a possessive group fails.
 _find_events = re.compile(
     r"(?:event: ?+(.++)\n)?data: ?+(.*+)\n\n|((?:.++\n){0,8}\n|(?s:.+?)\n\n)",
 ).findall
-_RETRY_DIGITS = 18  # more would overflow the peers that keep it as an int64
+_RETRY_DIGITS = 18  # a longer number would overflow an int64, which some peers store it in
 
 
 class SSEDecoder:
     """
-    Cut bytes into frames.
+    Splits bytes into frames.
 
-    Chunk boundaries never show: feeding one byte at a time gives the same frames as feeding
-    the whole body, and the same error after them.
+    Chunk boundaries do not change the result: feeding one byte at a time gives the same frames
+    as feeding the whole body, and the same error after them.
     """
 
     def __init__(self, max_event_bytes: int = MAX_EVENT_BYTES) -> None:
         self._limit = max_event_bytes
-        self._buffer = bytearray()  # what follows the last whole event, line ends all \n
+        self._buffer = bytearray()  # the incomplete event; every line end is \n
         self._after_cr = False
         self._at_start = True
         self._failure: StreamError | None = None
 
     def feed(self, chunk: bytes) -> list[Frame]:
-        """The frames this chunk completes; `StreamError` if an event is too large."""
+        """The frames that this chunk completes; `StreamError` if an event is too large."""
         if self._failure is not None:
             raise self._failure
         if self._after_cr or b"\r" in chunk:
             chunk = self._unify_line_ends(chunk)
         buffer = self._buffer
         if not buffer and not self._at_start and chunk.endswith(b"\n\n"):
-            block: bytes | bytearray = chunk  # whole events, as most networks deliver them
+            block: bytes | bytearray = chunk  # fast path: the chunk holds complete events only
         else:
             searched = len(buffer)
             buffer += chunk
@@ -68,10 +69,11 @@ class SSEDecoder:
 
     def finish(self) -> list[Frame]:
         """
-        End of body: the event that no blank line closed, if it has data.
+        End of body: the last event, if it has data and no blank line ended it.
 
-        Many servers leave the last blank line out, and some the last line end. A line cut
-        before its data is no event; one cut later is for the reader of the data to refuse.
+        The standard discards such an event, but many servers omit the last blank line, and
+        some the last line end. A line cut before its data is ignored. A line cut inside its
+        data is delivered; the reader of the data reports the error.
         """
         if self._failure is not None:
             raise self._failure
@@ -91,7 +93,7 @@ class SSEDecoder:
         return chunk.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
 
     def _drop_bom(self) -> bool:
-        """Whether the start is known; it is not while it may still become a BOM."""
+        """Removes a byte order mark; False while more bytes are needed to recognise one."""
         start = self._buffer[:3]
         if start == _BOM:
             del self._buffer[:3]
@@ -101,8 +103,8 @@ class SSEDecoder:
         return True
 
     def _wait(self, frames: list[Frame]) -> list[Frame]:
-        """Keep the unfinished event, unless it is already too large."""
-        if self._buffer.startswith(b"\n"):  # blank lines before an event say nothing
+        """Keep the incomplete event, unless it is already too large."""
+        if self._buffer.startswith(b"\n"):  # blank lines before an event have no meaning
             self._buffer = self._buffer.lstrip(b"\n")
         if len(self._buffer) > self._limit:
             return self._fail(frames)
@@ -111,7 +113,7 @@ class SSEDecoder:
     def _feed_large(self, block: bytes | bytearray) -> list[Frame]:
         frames: list[Frame] = []
         for event in block.split(b"\n\n"):
-            if len(event.strip(b"\n")) >= self._limit:  # its last line end counts too
+            if len(event.strip(b"\n")) >= self._limit:  # its last line end also counts
                 return self._fail(frames)
             frames += _decode_block(event.decode("utf-8", "replace") + "\n\n")
         return self._wait(frames)
@@ -123,15 +125,15 @@ class SSEDecoder:
         )
         if not frames:
             raise self._failure
-        return frames  # what came before the failure first; the next call raises
+        return frames  # frames before the failure are delivered first; the next call raises
 
 
 def encode_sse(frame: Frame) -> bytes:
     """
     The bytes of one frame.
 
-    Data may have several lines. `StreamError` for a line break in a name or id, which would
-    let it write fields of its own.
+    Data may have several lines. A line break in the event name or the id raises `StreamError`:
+    it could inject other fields.
     """
     lines: list[str] = []
     if frame.event:
@@ -141,18 +143,18 @@ def encode_sse(frame: Frame) -> bytes:
     if frame.retry is not None:
         lines.append(f"retry: {frame.retry}")
     lines += [f"data: {line}" for line in _LINE_END.split(frame.data)]
-    # a lone surrogate cannot be UTF-8; this writes it as the escape that JSON reads
+    # A lone surrogate has no UTF-8 form; "backslashreplace" writes the escape that JSON reads.
     return ("\n".join(lines) + "\n\n").encode("utf-8", "backslashreplace")
 
 
 def _one_line(text: str, what: str) -> str:
     if _LINE_END.search(text) or "\0" in text:
-        raise StreamError(f"an SSE {what} cannot hold a line break or NUL: {text[:80]!r}")
+        raise ConfigurationError(f"An SSE {what} cannot contain a line break or NUL: {text[:80]!r}")
     return text
 
 
 def _decode_block(text: str) -> list[Frame]:
-    """The frames of whole events."""
+    """The frames of complete events."""
     frames: list[Frame] = []
     for event, data, other in _find_events(text):
         if not other:
@@ -163,7 +165,7 @@ def _decode_block(text: str) -> list[Frame]:
 
 
 def _decode_event(text: str) -> Frame | None:
-    """One event line by line; None if it has no data field."""
+    """The frame of one event, read line by line; None if the event has no data field."""
     data: list[str] = []
     event = ident = None
     retry = None

@@ -356,16 +356,16 @@ def test_approval(provider, decision):
     options = {"tools": [remove]}
     with simulated(tool_loop(tool_call("remove", path="a"), text("Done."))) as peer:
         paused, _ = executed(peer, provider, **options)
-        (call,) = paused.pending
+        (call,) = paused.pending_approvals
         assert (paused.error, ran, paused.finish_reason) == (None, [], "tool_calls")
-        assert paused.to_dict()["pending"] == [
+        assert paused.to_dict()["pendingApprovals"] == [
             {"id": call.id, "name": "remove", "args": {"path": "a"}}
         ]
 
         kept = msgspec.json.decode(msgspec.json.encode(paused.messages))
         result, told = executed(peer, provider, kept, approvals={call.id: decision}, **options)
 
-    assert (result.text, result.pending, result.error) == ("Done.", (), None)
+    assert (result.text, result.pending_approvals, result.error) == ("Done.", (), None)
     assert ran == (["a"] if decision else [])
     assert ("on_tool_end", "remove", "removed") in told or not decision
 

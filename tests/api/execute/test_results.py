@@ -96,7 +96,7 @@ def test_debug_data():
     found = ExecuteError.of(error).to_dict(camel=False)
 
     assert found == {
-        "message": "too fast",
+        "message": "openai: too fast",
         "code": "rate_limit",
         "status_code": 429,
         "debug": {

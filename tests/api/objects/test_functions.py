@@ -2,11 +2,13 @@
 
 import asyncio
 import json
+import sys
 from dataclasses import dataclass, field
 
 import pytest
 
 from interlingua import sync
+from interlingua.api.objects import strategy
 from interlingua.api.objects.functions import generate_object, stream_object
 from interlingua.api.tools.tool import tool
 from interlingua.client.client import Client
@@ -111,6 +113,34 @@ def test_whole_and_streamed(provider, mode):
     assert bool(first.response_format) == (mode == "native")
     assert bool(first.tools) == (mode == "tool")
     assert ("JSON Schema" in first.messages[0].text) == (mode == "prompt")
+
+
+@every_dialect
+def test_a_schema_is_narrowed_once_and_not_explained(provider, monkeypatch):
+    """Where nothing is lost, the dialect's rules say so, and the request is encoded once."""
+    schema = {
+        "type": "object",
+        "properties": {"name": {"type": "string"}, provider: {"type": "string"}},
+        "required": ["name", provider],
+        "additionalProperties": False,
+    }
+    narrowings = []
+    original = strategy.narrow
+
+    def narrow(given, rules):
+        narrowings.append(rules)
+        return original(given, rules)
+
+    explained = []
+    monkeypatch.setattr(Client, "explain", lambda *_, **__: explained.append(1))
+    monkeypatch.setattr(sys.modules["interlingua.prepare.schema.narrow"], "narrow", narrow)
+    monkeypatch.setattr(strategy, "narrow", narrow)
+    with simulated(give({"name": "Ada", provider: "x"}), profile=by("native")) as peer:
+        for _ in range(2):
+            assert asked(peer, provider, schema).output == {"name": "Ada", provider: "x"}
+
+    assert explained == []
+    assert len(narrowings) == 1
 
 
 @every_mode
@@ -272,7 +302,7 @@ def test_calls_that_wait():
             return await generate_object(
                 MODELS["openai"],
                 messages=waiting.messages,
-                approvals={call.id: True for call in waiting.pending},
+                approvals={call.id: True for call in waiting.pending_approvals},
                 schema=Person,
                 provider="openai",
                 client=client,
@@ -281,7 +311,7 @@ def test_calls_that_wait():
 
         result = run(peer, work)
 
-    assert [call.name for call in waiting.pending] == ["pay"]
+    assert [call.name for call in waiting.pending_approvals] == ["pay"]
     assert waiting.output is None
     assert result.output.name == "Ada"
 

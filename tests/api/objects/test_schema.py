@@ -2,7 +2,7 @@
 
 import copy
 from dataclasses import dataclass
-from typing import Annotated, TypedDict
+from typing import Annotated, Literal, TypedDict
 
 import msgspec
 import pydantic
@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from interlingua.api.objects.schema import ObjectSchema
+from interlingua.api.objects.schema import ObjectSchema, object_schema
 from interlingua.api.tools.validator import Validator
 from interlingua.prepare.schema import drop_added_nulls
 from interlingua.spec.errors import ConfigurationError
@@ -210,3 +210,58 @@ def test_what_is_no_schema():
     for schema in ({"type": "nothing"}, {"$ref": "https://example.com/x"}, deep, object()):
         with pytest.raises(ConfigurationError):
             ObjectSchema(schema)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: Person,
+        lambda: list[Person],
+        lambda: Pet,
+        lambda: Literal["a", "b"],
+        lambda: {"type": "object", "properties": {"a": {"enum": [1, None]}}},
+    ],
+    ids=["class", "list", "dict type", "literal", "schema"],
+)
+def test_an_equal_schema_is_compiled_once(make):
+    """The same type, or a schema of equal content, is not read again."""
+    assert object_schema(make()) is object_schema(make())
+
+
+def test_changed_schemas_are_read_anew():
+    """What the caller changes in a schema, or in what was sent, reaches no other call."""
+    given = {"type": "object", "properties": {"a": {"type": "integer"}}}
+    first = object_schema(given)
+    first.wire_schema["properties"]["a"]["type"] = "string"
+    given["properties"]["b"] = {"type": "string"}
+
+    assert first.wire_schema == {"type": "object", "properties": {"a": {"type": "integer"}}}
+    assert first.read({"a": "x"}).problems
+    assert object_schema(given) is not first
+    assert object_schema(given).wire_schema == given
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (int | str, str | int),
+        (Literal[1, 2], Literal[2, 1]),
+        ({"const": 1}, {"const": True}),
+        ({"enum": [1, 2]}, {"enum": [2, 1]}),
+    ],
+    ids=["union", "literal", "bool", "order"],
+)
+def test_schemas_that_only_look_equal_are_kept_apart(one, other):
+    """Equal in Python, but not to a model."""
+    schemas = [object_schema(given).wire_schema for given in (one, other)]
+    assert schemas == [ObjectSchema(given).wire_schema for given in (one, other)]
+    assert repr(schemas[0]) != repr(schemas[1])
+
+
+def test_what_cannot_be_remembered_is_read_each_time():
+    """Types that cannot be hashed, and very large schemas."""
+    unhashable = Annotated[int, ["a note"]]
+    large = {"type": "object", "properties": {"a": {"enum": ["x" * 70_000]}}}
+    for schema in (unhashable, large):
+        assert object_schema(schema) is not object_schema(schema)
+        assert object_schema(schema).wire_schema == ObjectSchema(schema).wire_schema

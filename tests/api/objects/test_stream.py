@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from interlingua.api.objects import schema as object_schema
 from interlingua.api.objects.functions import stream_object
 from interlingua.api.objects.schema import ObjectSchema
 from interlingua.api.objects.stream import GrowingObject
 from interlingua.api.tools.tool import tool
 from interlingua.client.client import Client
+from interlingua.prepare.schema.restore import AddedNulls
 from interlingua.simulator import (
     cut,
     error_event,
@@ -27,7 +27,7 @@ from interlingua.simulator import (
 )
 from interlingua.simulator import error as refuse
 from interlingua.spec.content import ToolCall
-from interlingua.spec.errors import NoObjectGeneratedError, SDKError, StreamError
+from interlingua.spec.errors import ConfigurationError, NoObjectGeneratedError, SDKError
 from interlingua.spec.events import TextDelta, ToolCallDelta, ToolCallEnd, ToolCallStart
 from interlingua.spec.messages import Message
 from interlingua.spec.response import FinishReason, Response
@@ -136,24 +136,36 @@ def test_nulls_for_what_is_optional_do_not_show():
     assert feed(GrowingObject(schema), [said('{"a": null, "b": 1}')]) == [{"b": 1}]
 
 
-def work_of(count, monkeypatch):
+def test_a_null_between_two_fragments_is_seen():
+    """However the text is cut, an added null does not show."""
+    schema = ObjectSchema({"type": "object", "properties": {"a": {"type": "string"}, "b": {}}})
+    whole = '{"b": 1, "a": null, "b": 2}'
+    for size in range(1, len(whole)):
+        fragments = [whole[at : at + size] for at in range(0, len(whole), size)]
+        shown = feed(GrowingObject(schema), map(said, fragments))
+        assert shown[-1] == {"b": 2}
+        assert all("a" not in value for value in shown)
+
+
+def work_of(count, monkeypatch, first="x"):
     """The characters parsed and the values cleaned for so many records, in fragments of 50."""
     done = {"parsed": 0, "cleaned": 0}
-    loads, clean = partial_module.loads, object_schema.drop_added_nulls
+    loads, clean = partial_module.loads, AddedNulls.drop
 
     def counting_loads(given):
         done["parsed"] += len(given)
         return loads(given)
 
-    def counting_clean(value, schema):
+    def counting_clean(self, value):
         done["cleaned"] += len(value)
-        return clean(value, schema)
+        return clean(self, value)
 
-    whole = json.dumps({"value": [{"name": "x" * 20, "n": n} for n in range(count)]})
+    records = [{"name": first}, *({"name": "x" * 20, "n": n} for n in range(count))]
+    whole = json.dumps({"value": records})
     growing = GrowingObject(ObjectSchema(list[dict[str, str | int]]))
     with monkeypatch.context() as patched:
         patched.setattr(partial_module, "loads", counting_loads)
-        patched.setattr(object_schema, "drop_added_nulls", counting_clean)
+        patched.setattr(AddedNulls, "drop", counting_clean)
         fragments = [whole[at : at + 50] for at in range(0, len(whole), 50)]
         shown = feed(growing, map(said, fragments))
     return len(whole), len(fragments), len(shown), done
@@ -161,16 +173,21 @@ def work_of(count, monkeypatch):
 
 def test_the_work_is_linear(monkeypatch):
     """100 kB in 2,000 fragments is parsed some twenty times over, not a thousand."""
-    length, fragments, shown, done = work_of(2500, monkeypatch)
-    twice, _, _, more = work_of(5000, monkeypatch)
+    length, fragments, shown, done = work_of(2500, monkeypatch, first=None)
+    twice, _, _, more = work_of(5000, monkeypatch, first=None)
 
     assert length > 100_000
     assert fragments > 2000
     assert 40 < shown < 200
     assert done["parsed"] < 20 * length
-    assert done["cleaned"] < 20 * 2500
+    assert 2500 < done["cleaned"] < 20 * 2500
     assert more["parsed"] < 2.2 * done["parsed"]
     assert twice > 1.9 * length
+
+
+def test_an_answer_without_null_is_not_searched_for_added_ones(monkeypatch):
+    """The text tells that there are none."""
+    assert work_of(2500, monkeypatch)[-1]["cleaned"] == 0
 
 
 # The stream.
@@ -221,10 +238,10 @@ def test_before_the_end():
         async with stream(client) as found:
             assert found.partial is None
             for method in (found.object, found.response, found.result):
-                with pytest.raises(StreamError, match="not over"):
+                with pytest.raises(ConfigurationError, match="has not ended"):
                     method()
             assert await anext(found) == {} == found.partial
-            with pytest.raises(StreamError, match="not over"):
+            with pytest.raises(ConfigurationError, match="has not ended"):
                 found.object()
 
     with simulated(text('{"n": 12}') + pieces(1)) as peer:
@@ -359,7 +376,7 @@ def test_calls_that_wait():
     _, found, error = read(tool_call("pay"), tools=[pay])
 
     assert error is None
-    assert [call.name for call in found.result().pending] == ["pay"]
+    assert [call.name for call in found.result().pending_approvals] == ["pay"]
     with pytest.raises(NoObjectGeneratedError, match="approval"):
         found.object()
 

@@ -102,7 +102,7 @@ def test_stream_with_tools(provider):
     async def work(client):
         result = stream(named(provider), "Weather?", tools=[get_weather], client=client)
         assert result.partial_response is None
-        with pytest.raises(StreamError):
+        with pytest.raises(ConfigurationError):
             result.response()
         events = await collect(result)
         return result, events
@@ -340,7 +340,7 @@ def test_approval_in_two_calls():
 
     async def work(client):
         first = await generate(named("anthropic"), "?", tools=[delete], client=client)
-        (waiting,) = first.pending
+        (waiting,) = first.pending_approvals
         assert done == []
         answers = []
         for decision in (True, False):

@@ -188,7 +188,7 @@ def test_a_pause():
     assert loop.feed(said) == (CALL, other)
     loop.pause((mended, other), (True, False))
     step = loop.finish_step()
-    assert (loop.request, loop.pending, step.response) == (None, (mended,), said)
+    assert (loop.request, loop.pending_approvals, step.response) == (None, (mended,), said)
     assert loop.messages[-1].content == (Text(text="Well."), mended, other)
     again = ToolLoop(Request(model="m", messages=loop.messages), TOOLS)
     assert again.open_calls() == (mended, other)
@@ -204,11 +204,11 @@ def test_no_id_stands_for_two_calls_that_wait(ids):
     loop.feed(answer(*calls))
     loop.pause(calls, [True] * len(calls))
 
-    names = [call.id for call in loop.pending]
+    names = [call.id for call in loop.pending_approvals]
     assert len({*names}) == len(names)
     for place, name in enumerate(ids):
         assert (names[place] == name) == (ids.index(name) == place)
-    assert loop.messages[-1].tool_calls == loop.pending
+    assert loop.messages[-1].tool_calls == loop.pending_approvals
 
 
 @pytest.mark.parametrize("mode", ["required", "named"])

@@ -90,7 +90,7 @@ def test_a_decision_is_about_the_calls_that_waited(whole):
     result = asyncio.run(work())
 
     assert till.paid == [5]
-    assert [call.arguments for call in result.pending] == [{"euros": 1_000_000}]
+    assert [call.arguments for call in result.pending_approvals] == [{"euros": 1_000_000}]
 
 
 @both
@@ -99,7 +99,7 @@ def test_a_decision_before_there_is_a_call(whole):
     till = Till()
     result = asyncio.run(ask(Scripted(says(pay(5))), till, whole, approvals={"call_0": True}))
 
-    assert (till.paid, len(result.pending)) == ([], 1)
+    assert (till.paid, len(result.pending_approvals)) == ([], 1)
 
 
 @both
@@ -109,7 +109,7 @@ def test_two_calls_of_one_id(whole):
 
     async def work():
         paused = await ask(Scripted(says(pay(5), pay(1_000_000))), till, whole)
-        small, large = paused.pending
+        small, large = paused.pending_approvals
         adapter = Scripted(DONE)
         decisions = {small.id: True, large.id: False}
         result = await resume(paused, adapter, till, whole, approvals=decisions)
@@ -136,7 +136,7 @@ def test_what_was_mended_is_what_is_asked_about(whole):
         broken = ToolCall(id="a", name="pay", raw_arguments='{"euros": "all"}')
         paused = await ask(Scripted(says(broken)), till, whole, repair_tool_call=mend)
         assert till.paid == []
-        (waiting,) = paused.pending
+        (waiting,) = paused.pending_approvals
         assert waiting.arguments == {"euros": 1_000}
         options = {"approvals": {"a": True}, "repair_tool_call": mend}
         return await resume(paused, Scripted(DONE), till, whole, **options)

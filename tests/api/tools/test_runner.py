@@ -176,18 +176,19 @@ def _cancel():
     raise asyncio.CancelledError
 
 
-@pytest.mark.parametrize("is_async", [False, True])
+@pytest.mark.parametrize("way", ["thread", "inline", "async"])
 @pytest.mark.parametrize(
     ("fail", "words"),
     [(_exit, "wrong option"), (_run_dry, "StopIteration"), (_cancel, "cancelled itself")],
 )
-def test_a_tool_that_fails_hard(fail, words, is_async):
+def test_a_tool_that_fails_hard(fail, words, way):
     """Neither the program nor the run ends by it, and the others go on."""
 
     async def fail_async() -> None:
         fail()
 
-    tools = [double, Tool(name="fail", execute=fail_async if is_async else fail)]
+    handler = fail_async if way == "async" else fail
+    tools = [double, Tool(name="fail", execute=handler, inline=way == "inline")]
     failed, other = run(call("fail", "1"), call("double", "2", number=1), tools=tools)
 
     assert failed.is_error
@@ -319,6 +320,57 @@ def test_what_is_not_ready_is_not_run():
 
     assert ran == []
     assert [result.content for result in results] == ["not allowed", "the call was not allowed yet"]
+
+
+@pytest.mark.parametrize("is_inline", [None, False, True])
+def test_only_an_inline_function_runs_on_the_event_loop(is_inline):
+    """A plain function runs in a thread by default; an inline one sees the loop and its context."""
+    here, seen = threading.current_thread(), []
+    decorate = tool if is_inline is None else tool(inline=is_inline)
+
+    @decorate
+    def look() -> str:
+        """Look."""
+        seen.append(threading.current_thread())
+        return WHO.get()
+
+    async def work():
+        WHO.set("me")
+        return await run_async(call("look", "1"), call("look", "2"), tools=[look])
+
+    results = asyncio.run(work())
+
+    assert [result.content for result in results] == ["me", "me"]
+    assert [thread is here for thread in seen] == [bool(is_inline)] * 2
+
+
+def test_inline_functions_keep_variables_to_themselves():
+    """What one sets in its context, the others and the caller do not see."""
+
+    @tool(inline=True)
+    def rename(who: str) -> str:
+        """Rename."""
+        before = WHO.get()
+        WHO.set(who)
+        return before
+
+    async def work():
+        calls = [call("rename", "1", who="a"), call("rename", "2", who="b")]
+        results = await run_async(*calls, tools=[rename])
+        return [result.content for result in results], WHO.get()
+
+    assert asyncio.run(work()) == (["nobody", "nobody"], "nobody")
+
+
+def test_an_inline_function_may_return_something_to_await():
+    """As one in a thread may."""
+
+    @tool(inline=True)
+    def later() -> object:
+        """Later."""
+        return asyncio.sleep(0, "done")
+
+    assert run(call("later"), tools=[later])[0].content == "done"
 
 
 def test_a_wrapper_runs_in_a_thread():

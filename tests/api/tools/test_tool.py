@@ -13,9 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from interlingua.api.tools.tool import FunctionTool, Tool, ToolAnnotations, check_tools, tool
-from interlingua.prepare.schema import ANTHROPIC, GEMINI_JSON_SCHEMA, OPENAI_STRICT, narrow
+from interlingua.prepare.schema import narrow
 from interlingua.spec.errors import ConfigurationError, InvalidToolCallError
 from interlingua.spec.request import BuiltinTool, Request, ToolDefinition
+from support.facts import ANTHROPIC, GEMINI_JSON_SCHEMA, OPENAI_STRICT
 
 NO_INPUT = {"type": "object", "properties": {}}
 

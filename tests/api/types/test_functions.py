@@ -11,8 +11,8 @@ import msgspec
 import pydantic
 import pytest
 
-from interlingua.api.types import MismatchError, read_function
-from interlingua.spec.errors import ConfigurationError
+from interlingua.api.types import read_function
+from interlingua.spec.errors import ConfigurationError, MismatchError
 
 if TYPE_CHECKING:
     from decimal import Decimal as OnlyForTheChecker
@@ -230,11 +230,11 @@ def fielded(a: int = pydantic.Field(3)): ...
 @pytest.mark.parametrize(
     ("function", "words"),
     [
-        (many, "'values' of many takes any number"),
-        (placed, "'a' of placed can only be given by position"),
+        (many, "'values' of many is variadic"),
+        (placed, "'a' of placed is positional-only"),
         (pictured, "parameter 'picture' of pictured: bytes"),
         (fielded, "'a' of fielded has a pydantic Field"),
-        (dict, "cannot be read"),
+        (dict, "no readable signature"),
     ],
     ids=lambda given: getattr(given, "__name__", None),
 )

@@ -2,7 +2,7 @@
 
 from msgspec import Meta
 
-from interlingua.api.types.problems import add_limits, notes_of
+from interlingua.api.types.problems import add_limits, schema_annotations
 
 
 def limited(schema, **limits):
@@ -38,4 +38,4 @@ def test_words_are_notes():
     """Description, title, examples and what the user adds."""
     meta = Meta(description="d", examples=[1], extra_json_schema={"x-y": 1})
 
-    assert notes_of(meta) == {"description": "d", "examples": [1], "x-y": 1}
+    assert schema_annotations(meta) == {"description": "d", "examples": [1], "x-y": 1}

@@ -1,24 +1,24 @@
 """Problems and their places."""
 
+import pytest
+
 from interlingua.api.types.problems import (
     Findings,
-    MismatchError,
-    Problem,
+    describe,
+    format_path,
     list_problems,
-    show,
-    spell,
-    step_list,
+    path_steps,
 )
-from interlingua.spec.errors import DecodeError
+from interlingua.spec.errors import DecodeError, MismatchError, Problem
 
 
 def test_a_path_is_spelled_like_code():
     """Names with points, positions in brackets, the root empty."""
     path = (((None, "people"), 2), "name")
 
-    assert spell(step_list(path)) == "people[2].name"
-    assert spell(step_list((None, 0))) == "[0]"
-    assert spell(step_list(None)) == ""
+    assert format_path(path_steps(path)) == "people[2].name"
+    assert format_path(path_steps((None, 0))) == "[0]"
+    assert format_path(path_steps(None)) == ""
 
 
 def test_findings_are_problems_with_paths():
@@ -40,7 +40,13 @@ def test_a_long_list_is_cut():
 
 def test_a_mismatch_is_a_decode_error():
     """It has the first path, and all problems."""
-    error = MismatchError("no", problems=[Problem("a", "x"), Problem("b", "y")])
+    findings = Findings()
+    findings.raise_if_any()
+    findings.add((None, "a"), "x")
+    findings.add((None, "b"), "y")
+    with pytest.raises(MismatchError) as caught:
+        findings.raise_if_any()
+    error = caught.value
 
     assert isinstance(error, DecodeError)
     assert (error.path, len(error.problems)) == ("a", 2)
@@ -51,4 +57,4 @@ def test_values_are_shown_in_short():
     values = [None, True, 1, 1.5, "x" * 99, [], {}]
     words = ["null", "a boolean", "a number", "a number", f"'{'x' * 40}…'", "an array", "an object"]
 
-    assert [show(value) for value in values] == words
+    assert [describe(value) for value in values] == words

@@ -22,9 +22,9 @@ from hypothesis import strategies as st
 from typing_extensions import Doc, TypeAliasType
 
 from interlingua.api.tools.validator import Validator
-from interlingua.api.types import MismatchError, convert, schema_of
+from interlingua.api.types import convert, schema_of
 from interlingua.conformance.strategies import json_values
-from interlingua.spec.errors import ConfigurationError
+from interlingua.spec.errors import ConfigurationError, MismatchError
 from support.run_profile import examples
 
 T = TypeVar("T")

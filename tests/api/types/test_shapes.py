@@ -5,21 +5,21 @@ import pathlib
 import msgspec
 import pytest
 
-from interlingua.api.types.problems import MismatchError
 from interlingua.api.types.reading import decode
 from interlingua.api.types.records import Field
 from interlingua.api.types.shapes import (
     Anything,
     Array,
     Choice,
+    Constrained,
     Definitions,
+    Dictionary,
     FixedArray,
-    Mapped,
-    Noted,
     Record,
     Scalar,
-    say_default,
+    default_to_json,
 )
+from interlingua.spec.errors import MismatchError
 
 INTEGER = Scalar(int, {"type": "integer"})
 TEXT = Scalar(str, {"type": "string"})
@@ -92,7 +92,7 @@ def test_fixed_arrays_have_one_length():
 
 def test_keys_that_are_numbers_are_text_in_json():
     """And come back as numbers."""
-    by_number = Mapped(INTEGER, TEXT, dict)
+    by_number = Dictionary(INTEGER, TEXT, dict)
 
     assert schema(by_number)["propertyNames"] == {"pattern": "^-?[0-9]+$"}
     assert decode(by_number, {"-3": "a"}) == {-3: "a"}
@@ -152,7 +152,7 @@ def test_a_tag_has_to_be_there():
 
 def test_limits_are_kept():
     """A value outside of them is a problem; one they say nothing of is not."""
-    limited = Noted(INTEGER, {"description": "few"}, (msgspec.Meta(ge=1), msgspec.Meta(le=3)))
+    limited = Constrained(INTEGER, {"description": "few"}, (msgspec.Meta(ge=1), msgspec.Meta(le=3)))
 
     assert schema(limited) == {
         "type": "integer",
@@ -162,12 +162,12 @@ def test_limits_are_kept():
     }
     assert decode(limited, 3) == 3
     assert problems(limited, 0) == ["expected int >= 1"]
-    assert decode(Noted(TEXT, {}, (msgspec.Meta(ge=1),)), "a") == "a"
+    assert decode(Constrained(TEXT, {}, (msgspec.Meta(ge=1),)), "a") == "a"
 
 
 def test_defaults_that_json_cannot_say_are_not_said():
     """A function or a lone surrogate has no JSON form; a path has."""
-    assert say_default(print) is msgspec.UNSET
-    assert say_default("\ud800") is msgspec.UNSET
-    assert say_default(pathlib.PurePosixPath("a/b")) == "a/b"
-    assert say_default((1, {2: "a"})) == [1, {"2": "a"}]
+    assert default_to_json(print) is msgspec.UNSET
+    assert default_to_json("\ud800") is msgspec.UNSET
+    assert default_to_json(pathlib.PurePosixPath("a/b")) == "a/b"
+    assert default_to_json((1, {2: "a"})) == [1, {"2": "a"}]

@@ -10,7 +10,8 @@ import msgspec
 import pydantic
 import pytest
 
-from interlingua.api.types import MismatchError, convert, schema_of
+from interlingua.api.types import convert, schema_of
+from interlingua.spec.errors import MismatchError
 
 
 @dataclasses.dataclass

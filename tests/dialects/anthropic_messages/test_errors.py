@@ -40,7 +40,7 @@ def body(kind, message="m", **details):
         (413, "request_too_large", ContextLengthError, False),
         (429, "rate_limit_error", RateLimitError, True),
         (500, "api_error", ServerError, True),
-        (504, "timeout_error", ProviderTimeoutError, True),
+        (504, "timeout_error", ServerError, True),
         (529, "overloaded_error", ServerError, True),
     ],
 )
@@ -50,7 +50,7 @@ def test_each_status(status, kind, expected, retryable):
 
     assert type(error) is expected
     assert (error.retryable, error.status_code) == (retryable, status)
-    assert (error.error_code, error.request_id) == (kind, "req_1")
+    assert (error.error_code, error.provider_request_id) == (kind, "req_1")
 
 
 def test_spend_limit_is_no_rate_limit():

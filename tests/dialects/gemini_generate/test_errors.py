@@ -12,7 +12,6 @@ from interlingua.spec.errors import (
     ContextLengthError,
     InvalidRequestError,
     NotFoundError,
-    ProviderTimeoutError,
     QuotaExceededError,
     RateLimitError,
     ServerError,
@@ -40,7 +39,7 @@ def decode(status, message="no", word=None, details=None):
         (499, "CANCELLED", ServerError),
         (500, "INTERNAL", ServerError),
         (503, "UNAVAILABLE", ServerError),
-        (504, "DEADLINE_EXCEEDED", ProviderTimeoutError),
+        (504, "DEADLINE_EXCEEDED", ServerError),
     ],
 )
 def test_statuses(status, word, kind):

@@ -45,7 +45,7 @@ def decode(status, body, headers=None):
         (429, {"error": {"message": "x", "code": "rate_limit_exceeded"}}, RateLimitError),
         (429, {"error": {"message": "x", "type": "insufficient_quota"}}, QuotaExceededError),
         (500, {"error": {"message": "x", "type": "server_error"}}, ServerError),
-        (504, {"error": {"message": "x"}}, ProviderTimeoutError),
+        (504, {"error": {"message": "x"}}, ServerError),
         (
             400,
             {"error": {"code": 400, "message": "x", "metadata": {"error_type": "not_found"}}},
@@ -105,7 +105,7 @@ def test_field_bug_54_errors_inside_a_stream():
         (InvalidRequestError("x"), 400),
         (QuotaExceededError("x"), 402),
         (RateLimitError("x"), 429),
-        (ProviderTimeoutError("x"), 504),
+        (ProviderTimeoutError("x"), 408),
         (ServerError("x"), 500),
     ],
 )

@@ -47,7 +47,7 @@ def read(status, message="m", headers=None, **error):
         (429, {"type": "insufficient_quota", "code": "insufficient_quota"}, QuotaExceededError),
         (500, {"type": "server_error"}, ServerError),
         (503, {"type": "invalid_request_error"}, ServerError),
-        (504, {}, ProviderTimeoutError),
+        (504, {}, ServerError),
     ],
 )
 def test_classes(status, fields, cls):
@@ -69,7 +69,7 @@ def test_retry_headers():
     """Seconds to wait and the request's id come from the headers."""
     error = read(429, headers={"retry-after-ms": "1500", "x-request-id": "req_1"})
 
-    assert (error.retry_after, error.request_id) == (1.5, "req_1")
+    assert (error.retry_after, error.provider_request_id) == (1.5, "req_1")
 
 
 def test_quota_is_not_retried():

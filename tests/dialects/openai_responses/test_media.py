@@ -3,7 +3,7 @@
 import pytest
 
 from interlingua.dialects.openai_responses.content import decode_content, decode_part, encode_part
-from interlingua.dialects.openai_responses.wire import INPUT_TEXT, OUTPUT_TEXT
+from interlingua.dialects.openai_responses.facts import INPUT_TEXT, OUTPUT_TEXT
 from interlingua.spec.content import Audio, Document, Image
 from interlingua.spec.errors import DecodeError
 from interlingua.spec.warnings import Losses

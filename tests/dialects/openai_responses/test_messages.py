@@ -4,6 +4,7 @@ import msgspec
 import pytest
 
 from interlingua.conformance.equality import same
+from interlingua.dialects import openai_responses
 from interlingua.dialects.openai_responses import decode_request, encode_request
 from interlingua.dialects.openai_responses.messages import ItemEncoder, decode_turn, read_item
 from interlingua.spec.content import (
@@ -145,7 +146,7 @@ def test_short_and_long_messages():
     said = again({"input": items})["input"]
 
     assert ["a", items[1]["content"], "c"] == [item["content"] for item in said]
-    assert same(NAME, "request", {"input": items}, {"input": said}) == []
+    assert same(openai_responses, "request", {"input": items}, {"input": said}) == []
 
 
 @pytest.mark.parametrize(

@@ -3,16 +3,18 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
+from interlingua.history import repair
 from interlingua.prepare.history.calls import NO_RESULT, is_aborted, is_genuine
-from interlingua.prepare.history.rules import doctor
-from interlingua.prepare.history.target import TARGETS, RepairPolicy, Target
+from interlingua.prepare.history.target import RepairPolicy
 from interlingua.spec.content import Opaque, Text, Thinking, ToolCall, ToolResult
+from interlingua.spec.facts import HistoryRules
 from interlingua.spec.messages import Message
+from support.facts import HISTORY
 
 CHAT, CLAUDE, RESPONSES = (
-    TARGETS[name] for name in ("openai_chat", "anthropic_messages", "openai_responses")
+    HISTORY[name] for name in ("openai_chat", "anthropic_messages", "openai_responses")
 )
-PAIRED = Target(dialect="any", paired_calls=True)
+PAIRED = HistoryRules(dialect="any", paired_calls=True)
 
 
 def call(call_id, name="look", **fields):
@@ -35,7 +37,7 @@ def test_field_bug_14_an_unanswered_call_gets_an_error_result():
     """The result says that there is none, and stands right after the turn."""
     history = (Message.user("go"), Message.assistant([call("a"), call("b")]), Message.user("so?"))
 
-    found = doctor(history, CLAUDE)
+    found = repair(history, CLAUDE)
 
     made = found.messages[2]
     assert [message.role for message in found.messages] == ["user", "assistant", "tool", "user"]
@@ -54,7 +56,7 @@ def test_field_bug_14_or_the_call_is_dropped_by_policy():
         Message.assistant(call("b")),
     )
 
-    found = doctor(history, CLAUDE, RepairPolicy(unanswered="drop"))
+    found = repair(history, CLAUDE, RepairPolicy(unanswered="drop"))
 
     assert found.messages == (Message.assistant("let me see"), Message.user("so?"))
     assert codes(found) == ["unanswered_call_dropped"] * 2
@@ -62,8 +64,8 @@ def test_field_bug_14_or_the_call_is_dropped_by_policy():
 
 def test_a_history_that_ends_in_calls_is_answered_too():
     """No provider was seen to accept it otherwise."""
-    for target in TARGETS.values():
-        found = doctor([Message.user("go"), Message.assistant(call("a"))], target)
+    for target in HISTORY.values():
+        found = repair([Message.user("go"), Message.assistant(call("a"))], target)
         assert found.messages[-1].content[0].content == NO_RESULT
 
 
@@ -75,7 +77,7 @@ def test_a_missing_result_joins_those_that_are_there():
         Message.user("so?"),
     )
 
-    found = doctor(history, CHAT)
+    found = repair(history, CHAT)
 
     answered = [part.tool_call_id for message in found.messages[1:3] for part in message.content]
     assert answered == ["a", "b"]
@@ -89,13 +91,13 @@ def test_an_opaque_result_answers():
         tool(Opaque(dialect="openai_responses", data={"type": "x_output", "call_id": "a"})),
     )
 
-    assert doctor(history, RESPONSES).changes == ()
-    assert codes(doctor(history, CHAT)) == ["foreign_block_dropped", "missing_result_added"]
+    assert repair(history, RESPONSES).changes == ()
+    assert codes(repair(history, CHAT)) == ["foreign_block_dropped", "missing_result_added"]
 
 
 def test_field_bug_15_an_orphan_result_is_dropped():
     """A result whose call is gone goes too, and is told."""
-    found = doctor([tool(result("gone")), Message.user("hi")], RESPONSES)
+    found = repair([tool(result("gone")), Message.user("hi")], RESPONSES)
 
     assert found.messages == (Message.user("hi"),)
     assert [(change.code, change.path) for change in found.changes] == [
@@ -106,16 +108,16 @@ def test_field_bug_15_an_orphan_result_is_dropped():
 def test_a_result_may_answer_a_call_that_the_server_keeps():
     """With a previous response on the server, what looks like an orphan is none."""
     history = (tool(result("kept")),)
-    stored = Target(dialect="openai_responses", paired_calls=True, stored=True)
+    stored = HistoryRules(dialect="openai_responses", paired_calls=True, stored=True)
 
-    assert doctor(history, stored).messages is history
+    assert repair(history, stored).messages is history
 
 
 def test_a_second_result_of_a_call_is_dropped():
     """A call takes one."""
     history = (Message.assistant(call("a")), tool(result("a"), result("a", "again")))
 
-    found = doctor(history, PAIRED)
+    found = repair(history, PAIRED)
 
     assert found.messages[1] == tool(result("a"))
     assert codes(found) == ["orphan_result_dropped"]
@@ -137,7 +139,7 @@ def test_field_bug_16_partial_calls_of_an_aborted_turn_are_not_replayed():
     made_up = result("told", NO_RESULT, extra={"interlingua": {"synthetic": True}})
     history = (aborted, tool(result("ran"), result("cut"), made_up), Message.user("go on"))
 
-    found = doctor(history, CLAUDE)
+    found = repair(history, CLAUDE)
 
     assert found.messages[0].content == (Text(text="let me see"), call("ran"))
     assert found.messages[1] == tool(result("ran"))
@@ -153,11 +155,11 @@ def test_field_bug_16_partial_calls_of_an_aborted_turn_are_not_replayed():
 def test_a_made_up_result_is_known_again():
     """A turn that was repaired and then found to be aborted loses call and result."""
     history = (Message.user("go"), Message.assistant(call("a")))
-    repaired = doctor(history, PAIRED).messages
+    repaired = repair(history, PAIRED).messages
     assert not is_genuine(repaired[2].content[0])
     cut_short = Message(role="assistant", content=(call("a"),), metadata={"finish_reason": "error"})
 
-    found = doctor((repaired[0], cut_short, repaired[2]), PAIRED)
+    found = repair((repaired[0], cut_short, repaired[2]), PAIRED)
 
     assert found.messages == history[:1]
 
@@ -171,7 +173,7 @@ def test_a_message_is_aborted_by_its_finish_reason():
 
 def test_only_the_model_calls():
     """A call in a user's message has no place anywhere."""
-    found = doctor([Message.user([Text(text="hi"), call("a")])], CHAT)
+    found = repair([Message.user([Text(text="hi"), call("a")])], CHAT)
 
     assert found.messages == (Message.user("hi"),)
     assert codes(found) == ["misplaced_call_dropped"]
@@ -179,7 +181,7 @@ def test_only_the_model_calls():
 
 def test_field_bug_7_an_empty_id_is_made_and_reused_in_the_result():
     """Each call has one of its own."""
-    for target in TARGETS.values():
+    for target in HISTORY.values():
         history = (
             Message.assistant([call(""), call("")]),
             tool(result("", "1"), result("", "2")),
@@ -187,7 +189,7 @@ def test_field_bug_7_an_empty_id_is_made_and_reused_in_the_result():
             tool(result("", "3")),
         )
 
-        found = doctor(history, target)
+        found = repair(history, target)
 
         made = [part.id for message in found.messages for part in message.tool_calls]
         assert made == ["call_1", "call_2", "call_3"]
@@ -203,7 +205,7 @@ def test_field_bug_8_ids_are_mapped_in_call_and_result():
         tool(result(odd, "1"), result("fine", "2")),
     )
 
-    found = doctor(history, CLAUDE)
+    found = repair(history, CLAUDE)
 
     first, second = found.messages[0].tool_calls
     assert [part.tool_call_id for part in found.messages[1].content] == [first.id, second.id]
@@ -221,8 +223,8 @@ def test_field_bug_9_the_same_id_in_two_steps_keeps_both():
         tool(result("a", "2")),
     )
 
-    assert doctor(history, CLAUDE).messages is history
-    found = doctor(history, RESPONSES)
+    assert repair(history, CLAUDE).messages is history
+    found = repair(history, RESPONSES)
     assert [part.id for message in found.messages for part in message.tool_calls] == ["a", "a_2"]
     assert found.messages[3] == tool(result("a_2", "2"))
     assert codes(found) == ["call_id_made"]
@@ -235,7 +237,7 @@ def test_an_id_that_is_made_is_free():
         tool(result("a", "1"), result("a", "2"), result("a_2", "3")),
     )
 
-    found = doctor(history, CLAUDE)
+    found = repair(history, CLAUDE)
 
     assert [part.id for part in found.messages[0].tool_calls] == ["a", "a_2_", "a_2"]
     assert [part.tool_call_id for part in found.messages[1].content] == ["a", "a_2_", "a_2"]
@@ -246,11 +248,11 @@ def test_field_bug_12_invalid_input_is_wrapped_in_an_object():
     broken = call("a", raw_arguments='{"city": "Bo')
     history = (Message.assistant(broken), tool(result("a", "bad arguments", is_error=True)))
 
-    found = doctor(history, CLAUDE)
+    found = repair(history, CLAUDE)
 
     assert found.messages[0] == Message.assistant(call("a", arguments={"input": '{"city": "Bo'}))
     assert codes(found) == ["arguments_wrapped"]
-    assert doctor(history, RESPONSES).messages is history
+    assert repair(history, RESPONSES).messages is history
 
 
 def test_field_bug_13_a_made_up_tool_name_is_made_acceptable():
@@ -260,7 +262,7 @@ def test_field_bug_13_a_made_up_tool_name_is_made_acceptable():
         tool(result("a"), result("b")),
     )
 
-    found = doctor(history, CLAUDE)
+    found = repair(history, CLAUDE)
 
     assert [part.name for part in found.messages[0].tool_calls] == [
         "multi_tool_use",
@@ -273,7 +275,7 @@ def test_a_name_that_nothing_can_be_made_of_stays():
     """The server will say what it wants."""
     history = (Message.assistant(call("a", "x")),)
 
-    assert doctor(history, Target(dialect="any", call_name="tool-[0-9]+")).messages is history
+    assert repair(history, HistoryRules(dialect="any", call_name="tool-[0-9]+")).messages is history
 
 
 def test_field_bug_39_a_thought_goes_with_its_call():
@@ -285,7 +287,7 @@ def test_field_bug_39_a_thought_goes_with_its_call():
         tool(result("b")),
     )
 
-    found = doctor(history, RESPONSES, RepairPolicy(unanswered="drop"))
+    found = repair(history, RESPONSES, RepairPolicy(unanswered="drop"))
 
     assert found.messages == (Message.assistant(call("b")), tool(result("b")))
     assert codes(found) == ["unanswered_call_dropped", "unpaired_thinking_dropped"]
@@ -296,14 +298,14 @@ def test_calls_stand_last():
     mixed = Message.assistant([call("a"), Text(text="so"), call("b"), Text(text="then")])
     history = (mixed, tool(result("a"), result("b")))
 
-    found = doctor(history, CHAT)
+    found = repair(history, CHAT)
 
     assert [part.kind for part in found.messages[0].content] == ["text"] * 2 + ["tool_call"] * 2
     assert [(change.code, change.path) for change in found.changes] == [
         ("calls_put_last", "messages[0]")
     ]
-    assert doctor(found.messages, CHAT).messages is found.messages
-    assert doctor(history, CLAUDE).messages is history
+    assert repair(found.messages, CHAT).messages is found.messages
+    assert repair(history, CLAUDE).messages is history
 
 
 @given(
@@ -315,6 +317,6 @@ def test_argument_text_is_wrapped_just_where_it_is_not_valid(raw):
     made = call("a", raw_arguments=raw)
     history = (Message.assistant([made]), tool(result("a")))
 
-    found = doctor(history, Target(dialect="any", valid_arguments=True))
+    found = repair(history, HistoryRules(dialect="any", valid_arguments=True))
 
     assert (codes(found) == []) is made.is_valid

@@ -11,12 +11,12 @@ from interlingua.prepare.history.edit import (
     with_parts,
     without,
 )
-from interlingua.prepare.history.target import Target
 from interlingua.spec.content import Image, Text, Thinking, ToolCall, ToolResult
+from interlingua.spec.facts import HistoryRules
 from interlingua.spec.messages import Message
 
 HISTORY = (Message.user("one"), Message(role="user", content=(Text(text="a"), Text(text="b"))))
-RESPONSES = Target(dialect="openai_responses", paired_thinking=True, bound=("id", "status"))
+RESPONSES = HistoryRules(dialect="openai_responses", paired_thinking=True, bound=("id", "status"))
 
 
 def test_places_are_those_of_the_beginning():

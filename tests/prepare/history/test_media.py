@@ -2,13 +2,13 @@
 
 import pytest
 
-from interlingua.prepare.history.rules import doctor
-from interlingua.prepare.history.target import TARGETS
+from interlingua.history import repair
 from interlingua.spec.content import Audio, Document, Image, Text, ToolCall, ToolResult
 from interlingua.spec.messages import Message
+from support.facts import HISTORY
 
 CHAT, CLAUDE, GEMINI, RESPONSES = (
-    TARGETS[name]
+    HISTORY[name]
     for name in ("openai_chat", "anthropic_messages", "gemini_generate", "openai_responses")
 )
 SOUND = Audio(data=b"RIFF", media_type="audio/wav")
@@ -27,7 +27,7 @@ PAGE = Document(url="https://x/a.pdf")
 )
 def test_a_form_that_the_target_has_not(part, target):
     """It is left out, with a warning at its place."""
-    found = doctor([Message.user([part, "hi"])], target)
+    found = repair([Message.user([part, "hi"])], target)
 
     assert found.messages == (Message.user("hi"),)
     assert [(change.code, change.path) for change in found.changes] == [
@@ -51,7 +51,7 @@ def test_what_can_be_said_stays(part, target):
     """A data URL is bytes; what came from the target itself it takes; what is empty it tells."""
     history = (Message.user([part, "hi"]),)
 
-    assert doctor(history, target).messages is history
+    assert repair(history, target).messages is history
 
 
 def test_it_goes_before_others_are_moved():
@@ -63,7 +63,7 @@ def test_it_goes_before_others_are_moved():
         Message(role="tool", content=(result,)),
     )
 
-    found = doctor(history, CHAT)
+    found = repair(history, CHAT)
 
     assert found.messages[1:] == (Message.tool_result("a", (Text(text="page one"),)),)
     assert [(change.code, change.path) for change in found.changes] == [

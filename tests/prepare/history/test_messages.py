@@ -4,14 +4,15 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
+from interlingua.history import repair
 from interlingua.prepare.history.messages import PLACEHOLDER
-from interlingua.prepare.history.rules import doctor
-from interlingua.prepare.history.target import TARGETS, Target
 from interlingua.spec.content import Document, Image, Opaque, Refusal, Text, ToolCall, ToolResult
+from interlingua.spec.facts import HistoryRules
 from interlingua.spec.messages import Message
+from support.facts import HISTORY
 
 CHAT, CLAUDE, GEMINI, RESPONSES = (
-    TARGETS[name]
+    HISTORY[name]
     for name in ("openai_chat", "anthropic_messages", "gemini_generate", "openai_responses")
 )
 CAT = Image(data=b"\x89PNG", media_type="image/png")
@@ -31,7 +32,7 @@ def rounds(call, result):
 @given(st.text(st.characters()))
 def test_field_bug_32_what_comes_out_can_be_sent(text):
     """Whatever the text, it is UTF-8 after; and untouched if it was before."""
-    (message,) = doctor([Message.user([text, "x"])], CHAT).messages
+    (message,) = repair([Message.user([text, "x"])], CHAT).messages
 
     clean = message.content[0].text
     clean.encode()
@@ -49,7 +50,7 @@ def test_field_bug_32_lone_surrogates_become_the_replacement_character():
     result = ToolResult(tool_call_id="a", content={"text": "x\ud83d\ude00\ud83d"})
     history = (Message.user("a\ud83db"), *rounds(call, result))
 
-    found = doctor(history, CHAT)
+    found = repair(history, CHAT)
 
     assert found.messages[0].text == "a\ufffdb"
     assert found.messages[1].tool_calls[0].arguments == {"\ufffd": ["\ufffd", 1]}
@@ -67,7 +68,7 @@ def test_argument_text_follows_the_arguments():
     free = ToolCall(id="a", name="run", raw_arguments="x\ud800", type="custom")
     for call, raw in ((escaped, '{"x":"\ufffd"}'), (free, "x\ufffd")):
         result = ToolResult(tool_call_id="a", content="ok")
-        found = doctor(rounds(call, result), RESPONSES)
+        found = repair(rounds(call, result), RESPONSES)
         assert found.messages[0].tool_calls[0].raw_arguments == raw
 
 
@@ -77,7 +78,7 @@ def test_surrogates_within_the_parts_of_a_result():
     result = ToolResult(tool_call_id="a", content=inner)
     refusal = Message.assistant(Refusal(text="no\udfff"))
 
-    found = doctor((*rounds(ToolCall(id="a", name="look"), result), refusal), RESPONSES)
+    found = repair((*rounds(ToolCall(id="a", name="look"), result), refusal), RESPONSES)
 
     content = found.messages[1].content[0].content
     assert content == (Text(text="\ufffd"), CAT, Document(text="\ufffd"), Text(text="ok"))
@@ -89,7 +90,7 @@ def test_what_is_no_json_is_left_to_the_encoder():
     result = ToolResult(tool_call_id="a", content={"x": object()})
     history = rounds(ToolCall(id="a", name="look"), result)
 
-    assert doctor(history, RESPONSES).messages is history
+    assert repair(history, RESPONSES).messages is history
 
 
 # Blanks.
@@ -103,31 +104,31 @@ def test_field_bug_27_blank_texts_are_left_out():
         Message.user("so?"),
     )
 
-    found = doctor(history, CLAUDE)
+    found = repair(history, CLAUDE)
 
     assert found.messages == (Message.user(["hi", CAT]), history[2])
     assert codes(found) == ["blank_text_dropped"] * 2 + ["empty_message_dropped"]
-    assert doctor(history, CHAT).messages is history
+    assert repair(history, CHAT).messages is history
 
 
 def test_field_bug_27_an_all_blank_last_turn_gets_a_placeholder():
     """The last word stays the user's."""
     for blank in (Message.user(" "), Message(role="user"), Message.user(["", "\t"])):
-        found = doctor([Message.user("hi"), Message.assistant("yes?"), blank], CLAUDE)
+        found = repair([Message.user("hi"), Message.assistant("yes?"), blank], CLAUDE)
         assert found.messages[2] == Message.user(PLACEHOLDER)
         assert codes(found)[-1] == "placeholder_added"
-    assert doctor([Message.user("")], CLAUDE).messages == (Message.user(PLACEHOLDER),)
-    assert doctor([Message.user("hi"), Message.user("")], CLAUDE).messages == (Message.user("hi"),)
+    assert repair([Message.user("")], CLAUDE).messages == (Message.user(PLACEHOLDER),)
+    assert repair([Message.user("hi"), Message.user("")], CLAUDE).messages == (Message.user("hi"),)
     silence = [Message.system("x"), Message.user(""), Message.assistant("")]
-    assert doctor(silence, CLAUDE).messages == (silence[0], Message.user(PLACEHOLDER))
+    assert repair(silence, CLAUDE).messages == (silence[0], Message.user(PLACEHOLDER))
 
 
 def test_an_empty_system_prompt_stays():
     """It is sent as an empty string, which is accepted; as one block of several it is not."""
     history = (Message.system(""), Message.user("hi"))
 
-    assert doctor(history, CLAUDE).messages is history
-    assert doctor((Message.system("x"), *history), CLAUDE).messages == (
+    assert repair(history, CLAUDE).messages is history
+    assert repair((Message.system("x"), *history), CLAUDE).messages == (
         Message.system("x"),
         Message.user("hi"),
     )
@@ -138,8 +139,8 @@ def test_empty_messages_are_left_out():
     marked = Message(role="assistant", extra={"openai_chat": {"audio": {"id": "audio_1"}}})
     history = (Message.user("hi"), Message(role="assistant"), marked, Message.user("so?"))
 
-    assert doctor(history, CHAT).messages == (history[0], marked, history[3])
-    assert doctor(history, GEMINI).messages == (history[0], history[3])
+    assert repair(history, CHAT).messages == (history[0], marked, history[3])
+    assert repair(history, GEMINI).messages == (history[0], history[3])
 
 
 def test_blank_texts_in_results():
@@ -148,9 +149,9 @@ def test_blank_texts_in_results():
     blank = ToolResult(tool_call_id="a", content=(Text(text=""), CAT))
     silent = ToolResult(tool_call_id="a", content=(Text(text=" "),), is_error=True)
 
-    found = doctor(rounds(call, blank), CLAUDE)
+    found = repair(rounds(call, blank), CLAUDE)
     assert found.messages[1].content[0].content == (CAT,)
-    found = doctor(rounds(call, silent), CLAUDE)
+    found = repair(rounds(call, silent), CLAUDE)
     assert found.messages[1].content[0].content == PLACEHOLDER
     assert codes(found) == ["blank_text_dropped", "placeholder_added"]
 
@@ -160,12 +161,12 @@ def test_field_bug_28_a_lone_document_gets_text_beside_it():
     history = (Message.user([Document(data=b"%PDF")]), Message.user(["read", Document(text="x")]))
     target = msgspec.structs.replace(CLAUDE, lone_documents=False)
 
-    found = doctor(history, target)
+    found = repair(history, target)
 
     assert found.messages[0].content == (Document(data=b"%PDF"), Text(text=PLACEHOLDER))
     assert found.messages[1] is history[1]
     assert codes(found) == ["placeholder_added"]
-    assert doctor(history, CLAUDE).messages is history
+    assert repair(history, CLAUDE).messages is history
 
 
 # Blocks and roles.
@@ -176,11 +177,11 @@ def test_blocks_of_other_dialects_are_left_out():
     block = Opaque(dialect="openai_responses", data={"type": "web_search_call"})
     history = (Message.assistant([block, Text(text="so")]), Message.assistant([block]))
 
-    found = doctor(history, CLAUDE)
+    found = repair(history, CLAUDE)
 
     assert found.messages == (Message.assistant("so"),)
     assert codes(found) == ["foreign_block_dropped"] * 2
-    assert doctor(history, RESPONSES).messages is history
+    assert repair(history, RESPONSES).messages is history
 
 
 def test_field_bug_30_a_later_system_message_keeps_its_place():
@@ -195,8 +196,8 @@ def test_field_bug_30_a_later_system_message_keeps_its_place():
     )
 
     for target in (CHAT, CLAUDE, RESPONSES):
-        assert doctor(history, target).messages is history
-    found = doctor(history, GEMINI)
+        assert repair(history, target).messages is history
+    found = repair(history, GEMINI)
     assert found.messages == (*history[:3], Message.user(["be brief", "why?", "now"]))
     assert [(change.code, change.path) for change in found.changes] == [
         ("system_folded", "messages[3]"),
@@ -210,7 +211,7 @@ def test_a_later_system_message_without_neighbours_is_a_message_of_the_user():
     turn = rounds(call, ToolResult(tool_call_id="a", content="ok"))
     history = (*turn, Message.system("be brief"), Message.assistant("ok"))
 
-    found = doctor(history, GEMINI)
+    found = repair(history, GEMINI)
 
     assert found.messages == (*turn, Message.user("be brief"), history[3])
 
@@ -219,10 +220,10 @@ def test_a_system_message_between_a_call_and_its_result():
     """The result comes first, wherever the instruction goes."""
     call, result = rounds(ToolCall(id="a", name="look"), ToolResult(tool_call_id="a", content="ok"))
 
-    found = doctor((call, Message.system("be brief"), result), CLAUDE)
+    found = repair((call, Message.system("be brief"), result), CLAUDE)
 
     assert found.messages == (call, result, Message.system("be brief"))
-    assert doctor((call, Message.system("be brief"), result), GEMINI).messages == (
+    assert repair((call, Message.system("be brief"), result), GEMINI).messages == (
         call,
         result,
         Message.user("be brief"),
@@ -243,7 +244,7 @@ def test_consecutive_roles_are_merged_where_they_must_be():
     )
 
     joined = msgspec.structs.replace(CLAUDE, merge_roles=True)
-    found = doctor(history, joined)
+    found = repair(history, joined)
     assert found.messages == (
         Message.system(["one", "two"]),
         Message.user("hi"),
@@ -251,16 +252,16 @@ def test_consecutive_roles_are_merged_where_they_must_be():
         Message.user([*result.content, "so?"]),
     )
     assert codes(found) == ["messages_merged"] * 3
-    apart = doctor(history, msgspec.structs.replace(CHAT, merge_roles=True))
+    apart = repair(history, msgspec.structs.replace(CHAT, merge_roles=True))
     assert [m.role for m in apart.messages] == ["system", "user", "assistant", "tool", "user"]
-    assert doctor(history, CLAUDE).messages is history
+    assert repair(history, CLAUDE).messages is history
 
 
 def test_a_neutral_target_merges_nothing():
     """Consecutive messages of one role are common, and accepted by every dialect."""
     history = (Message.user("a"), Message.user("b"))
 
-    assert doctor(history, Target(dialect="any")).messages is history
+    assert repair(history, HistoryRules(dialect="any")).messages is history
 
 
 def test_something_is_left_to_answer():
@@ -269,15 +270,15 @@ def test_something_is_left_to_answer():
     prompt = Message.system("be brief")
 
     for target in (CLAUDE, GEMINI):
-        found = doctor((prompt, orphan), target)
+        found = repair((prompt, orphan), target)
         assert found.messages == (prompt, Message.user(PLACEHOLDER))
         assert [change.path for change in found.changes] == ["messages[1].content[0]", None]
         assert codes(found) == ["orphan_result_dropped", "placeholder_added"]
-    assert doctor((prompt, orphan), CHAT).messages == (prompt,)
-    assert doctor((orphan,), CHAT).messages == (Message.user(PLACEHOLDER),)
-    assert all(doctor((), target).messages == () for target in (CLAUDE, GEMINI, CHAT, RESPONSES))
+    assert repair((prompt, orphan), CHAT).messages == (prompt,)
+    assert repair((orphan,), CHAT).messages == (Message.user(PLACEHOLDER),)
+    assert all(repair((), target).messages == () for target in (CLAUDE, GEMINI, CHAT, RESPONSES))
     stored = msgspec.structs.replace(CLAUDE, stored=True)
-    assert doctor((prompt,), stored).messages == (prompt,)
+    assert repair((prompt,), stored).messages == (prompt,)
 
 
 def test_a_prompt_of_nothing_is_left_out():
@@ -285,7 +286,7 @@ def test_a_prompt_of_nothing_is_left_out():
     history = (Message(role="system"), Message.user("hi"))
 
     for target in (CHAT, GEMINI, RESPONSES):
-        found = doctor(history, target)
+        found = repair(history, target)
         assert found.messages == history[1:]
         assert codes(found) == ["empty_message_dropped"]
-    assert doctor(history, CLAUDE).messages is history
+    assert repair(history, CLAUDE).messages is history

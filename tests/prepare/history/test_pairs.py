@@ -2,12 +2,12 @@
 
 from interlingua.prepare.history.edit import Trail
 from interlingua.prepare.history.pairs import Pairs, end_of_results, holds_only_results, pairs_of
-from interlingua.prepare.history.target import Target
 from interlingua.spec.content import Opaque, Text, ToolCall, ToolResult
+from interlingua.spec.facts import HistoryRules
 from interlingua.spec.messages import Message
 
-TARGET = Target(dialect="openai_responses")
-JOINED = Target(dialect="openai_responses", joins_roles=True)
+TARGET = HistoryRules(dialect="openai_responses")
+JOINED = HistoryRules(dialect="openai_responses", joins_roles=True)
 
 
 def calls(*names):
@@ -61,7 +61,7 @@ def test_opaque_blocks_may_be_either_side():
     )
 
     assert Pairs(history, TARGET).result_of == {(0, 0): (1, 0), (0, 2): (2, 0)}
-    assert Pairs(history, Target(dialect="gemini_generate")).orphans == [(1, 0)]
+    assert Pairs(history, HistoryRules(dialect="gemini_generate")).orphans == [(1, 0)]
 
 
 def test_opaque_results_name_the_use_they_answer():
@@ -69,7 +69,7 @@ def test_opaque_results_name_the_use_they_answer():
     use = Opaque(dialect="anthropic_messages", data={"type": "server_tool_use", "id": "srv"})
     result = Opaque(dialect="anthropic_messages", data={"type": "r", "tool_use_id": "srv"})
 
-    pairs = Pairs((Message.assistant([use, result]),), Target(dialect="anthropic_messages"))
+    pairs = Pairs((Message.assistant([use, result]),), HistoryRules(dialect="anthropic_messages"))
 
     assert pairs.result_of == {(0, 0): (0, 1)}
 

@@ -2,15 +2,15 @@
 
 import msgspec
 
+from interlingua.history import repair
 from interlingua.prepare.history.edit import Trail
 from interlingua.prepare.history.results import join
-from interlingua.prepare.history.rules import doctor
-from interlingua.prepare.history.target import TARGETS
 from interlingua.spec.content import Document, Image, Text, ToolCall, ToolResult
 from interlingua.spec.messages import Message
+from support.facts import HISTORY
 
 CHAT, CLAUDE, GEMINI, RESPONSES = (
-    TARGETS[name]
+    HISTORY[name]
     for name in ("openai_chat", "anthropic_messages", "gemini_generate", "openai_responses")
 )
 CAT = Image(data=b"\x89PNG", media_type="image/png")
@@ -36,13 +36,13 @@ def test_a_result_is_moved_up_to_its_call():
     """What stood between comes after; a message left empty goes."""
     history = (calls("a"), Message.user("wait"), Message.assistant("well"), tool(result("a")))
 
-    found = doctor(history, CLAUDE)
+    found = repair(history, CLAUDE)
 
     assert found.messages == (history[0], history[3], *history[1:3])
     assert [(change.code, change.path) for change in found.changes] == [
         ("result_moved", "messages[3].content[0]")
     ]
-    assert doctor(history, RESPONSES).messages is history
+    assert repair(history, RESPONSES).messages is history
 
 
 def test_results_stand_together():
@@ -50,7 +50,7 @@ def test_results_stand_together():
     mixed = Message.user([result("a"), Text(text="and")])
     history = (calls("a", "b"), mixed, tool(result("b")), Message.user("so"))
 
-    found = doctor(history, CHAT)
+    found = repair(history, CHAT)
 
     assert found.messages == (calls("a", "b"), tool(result("a")), mixed_as(result("b")), history[3])
     assert codes(found) == ["result_moved", "results_reordered"]
@@ -64,17 +64,17 @@ def test_field_bug_17_grouped_calls_are_paired_again_where_adjacency_is_needed()
     """Two messages of calls, then their results: each gets its own, unless the server joins."""
     history = (calls("a"), calls("b"), tool(result("a"), result("b")))
 
-    found = doctor(history, CHAT)
+    found = repair(history, CHAT)
 
     assert found.messages == (calls("a"), tool(result("a")), calls("b"), tool(result("b")))
-    assert doctor(history, CLAUDE).messages is history
-    assert doctor(history, RESPONSES).messages is history
+    assert repair(history, CLAUDE).messages is history
+    assert repair(history, RESPONSES).messages is history
 
 
 def test_results_in_the_models_own_message_are_moved_out():
     """As a hand-made history may have them."""
     parts = (*calls("a").content, result("a"), Text(text="so"))
-    found = doctor([Message(role="assistant", content=parts)], CLAUDE)
+    found = repair([Message(role="assistant", content=parts)], CLAUDE)
 
     assert found.messages == (
         Message.assistant([parts[0], parts[2]]),
@@ -84,7 +84,7 @@ def test_results_in_the_models_own_message_are_moved_out():
 
 def test_results_in_a_system_message_are_moved_out():
     """Only the user, or the tool, says them."""
-    found = doctor([calls("a"), Message(role="system", content=(result("a"),))], CLAUDE)
+    found = repair([calls("a"), Message(role="system", content=(result("a"),))], CLAUDE)
 
     assert found.messages == (calls("a"), tool(result("a")))
     assert codes(found) == ["result_moved"]
@@ -94,8 +94,8 @@ def test_field_bug_18_results_are_put_in_the_order_of_their_calls():
     """However the tools finished, the bytes are the same."""
     one = (calls("a", "b", "c"), tool(result("a"), result("b"), result("c")))
     other = (calls("a", "b", "c"), tool(result("c"), result("a"), result("b")))
-    for target in TARGETS.values():
-        found = doctor(other, target)
+    for target in HISTORY.values():
+        found = repair(other, target)
         assert found.messages == one
         assert codes(found) == ["results_reordered"]
 
@@ -104,7 +104,7 @@ def test_results_are_ordered_across_messages():
     """The messages stay, their results change places."""
     history = (calls("a", "b"), tool(result("b")), tool(result("a")))
 
-    found = doctor(history, CHAT)
+    found = repair(history, CHAT)
 
     assert found.messages == (calls("a", "b"), tool(result("a")), tool(result("b")))
 
@@ -114,14 +114,14 @@ def test_the_order_that_the_target_saw_stays():
     own = {"gemini_generate": {"absent": ["id"]}}
     history = (calls("a", "b"), tool(result("b", extra=own)), tool(result("a", extra=own)))
 
-    assert doctor(history, GEMINI).messages is history
+    assert repair(history, GEMINI).messages is history
 
 
 def test_results_come_first_in_their_message():
     """The rest keeps its order."""
     history = (calls("a"), Message.user([Text(text="x"), result("a"), CAT]))
 
-    found = doctor(history, CLAUDE)
+    found = repair(history, CLAUDE)
 
     assert found.messages[1].content == (result("a"), Text(text="x"), CAT)
     assert codes(found) == ["results_put_first"]
@@ -131,11 +131,11 @@ def test_field_bug_19_consecutive_tool_messages_become_one():
     """For those that want the results of a turn in one message."""
     history = (calls("a", "b"), tool(result("a")), tool(result("b")), Message.user("so"))
     for target in (CLAUDE, GEMINI):
-        found = doctor(history, target)
+        found = repair(history, target)
         assert found.messages == (history[0], tool(result("a"), result("b")), history[3])
         assert codes(found) == ["results_gathered"]
     for target in (CHAT, RESPONSES):
-        assert doctor(history, target).messages is history
+        assert repair(history, target).messages is history
 
 
 def test_field_bug_25_an_image_in_a_result_follows_in_a_user_message():
@@ -147,7 +147,7 @@ def test_field_bug_25_an_image_in_a_result_follows_in_a_user_message():
         Message.assistant("cats"),
     )
 
-    found = doctor(history, CHAT)
+    found = repair(history, CHAT)
 
     assert found.messages == (
         history[0],
@@ -168,7 +168,7 @@ def test_field_bug_25_an_image_in_a_result_follows_in_a_user_message():
 
 def test_media_at_the_end_are_moved_too():
     """The last results need no message after them."""
-    found = doctor([calls("a"), tool(result("a", (Document(data=b"%PDF"),)))], CHAT)
+    found = repair([calls("a"), tool(result("a", (Document(data=b"%PDF"),)))], CHAT)
 
     assert found.messages[2].content[1] == Document(data=b"%PDF")
 
@@ -178,14 +178,14 @@ def test_media_that_the_server_takes_there_stay():
     seen = msgspec.structs.replace(CAT, extra={"openai_chat": {"in_place": True}})
     history = (calls("a"), tool(result("a", (seen,))))
 
-    assert doctor(history, CHAT).messages is history
+    assert repair(history, CHAT).messages is history
 
 
 def test_field_bug_26_a_list_of_texts_is_a_result_like_text():
     """The form does not matter to any rule."""
     history = (calls("a"), tool(result("a", (Text(text="1"), Text(text="2")))))
-    for target in TARGETS.values():
-        assert doctor(history, target).messages is history
+    for target in HISTORY.values():
+        assert repair(history, target).messages is history
 
 
 def test_join_keeps_what_is_said_of_all():

@@ -13,11 +13,12 @@ from hypothesis import strategies as st
 
 from interlingua import dialects
 from interlingua.conformance.strategies import conversations
+from interlingua.history import repair
 from interlingua.prepare.history.edit import Trail
-from interlingua.prepare.history.rules import RULES, HistoryRepair, doctor, repair
+from interlingua.prepare.history.rules import RULES, HistoryRepair, apply_rules
 from interlingua.prepare.history.rules import __doc__ as told
-from interlingua.prepare.history.target import TARGETS, RepairPolicy, Target, target_for
-from interlingua.prepare.history.triggers import survey_of
+from interlingua.prepare.history.target import RepairPolicy, rules_for
+from interlingua.prepare.history.triggers import scan_of
 from interlingua.prepare.options import options_for
 from interlingua.spec.content import (
     Audio,
@@ -32,11 +33,13 @@ from interlingua.spec.content import (
 )
 from interlingua.spec.contracts import Profile
 from interlingua.spec.errors import ConfigurationError
+from interlingua.spec.facts import HistoryRules
 from interlingua.spec.json_form import to_json
 from interlingua.spec.messages import Message
 from interlingua.spec.warnings import Losses
 from support import corpus
 from support.exceptions import REPAIRED
+from support.facts import FACTS, HISTORY
 
 PNG = b"\x89PNG\r\n\x1a\n"
 
@@ -136,7 +139,7 @@ def damaged(draw):
 
 
 histories = wrecks | damaged()
-named = st.sampled_from(sorted(TARGETS)).map(TARGETS.__getitem__)
+named = st.sampled_from(sorted(HISTORY)).map(HISTORY.__getitem__)
 policies = st.builds(
     RepairPolicy,
     unanswered=st.sampled_from(["error", "drop"]),
@@ -153,11 +156,11 @@ def targets(draw):
         return target
     flags = [
         field.name
-        for field in msgspec.structs.fields(Target)
+        for field in msgspec.structs.fields(HistoryRules)
         if field.type is bool and field.name not in ("stored", "joins_roles", "paired_calls")
     ]
     flipped = draw(st.sets(st.sampled_from(flags)))
-    strict = {name: not getattr(Target(dialect=""), name) for name in flipped}
+    strict = {name: not getattr(HistoryRules(dialect=""), name) for name in flipped}
     return msgspec.structs.replace(
         target,
         model=draw(st.sampled_from(["", "m-1", "n"])),
@@ -165,6 +168,8 @@ def targets(draw):
         call_id=draw(st.sampled_from([None, target.call_id, r"[A-Za-z0-9]{9}"])),
         unique_call_ids=draw(st.sampled_from(["no", "turn", "history"])),
         results=draw(st.sampled_from(["anywhere", "next"])),
+        signature_field="thoughtSignature",
+        unchecked_signature="unchecked",
         **strict,
     )
 
@@ -358,16 +363,16 @@ def flat(message):
 @given(histories, targets(), policies)
 def test_the_target_has_nothing_to_complain_of(history, target, policy):
     """Whatever went in, what comes out is as the target wants it."""
-    assert complaints(repair(history, target, policy), target) == []
+    assert complaints(apply_rules(history, target, policy), target) == []
 
 
 @given(histories, targets(), policies)
 def test_repair_is_idempotent(history, target, policy):
     """To repair twice changes nothing more, and adds no warning."""
-    once = repair(history, target, policy)
+    once = apply_rules(history, target, policy)
     losses = Losses()
 
-    assert repair(once, target, policy, losses) is once
+    assert apply_rules(once, target, policy, losses) is once
     assert losses.warnings == []
 
 
@@ -376,7 +381,7 @@ def test_input_is_never_changed(history, target, policy):
     """The history that was given is what it was."""
     before = [to_json(message) for message in history]
 
-    repair(history, target, policy)
+    apply_rules(history, target, policy)
 
     assert [to_json(message) for message in history] == before
 
@@ -385,7 +390,7 @@ def test_input_is_never_changed(history, target, policy):
 def test_every_change_is_told(history, target, policy):
     """There is a warning if and only if something changed; each points into the input."""
     losses = Losses()
-    repaired = repair(history, target, policy, losses)
+    repaired = apply_rules(history, target, policy, losses)
 
     assert (repaired is history) == (losses.warnings == [])
     for warning in losses.warnings:
@@ -400,13 +405,13 @@ def test_the_same_in_gives_the_same_out(history, target, policy):
     """Nothing depends on chance or on where objects live."""
     again = tuple(msgspec.convert(msgspec.to_builtins(m), Message) for m in history)
 
-    assert repair(history, target, policy) == repair(again, target, policy)
+    assert apply_rules(history, target, policy) == apply_rules(again, target, policy)
 
 
 @given(histories, named)
 def test_what_is_legal_stays(history, target):
     """Texts, calls and results that have a place are kept."""
-    repaired = repair(history, target)
+    repaired = apply_rules(history, target)
 
     def words(messages):
         return Counter(
@@ -433,13 +438,13 @@ def test_a_sound_history_stays_itself(history, target):
     if (blank and (failed or not target.empty_text)) or (unheard and "audio" in target.media):
         return
 
-    assert repair(history, target) is history
+    assert apply_rules(history, target) is history
 
 
 @given(histories)
 def test_the_neutral_target_accepts_everything(history):
     """Every default means: no objection."""
-    assert repair(history, Target(dialect="any")) is history
+    assert apply_rules(history, HistoryRules(dialect="any")) is history
 
 
 @st.composite
@@ -479,7 +484,7 @@ def test_a_rule_without_its_signs_has_nothing_to_do(history, target, policy):
     """What is not run would not have changed anything, at its stage of a repair."""
     trail = Trail(history)
     for rule, about in RULES:
-        is_run = not about or not about.isdisjoint(survey_of(history, trail).signs)
+        is_run = not about or not about.isdisjoint(scan_of(history, trail).triggers)
         repaired = rule(history, target, policy, trail)
 
         assert is_run or repaired is history, rule.__name__
@@ -500,11 +505,11 @@ def test_cost_is_linear():
         best = float("inf")
         for _ in range(3):
             start = time.process_time()
-            repair(history, target)
+            apply_rules(history, target)
             best = min(best, time.process_time() - start)
         return best
 
-    for target in TARGETS.values():
+    for target in HISTORY.values():
         short, long = (broken_rounds(count) for count in (40, 400))
         assert seconds(long, target) < 40 * seconds(short, target) + 0.05
 
@@ -531,7 +536,7 @@ def call(call_id, name="look", **fields):
 
 
 @pytest.mark.skipif(not corpus.is_here(), reason="no recorded exchanges at hand")
-@pytest.mark.parametrize("dialect", sorted(TARGETS))
+@pytest.mark.parametrize("dialect", sorted(HISTORY))
 def test_an_accepted_history_stays_itself(dialect):
     """What its own provider accepted is left exactly as it is."""
     spoken = dialects.get(dialect)
@@ -541,7 +546,10 @@ def test_an_accepted_history_stays_itself(dialect):
         if case.call is not None and case.status == 200:
             names.add(case.name)
             request = spoken.decode_request(case.call)
-            if repair(request.messages, target_of(case, request, dialect)) is not request.messages:
+            if (
+                apply_rules(request.messages, target_of(case, request, dialect))
+                is not request.messages
+            ):
                 changed.add(case.name)
 
     assert changed == REPAIRED.keys() & names
@@ -550,11 +558,11 @@ def test_an_accepted_history_stays_itself(dialect):
 def target_of(case, request, dialect):
     """What the model in hand wants."""
     profile = Profile(signed_calls="gemini-3" in case.call.path)
-    return target_for(dialect, request, profile, options_for(request, dialect))
+    return rules_for(FACTS[dialect], request, profile, options_for(request, dialect))
 
 
 @pytest.mark.skipif(not corpus.is_here(), reason="no recorded exchanges at hand")
-@pytest.mark.parametrize("dialect", sorted(TARGETS))
+@pytest.mark.parametrize("dialect", sorted(HISTORY))
 def test_a_recorded_history_can_be_said_to_others(dialect):
     """A sample of every provider's histories, repaired for the others, is as they want it."""
     spoken = dialects.get(dialect)
@@ -563,21 +571,21 @@ def test_a_recorded_history_can_be_said_to_others(dialect):
         if case.call is None or case.status != 200:
             continue
         history = spoken.decode_request(case.call).messages
-        for target in TARGETS.values():
-            once = repair(history, target)
+        for target in HISTORY.values():
+            once = apply_rules(history, target)
             if target.dialect != dialect:
                 assert complaints(once, target) == [], case.name
-            assert repair(once, target) is once, case.name
+            assert apply_rules(once, target) is once, case.name
 
 
 # The front.
 
 
-def test_doctor_tells_what_must_change():
+def test_repair_tells_what_must_change():
     """It returns the repaired history and the list of changes, by dialect name."""
     history = [Message.user("hi"), Message.assistant(call("a|1")), Message.user("well?")]
 
-    found = doctor(history, "anthropic_messages")
+    found = repair(history, "anthropic_messages")
 
     assert isinstance(found, HistoryRepair)
     assert [change.code for change in found.changes] == ["missing_result_added", "call_id_mapped"]
@@ -585,14 +593,14 @@ def test_doctor_tells_what_must_change():
     assert [message.role for message in found.messages] == ["user", "assistant", "tool", "user"]
 
 
-def test_doctor_of_a_sound_history_changes_nothing():
+def test_repair_of_a_sound_history_changes_nothing():
     """No change, and the same messages."""
     history = (Message.user("hi"),)
 
-    assert doctor(history, TARGETS["gemini_generate"]) == HistoryRepair(messages=history)
+    assert repair(history, HISTORY["gemini_generate"]) == HistoryRepair(messages=history)
 
 
-def test_doctor_knows_the_dialects():
+def test_repair_knows_the_dialects():
     """An unknown one is an error that names the choices."""
-    with pytest.raises(ConfigurationError, match="use one of openai_responses"):
-        doctor([], "latin")
+    with pytest.raises(ConfigurationError, match="there are openai_responses"):
+        repair([], "latin")

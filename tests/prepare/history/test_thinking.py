@@ -5,14 +5,17 @@ import base64
 import msgspec
 import pytest
 
-from interlingua.prepare.history.rules import doctor
-from interlingua.prepare.history.target import TARGETS, RepairPolicy, Target
-from interlingua.prepare.history.thinking import SENTINEL, is_native
+from interlingua.dialects.gemini_generate.facts import UNCHECKED_SIGNATURE
+from interlingua.history import repair
+from interlingua.prepare.history.target import RepairPolicy
+from interlingua.prepare.history.thinking import is_native
 from interlingua.spec.content import Image, Text, Thinking, ToolCall, ToolResult
+from interlingua.spec.facts import HistoryRules
 from interlingua.spec.messages import Message
+from support.facts import HISTORY
 
 CHAT, CLAUDE, GEMINI, RESPONSES = (
-    TARGETS[name]
+    HISTORY[name]
     for name in ("openai_chat", "anthropic_messages", "gemini_generate", "openai_responses")
 )
 GEMINI_3 = msgspec.structs.replace(GEMINI, signed_calls=True)
@@ -36,7 +39,7 @@ def test_field_bug_34_a_signed_thought_goes_back_as_it_came():
     """Byte for byte, and first."""
     history = rounds(OF_CLAUDE, Text(text="so"))
 
-    assert doctor(history, CLAUDE).messages is history
+    assert repair(history, CLAUDE).messages is history
 
 
 def test_field_bug_35_a_redacted_thought_goes_back_as_it_came():
@@ -44,7 +47,7 @@ def test_field_bug_35_a_redacted_thought_goes_back_as_it_came():
     marked = Thinking(redacted=True, data="x", extra={"anthropic_messages": {}})
     history = rounds(marked, Thinking(redacted=True, data="y"))
 
-    assert doctor(history, CLAUDE).messages is history
+    assert repair(history, CLAUDE).messages is history
 
 
 def test_field_bug_36_signatures_stay_on_their_parts():
@@ -56,16 +59,16 @@ def test_field_bug_36_signatures_stay_on_their_parts():
         ANSWER,
     )
 
-    assert doctor(history, GEMINI_3).messages is history
+    assert repair(history, GEMINI_3).messages is history
 
 
 @pytest.mark.parametrize("thought", [OF_CLAUDE, OF_OPENAI, OF_GEMINI, OF_DEEPSEEK])
-@pytest.mark.parametrize("name", sorted(TARGETS))
+@pytest.mark.parametrize("name", sorted(HISTORY))
 def test_field_bug_38_a_thought_of_another_is_dropped_with_a_warning(thought, name):
     """It goes back to its maker's dialect, and to no other."""
     history = rounds(thought)
 
-    found = doctor(history, name)
+    found = repair(history, name)
 
     if name in thought.extra:
         assert found.messages is history
@@ -80,7 +83,7 @@ def test_a_thought_of_another_may_be_said_as_text():
     """By policy; what cannot be read is dropped all the same."""
     hidden = Thinking(redacted=True, data="x", extra={"anthropic_messages": {}})
 
-    found = doctor(rounds(OF_CLAUDE, hidden), CHAT, RepairPolicy(foreign_thinking="text"))
+    found = repair(rounds(OF_CLAUDE, hidden), CHAT, RepairPolicy(foreign_thinking="text"))
 
     assert found.messages == rounds(Text(text="hm"))
     assert codes(found) == ["foreign_thinking_as_text", "foreign_thinking_dropped"]
@@ -92,7 +95,7 @@ def test_a_model_that_does_not_think_takes_no_thoughts():
     call = ToolCall(id="a", name="look", extra={"openai_responses": {"id": "fc_1"}})
     history = (Message.assistant([OF_OPENAI, call]), ANSWER)
 
-    found = doctor(history, target)
+    found = repair(history, target)
 
     assert found.messages == (Message.assistant(CALL), ANSWER)
     assert found.changes[0].message.startswith("gpt-4o takes no thoughts back")
@@ -108,7 +111,7 @@ def test_a_thought_without_a_mark_is_judged_by_its_form():
     }
     natives = {
         name: {form for form, part in forms.items() if is_native(part, target)}
-        for name, target in TARGETS.items()
+        for name, target in HISTORY.items()
     }
 
     assert natives == {
@@ -124,7 +127,7 @@ def test_a_thought_whose_signature_never_came_is_dropped():
     for signature in (None, ""):
         partial = Thinking(text="hm", signature=signature, extra={"anthropic_messages": {}})
 
-        found = doctor(rounds(partial), CLAUDE)
+        found = repair(rounds(partial), CLAUDE)
 
         assert found.messages == rounds()
         assert codes(found) == ["unsigned_thinking_dropped"]
@@ -142,13 +145,13 @@ def test_a_thought_of_another_model_is_stale():
         metadata={"model": "claude-sonnet-5-5-20261001"},
     )
 
-    found = doctor([message], per_model(CLAUDE, "claude-opus-5-5"))
+    found = repair([message], per_model(CLAUDE, "claude-opus-5-5"))
 
     assert found.messages[0].content == (Text(text="so"),)
     assert codes(found) == ["stale_thinking_dropped"]
     for same in ("claude-sonnet-5-5", "anthropic/claude-sonnet-5-5", "claude-sonnet-5-5-latest"):
-        assert doctor([message], per_model(CLAUDE, same)).changes == ()
-    assert doctor([message], CLAUDE).changes == ()
+        assert repair([message], per_model(CLAUDE, same)).changes == ()
+    assert repair([message], CLAUDE).changes == ()
 
 
 def test_field_bug_39_on_a_model_change_items_go_back_without_ids():
@@ -161,11 +164,11 @@ def test_field_bug_39_on_a_model_change_items_go_back_without_ids():
         metadata={"model": "gpt-5"},
     )
 
-    found = doctor([message, ANSWER], per_model(RESPONSES, "gpt-5-mini"))
+    found = repair([message, ANSWER], per_model(RESPONSES, "gpt-5-mini"))
 
     item = {"openai_responses": {"item": {}}}
     assert found.messages[0].content == (Text(text="so", extra=item), CALL)
-    assert doctor([message, ANSWER], per_model(RESPONSES, "gpt-5")).changes == ()
+    assert repair([message, ANSWER], per_model(RESPONSES, "gpt-5")).changes == ()
 
 
 def test_stale_signatures_go_though_no_thought_is_shown():
@@ -174,10 +177,10 @@ def test_stale_signatures_go_though_no_thought_is_shown():
     message = Message(role="assistant", content=(call,), metadata={"model": "gemini-2.5-pro"})
     target = per_model(GEMINI_3, "gemini-3-pro")
 
-    found = doctor([message, ANSWER], target)
+    found = repair([message, ANSWER], target)
 
     assert codes(found) == ["stale_signatures_dropped", "unsigned_call_marked"]
-    assert doctor(found.messages, target).messages is found.messages
+    assert repair(found.messages, target).messages is found.messages
 
 
 def test_field_bug_37_unsigned_calls_get_the_stand_in():
@@ -185,16 +188,16 @@ def test_field_bug_37_unsigned_calls_get_the_stand_in():
     other = ToolCall(id="b", name="look")
     history = (Message.assistant([CALL, other]), Message(role="tool", content=answers("a", "b")))
 
-    found = doctor(history, GEMINI_3)
+    found = repair(history, GEMINI_3)
 
     first, second = found.messages[0].content
-    assert first.extra == {"gemini_generate": {"thoughtSignature": SENTINEL}}
-    assert base64.b64decode(SENTINEL) == b"skip_thought_signature_validator"
+    assert first.extra == {"gemini_generate": {"thoughtSignature": UNCHECKED_SIGNATURE}}
+    assert base64.b64decode(UNCHECKED_SIGNATURE) == b"skip_thought_signature_validator"
     assert second is other
     assert [(change.code, change.path) for change in found.changes] == [
         ("unsigned_call_marked", "messages[0].content[0]")
     ]
-    assert doctor(history, GEMINI).messages is history
+    assert repair(history, GEMINI).messages is history
 
 
 def answers(*names):
@@ -211,7 +214,7 @@ def test_field_bug_37_or_are_told_as_text_by_policy():
     )
     history = (Message.assistant([call, ToolCall(id="b", name="run", raw_arguments="{}")]),)
 
-    found = doctor(
+    found = repair(
         (*history, Message(role="tool", content=results)),
         GEMINI_3,
         RepairPolicy(unsigned_calls="text"),
@@ -233,7 +236,7 @@ def test_field_bug_39_a_thought_that_nothing_follows_is_dropped():
             Message.assistant([thought]),
         )
 
-        found = doctor(history, target)
+        found = repair(history, target)
 
         assert found.messages == (Message.assistant("so"), Message.user("go on"))
         assert codes(found) == ["trailing_thinking_dropped"] * 3
@@ -243,21 +246,21 @@ def test_a_thought_may_be_followed_in_the_next_message_of_the_turn():
     """Consecutive messages of the model are one turn."""
     history = (Message.assistant([OF_CLAUDE]), Message.assistant("so"), Message.user("ok"))
 
-    assert doctor(history, CLAUDE).messages is history
+    assert repair(history, CLAUDE).messages is history
 
 
 def test_field_bug_40_reasoning_content_goes_back_in_a_tool_loop():
     """To the dialect that showed it."""
     history = rounds(OF_DEEPSEEK)
 
-    assert doctor(history, CHAT).messages is history
+    assert repair(history, CHAT).messages is history
 
 
 def test_field_bug_42_a_message_of_thoughts_alone_is_skipped():
     """Chat Completions would have to send it empty."""
     history = (Message.user("go"), Message.assistant([OF_DEEPSEEK]), Message.user("so?"))
 
-    found = doctor(history, CHAT)
+    found = repair(history, CHAT)
 
     assert found.messages == (history[0], history[2])
     assert codes(found) == ["thinking_only_dropped"]
@@ -265,7 +268,7 @@ def test_field_bug_42_a_message_of_thoughts_alone_is_skipped():
 
 def test_only_the_model_thinks():
     """A thought in another's message can be sent to nobody."""
-    found = doctor([Message.user([OF_CLAUDE, Text(text="hi")])], CLAUDE)
+    found = repair([Message.user([OF_CLAUDE, Text(text="hi")])], CLAUDE)
 
     assert found.messages == (Message.user("hi"),)
     assert codes(found) == ["foreign_thinking_dropped"]
@@ -275,7 +278,7 @@ def test_a_target_may_read_every_thought():
     """As a server side does."""
     history = rounds(OF_CLAUDE, OF_OPENAI)
 
-    assert doctor(history, Target(dialect="any")).messages is history
+    assert repair(history, HistoryRules(dialect="any")).messages is history
 
 
 def test_a_thought_of_another_dialect_is_foreign_not_stale():
@@ -286,4 +289,4 @@ def test_a_thought_of_another_dialect_is_foreign_not_stale():
         role="assistant", content=(thought, Text(text="so")), metadata={"model": "kimi-k3"}
     )
 
-    assert codes(doctor((Message.user("x"), said), target)) == ["foreign_thinking_dropped"]
+    assert codes(repair((Message.user("x"), said), target)) == ["foreign_thinking_dropped"]

@@ -1,4 +1,4 @@
-"""Each sign is seen where it is, and a sound history shows none."""
+"""Each trigger is found where it is, and a sound history shows none."""
 
 import pytest
 from hypothesis import given
@@ -6,21 +6,21 @@ from hypothesis import strategies as st
 
 from interlingua.prepare.history.edit import Trail
 from interlingua.prepare.history.triggers import (
-    ADJACENT,
-    BLANK,
-    BROKEN,
-    CALLS_AMONG,
-    EMPTY,
-    LATE,
-    REPEATED,
-    SPREAD,
-    TOLD,
-    UNBEGUN,
-    UNPAIRED,
-    WRITTEN,
-    Survey,
-    is_plain_talk,
-    survey_of,
+    ADJACENT_ROLES,
+    BLANK_TEXT,
+    CALLS_NOT_LAST,
+    EMPTY_MESSAGE,
+    HAS_METADATA,
+    INVALID_UNICODE,
+    LATE_SYSTEM,
+    NO_TURN,
+    RAW_ARGUMENTS,
+    REPEATED_ID,
+    SPLIT_RESULTS,
+    UNPAIRED_CALLS,
+    HistoryScan,
+    is_plain_conversation,
+    scan_of,
 )
 from interlingua.spec.content import Document, Image, Opaque, Refusal, Text, ToolCall, ToolResult
 from interlingua.spec.messages import Message
@@ -30,7 +30,7 @@ CALL = ToolCall(id="a", name="look", arguments={"city": "Köln"})
 OTHER = ToolCall(id="b", name="look")
 RESULT = ToolResult(tool_call_id="a", content="4 °C")
 ANSWERED = Message(role="tool", content=(RESULT,))
-UNSOUND = {UNPAIRED, SPREAD, CALLS_AMONG}
+UNSOUND = {UNPAIRED_CALLS, SPLIT_RESULTS, CALLS_NOT_LAST}
 
 
 def says(*parts):
@@ -42,8 +42,8 @@ def results(*ids, role="tool"):
 
 
 def conditions(*messages):
-    """The signs that are no kinds of parts."""
-    return {sign for sign in Survey(messages).signs if isinstance(sign, str)}
+    """The triggers that are no kinds of parts."""
+    return {trigger for trigger in HistoryScan(messages).triggers if isinstance(trigger, str)}
 
 
 def test_a_sound_history_shows_only_its_kinds():
@@ -57,8 +57,8 @@ def test_a_sound_history_shows_only_its_kinds():
         Message.user([Text(text="thanks"), Image(url="https://example.com/a.png")]),
     )
 
-    assert Survey(history).signs == {Text, ToolCall, ToolResult, Image}
-    assert Survey(history).calls == [CALL, OTHER]
+    assert HistoryScan(history).triggers == {Text, ToolCall, ToolResult, Image}
+    assert HistoryScan(history).calls == [CALL, OTHER]
 
 
 def test_what_follows_the_results_is_no_sign():
@@ -69,34 +69,37 @@ def test_what_follows_the_results_is_no_sign():
 
 
 @pytest.mark.parametrize(
-    ("sign", "messages"),
+    ("trigger", "messages"),
     [
-        (SPREAD, [says(CALL, OTHER), results("a"), results("b")]),
-        (CALLS_AMONG, [says(CALL, Text(text="so")), ANSWERED]),
-        (REPEATED, [says(CALL), ANSWERED, says(CALL), ANSWERED]),
-        (REPEATED, [says(ToolCall(id="", name="f")), results("")]),
-        (WRITTEN, [says(ToolCall(id="a", name="f", raw_arguments="{}")), ANSWERED]),
-        (BLANK, [Message.user("")]),
-        (BLANK, [says(Refusal(text=" \n"))]),
-        (BLANK, [says(CALL), Message.tool_result("a", (Text(text=""),))]),
-        (BLANK, [says(CALL), Message.tool_result("a", "", is_error=True)]),
-        (BROKEN, [Message.user("half \ud83d")]),
-        (BROKEN, [Message.user([Document(text="half \ud83d")])]),
-        (BROKEN, [says(ToolCall(id="a", name="f", arguments={"x": "\ud83d"})), ANSWERED]),
-        (BROKEN, [says(CALL), Message.tool_result("a", {"x": ["\ud83d"]})]),
-        (BROKEN, [says(CALL), Message.tool_result("a", [Text(text="\ud83d")])]),
-        (EMPTY, [Message(role="user")]),
-        (TOLD, [Message(role="assistant", metadata={"model": "m"}, content=(Text(text="so"),))]),
-        (LATE, [ASK, Message.developer("be brief")]),
-        (UNBEGUN, [Message.system("be brief")]),
-        (UNBEGUN, []),
-        (ADJACENT, [ASK, ASK]),
-        (ADJACENT, [says(CALL), ANSWERED, ASK]),
+        (SPLIT_RESULTS, [says(CALL, OTHER), results("a"), results("b")]),
+        (CALLS_NOT_LAST, [says(CALL, Text(text="so")), ANSWERED]),
+        (REPEATED_ID, [says(CALL), ANSWERED, says(CALL), ANSWERED]),
+        (REPEATED_ID, [says(ToolCall(id="", name="f")), results("")]),
+        (RAW_ARGUMENTS, [says(ToolCall(id="a", name="f", raw_arguments="{}")), ANSWERED]),
+        (BLANK_TEXT, [Message.user("")]),
+        (BLANK_TEXT, [says(Refusal(text=" \n"))]),
+        (BLANK_TEXT, [says(CALL), Message.tool_result("a", (Text(text=""),))]),
+        (BLANK_TEXT, [says(CALL), Message.tool_result("a", "", is_error=True)]),
+        (INVALID_UNICODE, [Message.user("half \ud83d")]),
+        (INVALID_UNICODE, [Message.user([Document(text="half \ud83d")])]),
+        (INVALID_UNICODE, [says(ToolCall(id="a", name="f", arguments={"x": "\ud83d"})), ANSWERED]),
+        (INVALID_UNICODE, [says(CALL), Message.tool_result("a", {"x": ["\ud83d"]})]),
+        (INVALID_UNICODE, [says(CALL), Message.tool_result("a", [Text(text="\ud83d")])]),
+        (EMPTY_MESSAGE, [Message(role="user")]),
+        (
+            HAS_METADATA,
+            [Message(role="assistant", metadata={"model": "m"}, content=(Text(text="so"),))],
+        ),
+        (LATE_SYSTEM, [ASK, Message.developer("be brief")]),
+        (NO_TURN, [Message.system("be brief")]),
+        (NO_TURN, []),
+        (ADJACENT_ROLES, [ASK, ASK]),
+        (ADJACENT_ROLES, [says(CALL), ANSWERED, ASK]),
     ],
 )
-def test_each_condition_alone(sign, messages):
+def test_each_condition_alone(trigger, messages):
     """A history with one thing amiss shows that one."""
-    assert conditions(*messages) - ({ADJACENT} - {sign}) == {sign}
+    assert conditions(*messages) - ({ADJACENT_ROLES} - {trigger}) == {trigger}
 
 
 @pytest.mark.parametrize(
@@ -117,20 +120,20 @@ def test_each_condition_alone(sign, messages):
 )
 def test_what_is_not_each_others(messages):
     """Calls and results in any other order are looked at by every rule about them."""
-    assert conditions(*messages) - {LATE, ADJACENT} == UNSOUND
+    assert conditions(*messages) - {LATE_SYSTEM, ADJACENT_ROLES} == UNSOUND
 
 
 def test_opaque_blocks_may_be_calls():
     """Only the target can tell, so the pairs must be looked at."""
-    assert conditions(ASK, says(Opaque(dialect="x", data={}), CALL), ANSWERED) == {UNPAIRED}
+    assert conditions(ASK, says(Opaque(dialect="x", data={}), CALL), ANSWERED) == {UNPAIRED_CALLS}
     assert conditions(ASK, says(Opaque(dialect="x", data={}))) == set()
 
 
 def test_what_is_inside_results_is_seen():
-    """The kinds of parts that results hold are signs too."""
+    """The kinds of parts that results hold are triggers too."""
     image = Image(url="https://example.com/a.png")
 
-    assert Image in Survey((says(CALL), Message.tool_result("a", [image]))).signs
+    assert Image in HistoryScan((says(CALL), Message.tool_result("a", [image]))).triggers
 
 
 def test_it_is_made_once():
@@ -138,8 +141,8 @@ def test_it_is_made_once():
     history = (ASK,)
     trail = Trail(history)
 
-    assert survey_of(history, trail) is survey_of(history, trail)
-    assert survey_of((ASK, ASK), trail) is not survey_of(history, trail)
+    assert scan_of(history, trail) is scan_of(history, trail)
+    assert scan_of((ASK, ASK), trail) is not scan_of(history, trail)
 
 
 texts = st.sampled_from(["hi", "", " ", "naïve", "half \ud83d"])
@@ -156,17 +159,17 @@ talk = st.lists(
 
 @given(talk)
 def test_plain_talk_is_sound(history):
-    """What is seen at once shows no sign at the second look either."""
-    if is_plain_talk(history):
-        assert Survey(history).signs == {Text}
+    """What is seen at once shows no trigger at the second look either."""
+    if is_plain_conversation(history):
+        assert HistoryScan(history).triggers == {Text}
 
 
 def test_most_talk_is_plain():
     """The user and the model by turns, after a prompt or without one."""
     said = says(Text(text="so"))
 
-    assert is_plain_talk((ASK,))
-    assert is_plain_talk((Message.system("be brief"), ASK, said, ASK))
-    assert not is_plain_talk((Message.system("be brief"),))
-    assert not is_plain_talk((ASK, ASK))
-    assert not is_plain_talk((ASK, said, Message.system("be brief"), ASK))
+    assert is_plain_conversation((ASK,))
+    assert is_plain_conversation((Message.system("be brief"), ASK, said, ASK))
+    assert not is_plain_conversation((Message.system("be brief"),))
+    assert not is_plain_conversation((ASK, ASK))
+    assert not is_plain_conversation((ASK, said, Message.system("be brief"), ASK))

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from interlingua.prepare.schema.narrow import encode_parameters, encode_schema, narrow
-from interlingua.prepare.schema.rules import ANTHROPIC, GEMINI_JSON_SCHEMA, OPENAI_STRICT
 from interlingua.spec.warnings import Losses, is_loss
+from support.facts import ANTHROPIC, GEMINI_JSON_SCHEMA, OPENAI_STRICT
 from support.schemas import grafted, schemas, soup
 
 ALL = st.sampled_from([OPENAI_STRICT, ANTHROPIC, GEMINI_JSON_SCHEMA])

@@ -3,6 +3,7 @@
 import copy
 import json
 
+import hypothesis
 import jsonschema_rs
 import pytest
 from anthropic import transform_schema
@@ -12,17 +13,11 @@ from hypothesis import strategies as st
 from openai.lib._pydantic import _ensure_strict_json_schema
 
 from interlingua.conformance.strategies import json_values
-from interlingua.prepare.schema import (
-    ANTHROPIC,
-    GEMINI_JSON_SCHEMA,
-    OPENAI_STRICT,
-    drop_added_nulls,
-    from_openapi,
-    narrow,
-)
+from interlingua.prepare.schema import drop_added_nulls, from_openapi, narrow
 from interlingua.prepare.schema.check import find_unreadable
 from interlingua.prepare.schema.rules import VOCABULARY
 from support import corpus
+from support.facts import ANTHROPIC, GEMINI_JSON_SCHEMA, OPENAI_STRICT
 from support.schemas import (
     UNIVERSE,
     count_calls,
@@ -178,6 +173,7 @@ def test_narrowing_for_gemini_widens_any_schema(schema):
         assert all(is_narrowed(value) for value in UNIVERSE if is_original(value))
 
 
+@hypothesis.example({"type": "object", "properties": {"a": {"type": "string", "const": None}}})
 @given(small_schemas(exact=True) | small_schemas())
 def test_schemas_without_losses_allow_no_more(schema):
     """If no loss is named, what the narrowed schema allows is valid for the original."""

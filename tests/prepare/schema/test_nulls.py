@@ -4,9 +4,11 @@ import copy
 
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 
 from interlingua.conformance.strategies import json_values
-from interlingua.prepare.schema.restore import drop_added_nulls
+from interlingua.prepare.schema.read import Reader
+from interlingua.prepare.schema.restore import AddedNulls, _Cleaner, drop_added_nulls
 from support.schemas import UNIVERSE, count_calls, small_schemas, soup
 
 STRING = {"type": "string"}
@@ -37,6 +39,48 @@ def test_only_nulls_of_properties_go(schema):
         assert all(value[name] is None for name in value.keys() - kept.keys())
         if kept == value:
             assert kept is value
+
+
+@given(soup | small_schemas(), json_values | st.sampled_from(UNIVERSE))
+def test_the_direct_way_is_the_careful_one(schema, value):
+    """Reading only what may hold a null gives what comparing every part with its schema gives."""
+    careful = _Cleaner(Reader(schema), 0).clean(value, schema)[1]
+
+    assert AddedNulls(schema).drop(value) == careful
+
+
+def test_one_reader_serves_many_values():
+    """What was learned from one value is not mixed up with another."""
+    schema = {"$defs": {"t": thing(b=STRING, c={"$ref": "#/$defs/t"})}, "$ref": "#/$defs/t"}
+    nulls = AddedNulls(schema)
+    for value, left in [
+        ({"b": None}, {}),
+        ({"c": {"b": None, "c": None}}, {"c": {}}),
+        ([{"b": None}], [{"b": None}]),
+        ({"b": "x"}, {"b": "x"}),
+    ]:
+        assert nulls.drop(value) == left == drop_added_nulls(value, schema)
+
+
+def test_schemas_that_add_no_null_are_not_read():
+    """Where every property is required or may be null, a value is not looked at at all."""
+    item = thing(["a", "b"], a=STRING, b=thing(c=MAYBE))
+    small, large = ({"rows": [{"a": "x", "b": {"c": None}}] * count} for count in (1, 10_000))
+    schema = thing(["rows"], rows={"type": "array", "items": item})
+
+    assert drop_added_nulls(large, schema) is large
+    calls = count_calls(drop_added_nulls, small, schema)
+    assert count_calls(drop_added_nulls, large, schema) == calls
+
+
+def test_long_chains_of_references():
+    """A thousand schemas that lead to one another are followed as far as the value goes."""
+    definitions = {f"t{n}": thing(a={"$ref": f"#/$defs/t{n + 1}"}) for n in range(1000)}
+    definitions["t1000"] = thing(a=STRING)
+    schema = {"$defs": definitions, "$ref": "#/$defs/t0"}
+
+    value = {"a": {"a": {"a": None}}}
+    assert drop_added_nulls(value, schema) == {"a": {"a": {}}}
 
 
 @pytest.mark.parametrize(

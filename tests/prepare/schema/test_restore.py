@@ -8,13 +8,13 @@ from hypothesis import strategies as st
 from interlingua.dialects import openai_responses
 from interlingua.prepare.schema.narrow import narrow
 from interlingua.prepare.schema.restore import restore_arguments, restore_event
-from interlingua.prepare.schema.rules import OPENAI_STRICT
 from interlingua.spec.content import Text, ToolCall
 from interlingua.spec.errors import StreamError
 from interlingua.spec.events import ErrorEvent, Finish, StepFinish, TextDelta, ToolCallEnd
 from interlingua.spec.messages import Message
 from interlingua.spec.request import BuiltinTool, Request, ToolDefinition
 from interlingua.spec.response import FinishReason, Response
+from support.facts import OPENAI_STRICT
 from support.schemas import example, schemas
 
 SCHEMA = {

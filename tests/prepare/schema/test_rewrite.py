@@ -17,7 +17,7 @@ from interlingua.prepare.schema.rewrite import (
     say_types,
     sort_keywords,
 )
-from interlingua.prepare.schema.rules import ANTHROPIC, GEMINI_JSON_SCHEMA, OPENAI_STRICT
+from support.facts import ANTHROPIC, GEMINI_JSON_SCHEMA, OPENAI_STRICT
 from support.schemas import soup
 
 

@@ -2,14 +2,8 @@
 
 import pytest
 
-from interlingua.prepare.schema.rules import (
-    ANNOTATIONS,
-    ANTHROPIC,
-    GEMINI_JSON_SCHEMA,
-    OPENAI_STRICT,
-    STRUCTURE,
-    VOCABULARY,
-)
+from interlingua.prepare.schema.rules import ANNOTATIONS, STRUCTURE, VOCABULARY
+from support.facts import ANTHROPIC, GEMINI_JSON_SCHEMA, OPENAI_STRICT
 
 ALL = [OPENAI_STRICT, ANTHROPIC, GEMINI_JSON_SCHEMA]
 

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from interlingua.prepare.schema.narrow import Narrower, is_settled
-from interlingua.prepare.schema.rules import ANTHROPIC, GEMINI_JSON_SCHEMA, OPENAI_STRICT
+from support.facts import ANTHROPIC, GEMINI_JSON_SCHEMA, OPENAI_STRICT
 from support.run_profile import examples
 from support.schemas import count_calls, grafted, schemas, small_schemas, soup
 

@@ -2,7 +2,8 @@
 
 import pytest
 
-from interlingua.prepare.schema import ANTHROPIC, GEMINI_JSON_SCHEMA, OPENAI_STRICT, narrow
+from interlingua.prepare.schema import narrow
+from support.facts import ANTHROPIC, GEMINI_JSON_SCHEMA, OPENAI_STRICT
 
 MAP = "additionalProperties makes it a map of any names"
 ANY = "it names no properties, so it is a map of any names"

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from interlingua.prepare.schema.read import Reader
 from interlingua.prepare.schema.rewrite import Draft, ImpossibleError, Log
-from interlingua.prepare.schema.rules import ANTHROPIC, GEMINI_JSON_SCHEMA, OPENAI_STRICT
 from interlingua.prepare.schema.unions import exclude_each_other, rewrite_unions
+from support.facts import ANTHROPIC, GEMINI_JSON_SCHEMA, OPENAI_STRICT
 from support.schemas import UNIVERSE
 
 STRING = {"type": "string"}

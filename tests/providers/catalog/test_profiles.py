@@ -12,15 +12,16 @@ from hypothesis import strategies as st
 
 from interlingua import dialects
 from interlingua.dialects.openai_chat.quirks import ChatQuirks
-from interlingua.prepare.settings import clamp
+from interlingua.prepare.settings import adjust_settings
 from interlingua.prepare.thinking import thinking_mode
 from interlingua.providers import profile_for
 from interlingua.providers.catalog import profiles
-from interlingua.spec.contracts import DIALECT_NAMES, Profile
+from interlingua.spec.contracts import Profile
 from interlingua.spec.errors import ConfigurationError, InvalidRequestError
 from interlingua.spec.request import Request
 from interlingua.spec.warnings import Losses, is_loss
 from support import corpus
+from support.facts import NAMES
 
 DATA = profiles._load()
 PROVIDERS = sorted(DATA.providers)
@@ -38,14 +39,14 @@ for kind in ("dialects", "providers"):
 # Laws.
 
 
-@given(st.sampled_from(DIALECT_NAMES), st.text(max_size=40), st.none() | st.text(max_size=10))
+@given(st.sampled_from(NAMES), st.text(max_size=40), st.none() | st.text(max_size=10))
 def test_every_model_has_a_profile(dialect, model, provider):
     """An id nobody has heard of has at least its dialect's profile."""
     assert isinstance(profile_for(dialect, model, provider), Profile)
 
 
 @given(
-    st.sampled_from(DIALECT_NAMES),
+    st.sampled_from(NAMES),
     st.sampled_from(MODELS),
     st.none() | st.sampled_from(PROVIDERS),
     st.dictionaries(st.sampled_from(["sampling", "tools", "thinking"]), st.booleans()),
@@ -59,7 +60,7 @@ def test_overrides_win(dialect, model, provider, overrides):
     assert found == msgspec.structs.replace(base, **overrides)
 
 
-@given(st.sampled_from(DIALECT_NAMES), st.sampled_from(MODELS))
+@given(st.sampled_from(NAMES), st.sampled_from(MODELS))
 def test_the_longest_prefix_wins(dialect, model):
     """Every field of a model's own row holds, unless its dialect has a row for it too."""
     found = profile_for(dialect, model)
@@ -191,7 +192,8 @@ def test_quirks_are_laid_over_each_other():
 def test_data_is_read_on_first_use():
     """Importing the loader reads nothing, and a profile loads no dialect but its own."""
     code = (
-        "import sys; from interlingua.providers import profile_for, profiles;"
+        "import sys; from interlingua.providers import profile_for;"
+        "from interlingua.providers.catalog import profiles;"
         "print(profiles._load.cache_info().currsize);"
         "profile_for('anthropic_messages', 'claude-opus-5-5', 'anthropic');"
         "print('interlingua.dialects.openai_chat' in sys.modules)"
@@ -276,7 +278,7 @@ def test_how_claude_is_told_to_think(model, effort, sent, mode):
     """Effort and mode follow the table of what each model accepts."""
     profile = profile_for("anthropic_messages", model)
 
-    clamped = clamp(Request(reasoning_effort=effort), profile, Losses())
+    clamped = adjust_settings(Request(reasoning_effort=effort), profile, Losses())
 
     assert clamped.reasoning_effort == sent
     assert thinking_mode(clamped, profile) == mode
@@ -314,7 +316,7 @@ def test_claude_and_temperature(model, version, kept):
     """Sampling is left to old models in the old version of the API."""
     request = Request(temperature=0, provider_options={"anthropic_messages": {"version": version}})
 
-    clamped = clamp(request, profile_for("anthropic_messages", model), Losses())
+    clamped = adjust_settings(request, profile_for("anthropic_messages", model), Losses())
 
     assert (clamped is request) == kept
 
@@ -335,7 +337,7 @@ def test_gpt_and_temperature(model, effort, kept):
     """Sampling is taken by GPT models that do not think just now."""
     request = Request(temperature=0.0, reasoning_effort=effort)
 
-    clamped = clamp(request, profile_for("openai_responses", model), Losses())
+    clamped = adjust_settings(request, profile_for("openai_responses", model), Losses())
 
     assert (clamped.temperature == 0.0) == kept
 
@@ -360,7 +362,7 @@ def test_how_gemini_is_told_to_think(model, budget, sent):
     """Gemini 2.5 takes budgets, 3 takes levels and still budgets, 4 takes levels alone."""
     profile = profile_for("gemini_generate", model)
 
-    assert clamp(Request(**budget), profile, Losses()) == Request(**sent)
+    assert adjust_settings(Request(**budget), profile, Losses()) == Request(**sent)
 
 
 def test_gpt_6_and_tools_on_chat():
@@ -373,9 +375,7 @@ def test_gpt_6_and_tools_on_chat():
 
 def test_a_provider_of_several_dialects():
     """Its row for one of them is laid over its own; the model on this machine has one."""
-    ways = {
-        dialect: profile_for(dialect, "", "local").structured_output for dialect in DIALECT_NAMES
-    }
+    ways = {dialect: profile_for(dialect, "", "local").structured_output for dialect in NAMES}
 
     assert ways.pop("openai_chat") == ("native", "prompt")
     assert set(ways.values()) == {("prompt",)}
@@ -441,7 +441,10 @@ def test_efforts_of_hosts(provider, model, effort, sent):
     """A host's words for an effort are its own."""
     profile = profile_for("openai_chat", model, provider)
 
-    assert clamp(Request(reasoning_effort=effort), profile, Losses()).reasoning_effort == sent
+    assert (
+        adjust_settings(Request(reasoning_effort=effort), profile, Losses()).reasoning_effort
+        == sent
+    )
 
 
 @pytest.mark.parametrize(
@@ -528,7 +531,7 @@ HARMLESS = {"ollama": "tool_choice_relaxed"}  # it takes a forced choice, and do
 
 
 @pytest.mark.skipif(not corpus.is_here(), reason="the recordings are not at hand")
-@pytest.mark.parametrize("dialect", DIALECT_NAMES)
+@pytest.mark.parametrize("dialect", NAMES)
 def test_what_was_accepted_is_not_clamped(dialect):
     """No profile takes away from a request that its provider answered."""
     lost = {}
@@ -543,7 +546,7 @@ def test_what_was_accepted_is_not_clamped(dialect):
         provider = record["host_provider"]
         old = {} if dialect != "anthropic_messages" else {"api_version": "2023-06-01"}
         losses = Losses()
-        clamp(request, profile_for(dialect, request.model, provider, old), losses)
+        adjust_settings(request, profile_for(dialect, request.model, provider, old), losses)
         codes = {found.code for found in losses.warnings if is_loss(found)}
         if codes - {HARMLESS.get(provider)}:
             lost[record["id"]] = codes
@@ -571,7 +574,7 @@ def test_what_was_refused_is_clamped(dialect):
     for record in refused:
         request = dialects.get(dialect).decode_request(corpus.to_case(record).call)
         profile = profile_for(dialect, request.model, record["host_provider"])
-        assert clamp(request, profile, Losses()) is not request, record["id"]
+        assert adjust_settings(request, profile, Losses()) is not request, record["id"]
 
 
 def test_quirks_of_a_callers_row_are_looked_at():

@@ -48,7 +48,7 @@ class ExecuteSettings(Callbacks, total=False):
     max_tool_rounds: int
     tool_timeout: float | None
     approvals: Mapping[str, bool] | None
-    """Decisions about `result.pending`, by the id of the call."""
+    """Decisions about `result.pending_approvals`, by the id of the call."""
     max_retries: int
     timeout: float | TimeoutConfig | None
     abort_signal: AbortSignal | None
@@ -216,7 +216,7 @@ class _Record:
             error=error,
             finish_reason=answers[-1].finish_reason.reason if answers else None,
             messages=loop.messages,
-            pending=loop.pending,
+            pending_approvals=loop.pending_approvals,
         )
 
 

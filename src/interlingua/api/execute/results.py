@@ -110,7 +110,7 @@ class ExecuteResult(msgspec.Struct, frozen=True, kw_only=True):
     """Why the last answer ended."""
     messages: tuple[Message, ...] = ()
     """The whole conversation, answers and tools' results included: ready to go on."""
-    pending: tuple[ToolCall, ...] = ()
+    pending_approvals: tuple[ToolCall, ...] = ()
     """Calls that wait for approval: go on with `messages` and `approvals={call.id: True}`."""
 
     def to_dict(self, *, camel: bool = True) -> dict[str, Any]:
@@ -120,9 +120,10 @@ class ExecuteResult(msgspec.Struct, frozen=True, kw_only=True):
             found["reasoning"] = self.reasoning
         if self.error is not None:
             found["error"] = self.error.to_dict(camel=camel)
-        if self.pending:
-            found["pending"] = [
-                {"id": call.id, "name": call.name, "args": call.arguments} for call in self.pending
+        if self.pending_approvals:
+            found["pendingApprovals" if camel else "pending_approvals"] = [
+                {"id": call.id, "name": call.name, "args": call.arguments}
+                for call in self.pending_approvals
             ]
         return found
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from types import UnionType
 from typing import Any, TypeVar, Unpack, overload
 
-from interlingua.api.objects.schema import ObjectSchema
+from interlingua.api.objects.schema import object_schema
 from interlingua.api.objects.strategy import ObjectGoal, plan
 from interlingua.api.objects.stream import ObjectStream, finished
 from interlingua.api.run.default_client import get_default_client
@@ -58,11 +58,11 @@ async def generate_object(
 
     `schema` is a JSON Schema or a type: a dataclass, TypedDict, msgspec Struct or pydantic model,
     also a list of them, a union, a number. `NoObjectGeneratedError` if what comes does not fit.
-    Tools may be used on the way; while calls wait for approval (`pending`), `output` is None.
+    Tools may be used. While calls wait for approval (`pending_approvals`), `output` is None.
     """
     run, goal = _start(model, prompt, schema, options)
     result = await run.generate()
-    if result.pending:
+    if result.pending_approvals:
         return result
     with run.accounting():
         return finished(run, goal, goal.read(result.response).output)
@@ -120,7 +120,7 @@ def _start(
     goal = plan(
         client,
         asked,
-        ObjectSchema(schema),
+        object_schema(schema),
         tools=tools,
         max_validation_retries=max_validation_retries,
     )

@@ -7,18 +7,21 @@ travels as `{"value": ...}` and is taken out again.
 
 from __future__ import annotations
 
+import marshal
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 import msgspec
 
+from interlingua.api.tools.binding import copied
 from interlingua.api.tools.validator import Validator
-from interlingua.api.types import MismatchError, convert, schema_of
-from interlingua.prepare.schema import drop_added_nulls
+from interlingua.api.types import convert, schema_of
 from interlingua.prepare.schema.read import MAX_DEPTH, is_deep
+from interlingua.prepare.schema.restore import AddedNulls
 from interlingua.spec.content import Json
-from interlingua.spec.errors import ConfigurationError
+from interlingua.spec.errors import ConfigurationError, MismatchError
 
 VALUE = "value"
 """The property that holds what is no object."""
@@ -51,22 +54,30 @@ class ObjectSchema:
         self.json_schema: dict[str, Json] = dict(given) if is_schema else schema_of(given)
         if is_deep(self.json_schema):
             raise ConfigurationError(f"the schema is nested deeper than {MAX_DEPTH} levels")
+        self._added_nulls = AddedNulls(self.json_schema)
         self._validator = Validator(self.json_schema)
         self.name = _name(self.json_schema, given)
         self.is_wrapped = not _is_object(self.json_schema)
-        self.wire_schema: dict[str, Json] = (
+        self._wire_schema: dict[str, Json] = (
             _wrap(self.json_schema) if self.is_wrapped else {"type": "object", **self.json_schema}
         )
 
-    def unwrap(self, value: Json) -> Json:
+    @property
+    def wire_schema(self) -> dict[str, Json]:
+        """What is sent. Each time a copy, as it goes to middleware and into results."""
+        copy: dict[str, Json] = copied(self._wire_schema)
+        return copy
+
+    def unwrap(self, value: Json, *, has_null: bool = True) -> Json:
         """
         What the caller asked for, of what the model said; it need not be whole.
 
-        A model that forgot the wrapping is understood, too.
+        A model that forgot the wrapping is understood, too. A value that `has_null` says holds
+        none is not searched for added ones.
         """
         if self.is_wrapped and isinstance(value, dict) and value.keys() == {VALUE}:
             value = value[VALUE]
-        return drop_added_nulls(value, self.json_schema)
+        return self._added_nulls.drop(value) if has_null else value
 
     def read(self, said: Json) -> Reading:
         """The object, or what is wrong with it."""
@@ -79,6 +90,41 @@ class ObjectSchema:
         except MismatchError as error:  # a type can say more than a schema
             found = tuple(str(problem) for problem in error.problems)
             return Reading(value, None, found or (error.message,))
+
+
+_MOST_REMEMBERED = 256
+_LARGEST_REMEMBERED = 64 * 1024  # bytes
+
+
+def object_schema(given: Any) -> ObjectSchema:
+    """
+    `ObjectSchema(given)`: for an equal schema or the same type, the one that was made before.
+
+    Reading the type and compiling the schema cost as much as half a call.
+    """
+    if not isinstance(given, Mapping):
+        try:
+            # repr, as types with their members in another order are equal: `int | str`
+            return _schema_of_type(given, repr(given))
+        except TypeError:  # not hashable
+            return ObjectSchema(given)
+    try:
+        content = marshal.dumps(dict(given), 0)  # this format says exactly what the schema holds
+    except ValueError:  # not only JSON
+        return ObjectSchema(given)
+    if len(content) > _LARGEST_REMEMBERED:
+        return ObjectSchema(given)
+    return _schema_of_content(content)
+
+
+@lru_cache(_MOST_REMEMBERED)
+def _schema_of_type(given: Any, _: str) -> ObjectSchema:
+    return ObjectSchema(given)
+
+
+@lru_cache(_MOST_REMEMBERED)
+def _schema_of_content(content: bytes) -> ObjectSchema:
+    return ObjectSchema(marshal.loads(content))  # noqa: S302 -- of our own making
 
 
 def _name(schema: Mapping[str, Json], given: Any) -> str:

@@ -7,12 +7,15 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from interlingua import dialects
 from interlingua.api.objects.schema import ObjectSchema, Reading
 from interlingua.api.objects.text import find_json
 from interlingua.api.tools.tool import Tool
 from interlingua.api.types.problems import list_problems
 from interlingua.client.client import Client
-from interlingua.prepare.settings import clamp, structured_output_mode
+from interlingua.prepare.schema.narrow import narrow
+from interlingua.prepare.schema.narrowed import remembered
+from interlingua.prepare.settings import adjust_settings, structured_output_mode
 from interlingua.spec.content import Json, Refusal, Text, ToolCall, ToolResult
 from interlingua.spec.contracts import Profile, StructuredOutput
 from interlingua.spec.errors import (
@@ -213,7 +216,8 @@ def plan(
     ways = [
         way
         for way in profile.structured_output
-        if (way != "tool" or profile.tools) and (way != "native" or _is_sayable(client, request))
+        if (way != "tool" or profile.tools)
+        and (way != "native" or _is_accepted(request, profile) or _is_sayable(client, request))
     ]
     mode = structured_output_mode(request, replace(profile, structured_output=tuple(ways)))
     if mode is None:
@@ -233,8 +237,20 @@ def format_of(schema: ObjectSchema) -> ResponseFormat:
     )
 
 
+def _is_accepted(request: Request, profile: Profile) -> bool:
+    """Whether the dialect's rules alone say that the schema can be sent without a loss."""
+    form = request.response_format
+    if profile.dialect not in dialects.names() or profile.structured_output[0] != "native":
+        return False
+    rules = dialects.get(profile.dialect).FACTS.schema
+    if rules is None or form is None:
+        return False
+    narrowed = remembered(form.json_schema, rules, narrow)
+    return narrowed.strict_possible and not narrowed.losses
+
+
 def _is_sayable(client: Client, request: Request) -> bool:
-    """Whether the target takes this schema natively; some have no words for some."""
+    """Whether the target takes this schema natively, lossy as it is; the encoder knows."""
     bare = Request(
         model=request.model,
         provider=request.provider,
@@ -256,7 +272,10 @@ def _first_accepted(
     """The request with the first choice that this model takes, thinking as it is told to."""
     bare = replace(request, messages=())
     for choice in ways:
-        if clamp(replace(bare, tool_choice=choice), profile, Losses()).tool_choice == choice:
+        if (
+            adjust_settings(replace(bare, tool_choice=choice), profile, Losses()).tool_choice
+            == choice
+        ):
             return replace(request, tool_choice=choice)
     return None
 

@@ -15,7 +15,7 @@ from interlingua.api.objects.strategy import ObjectGoal
 from interlingua.api.run.results import GenerateResult
 from interlingua.api.run.run import Run
 from interlingua.spec.content import Json
-from interlingua.spec.errors import NoObjectGeneratedError, StreamError
+from interlingua.spec.errors import ConfigurationError, NoObjectGeneratedError
 from interlingua.spec.events import (
     StepFinish,
     StreamEvent,
@@ -50,6 +50,8 @@ class GrowingObject:
         """Another answer comes, instead of the one before."""
         self._json = PartialJSON()
         self._seen: Json = None
+        self._has_null = False
+        self._end = ""
         self._began = False
         self._call: str | None = None
 
@@ -81,13 +83,17 @@ class GrowingObject:
             self._began = True
             fragment = fragment[start.start() :]
         self._json.feed(fragment)
+        # Looking at the text is far cheaper than searching each growing value for nulls.
+        text = self._end + fragment
+        self._has_null = self._has_null or "null" in text
+        self._end = text[-3:]
         value = self._json.value
         if value is self._seen:  # it was not read again
             return False
         self._seen = value
         if self._schema.is_wrapped and isinstance(value, dict) and VALUE not in value:
             return False
-        return value is not None and self.show(self._schema.unwrap(value))
+        return value is not None and self.show(self._schema.unwrap(value, has_null=self._has_null))
 
 
 class ObjectStream(Generic[T]):
@@ -162,12 +168,12 @@ class ObjectStream(Generic[T]):
         if self._response is None:
             if self._error is not None:
                 raise self._error
-            raise StreamError("the stream is not over; read it to its end first")
+            raise ConfigurationError("The stream has not ended. Read it to its end first.")
         return self._response
 
     def result(self) -> GenerateResult[T]:
         """Every step, the whole conversation and the object, when it is over."""
-        if self._run.loop.pending:
+        if self._run.loop.pending_approvals:
             self.response()
             return self._run.result()
         return finished(self._run, self._goal, self.object())
@@ -181,7 +187,7 @@ class ObjectStream(Generic[T]):
                 elif self._growing.feed(event):
                     yield self._growing.value
         self._response = self._run.loop.steps[-1].response
-        if self._run.loop.pending:
+        if self._run.loop.pending_approvals:
             return
         with self._run.accounting():
             reading = self._goal.read(self._response)

@@ -17,15 +17,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
 from operator import add
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from msgspec.structs import replace
 
+from interlingua import dialects
 from interlingua.api.run.results import StepResult
 from interlingua.api.tools.tool import Tool
 from interlingua.prepare.overflow import PROMPTS, drop_oldest_turns
 from interlingua.spec.content import Text, ToolCall, ToolResult
 from interlingua.spec.errors import ConfigurationError
+from interlingua.spec.facts import Facts
 from interlingua.spec.messages import Message
 from interlingua.spec.request import Request
 from interlingua.spec.response import Response, Usage, Warning
@@ -34,9 +36,7 @@ from interlingua.wire.fields import extra_of, merge
 StopCondition: TypeAlias = Callable[[Sequence[StepResult]], bool]
 
 _UNSAFE = ("length", "content_filter", "cancelled", "error")  # calls may be cut, or unwanted
-_PAUSED = "pause_turn"
-_TO_BE_CONTINUED = "CONTINUATION"
-_GEMINI = "gemini_generate"
+_BROKEN_OFF = ("length", "other")  # what dialects call a turn that the provider will go on with
 
 MAX_CONTINUATIONS = 20
 """How often a provider that pauses its own turn is asked to go on."""
@@ -75,7 +75,7 @@ class ToolLoop:
         self._held: Response | None = None  # the beginning of an answer that goes on
         self.messages = request.messages
         self.steps: list[StepResult] = []
-        self.pending: tuple[ToolCall, ...] = ()
+        self.pending_approvals: tuple[ToolCall, ...] = ()
 
     @property
     def request(self) -> Request | None:
@@ -157,7 +157,9 @@ class ToolLoop:
         allowed is what is executed. An id that several of them have is made one for each.
         """
         calls = _told_apart(calls)
-        self.pending = tuple(call for call, waiting in zip(calls, waits, strict=True) if waiting)
+        self.pending_approvals = tuple(
+            call for call, waiting in zip(calls, waits, strict=True) if waiting
+        )
         *before, last = self.messages
         left = iter(calls)
         content = tuple(next(left) if type(p) is ToolCall else p for p in last.content)
@@ -218,20 +220,14 @@ class ToolLoop:
 
     def _continued(self, response: Response) -> Request | None:
         """The next request of a turn that the provider broke off by itself."""
-        paused = response.finish_reason.raw == _PAUSED
-        if not paused or self._continuations >= MAX_CONTINUATIONS:
+        if not _is_paused(response) or self._continuations >= MAX_CONTINUATIONS:
             return None
         self._continuations += 1
         return self._next()
 
     def _is_to_be_continued(self, response: Response) -> bool:
         """Whether it is the beginning of an answer, and there is a token for the rest."""
-        cut = response.finish_reason.raw == _TO_BE_CONTINUED
-        return (
-            cut
-            and self._continuations < MAX_CONTINUATIONS
-            and _continuation_token(response) is not None
-        )
+        return self._continuations < MAX_CONTINUATIONS and bool(_continuation_options(response))
 
     def _say(self, *messages: Message) -> None:
         self.messages = (*self.messages, *messages)
@@ -252,9 +248,8 @@ def join_answers(first: Response, then: Response) -> Response:
 
 
 def _continued(request: Request, response: Response) -> Request:
-    """Gemini wants the same request again, with the token it gave."""
-    token = _continuation_token(response)
-    options = merge(request.provider_options, {_GEMINI: {"continuationToken": token}})
+    """The same request again, with the token for the rest of the answer."""
+    options = merge(request.provider_options, _continuation_options(response))
     return replace(request, provider_options=options)
 
 
@@ -279,7 +274,25 @@ def _as_messages(results: Sequence[ToolResult]) -> tuple[Message, ...]:
     return (Message(role="tool", content=tuple(results)),) if results else ()
 
 
-def _continuation_token(response: Response) -> str | None:
-    candidate = extra_of(response, _GEMINI).get("candidate")
-    found = candidate.get("continuationToken") if isinstance(candidate, Mapping) else None
-    return found if isinstance(found, str) else None
+def _is_paused(response: Response) -> bool:
+    reason = response.finish_reason
+    return reason.reason in _BROKEN_OFF and any(reason.raw in facts.paused for facts in _facts())
+
+
+def _continuation_options(response: Response) -> dict[str, Any]:
+    """The provider options that ask for the rest of an answer; empty if there is none."""
+    reason = response.finish_reason
+    for facts in _facts() if reason.reason in _BROKEN_OFF else ():
+        rest = facts.continuation
+        if rest is None or reason.raw != rest.reason:
+            continue
+        token: Any = extra_of(response, facts.name)
+        for name in rest.token:
+            token = token.get(name) if isinstance(token, Mapping) else None
+        if isinstance(token, str):
+            return {facts.name: {rest.option: token}}
+    return {}
+
+
+def _facts() -> list[Facts]:
+    return [dialects.get(name).FACTS for name in dialects.names()]

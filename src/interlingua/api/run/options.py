@@ -73,7 +73,7 @@ class RunOptions(RequestOptions, total=False):
     max_concurrent_tools: int | None
     approvals: Mapping[str, bool] | None
     """
-    Decisions about `result.pending`, by the id of the call.
+    Decisions about `result.pending_approvals`, by the id of the call.
 
     They hold for the calls that `messages` end with, and for no later one.
     """

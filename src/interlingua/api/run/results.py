@@ -67,7 +67,7 @@ class GenerateResult(
     steps: tuple[StepResult, ...]
     messages: tuple[Message, ...] = ()
     """The whole conversation, the answer and the tools' results included: ready to go on."""
-    pending: tuple[ToolCall, ...] = ()
+    pending_approvals: tuple[ToolCall, ...] = ()
     """Calls that wait for approval: go on with `messages` and `approvals={call.id: True}`."""
     output: Output = None  # type: ignore[assignment]
     """The object, of `generate_object`."""

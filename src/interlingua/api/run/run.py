@@ -20,7 +20,13 @@ from interlingua.api.tools.tool import check_tools
 from interlingua.client.client import Client
 from interlingua.providers.cancel import AbortSignal, CancelScope
 from interlingua.spec.content import ToolCall, ToolResult
-from interlingua.spec.errors import AbortError, ContextLengthError, SDKError, StreamError
+from interlingua.spec.errors import (
+    AbortError,
+    ConfigurationError,
+    ContextLengthError,
+    SDKError,
+    StreamError,
+)
 from interlingua.spec.events import ErrorEvent, Finish, StepFinish, StreamEvent, StreamStart
 from interlingua.spec.messages import Message
 from interlingua.spec.request import Request
@@ -93,7 +99,10 @@ class Run:
         """What came of it."""
         loop = self.loop
         return GenerateResult(
-            steps=tuple(loop.steps), messages=loop.messages, pending=loop.pending, output=output
+            steps=tuple(loop.steps),
+            messages=loop.messages,
+            pending_approvals=loop.pending_approvals,
+            output=output,
         )
 
     def partial(self) -> Response | None:
@@ -109,7 +118,7 @@ class Run:
         if self._error is not None:
             raise self._error
         if self._response is None:
-            raise StreamError("the stream is not over; read it to its end first")
+            raise ConfigurationError("The stream has not ended. Read it to its end first.")
         return self._response
 
     # Doing it.
@@ -203,11 +212,10 @@ class Run:
             raise
 
     def _account(self, error: SDKError) -> None:
-        if error.partial is None:
-            error.partial = self.loop.last_response
-        elif self._sent is not None:
+        if error.partial is not None and self._sent is not None:
             error.partial = fill_usage(error.partial, self._sent)
-        error.total_usage = self.loop.total_usage(error.partial)
+        error.add_facts(partial=self.loop.last_response)
+        error.add_facts(total_usage=self.loop.total_usage(error.partial))
 
     # The steps.
 
@@ -260,7 +268,7 @@ class Run:
             else:
                 results = await self._run_tools(ready, scope)
         step = self.loop.finish_step(results)
-        if self._goal is not None and self.loop.request is None and not self.loop.pending:
+        if self._goal is not None and self.loop.request is None and not self.loop.pending_approvals:
             reply = self._goal.review(step.response)
             if reply:
                 self.loop.ask_again(reply)

@@ -8,9 +8,9 @@ from typing import Any
 
 import msgspec
 
-from interlingua.api.types import FunctionHints, MismatchError
+from interlingua.api.types import FunctionHints
 from interlingua.spec.content import Json
-from interlingua.spec.errors import ConfigurationError, InvalidToolCallError
+from interlingua.spec.errors import ConfigurationError, InvalidToolCallError, MismatchError
 
 CONTEXT = frozenset(("messages", "abort_signal", "tool_call_id"))
 """What a handler is given if its signature names it and the tool's parameters do not."""

@@ -128,7 +128,8 @@ class ToolRunner(msgspec.Struct, frozen=True, kw_only=True):
         }
         args, kwargs = tool.bind(call.arguments, context)
         limit = self.timeout if tool.timeout is None else tool.timeout
-        work = _call(tool.execute, args, kwargs)  # type: ignore[arg-type] # who is ready has it
+        run = _on_loop if tool.inline else _in_thread
+        work = _call(run, tool.execute, args, kwargs)  # type: ignore[arg-type] # who is ready has it
         return await _within(work, limit, tool.name, controller)
 
 
@@ -150,11 +151,16 @@ def _failure(call: ToolCall, error: Exception) -> ToolResult:
     )
 
 
-async def _call(handler: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+_Run = Callable[[Callable[..., Any], Sequence[Any], Mapping[str, Any]], Awaitable[Any]]
+
+
+async def _call(
+    run: _Run, handler: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> Any:
     try:
         if inspect.iscoroutinefunction(handler):
             return await handler(*args, **kwargs)
-        value = await _in_thread(handler, args, kwargs)
+        value = await run(handler, args, kwargs)
         return await value if inspect.isawaitable(value) else value
     except SystemExit as error:  # a parser of command lines does it; it would end the event loop
         raise SDKError(f"it wanted to exit with {error.code}") from error
@@ -187,6 +193,15 @@ def _leave(task: asyncio.Future[Any], controller: AbortController, why: str) -> 
         controller.abort(why)
     except Exception:  # noqa: BLE001 -- of a callback of the tool's own
         _LOG.warning("a tool failed on being told to stop", exc_info=True)
+
+
+async def _on_loop(
+    handler: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> Any:
+    try:
+        return handler(*args, **kwargs)
+    except StopIteration as error:  # which no coroutine may raise
+        raise SDKError(f"StopIteration: {error}") from error
 
 
 async def _in_thread(

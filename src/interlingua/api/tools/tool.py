@@ -23,10 +23,10 @@ import msgspec
 from interlingua.api.tools.binding import CONTEXT, Calling, read_handler
 from interlingua.api.tools.result_content import to_result_content
 from interlingua.api.tools.validator import Validator
-from interlingua.api.types import MismatchError, read_function
+from interlingua.api.types import read_function
 from interlingua.prepare.schema.check import find_unreadable
 from interlingua.spec.content import Json
-from interlingua.spec.errors import ConfigurationError
+from interlingua.spec.errors import ConfigurationError, MismatchError
 from interlingua.spec.request import BuiltinTool, ToolDefinition
 
 __all__ = [
@@ -92,6 +92,13 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     timeout: float | None = None
     """Seconds it may take."""
     needs_approval: NeedsApproval = False
+    inline: bool = False
+    """
+    Whether a plain function runs on the event loop, not in a thread of its own.
+
+    For quick functions only, which neither block nor take long: nothing else runs meanwhile, and
+    no time limit can interrupt one. An async function runs on the event loop in any case.
+    """
     calling: Calling | None = None
     """How `execute` is called; read from its signature unless given."""
 
@@ -209,6 +216,7 @@ def tool(
     timeout: float | None = None,
     strict: bool | None = None,
     needs_approval: NeedsApproval = False,
+    inline: bool = False,
 ) -> Callable[[Callable[P, R]], FunctionTool[P, R]]: ...
 def tool(
     function: Callable[..., Any] | None = None,
@@ -220,13 +228,14 @@ def tool(
     timeout: float | None = None,
     strict: bool | None = None,
     needs_approval: NeedsApproval = False,
+    inline: bool = False,
 ) -> Any:
     """
     Make a tool of a function.
 
     Its type hints become the schema, its docstring the descriptions; the arguments of a call are
     converted to the hinted types. `messages`, `abort_signal` and `tool_call_id` are not shown to
-    the model: the call provides them.
+    the model: the call provides them. A plain function runs in a thread unless it is `inline`.
     """
     frame = inspect.currentframe()
     names = frame.f_back.f_locals if frame is not None and frame.f_back is not None else {}
@@ -243,6 +252,7 @@ def tool(
             timeout=timeout,
             strict=strict,
             needs_approval=needs_approval,
+            inline=inline,
             calling=Calling(handler=function, context=hints.left_out, hints=hints),
         )
 

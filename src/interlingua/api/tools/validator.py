@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any, NoReturn
 
-from interlingua.api.types.problems import spell
+from interlingua.api.types.problems import format_path
 from interlingua.spec.content import Json
 from interlingua.spec.errors import ConfigurationError
 from interlingua.wire.json_text import dump_text
@@ -36,7 +36,7 @@ class Validator:
     def _problems(self, value: Json) -> list[str]:
         try:
             found = self._validator.iter_errors(value)
-            return [_line(spell(path), message) for path, message in _explain(found)]
+            return [_line(format_path(path), message) for path, message in _explain(found)]
         except UnicodeEncodeError:
             raise
         except ValueError as error:

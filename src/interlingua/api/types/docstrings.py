@@ -1,4 +1,4 @@
-"""What a docstring says of a thing and of each of its parameters: Google, reST and numpy forms."""
+"""Parses docstrings in Google, reST and numpy style into a description and parameter texts."""
 
 from __future__ import annotations
 
@@ -25,33 +25,37 @@ _REST_OTHERS = frozenset(
 
 
 class Docstring(msgspec.Struct, frozen=True, kw_only=True):
-    """A docstring, taken apart."""
+    """A parsed docstring."""
 
     description: str = ""
-    """The text outside of the lists of parameters, results and errors."""
+    """The text outside the sections for parameters, results and errors."""
     parameters: dict[str, str] = {}
 
 
 def parse_docstring(text: str | None) -> Docstring:
-    """The description and what is said of each parameter; what has no such form is description."""
+    """Split a docstring. Lines in none of the known styles belong to the description."""
     lines = inspect.cleandoc(text or "").splitlines()
-    kept: list[str] = []
+    description: list[str] = []
     parameters: dict[str, str] = {}
     position = 0
     while position < len(lines):
-        for section in (_google, _numpy, _rest):
-            end = section(lines, position, parameters)
+        for read_section in (_google, _numpy, _rest):
+            end = read_section(lines, position, parameters)
             if end > position:
                 position = end
                 break
         else:
-            kept.append(lines[position])
+            description.append(lines[position])
             position += 1
-    return Docstring(description=_tidy(kept), parameters=parameters)
+    return Docstring(description=_tidy(description), parameters=parameters)
 
 
 def _google(lines: list[str], start: int, parameters: dict[str, str]) -> int:
-    """`Args:` and its indented items; the line after the section, or `start` if there is none."""
+    """
+    Read `Args:` and its indented items into `parameters`.
+
+    Returns the line after the section, or `start` if no section begins there.
+    """
     heading = _HEADING.fullmatch(lines[start])
     if heading is None or not heading["colon"]:
         return start
@@ -61,47 +65,47 @@ def _google(lines: list[str], start: int, parameters: dict[str, str]) -> int:
     if heading["names"]:
         block = inspect.cleandoc("\n" + "\n".join(lines[start + 1 : end])).splitlines()
         for item in _items(block):
-            name = _ITEM.match(item[0])
-            if name is not None:
-                _add(parameters, name["name"], [item[0][name.end() :], *item[1:]])
+            match = _ITEM.match(item[0])
+            if match is not None:
+                _add(parameters, match["name"], [item[0][match.end() :], *item[1:]])
     return end
 
 
 def _numpy(lines: list[str], start: int, parameters: dict[str, str]) -> int:
-    """`Parameters`, a rule, and items up to the next heading."""
+    """Read `Parameters`, its underline, and the items up to the next underlined heading."""
     heading = _HEADING.fullmatch(lines[start])
-    if heading is None or not _is_ruled(lines, start):
+    if heading is None or not _is_underlined(lines, start):
         return start
     end = start + 2
-    while end < len(lines) and not _is_ruled(lines, end):
+    while end < len(lines) and not _is_underlined(lines, end):
         end += 1
     if heading["names"]:
         for item in _items(lines[start + 2 : end]):
-            names = _NUMPY_ITEM.fullmatch(item[0])
-            for name in names["name"].split(",") if names else ():
+            match = _NUMPY_ITEM.fullmatch(item[0])
+            for name in match["name"].split(",") if match else ():
                 _add(parameters, name.strip(), item[1:])
     return end
 
 
 def _rest(lines: list[str], start: int, parameters: dict[str, str]) -> int:
-    """`:param name: text` and the lines indented under it."""
+    """Read `:param name: text` and the lines indented under it."""
     field = _REST_FIELD.match(lines[start])
     if field is None or field["kind"] not in _REST_PARAMETERS | _REST_OTHERS:
         return start
     end = _end_of_block(lines, start + 1)
     if field["kind"] in _REST_PARAMETERS and field["about"]:
-        name = field["about"].split()[-1]  # a type may stand before the name
+        name = field["about"].split()[-1]  # `:param int count:` has the type before the name
         _add(parameters, name, [lines[start][field.end() :], *lines[start + 1 : end]])
     return end
 
 
-def _is_ruled(lines: list[str], start: int) -> bool:
-    rule = lines[start + 1].strip() if start + 1 < len(lines) else ""
-    return len(rule) >= 3 and not rule.strip("-=") and bool(lines[start].strip())
+def _is_underlined(lines: list[str], start: int) -> bool:
+    underline = lines[start + 1].strip() if start + 1 < len(lines) else ""
+    return len(underline) >= 3 and not underline.strip("-=") and bool(lines[start].strip())
 
 
 def _end_of_block(lines: list[str], start: int) -> int:
-    """The line after the indented ones; blank lines belong to it if indented ones follow."""
+    """The line after the indented block. Blank lines count only if indented lines follow them."""
     end = position = start
     while position < len(lines) and (not lines[position].strip() or lines[position][0].isspace()):
         position += 1
@@ -111,7 +115,7 @@ def _end_of_block(lines: list[str], start: int) -> int:
 
 
 def _items(block: list[str]) -> Iterator[list[str]]:
-    """The block cut before each line that is not indented."""
+    """Split the block before each line that is not indented."""
     item: list[str] = []
     for line in block:
         if line.strip() and not line[0].isspace() and item:
@@ -130,5 +134,5 @@ def _add(parameters: dict[str, str], name: str, lines: list[str]) -> None:
 
 
 def _tidy(lines: list[str]) -> str:
-    """Paragraphs kept, the line breaks of the source inside them too."""
+    """Join the lines, with at most one blank line between paragraphs."""
     return re.sub(r"\n{3,}", "\n\n", "\n".join(line.rstrip() for line in lines)).strip()

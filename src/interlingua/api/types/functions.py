@@ -1,4 +1,4 @@
-"""The parameters of a function as the fields of a record."""
+"""Reads a function's signature and docstring, and converts JSON arguments to its types."""
 
 from __future__ import annotations
 
@@ -10,42 +10,41 @@ from typing import Annotated, Any, get_args, get_origin
 import msgspec
 
 from interlingua.api.types.docstrings import parse_docstring
-from interlingua.api.types.foreign import is_field
-from interlingua.api.types.problems import Findings, MismatchError, list_problems
+from interlingua.api.types.problems import Findings
+from interlingua.api.types.pydantic_support import is_field
 from interlingua.api.types.reading import shape_of
 from interlingua.api.types.records import Field, resolve_hints
 from interlingua.api.types.shapes import Definitions, Record
 from interlingua.spec.content import Json
-from interlingua.spec.errors import ConfigurationError
+from interlingua.spec.errors import ConfigurationError, MismatchError
 
-_REFUSED = {
-    inspect.Parameter.VAR_POSITIONAL: "takes any number of positions (*)",
-    inspect.Parameter.POSITIONAL_ONLY: "can only be given by position",
+_UNSUPPORTED_KINDS = {
+    inspect.Parameter.VAR_POSITIONAL: "is variadic (*)",
+    inspect.Parameter.POSITIONAL_ONLY: "is positional-only",
 }
 
 
 class FunctionHints(msgspec.Struct, frozen=True, kw_only=True):
-    """What the signature and the docstring of a function say."""
+    """The name, description, schema and argument types of a function."""
 
     name: str
     description: str
     schema: dict[str, Json]
     record: Record
     left_out: frozenset[str]
-    """The parameters of the function that were to be left out."""
+    """The parameters that the function has but the schema leaves out."""
     takes_self: bool
-    """It is a method, not yet bound to its object."""
+    """Whether it is a method that is not bound to an object yet."""
 
     def read(self, arguments: Mapping[str, Json]) -> dict[str, Any]:
-        """The arguments as the function wants them; `MismatchError` lists what does not fit."""
+        """Convert JSON arguments to the hinted types; `MismatchError` lists every problem."""
         findings = Findings()
         try:
-            given = self.record.read(arguments, None, findings)
+            converted = self.record.read(arguments, None, findings)
         except RecursionError as error:
             raise MismatchError("the arguments are nested too deeply") from error
-        if findings.problems:
-            raise MismatchError(list_problems(findings.problems), problems=findings.problems)
-        return given
+        findings.raise_if_any()
+        return converted
 
 
 def read_function(
@@ -55,46 +54,46 @@ def read_function(
     names: Mapping[str, Any] | None = None,
 ) -> FunctionHints:
     """
-    Read a function that is to be called by name.
+    Read a function whose arguments will be passed by name.
 
-    `names` are those its hints may use besides its module's, such as the locals of where it is
-    defined.
+    The schema has no properties for the parameters in `leave_out`. `names` are extra names that
+    the hints may use, such as the local variables of the scope that defines the function.
     """
-    inner = _unwrapped(function)
+    inner = _unwrap_partial(function)
     name = getattr(inner, "__name__", type(inner).__name__)
-    given = _parameters(function, inner)
-    takes_self = bool(given) and _is_self(given[0])
-    wanted = [
+    parameters = _parameters(function, inner)
+    takes_self = bool(parameters) and _is_self(parameters[0])
+    visible = [
         parameter
-        for parameter in given[1 if takes_self else 0 :]
+        for parameter in parameters[1 if takes_self else 0 :]
         if parameter.name not in leave_out
     ]
-    _refuse(wanted, name)
+    _check_parameters(visible, name)
     names = names or {}
-    documented = parse_docstring(_words(inner))
-    hints = _hints(inner, wanted, names)
-    record = _record(name, wanted, hints, documented.parameters, names)
+    docstring = parse_docstring(_docstring(inner))
+    hints = _hints(inner, visible, names)
+    record = _record(name, visible, hints, docstring.parameters, names)
     definitions = Definitions()
     return FunctionHints(
         name=name,
-        description=documented.description,
+        description=docstring.description,
         schema=definitions.finish(record.write(definitions)),
         record=record,
-        left_out=leave_out & {parameter.name for parameter in given},
+        left_out=leave_out & {parameter.name for parameter in parameters},
         takes_self=takes_self,
     )
 
 
-def _unwrapped(function: Any) -> Any:
-    """The function that was written: its name, words and hints count."""
+def _unwrap_partial(function: Any) -> Any:
+    """The function inside of `functools.partial`, which has the name, docstring and hints."""
     while isinstance(function, functools.partial):
         function = function.func
     return function
 
 
-def _words(inner: Any) -> str | None:
-    """Its docstring; of an object that can be called, that of its `__call__`, or else its own."""
-    call = getattr(type(inner), "__call__", None)  # noqa: B004 -- its words are wanted
+def _docstring(inner: Any) -> str | None:
+    """The docstring of a function. For a callable object, `__call__` comes before the class."""
+    call = getattr(type(inner), "__call__", None)  # noqa: B004 -- its docstring is read
     return (inspect.getdoc(call) if inspect.isfunction(call) else None) or inspect.getdoc(inner)
 
 
@@ -102,9 +101,9 @@ def _parameters(function: Any, inner: Any) -> list[inspect.Parameter]:
     try:
         parameters = list(inspect.signature(function).parameters.values())
     except (TypeError, ValueError) as error:
-        raise ConfigurationError(f"{inner!r} cannot be read: {error}") from error
+        raise ConfigurationError(f"{inner!r} has no readable signature: {error}") from error
     bound: set[str] = set()
-    while isinstance(function, functools.partial):  # what it fixes is not for the model to see
+    while isinstance(function, functools.partial):  # the model must not see bound arguments
         bound |= function.keywords.keys()
         function = function.func
     return [parameter for parameter in parameters if parameter.name not in bound]
@@ -114,12 +113,12 @@ def _is_self(parameter: inspect.Parameter) -> bool:
     return parameter.name in {"self", "cls"} and parameter.annotation is inspect.Parameter.empty
 
 
-def _refuse(parameters: list[inspect.Parameter], name: str) -> None:
+def _check_parameters(parameters: list[inspect.Parameter], name: str) -> None:
     for parameter in parameters:
-        if parameter.kind in _REFUSED:
+        if parameter.kind in _UNSUPPORTED_KINDS:
             raise ConfigurationError(
-                f"parameter {parameter.name!r} of {name} {_REFUSED[parameter.kind]}; a model gives "
-                "arguments by name"
+                f"parameter {parameter.name!r} of {name} {_UNSUPPORTED_KINDS[parameter.kind]}; "
+                "a model passes arguments by name"
             )
         if is_field(parameter.default):
             raise ConfigurationError(
@@ -131,10 +130,10 @@ def _refuse(parameters: list[inspect.Parameter], name: str) -> None:
 def _hints(
     inner: Any, parameters: list[inspect.Parameter], names: Mapping[str, Any]
 ) -> dict[str, Any]:
-    written = inner if hasattr(inner, "__code__") or inspect.ismethod(inner) else inner.__call__
-    written = inspect.unwrap(written)
-    globals_ = getattr(written, "__globals__", {})
-    # only of what is asked: the others may name what is there for the type checker alone
+    function = inner if hasattr(inner, "__code__") or inspect.ismethod(inner) else inner.__call__
+    function = inspect.unwrap(function)
+    globals_ = getattr(function, "__globals__", {})
+    # Other parameters are not resolved: they may use names imported under TYPE_CHECKING.
     annotations = {
         parameter.name: parameter.annotation
         for parameter in parameters
@@ -146,9 +145,9 @@ def _hints(
 def _nullable(hint: Any) -> Any:
     if hint is Any:
         return hint
-    if get_origin(hint) is Annotated:  # the words stay outermost
-        inner, *notes = get_args(hint)
-        return Annotated[(_nullable(inner), *notes)]
+    if get_origin(hint) is Annotated:  # the metadata must stay outermost to be found
+        inner, *metadata = get_args(hint)
+        return Annotated[(_nullable(inner), *metadata)]
     return hint | None
 
 
@@ -156,7 +155,7 @@ def _record(
     name: str,
     parameters: list[inspect.Parameter],
     hints: Mapping[str, Any],
-    documented: Mapping[str, str],
+    descriptions: Mapping[str, str],
     names: Mapping[str, Any],
 ) -> Record:
     record = Record(name)
@@ -166,7 +165,7 @@ def _record(
         hint = hints.get(parameter.name, Any)
         has_default = parameter.default is not inspect.Parameter.empty
         if parameter.default is None:
-            hint = _nullable(hint)  # a default is a value like any other
+            hint = _nullable(hint)  # `x: int = None` accepts None, so the schema must too
         shape = shape_of(hint, f"parameter {parameter.name!r} of {name}", names)
         if parameter.kind is inspect.Parameter.VAR_KEYWORD:
             record.rest = shape
@@ -177,7 +176,7 @@ def _record(
             type=hint,
             required=not has_default,
             default=parameter.default if has_default else msgspec.UNSET,
-            description=documented.get(parameter.name),
+            description=descriptions.get(parameter.name),
         )
         fields.append((field, shape))
     record.fields = tuple(fields)

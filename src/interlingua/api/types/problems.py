@@ -1,4 +1,4 @@
-"""What is wrong with a JSON value, and where."""
+"""Problems found while converting a JSON value to a Python type, and their paths."""
 
 from __future__ import annotations
 
@@ -8,57 +8,47 @@ from typing import Any, TypeAlias
 import msgspec
 
 from interlingua.spec.content import Json
-from interlingua.spec.errors import DecodeError
+from interlingua.spec.errors import MismatchError, Problem
 
 Path: TypeAlias = "tuple[Path, str | int] | None"
-"""The way to a value, innermost step last; None is the root. It is spelled out only on need."""
+"""
+The path to a value as nested pairs, innermost step last; None is the root.
 
-_SHOWN = 10
-_LONGEST = 40
+Extending it costs nothing; it is formatted only when a problem is reported.
+"""
 
-
-class Problem(msgspec.Struct, frozen=True):
-    """One thing that is wrong."""
-
-    path: str
-    message: str
-    is_of_kind: bool = False
-    """The value is of the right kind, and wrong all the same: too small, or no day in a year."""
-
-    def __str__(self) -> str:
-        return f"{self.path}: {self.message}" if self.path else self.message
-
-
-class MismatchError(DecodeError):
-    """A JSON value is not what the type says."""
-
-    def __init__(self, message: str, *, problems: Sequence[Problem] = ()) -> None:
-        super().__init__(message, path=problems[0].path if problems else None)
-        self.problems = tuple(problems)
+_MAX_LISTED = 10
+_MAX_QUOTED = 40
 
 
 class Findings:
-    """The problems of one conversion, as they are found."""
+    """Collects the problems of one conversion."""
 
     def __init__(self) -> None:
         self.problems: list[Problem] = []
-        self.tried: dict[tuple[int, int], tuple[Any, list[Problem]]] = {}
-        """What unions have made of a value, so that none is read twice by the same one."""
+        self.union_results: dict[tuple[int, int], tuple[Any, list[Problem]]] = {}
+        """Results by union and value, so that no union decodes the same value twice."""
 
-    def add(self, path: Path, message: str, *, is_of_kind: bool = False) -> None:
-        """Note a problem."""
-        self.problems.append(Problem(spell(step_list(path)), message, is_of_kind))
+    def add(self, path: Path, message: str, *, is_right_type: bool = False) -> None:
+        """Record a problem."""
+        self.problems.append(Problem(format_path(path_steps(path)), message, is_right_type))
+
+    def raise_if_any(self) -> None:
+        """Raise a `MismatchError` that lists the problems, if there are any."""
+        if self.problems:
+            problems = tuple(self.problems)
+            raise MismatchError(list_problems(problems), problems=problems, path=problems[0].path)
 
 
 def list_problems(problems: Sequence[Problem | str]) -> str:
-    """On one line, the first of them and how many more."""
-    more = len(problems) - _SHOWN
-    shown = "; ".join(str(problem) for problem in problems[:_SHOWN])
-    return f"{shown}; and {more} more" if more > 0 else shown
+    """The first problems on one line, and the number of the others."""
+    more = len(problems) - _MAX_LISTED
+    listed = "; ".join(str(problem) for problem in problems[:_MAX_LISTED])
+    return f"{listed}; and {more} more" if more > 0 else listed
 
 
-def step_list(path: Path) -> list[str | int]:
-    """The steps from the root."""
+def path_steps(path: Path) -> list[str | int]:
+    """The steps of a path, from the root."""
     steps: list[str | int] = []
     while path is not None:
         path, step = path
@@ -66,14 +56,14 @@ def step_list(path: Path) -> list[str | int]:
     return steps[::-1]
 
 
-def spell(steps: Iterable[str | int]) -> str:
-    """Like `people[2].name`; the root is empty."""
-    spelled = (f"[{step}]" if isinstance(step, int) else f".{step}" for step in steps)
-    return "".join(spelled).removeprefix(".")
+def format_path(steps: Iterable[str | int]) -> str:
+    """A path such as `people[2].name`; the root is empty."""
+    formatted = (f"[{step}]" if isinstance(step, int) else f".{step}" for step in steps)
+    return "".join(formatted).removeprefix(".")
 
 
-def show(value: Any) -> str:
-    """The JSON word for what a value is; of text, the text."""
+def describe(value: Any) -> str:
+    """The JSON type of a value, or the beginning of a string, for error messages."""
     match value:
         case None:
             return "null"
@@ -82,7 +72,7 @@ def show(value: Any) -> str:
         case int() | float():
             return "a number"
         case str():
-            return repr(value if len(value) <= _LONGEST else f"{value[:_LONGEST]}…")
+            return repr(value if len(value) <= _MAX_QUOTED else f"{value[:_MAX_QUOTED]}…")
         case list() | tuple():
             return "an array"
         case dict():
@@ -91,7 +81,7 @@ def show(value: Any) -> str:
             return type(value).__name__
 
 
-# `msgspec.Meta` as keywords of JSON Schema.
+# `msgspec.Meta` as JSON Schema keywords.
 
 
 _NUMBER = {
@@ -111,7 +101,7 @@ _KEYWORDS: Mapping[str, Mapping[str, str]] = {
 
 
 def add_limits(schema: dict[str, Json], meta: msgspec.Meta) -> None:
-    """Write the limits where they apply: in a union, to the members of their type."""
+    """Add the limits to the schema; in a union, to each member whose type has such a limit."""
     for member in schema.get("anyOf", [schema]):
         keywords = _KEYWORDS.get(member.get("type"), {})
         for name, keyword in keywords.items():
@@ -120,8 +110,8 @@ def add_limits(schema: dict[str, Json], meta: msgspec.Meta) -> None:
                 member[keyword] = limit
 
 
-def notes_of(meta: msgspec.Meta) -> dict[str, Json]:
-    """What it says besides."""
-    notes = {"title": meta.title, "description": meta.description, "examples": meta.examples}
-    said = {key: value for key, value in notes.items() if value is not None}
-    return said | dict(meta.extra_json_schema or {})
+def schema_annotations(meta: msgspec.Meta) -> dict[str, Json]:
+    """The keywords that describe a value without limiting it, and `extra_json_schema`."""
+    keywords = {"title": meta.title, "description": meta.description, "examples": meta.examples}
+    present = {key: value for key, value in keywords.items() if value is not None}
+    return present | dict(meta.extra_json_schema or {})

@@ -1,4 +1,4 @@
-"""From a Python type to its form."""
+"""Reads Python types into shapes, which have a JSON Schema and decode JSON values."""
 
 from __future__ import annotations
 
@@ -18,29 +18,35 @@ from typing import Any, TypeVar, get_args, get_origin, overload
 import msgspec
 
 from interlingua.api.types.docstrings import parse_docstring
-from interlingua.api.types.foreign import Foreign, is_constraint, is_field, is_pydantic
-from interlingua.api.types.problems import Findings, MismatchError, list_problems, notes_of
+from interlingua.api.types.problems import Findings, schema_annotations
+from interlingua.api.types.pydantic_support import (
+    PydanticShape,
+    is_constraint,
+    is_field,
+    is_pydantic,
+)
 from interlingua.api.types.records import is_local, is_record, record_type
 from interlingua.api.types.shapes import (
+    Alias,
     Anything,
     Array,
     Choice,
+    Constrained,
     Definitions,
+    Dictionary,
     FixedArray,
-    Mapped,
-    Noted,
     Record,
     Scalar,
     Shape,
 )
-from interlingua.api.types.unions import OneOf
+from interlingua.api.types.unions import UnionShape
 from interlingua.spec.content import Json
-from interlingua.spec.errors import ConfigurationError
+from interlingua.spec.errors import ConfigurationError, MismatchError
 
 T = TypeVar("T")
 
 
-def _text(format_: str) -> dict[str, Json]:
+def _string(format_: str) -> dict[str, Json]:
     return {"type": "string", "format": format_}
 
 
@@ -51,12 +57,12 @@ _SCALARS: Mapping[Any, Scalar] = {
         (int, {"type": "integer"}, None),
         (float, {"type": "number"}, None),
         (str, {"type": "string"}, None),
-        (dt.datetime, _text("date-time"), dt.datetime.fromisoformat),
-        (dt.date, _text("date"), dt.date.fromisoformat),
-        (dt.time, _text("time"), dt.time.fromisoformat),
-        (dt.timedelta, _text("duration"), None),
-        (decimal.Decimal, _text("decimal"), None),
-        (uuid.UUID, _text("uuid"), uuid.UUID),
+        (dt.datetime, _string("date-time"), dt.datetime.fromisoformat),
+        (dt.date, _string("date"), dt.date.fromisoformat),
+        (dt.time, _string("time"), dt.time.fromisoformat),
+        (dt.timedelta, _string("duration"), None),
+        (decimal.Decimal, _string("decimal"), None),
+        (uuid.UUID, _string("uuid"), uuid.UUID),
         (pathlib.Path, {"type": "string"}, pathlib.Path),
     )
 }
@@ -87,7 +93,7 @@ def schema_of(type_: Any) -> dict[str, Json]:
     """
     The JSON Schema of a Python type.
 
-    `ConfigurationError` names what JSON Schema cannot say, and where it stands.
+    Raises `ConfigurationError` for a type without a JSON Schema, with the path to it.
     """
     definitions = Definitions()
     return definitions.finish(shape_of(type_).schema(definitions))
@@ -96,55 +102,55 @@ def schema_of(type_: Any) -> dict[str, Json]:
 @overload
 def convert(value: Json, type_: type[T]) -> T: ...
 @overload
-def convert(value: Json, type_: Any) -> Any: ...  # unions and the like are no `type`
+def convert(value: Json, type_: Any) -> Any: ...  # a union, for example, is not a `type`
 def convert(value: Json, type_: Any) -> Any:
     """
-    The value of that type which a JSON value stands for.
+    Convert a JSON value to a Python type.
 
-    `MismatchError` lists all that does not fit, each with its path. Keys that a type does not
-    have are passed over, unless the type forbids them.
+    Raises `MismatchError`, which lists every problem with its path. Unknown keys are ignored,
+    unless the type forbids them.
     """
     return decode(shape_of(type_), value)
 
 
 def decode(shape: Shape, value: Json) -> Any:
-    """As `convert`, for a form that was read before."""
+    """Like `convert`, for a shape instead of a type."""
     findings = Findings()
     try:
-        found = shape.decode(value, None, findings)
+        decoded = shape.decode(value, None, findings)
     except RecursionError as error:
         raise MismatchError("the value is nested too deeply") from error
-    if findings.problems:
-        raise MismatchError(list_problems(findings.problems), problems=findings.problems)
-    return found
+    findings.raise_if_any()
+    return decoded
 
 
 def shape_of(type_: Any, where: str = "", names: Mapping[str, Any] | None = None) -> Shape:
     """
-    The form of a type; `where` begins the message if it has none.
+    The shape of a type; `where` begins the error message if the type has none.
 
-    `names` are those that a class which is defined in a function may use there.
+    `names` are the local names that a class defined in a function may use in its hints.
     """
     if isinstance(type_, type) and not (names and is_local(type_)):
-        # only classes are remembered: `int | str` equals `str | int`, but reads in another order
-        return _remembered(type_, where)
-    return Reading(names).read(type_, where)
+        # Only classes are cached: `int | str` equals `str | int`, but decodes in another order.
+        return _class_shape(type_, where)
+    return ShapeBuilder(names).read(type_, where)
 
 
 @lru_cache(maxsize=1024)
-def _remembered(type_: Any, where: str) -> Shape:
-    return Reading().read(type_, where)
+def _class_shape(type_: Any, where: str) -> Shape:
+    return ShapeBuilder().read(type_, where)
 
 
-class Reading:
-    """Reads one type and all it leads to."""
+class ShapeBuilder:
+    """Reads one type and all types that it refers to."""
 
     def __init__(self, names: Mapping[str, Any] | None = None) -> None:
         self._names = names or {}
-        self._named: dict[Any, Shape] = {}
+        self._shapes: dict[Any, Shape] = {}
+        """The shapes of records and aliases, which may refer to themselves."""
 
     def read(self, type_: Any, where: str) -> Shape:
-        """The form of a type that stands at `where`."""
+        """The shape of a type; `where` says in error messages where the type is used."""
         if type_ is Any or type_ is object:
             return Anything()
         if type_ is None or type_ is types.NoneType:
@@ -152,7 +158,7 @@ class Reading:
         if isinstance(type_, type) and type_ in _SCALARS:
             return _SCALARS[type_]
         if is_pydantic(type_):
-            return Foreign(type_, where)
+            return PydanticShape(type_, where)
         if is_record(type_):
             return self._record(type_, where)
         if isinstance(type_, type) and issubclass(type_, enum.Enum):
@@ -179,7 +185,7 @@ class Reading:
     def _container(self, type_: Any, where: str) -> Shape:
         origin, args = get_origin(type_) or type_, get_args(type_)
         if not isinstance(origin, type):
-            raise ConfigurationError(_refusal(type_, where))
+            raise _unsupported(type_, where)
         if origin is tuple and args[-1:] != (...,) and type_ is not tuple:
             return FixedArray(tuple(self.read(item, where) for item in args))
         if origin in _ARRAYS or origin is tuple:
@@ -188,116 +194,105 @@ class Reading:
             return Array(items, build, unique=build in _SETS)
         if origin in _MAPS:
             keys, values = args or (str, Any)
-            return Mapped(
+            return Dictionary(
                 self._keys(keys, where),
                 self.read(values, _inside(where, "its values")),
                 _MAPS[origin],
             )
-        raise ConfigurationError(_refusal(type_, where))
+        raise _unsupported(type_, where)
 
     def _keys(self, type_: Any, where: str) -> Shape:
         shape = self.read(str if type_ is Any else type_, _inside(where, "its keys"))
-        if not isinstance(shape, (Scalar, Choice, Noted)):
-            raise ConfigurationError(_refusal(type_, _inside(where, "its keys")))
+        if not isinstance(shape, (Scalar, Choice, Constrained)):
+            raise _unsupported(type_, _inside(where, "its keys"))
         return shape
 
     def _union(self, members: tuple[Any, ...], where: str) -> Shape:
-        said = [member for member in members if member is not msgspec.UnsetType]
-        shapes = tuple(self.read(member, where) for member in said)
-        return shapes[0] if len(shapes) == 1 else OneOf(shapes)
+        # msgspec.UNSET marks an absent field; it has no JSON form.
+        shapes = tuple(
+            self.read(member, where) for member in members if member is not msgspec.UnsetType
+        )
+        return shapes[0] if len(shapes) == 1 else UnionShape(shapes)
 
     def _annotated(self, type_: Any, where: str) -> Shape:
         inner, *metadata = get_args(type_)
-        if any(is_constraint(note) for note in metadata):
-            kept = [note for note in metadata if not isinstance(note, str)]
-            shape: Shape = Foreign(typing.Annotated[(inner, *kept)], where)
+        if any(is_constraint(item) for item in metadata):
+            constraints = [item for item in metadata if not isinstance(item, str)]
+            shape: Shape = PydanticShape(typing.Annotated[(inner, *constraints)], where)
         else:
             shape = self.read(inner, where)
-        notes: dict[str, Json] = {}
-        for note in metadata:
-            notes |= _notes(note)
-        limits = tuple(note for note in metadata if isinstance(note, msgspec.Meta))
-        return Noted(shape, notes, limits) if notes or limits else shape
+        annotations: dict[str, Json] = {}
+        for item in metadata:
+            annotations |= _annotations(item)
+        limits = tuple(item for item in metadata if isinstance(item, msgspec.Meta))
+        return Constrained(shape, annotations, limits) if annotations or limits else shape
 
     def _alias(self, type_: Any, where: str) -> Shape:
-        if type_ not in self._named:
-            self._named[type_] = named = Named(type_.__name__)
-            named.inner = self.read(type_.__value__, where)
-        return self._named[type_]
+        if type_ not in self._shapes:
+            self._shapes[type_] = alias = Alias(type_.__name__)
+            alias.inner = self.read(type_.__value__, where)
+        return self._shapes[type_]
 
     def _record(self, type_: Any, where: str) -> Shape:
-        known = self._named.get(type_)
+        known = self._shapes.get(type_)
         if known is not None:
             return known
-        read = record_type(type_, self._names)
-        record = self._named[type_] = Record(_label(type_, read.name))
-        record.build, record.description = read.build, read.description
-        record.closed, record.tag = read.closed, read.tag
+        info = record_type(type_, self._names)
+        record = self._shapes[type_] = Record(_label(type_, info.name))
+        record.build, record.description = info.build, info.description
+        record.closed, record.tag = info.closed, info.tag
         record.fields = tuple(
-            (field, self.read(field.type, _inside(where, f"field {field.name!r} of {read.name}")))
-            for field in read.fields
+            (field, self.read(field.type, _inside(where, f"field {field.name!r} of {info.name}")))
+            for field in info.fields
         )
         return record
 
 
-class Named:
-    """A named alias (`type X = ...`), which may lead back to itself."""
-
-    def __init__(self, label: str) -> None:
-        self.label = label
-        self.inner: Shape = Anything()
-
-    def schema(self, definitions: Definitions) -> dict[str, Json]:
-        """A reference."""
-        return definitions.refer(self, self.label, self.inner.schema)
-
-    def decode(self, value: Json, path: Any, findings: Findings) -> Any:
-        """As what it stands for."""
-        return self.inner.decode(value, path, findings)
-
-
 def _literal(values: tuple[Any, ...], where: str) -> Shape:
-    said = [(value.value if isinstance(value, enum.Enum) else value, value) for value in values]
-    if not all(isinstance(name, (str, int, types.NoneType)) for name, _ in said):
-        raise ConfigurationError(_refusal(typing.Literal[values], where))
-    return Choice(said)
+    pairs = [(value.value if isinstance(value, enum.Enum) else value, value) for value in values]
+    if not all(isinstance(json_value, (str, int, types.NoneType)) for json_value, _ in pairs):
+        raise _unsupported(typing.Literal[values], where)
+    return Choice(pairs)
 
 
 def _enum(type_: type[enum.Enum], where: str) -> Shape:
     members = list(type_)
-    sayable = all(isinstance(member.value, (str, int, float)) for member in members)
-    if not sayable or not members or issubclass(type_, enum.Flag):
-        raise ConfigurationError(_refusal(type_, where))
-    own = type_.__dict__.get("__doc__")
-    described = parse_docstring(own if own != "An enumeration." else None).description
-    return Choice(((member.value, member) for member in members), described)
+    has_json_values = all(isinstance(member.value, (str, int, float)) for member in members)
+    if not has_json_values or not members or issubclass(type_, enum.Flag):
+        raise _unsupported(type_, where)
+    docstring = type_.__dict__.get("__doc__")
+    if docstring == "An enumeration.":  # Python 3.11 gives it to an Enum without a docstring
+        docstring = None
+    description = parse_docstring(docstring).description
+    return Choice(((member.value, member) for member in members), description)
 
 
-def _notes(note: Any) -> dict[str, Json]:
-    if isinstance(note, str):
-        return {"description": note}
-    if isinstance(note, msgspec.Meta):
-        return notes_of(note)
-    if is_field(note):
-        return {"description": note.description} if note.description else {}
-    described = getattr(note, "documentation", None)  # typing_extensions.Doc
-    return {"description": described} if isinstance(described, str) else {}
+def _annotations(metadata: Any) -> dict[str, Json]:
+    """The schema keywords for one item of `Annotated`."""
+    if isinstance(metadata, str):
+        return {"description": metadata}
+    if isinstance(metadata, msgspec.Meta):
+        return schema_annotations(metadata)
+    if is_field(metadata):
+        return {"description": metadata.description} if metadata.description else {}
+    description = getattr(metadata, "documentation", None)  # typing_extensions.Doc
+    return {"description": description} if isinstance(description, str) else {}
 
 
 def _label(type_: Any, name: str) -> str:
-    given = (getattr(item, "__name__", str(item)) for item in get_args(type_))
-    return "_".join((name, *given))
+    arguments = (getattr(item, "__name__", str(item)) for item in get_args(type_))
+    return "_".join((name, *arguments))
 
 
 def _inside(where: str, what: str) -> str:
     return f"{where}, {what}" if where else what
 
 
-def _refusal(type_: Any, where: str) -> str:
+def _unsupported(type_: Any, where: str) -> ConfigurationError:
     name = getattr(type_, "__qualname__", None) or repr(type_)
-    instead = (
-        "take text (base64) instead"
-        if type_ in (bytes, bytearray, memoryview)  # a type may not be hashable
+    alternative = (
+        "use str (base64)"
+        if type_ in (bytes, bytearray, memoryview)  # a tuple, as a type may not be hashable
         else "use a dataclass, TypedDict, msgspec Struct or pydantic model"
     )
-    return f"{where or 'the type'}: {name} cannot be said in JSON Schema; {instead}"
+    return ConfigurationError(f"{where or 'the type'}: {name} has no JSON Schema; {alternative}")

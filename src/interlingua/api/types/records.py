@@ -1,4 +1,4 @@
-"""The fields of a type that is an object in JSON: dataclass, NamedTuple, TypedDict, Struct."""
+"""Reads the fields of types that are JSON objects: dataclass, NamedTuple, TypedDict, Struct."""
 
 from __future__ import annotations
 
@@ -20,44 +20,44 @@ from typing import (
 
 import msgspec
 
-from interlingua.api.types.docstrings import parse_docstring
+from interlingua.api.types.docstrings import Docstring, parse_docstring
 from interlingua.spec.errors import ConfigurationError
 
-_EMPTY = (list, dict, set, frozenset, tuple)
-# msgspec does not name this type
+_EMPTY_FACTORIES = (list, dict, set, frozenset, tuple)
+# The type of a default factory in `__struct_defaults__`, which msgspec does not export.
 _FACTORY = type(msgspec.defstruct("_", [("a", list[int], [])]).__struct_defaults__[0])
 
 
 class Field(msgspec.Struct, frozen=True, kw_only=True):
-    """One field of a record or parameter of a function."""
+    """One field of a record, or one parameter of a function."""
 
     name: str
-    """In Python."""
+    """The name in Python."""
     key: str
-    """In JSON."""
+    """The name in JSON."""
     type: Any
     required: bool
     default: Any = msgspec.UNSET
-    """What it is when left out, if it is always the same."""
+    """The default, if it is a constant."""
     description: str | None = None
 
 
 class RecordType(msgspec.Struct, frozen=True, kw_only=True):
-    """What is known of such a type."""
+    """The fields and the constructor of a record type."""
 
     name: str
     fields: tuple[Field, ...]
     build: Callable[..., Any]
-    """Takes the fields by their Python names."""
+    """The constructor; it takes the fields by their Python names."""
     description: str = ""
     closed: bool = False
-    """Other keys are an error."""
+    """Whether unknown keys are an error."""
     tag: tuple[str, str | int] | None = None
-    """The key and value by which Structs of a union are told apart."""
+    """The key and value that identify a tagged Struct in a union."""
 
 
 def is_record(type_: Any) -> bool:
-    """Whether `record_type` can read it."""
+    """Whether `record_type` can read the type."""
     origin = get_origin(type_) or type_
     return isinstance(origin, type) and (
         dataclasses.is_dataclass(origin)
@@ -68,21 +68,23 @@ def is_record(type_: Any) -> bool:
 
 
 def is_local(cls: type) -> bool:
-    """Whether it is defined in a function."""
+    """Whether the class is defined in a function."""
     return "<locals>" in cls.__qualname__
 
 
 def record_type(type_: Any, names: Mapping[str, Any] | None = None) -> RecordType:
     """
-    Its fields in order, with resolved types.
+    Read the fields of a record type, with resolved hints.
 
-    `names` are those that it may use besides its module's, if it is defined in a function.
+    `names` are the local names that a class defined in a function may use in its hints.
     """
     cls = get_origin(type_) or type_
     hints = _hints(type_, cls, names or {})
-    documented, description = _documentation(cls)
+    docstring = _docstring(cls)
     fields = tuple(
-        msgspec.structs.replace(field, description=field.description or documented.get(field.name))
+        msgspec.structs.replace(
+            field, description=field.description or docstring.parameters.get(field.name)
+        )
         for field in _fields(cls, hints)
     )
     config = getattr(cls, "__struct_config__", None)
@@ -91,7 +93,7 @@ def record_type(type_: Any, names: Mapping[str, Any] | None = None) -> RecordTyp
         name=cls.__name__,
         fields=fields,
         build=dict if typing.is_typeddict(cls) else cls,
-        description=description,
+        description=docstring.description,
         closed=config is not None and config.forbid_unknown_fields,
         tag=tag,
     )
@@ -100,20 +102,20 @@ def record_type(type_: Any, names: Mapping[str, Any] | None = None) -> RecordTyp
 def resolve_hints(
     annotations: Mapping[str, Any], globals_: dict[str, Any], locals_: Mapping[str, Any], what: str
 ) -> dict[str, Any]:
-    """The types that annotations, perhaps written as text, stand for."""
-    # a class, because only there may text say `ClassVar` or `Final`
+    """Resolve annotations, which may be strings; `what` names their owner in an error message."""
+    # A class, because `get_type_hints` accepts "ClassVar" and "Final" in strings only there.
     holder = type("Holder", (), {"__annotations__": dict(annotations)})
     try:
         return get_type_hints(holder, globals_, dict(locals_), include_extras=True)
     except (NameError, AttributeError, TypeError, SyntaxError) as error:
         raise ConfigurationError(
-            f"the type hints of {what} cannot be read: {error}; what they name must be there when "
-            "the program runs, not only for the type checker"
+            f"the type hints of {what} cannot be resolved: {error}; import the names they use at "
+            "run time, not only under TYPE_CHECKING"
         ) from error
 
 
 def substitute(type_: Any, variables: Mapping[Any, Any]) -> Any:
-    """The type with its type variables replaced."""
+    """Replace the type variables in a type."""
     if isinstance(type_, TypeVar):
         return variables.get(type_, type_)
     inner = getattr(type_, "__parameters__", ())
@@ -130,34 +132,36 @@ def _hints(type_: Any, cls: type, names: Mapping[str, Any]) -> dict[str, Any]:
         if not own:
             continue
         module = sys.modules.get(base.__module__)
-        known = {**(names if is_local(base) else {}), cls.__name__: cls}
-        resolved = resolve_hints(own, getattr(module, "__dict__", {}), known, base.__qualname__)
+        locals_ = {**(names if is_local(base) else {}), cls.__name__: cls}
+        resolved = resolve_hints(own, getattr(module, "__dict__", {}), locals_, base.__qualname__)
         hints |= {name: substitute(hint, variables) for name, hint in resolved.items()}
     return hints
 
 
 def _variables(type_: Any) -> dict[Any, Any]:
-    """What each type variable of a generic class and of its bases stands for."""
+    """The arguments for the type variables of a generic class and of its bases."""
     cls = get_origin(type_) or type_
-    found = dict(zip(getattr(cls, "__parameters__", ()), get_args(type_), strict=False))
+    arguments = dict(zip(getattr(cls, "__parameters__", ()), get_args(type_), strict=False))
     for base in getattr(cls, "__orig_bases__", ()):
-        inner = {name: substitute(given, found) for name, given in _variables(base).items()}
-        found = {**inner, **found}
-    return found
+        inherited = {name: substitute(arg, arguments) for name, arg in _variables(base).items()}
+        arguments = {**inherited, **arguments}
+    return arguments
 
 
-def _documentation(cls: type) -> tuple[dict[str, str], str]:
+def _docstring(cls: type) -> Docstring:
+    """The description of the class, and the field texts of the class and its bases."""
     parameters: dict[str, str] = {}
     description = ""
     for base in reversed(cls.__mro__):
         text = base.__dict__.get("__doc__")
-        made = isinstance(text, str) and text.startswith(f"{base.__name__}(")
-        if made or base.__module__ in {"builtins", "typing", "msgspec"}:
-            text = None  # the signature that `dataclass` and `NamedTuple` write is no description
-        read = parse_docstring(text)
-        parameters |= read.parameters
-        description = read.description
-    return parameters, description
+        # `dataclass` and `NamedTuple` write the signature as the docstring if there is none.
+        is_signature = isinstance(text, str) and text.startswith(f"{base.__name__}(")
+        if is_signature or base.__module__ in {"builtins", "typing", "msgspec"}:
+            text = None
+        docstring = parse_docstring(text)
+        parameters |= docstring.parameters
+        description = docstring.description
+    return Docstring(description=description, parameters=parameters)
 
 
 def _fields(cls: Any, hints: Mapping[str, Any]) -> Iterator[Field]:
@@ -184,19 +188,19 @@ def _dataclass_fields(cls: Any, hints: Mapping[str, Any]) -> Iterator[Field]:
     for field in dataclasses.fields(cls):
         if not field.init:
             continue
-        described = field.metadata.get("description")
+        description = field.metadata.get("description")
         yield Field(
             name=field.name,
             key=field.name,
             type=hints[field.name],
             required=field.default is missing and field.default_factory is missing,
             default=_default(field.default, field.default_factory, missing),
-            description=described if isinstance(described, str) else None,
+            description=description if isinstance(description, str) else None,
         )
 
 
 def _struct_fields(cls: Any, hints: Mapping[str, Any]) -> Iterator[Field]:
-    # not `msgspec.structs.fields`: that resolves the hints too, and knows no local names
+    # `msgspec.structs.fields` would resolve the hints again, without the local names.
     missing = msgspec.NODEFAULT
     names, keys = cls.__struct_fields__, cls.__struct_encode_fields__
     defaults = (missing,) * (len(names) - len(cls.__struct_defaults__)) + cls.__struct_defaults__
@@ -213,27 +217,27 @@ def _struct_fields(cls: Any, hints: Mapping[str, Any]) -> Iterator[Field]:
 
 def _typed_dict_fields(cls: Any, hints: Mapping[str, Any]) -> Iterator[Field]:
     for name, hint in hints.items():
-        # annotations kept as text hide `NotRequired` from `__required_keys__`
-        type_, required = _unmarked(hint, required=name in cls.__required_keys__)
+        # `__required_keys__` does not see `NotRequired` in an annotation that is a string.
+        type_, required = _strip_qualifiers(hint, required=name in cls.__required_keys__)
         yield Field(name=name, key=name, type=type_, required=required)
 
 
-def _unmarked(hint: Any, *, required: bool) -> tuple[Any, bool]:
-    """A type without `Required` and its like, and whether it is required after all."""
-    mark = get_origin(hint)
-    if mark is Annotated:
-        inner, *notes = get_args(hint)
-        inner, required = _unmarked(inner, required=required)
-        return Annotated[(inner, *notes)], required
-    if mark is Required or mark is NotRequired:
-        return _unmarked(get_args(hint)[0], required=mark is Required)
-    if str(mark).endswith(".ReadOnly"):
-        return _unmarked(get_args(hint)[0], required=required)
+def _strip_qualifiers(hint: Any, *, required: bool) -> tuple[Any, bool]:
+    """The type without `Required`, `NotRequired` and `ReadOnly`, and whether it is required."""
+    origin = get_origin(hint)
+    if origin is Annotated:
+        inner, *metadata = get_args(hint)
+        inner, required = _strip_qualifiers(inner, required=required)
+        return Annotated[(inner, *metadata)], required
+    if origin is Required or origin is NotRequired:
+        return _strip_qualifiers(get_args(hint)[0], required=origin is Required)
+    if str(origin).endswith(".ReadOnly"):
+        return _strip_qualifiers(get_args(hint)[0], required=required)
     return hint, required
 
 
 def _default(default: Any, factory: Any, missing: Any) -> Any:
-    """A default that is the same each time; what a factory makes may not be."""
+    """The default if it is a constant, else UNSET: a factory may return another value each time."""
     if default is not missing:
         return default
-    return factory() if factory in _EMPTY else msgspec.UNSET  # also where there is neither
+    return factory() if factory in _EMPTY_FACTORIES else msgspec.UNSET

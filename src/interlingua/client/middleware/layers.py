@@ -25,6 +25,7 @@ from typing import Any, Protocol, TypeAlias, TypeVar, runtime_checkable
 from msgspec.structs import replace
 
 from interlingua.client.middleware.handover import REPLACED, Handover
+from interlingua.client.middleware.operations import PerformMiddleware
 from interlingua.providers.fold import close_stream
 from interlingua.spec.content import Part
 from interlingua.spec.errors import ConfigurationError
@@ -60,6 +61,7 @@ class StreamMiddleware(Protocol):
 Middleware: TypeAlias = (
     CompleteMiddleware
     | StreamMiddleware
+    | PerformMiddleware
     | Callable[[Request, CompleteNext], Awaitable[Response]]
     | Callable[[Request, StreamNext], AsyncIterator[StreamEvent]]
 )
@@ -77,7 +79,8 @@ class Onion:
     __slots__ = ("_layers", "is_empty")
 
     def __init__(self, middleware: Iterable[Middleware] = ()) -> None:
-        self._layers = tuple(map(_hooks, middleware))
+        hooks = map(_hooks, middleware)
+        self._layers = tuple(hook for hook in hooks if hook is not None)
         self.is_empty = not self._layers
 
     def wrap_complete(self, call: CompleteNext) -> CompleteNext:
@@ -148,7 +151,7 @@ def _attached(call: StreamNext, shown: Shown, request: Request) -> AsyncIterator
 # Each shape in both modes.
 
 
-def _hooks(layer: Any) -> tuple[Callable[..., Any], Callable[..., Any]]:
+def _hooks(layer: Any) -> tuple[Callable[..., Any], Callable[..., Any]] | None:
     """How the layer wraps a whole answer, and how a stream; each is given the next one first."""
     complete: Any = getattr(layer, "complete", None)
     stream: Any = getattr(layer, "stream", None)
@@ -157,10 +160,13 @@ def _hooks(layer: Any) -> tuple[Callable[..., Any], Callable[..., Any]]:
             stream = layer
         elif inspect.iscoroutinefunction(layer) or inspect.iscoroutinefunction(_call_of(layer)):
             complete = layer
+        elif isinstance(layer, PerformMiddleware):
+            return None
         else:
             raise ConfigurationError(
-                f"{layer!r} is no middleware: it needs `complete(request, next)` or "
-                "`stream(request, next)`, or must be an async function"
+                f"{layer!r} is no middleware: it needs `complete(request, next)`, "
+                "`stream(request, next)` or `perform(operation, value, next)`, or must be an "
+                "async function"
             )
     hold = bool(getattr(layer, "hold", False))
     return (

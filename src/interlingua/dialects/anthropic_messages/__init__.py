@@ -1,20 +1,25 @@
 """Anthropic Messages: `POST /v1/messages`."""
 
+from interlingua.dialects.anthropic_messages import serve
 from interlingua.dialects.anthropic_messages.decoder import stream_decoder
 from interlingua.dialects.anthropic_messages.encoder import stream_encoder
 from interlingua.dialects.anthropic_messages.errors import decode_error, encode_error
+from interlingua.dialects.anthropic_messages.facts import FACTS, NAME
+from interlingua.dialects.anthropic_messages.operations import OPERATIONS
 from interlingua.dialects.anthropic_messages.request import decode_request, encode_request
 from interlingua.dialects.anthropic_messages.response import decode_response, encode_response
-from interlingua.dialects.anthropic_messages.wire import NAME
 
 __all__ = [
+    "FACTS",
     "NAME",
+    "OPERATIONS",
     "decode_error",
     "decode_request",
     "decode_response",
     "encode_error",
     "encode_request",
     "encode_response",
+    "serve",
     "stream_decoder",
     "stream_encoder",
 ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeAlias, assert_never
 
-from interlingua.dialects.anthropic_messages.wire import NAME, extra_for
+from interlingua.dialects.anthropic_messages.facts import NAME, extra_for
 from interlingua.spec.content import (
     Audio,
     Document,

@@ -6,12 +6,12 @@ from typing import Any, ClassVar
 
 from interlingua.dialects.anthropic_messages.content import read_part
 from interlingua.dialects.anthropic_messages.errors import read_error
+from interlingua.dialects.anthropic_messages.facts import NAME, extra_for
 from interlingua.dialects.anthropic_messages.response import (
     decode_stop_reason,
     decode_usage,
     take_constants,
 )
-from interlingua.dialects.anthropic_messages.wire import NAME, extra_for
 from interlingua.spec.content import Part
 from interlingua.spec.contracts import (
     NEUTRAL_PROFILE,

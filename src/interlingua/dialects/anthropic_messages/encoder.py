@@ -6,12 +6,12 @@ from typing import Any
 
 from interlingua.dialects.anthropic_messages.content import is_native
 from interlingua.dialects.anthropic_messages.errors import error_body
+from interlingua.dialects.anthropic_messages.facts import NAME
 from interlingua.dialects.anthropic_messages.response import (
     encode_answer_part,
     encode_stop_reason,
     encode_usage,
 )
-from interlingua.dialects.anthropic_messages.wire import NAME
 from interlingua.spec.content import Json
 from interlingua.spec.contracts import (
     Frame,

@@ -54,11 +54,10 @@ def read_error(
     if isinstance(details, dict) and isinstance(details.get("error_code"), str):
         # the stable code; the wording may change
         fault = Fault(fault.message, fault.kind, details["error_code"])
-    error = make_error(status, headers, fault, raw=value, text=text)
-    if error.request_id is None and isinstance(value, dict):
-        request_id = value.get("request_id")
-        error.request_id = request_id if isinstance(request_id, str) else None
-    return error
+    request_id = value.get("request_id") if isinstance(value, dict) else None
+    if not isinstance(request_id, str):
+        request_id = None
+    return make_error(status, headers, fault, raw=value, text=text, request_id=request_id)
 
 
 def encode_error(error: Exception) -> tuple[int, dict[str, str], Json]:
@@ -79,7 +78,8 @@ def error_body(error: Exception) -> dict[str, Any]:
         if isinstance(error, ServerError) or status >= 500:
             kind = "overloaded_error" if status == 529 else "api_error"
     body: dict[str, Any] = {"type": "error", "error": {"type": kind, "message": words_of(error)}}
-    request_id = getattr(error, "request_id", None)
-    if request_id is not None:
-        body["request_id"] = request_id
+    if isinstance(error, SDKError):
+        request_id = error.provider_request_id or error.request_id
+        if request_id is not None:
+            body["request_id"] = request_id
     return body

@@ -13,7 +13,7 @@ from interlingua.dialects.anthropic_messages.content import (
     encode_part,
     encode_tool_use,
 )
-from interlingua.dialects.anthropic_messages.wire import NAME, extra_for
+from interlingua.dialects.anthropic_messages.facts import NAME, extra_for
 from interlingua.prepare.plain import plain_result, plain_text, plain_turn
 from interlingua.spec.content import Json, Opaque, Text, ToolResult
 from interlingua.spec.messages import Message, Role

@@ -5,27 +5,31 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from interlingua.dialects.anthropic_messages.messages import decode_messages, encode_messages
-from interlingua.dialects.anthropic_messages.tools import decode_tools, encode_tools
-from interlingua.dialects.anthropic_messages.wire import (
+from interlingua import dialects
+from interlingua.dialects.anthropic_messages.facts import (
+    CACHE,
     DEFAULT_MAX_TOKENS,
+    FACTS,
     NAME,
     PATH,
+    STRICT_SCHEMA,
     VERSION,
+    VERSION_HEADER,
     extra_for,
 )
+from interlingua.dialects.anthropic_messages.messages import decode_messages, encode_messages
+from interlingua.dialects.anthropic_messages.tools import decode_tools, encode_tools
 from interlingua.prepare.cache_marks import add_marks
 from interlingua.prepare.options import AUTO_CACHE, Settings, foreign_options
-from interlingua.prepare.prepare import prepare
-from interlingua.prepare.schema import ANTHROPIC, encode_schema
+from interlingua.prepare.prepare import start_encoding
+from interlingua.prepare.schema import encode_schema
 from interlingua.prepare.thinking import thinking_mode
-from interlingua.spec.contracts import NEUTRAL_PROFILE, Profile, WireCall
+from interlingua.spec.contracts import NEUTRAL_PROFILE, Prepared, Profile, WireCall
 from interlingua.spec.request import Request, ResponseFormat
 from interlingua.spec.warnings import Losses
 from interlingua.wire.fields import Fields, extra_of, merge, request_errors
 
 _BETA_HEADER = "anthropic-beta"
-_VERSION_HEADER = "anthropic-version"
 _MODEL_IN_PATH = re.compile(r"(?<=/models/)[^/:]+(?=:)")
 _COUNT = "/count_tokens"
 _SCHEMA = "response_format.json_schema"
@@ -36,11 +40,10 @@ _EFFORT = {"minimal": "low"}  # the one word of ours that is not also theirs
 
 
 def encode_request(
-    request: Request, profile: Profile = NEUTRAL_PROFILE, *, stream: bool = False
+    request: Request | Prepared, profile: Profile = NEUTRAL_PROFILE, *, stream: bool = False
 ) -> WireCall:
     """What a client sends."""
-    losses = Losses()
-    request, options = prepare(request, NAME, profile, losses)
+    request, options, losses = start_encoding(request, profile, FACTS)
     path = str(options.pop("path", PATH))
     cached = options.pop(AUTO_CACHE, None) is not False and not path.endswith(_COUNT)
     headers = _headers(options, profile)
@@ -63,10 +66,10 @@ def encode_request(
     body = merge(body, options) if options else body
     return WireCall(
         path=path,
-        body=add_marks(body, profile) if cached else body,
+        body=add_marks(body, CACHE, profile) if cached else body,
         headers=headers,
         stream=stream,
-        warnings=(*losses.warnings, *foreign_options(request, NAME)),
+        warnings=(*losses.warnings, *foreign_options(request, NAME, dialects.names())),
     )
 
 
@@ -74,8 +77,8 @@ def _headers(options: dict[str, Any], profile: Profile) -> dict[str, str]:
     """The version and the flags, taken out of the options."""
     version = profile.api_version or VERSION
     if not options:
-        return {_VERSION_HEADER: version}
-    headers = {_VERSION_HEADER: str(options.pop("version", version))}
+        return {VERSION_HEADER: version}
+    headers = {VERSION_HEADER: str(options.pop("version", version))}
     betas = (*(options.pop("betas", None) or ()), *(options.pop("beta_headers", None) or ()))
     if betas:
         headers[_BETA_HEADER] = ",".join(dict.fromkeys(betas))
@@ -116,8 +119,8 @@ def _decode_address(call: WireCall, model: str | None) -> dict[str, Any]:
     betas = [beta.strip() for beta in headers.get(_BETA_HEADER, "").split(",") if beta.strip()]
     if betas:
         options["betas"] = betas
-    if headers.get(_VERSION_HEADER, VERSION) != VERSION:
-        options["version"] = headers[_VERSION_HEADER]
+    if headers.get(VERSION_HEADER, VERSION) != VERSION:
+        options["version"] = headers[VERSION_HEADER]
     return options
 
 
@@ -152,7 +155,9 @@ def _encode_thinking(
 
 def _encode_format(form: ResponseFormat, body: dict[str, Any], losses: Losses) -> None:
     if form.type == "json_schema":
-        schema, strict = encode_schema(form.json_schema, ANTHROPIC, losses, _SCHEMA, strict=True)
+        schema, strict = encode_schema(
+            form.json_schema, STRICT_SCHEMA, losses, _SCHEMA, strict=True
+        )
         if not strict:  # there is no other way to ask for it
             losses.dropped("response_format", NAME, "response_format")
             return

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from interlingua.dialects.anthropic_messages.content import encode_part, read_part, show_thinking
-from interlingua.dialects.anthropic_messages.wire import NAME
+from interlingua.dialects.anthropic_messages.facts import NAME
 from interlingua.spec.content import Audio, Document, Image, Json, Part, Thinking
 from interlingua.spec.contracts import NEUTRAL_PROFILE, NewId, Profile
 from interlingua.spec.messages import Message

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from interlingua.dialects.anthropic_messages.wire import NAME, extra_for
-from interlingua.prepare.schema import ANTHROPIC, encode_parameters
+from interlingua.dialects.anthropic_messages.facts import NAME, STRICT_SCHEMA, extra_for
+from interlingua.prepare.schema import encode_parameters
 from interlingua.spec.content import Json
 from interlingua.spec.request import BuiltinTool, Request, ToolChoice, ToolDefinition, ToolSpec
 from interlingua.spec.warnings import Losses
@@ -78,7 +78,7 @@ def _encode_tool(tool: ToolSpec, losses: Losses, path: str) -> dict[str, Any] | 
     else:
         given = _NO_INPUT if tool.parameters is None else tool.parameters
         wire["input_schema"], strict = encode_parameters(
-            given, ANTHROPIC, losses, f"{path}.parameters", strict=tool.strict
+            given, STRICT_SCHEMA, losses, f"{path}.parameters", strict=tool.strict
         )
     if strict is not None:
         wire["strict"] = strict

@@ -10,8 +10,8 @@ from typing import Any
 
 import msgspec
 
+from interlingua.dialects.gemini_generate.facts import ABSENT, NAME, keep, take_nested, take_text
 from interlingua.dialects.gemini_generate.media import decode_media, encode_media
-from interlingua.dialects.gemini_generate.wire import ABSENT, NAME, keep, take_nested, take_text
 from interlingua.spec.content import (
     Audio,
     Document,

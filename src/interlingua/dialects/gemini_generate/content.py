@@ -12,8 +12,9 @@ from interlingua.dialects.gemini_generate.calls import (
     encode_call,
     encode_result,
 )
+from interlingua.dialects.gemini_generate.facts import ABSENT, NAME, SIGNATURE, keep
 from interlingua.dialects.gemini_generate.media import decode_media, encode_media
-from interlingua.dialects.gemini_generate.wire import ABSENT, DATA, NAME, SIGNATURE, keep
+from interlingua.dialects.gemini_generate.names import DATA
 from interlingua.spec.content import (
     Audio,
     Document,

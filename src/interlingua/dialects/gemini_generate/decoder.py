@@ -7,20 +7,14 @@ from typing import Any
 from interlingua.dialects.gemini_generate.calls import PartialArguments, response_links
 from interlingua.dialects.gemini_generate.content import is_signed, read_part
 from interlingua.dialects.gemini_generate.errors import read_error
+from interlingua.dialects.gemini_generate.facts import ABSENT, FINISH, NAME, NO_REASON
+from interlingua.dialects.gemini_generate.names import RESPONSE, to_camel
 from interlingua.dialects.gemini_generate.response import (
     Frames,
     decode_finish,
     decode_usage,
     is_answer,
     read_envelope,
-)
-from interlingua.dialects.gemini_generate.wire import (
-    ABSENT,
-    FINISH,
-    NAME,
-    NO_REASON,
-    RESPONSE,
-    to_camel,
 )
 from interlingua.spec.content import Text, Thinking, ToolCall
 from interlingua.spec.contracts import (

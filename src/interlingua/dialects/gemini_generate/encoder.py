@@ -8,12 +8,12 @@ from typing import Any
 from interlingua.dialects.gemini_generate.calls import encode_call
 from interlingua.dialects.gemini_generate.content import encode_answer_part, is_signed
 from interlingua.dialects.gemini_generate.errors import error_body
+from interlingua.dialects.gemini_generate.facts import ABSENT, NAME, NO_REASON, SIGNATURE
 from interlingua.dialects.gemini_generate.response import (
     encode_finish,
     write_content,
     write_envelope,
 )
-from interlingua.dialects.gemini_generate.wire import ABSENT, NAME, NO_REASON, SIGNATURE
 from interlingua.spec.contracts import (
     Frame,
     StreamEncoder,

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from interlingua.dialects.gemini_generate.wire import shape_of, to_camel
+from interlingua.dialects.gemini_generate.names import shape_of, to_camel
 from interlingua.spec.content import Json
 from interlingua.spec.errors import (
     AccessDeniedError,
@@ -81,7 +81,7 @@ def read_error(
         fault,
         raw=value,
         text=text,
-        found=_find_class(status, fault, details),
+        error_type=_find_class(status, fault, details),
         retry_after=_retry_delay(details),
     )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from interlingua.dialects.gemini_generate.wire import ABSENT, NAME, keep, take_nested, take_text
+from interlingua.dialects.gemini_generate.facts import ABSENT, NAME, keep, take_nested, take_text
 from interlingua.spec.content import Audio, Document, Image, Opaque, Part
 from interlingua.spec.warnings import Losses
 from interlingua.wire.fields import Fields, extra_of

@@ -15,7 +15,7 @@ from interlingua.dialects.gemini_generate.calls import (
     request_links,
 )
 from interlingua.dialects.gemini_generate.content import decode_content, encode_part
-from interlingua.dialects.gemini_generate.wire import ABSENT, NAME, keep
+from interlingua.dialects.gemini_generate.facts import ABSENT, NAME, keep
 from interlingua.prepare.plain import plain_result, plain_text, plain_turn
 from interlingua.spec.content import Json, Opaque, Part, Text, ToolCall, ToolResult
 from interlingua.spec.messages import Message, Role

@@ -7,13 +7,15 @@ from functools import lru_cache
 from typing import Any
 from urllib.parse import quote, unquote
 
+from interlingua import dialects
+from interlingua.dialects.gemini_generate.facts import FACTS, JSON_SCHEMA, NAME, PATH
 from interlingua.dialects.gemini_generate.messages import decode_messages, encode_messages
+from interlingua.dialects.gemini_generate.names import REQUEST, to_camel
 from interlingua.dialects.gemini_generate.tools import decode_tools, encode_tools
-from interlingua.dialects.gemini_generate.wire import NAME, PATH, REQUEST, to_camel
 from interlingua.prepare.options import AUTO_CACHE, Settings, foreign_options
-from interlingua.prepare.prepare import prepare
-from interlingua.prepare.schema import GEMINI_JSON_SCHEMA, encode_schema, from_openapi
-from interlingua.spec.contracts import NEUTRAL_PROFILE, Profile, WireCall
+from interlingua.prepare.prepare import start_encoding
+from interlingua.prepare.schema import encode_schema, from_openapi
+from interlingua.spec.contracts import NEUTRAL_PROFILE, Prepared, Profile, WireCall
 from interlingua.spec.request import Request, ResponseFormat
 from interlingua.spec.warnings import Losses
 from interlingua.wire.fields import Fields, extra_of, merge, request_errors
@@ -49,14 +51,10 @@ _UNSAYABLE = ("none", *_ABOVE_HIGHEST)
 
 
 def encode_request(
-    request: Request,
-    profile: Profile = NEUTRAL_PROFILE,
-    *,
-    stream: bool = False,
+    request: Request | Prepared, profile: Profile = NEUTRAL_PROFILE, *, stream: bool = False
 ) -> WireCall:
     """What a client sends."""
-    losses = Losses()
-    request, options = prepare(request, NAME, profile, losses)
+    request, options, losses = start_encoding(request, profile, FACTS)
     path = _encode_path(str(options.pop("path", PATH)), request.model, stream=stream)
     options.pop(AUTO_CACHE, None)  # prompts are kept here untold
     body: dict[str, Any] = {}
@@ -67,7 +65,7 @@ def encode_request(
         path=path,
         body=merge(body, options) if options else body,
         stream=stream,
-        warnings=(*losses.warnings, *foreign_options(request, NAME)),
+        warnings=(*losses.warnings, *foreign_options(request, NAME, dialects.names())),
     )
 
 
@@ -174,7 +172,7 @@ def _encode_format(form: ResponseFormat, config: dict[str, Any], losses: Losses)
     elif form.json_schema is not None:
         config[_JSON_SCHEMA], _ = encode_schema(
             form.json_schema,
-            GEMINI_JSON_SCHEMA,
+            JSON_SCHEMA,
             losses,
             "response_format.json_schema",
             strict=form.strict,

@@ -7,22 +7,24 @@ from typing import Any, NamedTuple
 
 from interlingua.dialects.gemini_generate.calls import response_links
 from interlingua.dialects.gemini_generate.content import encode_answer_part, read_part
-from interlingua.dialects.gemini_generate.wire import (
+from interlingua.dialects.gemini_generate.facts import (
     ABSENT,
-    CANDIDATE,
-    CONTENT,
-    FEEDBACK,
     FINISH,
     FINISH_REASONS,
     NAME,
     NUMBERED,
-    PART,
     REASONS,
-    RESPONSE,
     SIGNATURE,
+    take_text,
+)
+from interlingua.dialects.gemini_generate.names import (
+    CANDIDATE,
+    CONTENT,
+    FEEDBACK,
+    PART,
+    RESPONSE,
     USAGE,
     camel_names,
-    take_text,
     to_camel,
 )
 from interlingua.spec.content import Json, ToolCall

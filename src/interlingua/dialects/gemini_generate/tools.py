@@ -6,8 +6,8 @@ from typing import Any
 
 import msgspec
 
-from interlingua.dialects.gemini_generate.wire import NAME, keep
-from interlingua.prepare.schema import GEMINI_JSON_SCHEMA, encode_parameters, from_openapi
+from interlingua.dialects.gemini_generate.facts import JSON_SCHEMA, NAME, keep
+from interlingua.prepare.schema import encode_parameters, from_openapi
 from interlingua.spec.content import Json
 from interlingua.spec.request import (
     BuiltinTool,
@@ -121,7 +121,7 @@ def _encode_declaration(tool: ToolDefinition, losses: Losses, path: str) -> dict
         wire[_OPENAPI] = theirs
     elif tool.parameters is not None:
         wire[_JSON_SCHEMA], _ = encode_parameters(
-            tool.parameters, GEMINI_JSON_SCHEMA, losses, f"{path}.parameters", strict=tool.strict
+            tool.parameters, JSON_SCHEMA, losses, f"{path}.parameters", strict=tool.strict
         )
     if tool.strict:
         losses.dropped("strict", NAME, f"{path}.strict")

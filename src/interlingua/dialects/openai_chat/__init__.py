@@ -1,20 +1,25 @@
 """Chat Completions, of OpenAI and of the many servers that speak it: `POST /chat/completions`."""
 
+from interlingua.dialects.openai_chat import serve
 from interlingua.dialects.openai_chat.decoder import stream_decoder
 from interlingua.dialects.openai_chat.encoder import stream_encoder
 from interlingua.dialects.openai_chat.errors import decode_error, encode_error
+from interlingua.dialects.openai_chat.facts import FACTS, NAME
+from interlingua.dialects.openai_chat.operations import OPERATIONS
 from interlingua.dialects.openai_chat.request import decode_request, encode_request
 from interlingua.dialects.openai_chat.response import decode_response, encode_response
-from interlingua.dialects.openai_chat.wire import NAME
 
 __all__ = [
+    "FACTS",
     "NAME",
+    "OPERATIONS",
     "decode_error",
     "decode_request",
     "decode_response",
     "encode_error",
     "encode_request",
     "encode_response",
+    "serve",
     "stream_decoder",
     "stream_encoder",
 ]

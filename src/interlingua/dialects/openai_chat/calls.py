@@ -10,10 +10,8 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
-from interlingua.dialects.openai_chat.wire import (
-    ARGUMENTS,
-    LEGACY,
-    NAME,
+from interlingua.dialects.openai_chat.facts import ARGUMENTS, LEGACY, NAME
+from interlingua.dialects.openai_chat.marks import (
     POSITION,
     RECEIVED,
     SENT,

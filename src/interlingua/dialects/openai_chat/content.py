@@ -6,11 +6,9 @@ from typing import Any, assert_never
 
 import msgspec
 
-from interlingua.dialects.openai_chat.quirks import DEFAULT_QUIRKS, ChatQuirks
-from interlingua.dialects.openai_chat.thinking import decode_thinking_part, encode_thinking_part
-from interlingua.dialects.openai_chat.wire import (
+from interlingua.dialects.openai_chat.facts import NAME
+from interlingua.dialects.openai_chat.marks import (
     IN_PLACE,
-    NAME,
     SENT_AS,
     WITHOUT,
     complete,
@@ -19,6 +17,8 @@ from interlingua.dialects.openai_chat.wire import (
     mark_of,
     note_absent,
 )
+from interlingua.dialects.openai_chat.quirks import DEFAULT_QUIRKS, ChatQuirks
+from interlingua.dialects.openai_chat.thinking import decode_thinking_part, encode_thinking_part
 from interlingua.spec.content import (
     Audio,
     Document,

@@ -14,22 +14,18 @@ from interlingua.dialects.openai_chat.calls import (
 )
 from interlingua.dialects.openai_chat.content import parsed_text, read_part
 from interlingua.dialects.openai_chat.errors import read_error
-from interlingua.dialects.openai_chat.quirks import ChatQuirks, quirks_of
-from interlingua.dialects.openai_chat.response import decode_finish, decode_usage, find_usage
-from interlingua.dialects.openai_chat.thinking import TagSplitter, Thought, find_text
-from interlingua.dialects.openai_chat.wire import (
+from interlingua.dialects.openai_chat.facts import (
     CHOICE,
     DETAILS,
-    FIELDS,
     LEGACY,
     NAME,
     REASONING_FIELDS,
-    TAGS,
     THOUGHTS,
-    extra_for,
-    grow,
-    text_of,
 )
+from interlingua.dialects.openai_chat.marks import FIELDS, TAGS, extra_for, grow, text_of
+from interlingua.dialects.openai_chat.quirks import ChatQuirks, quirks_of
+from interlingua.dialects.openai_chat.response import decode_finish, decode_usage, find_usage
+from interlingua.dialects.openai_chat.thinking import TagSplitter, Thought, find_text
 from interlingua.spec.content import Json, Part, Refusal, Text, Thinking
 from interlingua.spec.contracts import (
     NEUTRAL_PROFILE,

@@ -7,6 +7,16 @@ from typing import Any
 from interlingua.dialects.openai_chat.calls import number_call
 from interlingua.dialects.openai_chat.content import MEDIA
 from interlingua.dialects.openai_chat.errors import error_body
+from interlingua.dialects.openai_chat.facts import (
+    ARGUMENTS,
+    CHOICE,
+    CHOICES,
+    CHUNK,
+    DETAILS,
+    LEGACY,
+    NAME,
+)
+from interlingua.dialects.openai_chat.marks import SENT_AS, TAGS
 from interlingua.dialects.openai_chat.messages import encode_assistant
 from interlingua.dialects.openai_chat.response import (
     IMAGES,
@@ -19,17 +29,6 @@ from interlingua.dialects.openai_chat.thinking import (
     encode_thinking_part,
     text_fields,
     thought_chunks,
-)
-from interlingua.dialects.openai_chat.wire import (
-    ARGUMENTS,
-    CHOICE,
-    CHOICES,
-    CHUNK,
-    DETAILS,
-    LEGACY,
-    NAME,
-    SENT_AS,
-    TAGS,
 )
 from interlingua.prepare.options import options_for
 from interlingua.spec.content import Json, Part, Thinking, ToolCall

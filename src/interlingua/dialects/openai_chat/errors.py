@@ -59,10 +59,8 @@ def read_error(
             fault = fault._replace(code=code)  # what a router found behind its own answer
     if status is None and fault.code and re.fullmatch("[45][0-9][0-9]", fault.code):
         status = int(fault.code)
-    error = make_error(status, headers, fault, raw=value, text=text)
-    if fault.code in _MODEL_FAULTS:
-        error.retryable = True
-    return error
+    retryable = True if fault.code in _MODEL_FAULTS else None
+    return make_error(status, headers, fault, raw=value, text=text, retryable=retryable)
 
 
 def encode_error(error: Exception) -> tuple[int, dict[str, str], Json]:

@@ -21,22 +21,20 @@ from interlingua.dialects.openai_chat.content import (
     join_content,
     parsed_again,
 )
-from interlingua.dialects.openai_chat.quirks import DEFAULT_QUIRKS, ChatQuirks
-from interlingua.dialects.openai_chat.thinking import decode_thinking, encode_thinking
-from interlingua.dialects.openai_chat.wire import (
+from interlingua.dialects.openai_chat.facts import LEGACY, NAME, THOUGHTS
+from interlingua.dialects.openai_chat.marks import (
     IN_PLACE,
-    LEGACY,
-    NAME,
     SENT,
     SENT_AS,
     TAGS,
-    THOUGHTS,
     complete,
     extra_for,
     given,
     mark_of,
     note_absent,
 )
+from interlingua.dialects.openai_chat.quirks import DEFAULT_QUIRKS, ChatQuirks
+from interlingua.dialects.openai_chat.thinking import decode_thinking, encode_thinking
 from interlingua.prepare.plain import plain_result, plain_text, plain_turn
 from interlingua.spec.content import (
     Json,

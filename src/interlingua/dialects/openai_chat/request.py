@@ -7,12 +7,9 @@ from copy import deepcopy
 from typing import Any
 from urllib.parse import quote, unquote
 
-from interlingua.dialects.openai_chat.messages import decode_messages, encode_messages
-from interlingua.dialects.openai_chat.quirks import ChatQuirks, field_of, history_quirks, quirks_of
-from interlingua.dialects.openai_chat.tools import decode_tools, encode_tools
-from interlingua.dialects.openai_chat.wire import (
-    NAME,
-    PATH,
+from interlingua import dialects
+from interlingua.dialects.openai_chat.facts import CACHE, FACTS, NAME, PATH
+from interlingua.dialects.openai_chat.marks import (
     WITHOUT,
     complete,
     extra_for,
@@ -20,11 +17,15 @@ from interlingua.dialects.openai_chat.wire import (
     mark_of,
     note_absent,
 )
+from interlingua.dialects.openai_chat.messages import decode_messages, encode_messages
+from interlingua.dialects.openai_chat.quirks import ChatQuirks, field_of, quirks_of
+from interlingua.dialects.openai_chat.tools import decode_tools, encode_tools
+from interlingua.dialects.openai_shared import STRICT_SCHEMA
 from interlingua.prepare.cache_marks import add_cache_key
 from interlingua.prepare.options import AUTO_CACHE, Settings, foreign_options
-from interlingua.prepare.prepare import prepare
-from interlingua.prepare.schema import OPENAI_STRICT, encode_schema
-from interlingua.spec.contracts import NEUTRAL_PROFILE, Profile, WireCall
+from interlingua.prepare.prepare import start_encoding
+from interlingua.prepare.schema import encode_schema
+from interlingua.spec.contracts import NEUTRAL_PROFILE, Prepared, Profile, WireCall
 from interlingua.spec.request import FormatType, Request, ResponseFormat
 from interlingua.spec.warnings import Losses
 from interlingua.wire.fields import Fields, merge, request_errors, wrong_type
@@ -39,12 +40,11 @@ _named = Settings("max_tokens", "seed", "top_k")
 
 
 def encode_request(
-    request: Request, profile: Profile = NEUTRAL_PROFILE, *, stream: bool = False
+    request: Request | Prepared, profile: Profile = NEUTRAL_PROFILE, *, stream: bool = False
 ) -> WireCall:
     """What a client sends."""
-    losses = Losses()
     quirks = quirks_of(profile)
-    request, options = prepare(request, NAME, profile, losses, history_quirks(quirks))
+    request, options, losses = start_encoding(request, profile, FACTS)
     path = str(options.pop("path", PATH))
     keyed = options.pop(AUTO_CACHE, None) is not False
     names = options.pop(FIELD_NAMES, None)
@@ -64,9 +64,9 @@ def encode_request(
     body = merge(body, options) if options else body
     return WireCall(
         path=path,
-        body=add_cache_key(body, request, profile) if keyed else body,
+        body=add_cache_key(body, request, CACHE, profile) if keyed else body,
         stream=stream,
-        warnings=(*losses.warnings, *foreign_options(request, NAME)),
+        warnings=(*losses.warnings, *foreign_options(request, NAME, dialects.names())),
     )
 
 
@@ -141,7 +141,7 @@ def _encode_format(form: ResponseFormat, losses: Losses) -> dict[str, Any]:
     schema, strict = form.json_schema, form.strict
     if schema is not None:
         schema, strict = encode_schema(
-            schema, OPENAI_STRICT, losses, "response_format.json_schema", strict=strict
+            schema, STRICT_SCHEMA, losses, "response_format.json_schema", strict=strict
         )
     inner = given(name=form.name, description=form.description, schema=schema, strict=strict)
     wire = complete({"type": "json_schema", "json_schema": inner}, form)

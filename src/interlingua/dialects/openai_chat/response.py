@@ -8,16 +8,10 @@ from typing import Any
 import msgspec
 
 from interlingua.dialects.openai_chat.content import MEDIA, encode_part
-from interlingua.dialects.openai_chat.messages import decode_assistant, encode_assistant
-from interlingua.dialects.openai_chat.quirks import ChatQuirks, quirks_of
-from interlingua.dialects.openai_chat.thinking import split_tags
-from interlingua.dialects.openai_chat.wire import (
-    CHOICE,
-    CHOICES,
-    NAME,
+from interlingua.dialects.openai_chat.facts import CHOICE, CHOICES, NAME, WHOLE
+from interlingua.dialects.openai_chat.marks import (
     RECEIVED,
     SENT_AS,
-    WHOLE,
     drop_absent,
     extra_for,
     given,
@@ -25,6 +19,9 @@ from interlingua.dialects.openai_chat.wire import (
     note_absent,
     take_usual,
 )
+from interlingua.dialects.openai_chat.messages import decode_assistant, encode_assistant
+from interlingua.dialects.openai_chat.quirks import ChatQuirks, quirks_of
+from interlingua.dialects.openai_chat.thinking import split_tags
 from interlingua.spec.content import Image, Json, Part, Refusal, Text, ToolCall
 from interlingua.spec.contracts import NEUTRAL_PROFILE, NewId, Profile
 from interlingua.spec.messages import Message

@@ -6,17 +6,8 @@ from collections.abc import Mapping, Sequence
 from functools import reduce
 from typing import Any
 
-from interlingua.dialects.openai_chat.wire import (
-    DETAILS,
-    FIELDS,
-    NAME,
-    REASONING_FIELDS,
-    SENT_AS,
-    TAGS,
-    complete,
-    mark_of,
-    text_of,
-)
+from interlingua.dialects.openai_chat.facts import DETAILS, NAME, REASONING_FIELDS
+from interlingua.dialects.openai_chat.marks import FIELDS, SENT_AS, TAGS, complete, mark_of, text_of
 from interlingua.spec.content import Json, Part, Text, Thinking
 from interlingua.spec.events import ReasoningEnd
 from interlingua.streams.segments import ReasoningSegment

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from interlingua.dialects.openai_chat.quirks import ChatQuirks
-from interlingua.dialects.openai_chat.wire import (
-    LEGACY,
-    NAME,
+from interlingua.dialects.openai_chat.facts import LEGACY, NAME
+from interlingua.dialects.openai_chat.marks import (
     SENT_AS,
     complete,
     extra_for,
@@ -15,7 +13,9 @@ from interlingua.dialects.openai_chat.wire import (
     mark_of,
     take_usual,
 )
-from interlingua.prepare.schema import OPENAI_STRICT, encode_parameters
+from interlingua.dialects.openai_chat.quirks import ChatQuirks
+from interlingua.dialects.openai_shared import STRICT_SCHEMA
+from interlingua.prepare.schema import encode_parameters
 from interlingua.spec.content import Json, ToolType
 from interlingua.spec.request import (
     BuiltinTool,
@@ -150,7 +150,7 @@ def _encode_tool(tool: ToolDefinition, losses: Losses, path: str) -> dict[str, A
         schema, strict = tool.parameters, tool.strict
         if schema is not None:
             schema, strict = encode_parameters(
-                schema, OPENAI_STRICT, losses, f"{path}.parameters", strict=strict
+                schema, STRICT_SCHEMA, losses, f"{path}.parameters", strict=strict
             )
         inner |= given(parameters=schema, strict=strict)
     return complete({"type": tool.type, tool.type: inner}, tool)

@@ -1,20 +1,25 @@
 """OpenAI Responses: `POST /v1/responses`."""
 
+from interlingua.dialects.openai_responses import serve
 from interlingua.dialects.openai_responses.decoder import stream_decoder
 from interlingua.dialects.openai_responses.encoder import stream_encoder
 from interlingua.dialects.openai_responses.errors import decode_error, encode_error
+from interlingua.dialects.openai_responses.facts import FACTS, NAME
+from interlingua.dialects.openai_responses.operations import OPERATIONS
 from interlingua.dialects.openai_responses.request import decode_request, encode_request
 from interlingua.dialects.openai_responses.response import decode_response, encode_response
-from interlingua.dialects.openai_responses.wire import NAME
 
 __all__ = [
+    "FACTS",
     "NAME",
+    "OPERATIONS",
     "decode_error",
     "decode_request",
     "decode_response",
     "encode_error",
     "encode_request",
     "encode_response",
+    "serve",
     "stream_decoder",
     "stream_encoder",
 ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
-from interlingua.dialects.openai_responses.wire import (
+from interlingua.dialects.openai_responses.facts import (
     ARGUMENTS,
     CALLS,
     INPUT_TEXT,
@@ -16,8 +16,8 @@ from interlingua.dialects.openai_responses.wire import (
     RESULTS,
     SECTIONS,
     extra_for,
-    shorten,
 )
+from interlingua.dialects.openai_responses.items import shorten
 from interlingua.spec.content import (
     Audio,
     Document,

@@ -13,9 +13,7 @@ from typing import Any, ClassVar, TypeAlias
 
 from interlingua.dialects.openai_responses.content import open_call
 from interlingua.dialects.openai_responses.errors import read_error
-from interlingua.dialects.openai_responses.messages import is_turn, read_item
-from interlingua.dialects.openai_responses.response import decode_response
-from interlingua.dialects.openai_responses.wire import (
+from interlingua.dialects.openai_responses.facts import (
     ARGUMENTS,
     ITEM,
     NAME,
@@ -24,6 +22,8 @@ from interlingua.dialects.openai_responses.wire import (
     SECTIONS,
     TOOL_TYPES,
 )
+from interlingua.dialects.openai_responses.messages import is_turn, read_item
+from interlingua.dialects.openai_responses.response import decode_response
 from interlingua.spec.content import Part, Text, Thinking, ToolCall
 from interlingua.spec.contracts import (
     NEUTRAL_PROFILE,

@@ -14,20 +14,13 @@ import msgspec
 
 from interlingua.dialects.openai_responses.content import encode_call, encode_part, encode_thinking
 from interlingua.dialects.openai_responses.errors import error_body
+from interlingua.dialects.openai_responses.facts import ARGUMENTS, CALLS, ITEM, NAME, OUTPUT_TEXT
+from interlingua.dialects.openai_responses.items import item_id, message_item
 from interlingua.dialects.openai_responses.messages import ItemEncoder
 from interlingua.dialects.openai_responses.response import (
     close_envelope,
     encode_response,
     open_envelope,
-)
-from interlingua.dialects.openai_responses.wire import (
-    ARGUMENTS,
-    CALLS,
-    ITEM,
-    NAME,
-    OUTPUT_TEXT,
-    item_id,
-    message_item,
 )
 from interlingua.spec.content import MEDIA_TYPES, Json, Part, Refusal, Text
 from interlingua.spec.contracts import (

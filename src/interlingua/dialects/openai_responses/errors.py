@@ -70,7 +70,9 @@ def read_error(
     if status is None and isinstance(value, dict):
         told = value.get("status")
         status = told if type(told) is int and 400 <= told < 600 else None
-    return make_error(status, headers, fault, raw=value, text=text, found=_classify(status, fault))
+    return make_error(
+        status, headers, fault, raw=value, text=text, error_type=_classify(status, fault)
+    )
 
 
 def _classify(status: int | None, fault: Fault) -> type[ProviderError] | None:

@@ -25,7 +25,7 @@ from interlingua.dialects.openai_responses.content import (
     encode_thinking,
     is_native,
 )
-from interlingua.dialects.openai_responses.wire import (
+from interlingua.dialects.openai_responses.facts import (
     BARE,
     CALLS,
     INPUT_TEXT,
@@ -37,10 +37,8 @@ from interlingua.dialects.openai_responses.wire import (
     RESULTS,
     TOOL_TYPES,
     extra_for,
-    item_id,
-    message_item,
-    shorten,
 )
+from interlingua.dialects.openai_responses.items import item_id, message_item, shorten
 from interlingua.prepare.plain import plain_result, plain_text, plain_turn
 from interlingua.spec.content import (
     Audio,

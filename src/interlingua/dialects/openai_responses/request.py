@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
+from interlingua import dialects
+from interlingua.dialects.openai_responses.facts import CACHE, FACTS, NAME, PATH, extra_for
 from interlingua.dialects.openai_responses.messages import decode_messages, encode_messages
 from interlingua.dialects.openai_responses.tools import decode_tools, encode_tools
-from interlingua.dialects.openai_responses.wire import NAME, PATH, extra_for
+from interlingua.dialects.openai_shared import STRICT_SCHEMA
 from interlingua.prepare.cache_marks import add_cache_key
 from interlingua.prepare.options import AUTO_CACHE, Settings, foreign_options
-from interlingua.prepare.prepare import prepare
-from interlingua.prepare.schema import OPENAI_STRICT, encode_schema
-from interlingua.spec.contracts import NEUTRAL_PROFILE, Profile, WireCall
+from interlingua.prepare.prepare import start_encoding
+from interlingua.prepare.schema import encode_schema
+from interlingua.spec.contracts import NEUTRAL_PROFILE, Prepared, Profile, WireCall
 from interlingua.spec.request import Request, ResponseFormat
 from interlingua.spec.warnings import Losses
 from interlingua.wire.fields import Fields, extra_of, merge, request_errors, wrong_type
@@ -33,14 +35,10 @@ _FORMAT_NAMES = {ours: theirs for theirs, ours in _FORMATS.items()}
 
 
 def encode_request(
-    request: Request,
-    profile: Profile = NEUTRAL_PROFILE,
-    *,
-    stream: bool = False,
+    request: Request | Prepared, profile: Profile = NEUTRAL_PROFILE, *, stream: bool = False
 ) -> WireCall:
     """What a client sends."""
-    losses = Losses()
-    request, options = prepare(request, NAME, profile, losses)
+    request, options, losses = start_encoding(request, profile, FACTS)
     path = str(options.pop("path", PATH))
     keyed = options.pop(AUTO_CACHE, None) is not False and path == PATH
     body: dict[str, Any] = {"model": request.model} if request.model else {}
@@ -54,9 +52,9 @@ def encode_request(
     body = merge(body, options) if options else body
     return WireCall(
         path=path,
-        body=add_cache_key(body, request, profile) if keyed else body,
+        body=add_cache_key(body, request, CACHE, profile) if keyed else body,
         stream=stream,
-        warnings=(*losses.warnings, *foreign_options(request, NAME)),
+        warnings=(*losses.warnings, *foreign_options(request, NAME, dialects.names())),
     )
 
 
@@ -110,7 +108,7 @@ def _encode_format(form: ResponseFormat, losses: Losses) -> dict[str, Any]:
         wire["name"] = form.name or "response"  # the API wants one
         given = {} if form.json_schema is None else form.json_schema
         wire["schema"], strict = encode_schema(
-            given, OPENAI_STRICT, losses, "response_format.json_schema", strict=form.strict
+            given, STRICT_SCHEMA, losses, "response_format.json_schema", strict=form.strict
         )
         if strict is not None:
             wire["strict"] = strict

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from interlingua.dialects.openai_responses.facts import NAME
 from interlingua.dialects.openai_responses.messages import ItemEncoder, read_item
-from interlingua.dialects.openai_responses.wire import NAME
 from interlingua.spec.content import Json, Opaque, Part, Refusal, ToolCall
 from interlingua.spec.contracts import NEUTRAL_PROFILE, NewId, Profile
 from interlingua.spec.messages import Message

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from interlingua.dialects.openai_responses.wire import NAME, extra_for
-from interlingua.prepare.schema import OPENAI_STRICT, encode_parameters
+from interlingua.dialects.openai_responses.facts import NAME, extra_for
+from interlingua.dialects.openai_shared import STRICT_SCHEMA
+from interlingua.prepare.schema import encode_parameters
 from interlingua.spec.content import Json
 from interlingua.spec.request import BuiltinTool, Request, ToolChoice, ToolDefinition, ToolSpec
 from interlingua.spec.warnings import Losses
@@ -59,7 +60,7 @@ def _encode_tool(tool: ToolSpec, losses: Losses, path: str) -> Json:
     if tool.type == "function" and (tool.parameters is not None or not _had_none(tool)):
         given = _NO_INPUT if tool.parameters is None else tool.parameters
         wire["parameters"], strict = encode_parameters(
-            given, OPENAI_STRICT, losses, f"{path}.parameters", strict=strict
+            given, STRICT_SCHEMA, losses, f"{path}.parameters", strict=strict
         )
     if strict is not None or (tool.type == "function" and NAME not in tool.extra):
         wire["strict"] = strict  # the API's types require it

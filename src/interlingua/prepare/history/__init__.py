@@ -1,14 +1,6 @@
-"""Any history, made speakable to any target. `rules` names each repair; `target` says for whom."""
+"""Any history, as a target accepts it. `rules` names each repair; `target` says which apply."""
 
-from interlingua.prepare.history.rules import HistoryRepair, doctor, repair
-from interlingua.prepare.history.target import RepairPolicy, Target, find_target, target_for
+from interlingua.prepare.history.rules import HistoryRepair, apply_rules
+from interlingua.prepare.history.target import DEFAULT_POLICY, RepairPolicy, rules_for
 
-__all__ = [
-    "HistoryRepair",
-    "RepairPolicy",
-    "Target",
-    "doctor",
-    "find_target",
-    "repair",
-    "target_for",
-]
+__all__ = ["DEFAULT_POLICY", "HistoryRepair", "RepairPolicy", "apply_rules", "rules_for"]

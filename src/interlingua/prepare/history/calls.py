@@ -18,10 +18,11 @@ from interlingua.prepare.history.edit import (
     with_parts,
 )
 from interlingua.prepare.history.pairs import end_of_results, pairs_of
-from interlingua.prepare.history.target import RepairPolicy, Target
-from interlingua.prepare.history.triggers import survey_of
+from interlingua.prepare.history.target import RepairPolicy
+from interlingua.prepare.history.triggers import scan_of
 from interlingua.spec.content import Part, ToolCall, ToolResult
 from interlingua.spec.errors import ConfigurationError
+from interlingua.spec.facts import HistoryRules
 from interlingua.spec.messages import Message
 from interlingua.wire.fields import extra_of
 from interlingua.wire.json_text import loads_object
@@ -34,7 +35,7 @@ _unusual = re.compile(r"[^A-Za-z0-9_-]+").sub
 
 
 def drop_misplaced_calls(
-    messages: Messages, target: Target, _: RepairPolicy, trail: Trail
+    messages: Messages, target: HistoryRules, _: RepairPolicy, trail: Trail
 ) -> Messages:
     """Only the model calls."""
     if not target.paired_calls:
@@ -48,7 +49,7 @@ def drop_misplaced_calls(
 
 
 def drop_aborted_calls(
-    messages: Messages, target: Target, _: RepairPolicy, trail: Trail
+    messages: Messages, target: HistoryRules, _: RepairPolicy, trail: Trail
 ) -> Messages:
     """Of a turn that was cut short, only calls that came whole and were truly answered stay."""
     aborted = [i for i, message in enumerate(messages) if is_aborted(message)]
@@ -85,7 +86,7 @@ def is_genuine(result: Part | None) -> bool:
 
 
 def drop_orphan_results(
-    messages: Messages, target: Target, _: RepairPolicy, trail: Trail
+    messages: Messages, target: HistoryRules, _: RepairPolicy, trail: Trail
 ) -> Messages:
     """A result needs its call before it, and a call takes one result."""
     if not target.paired_calls or target.stored:
@@ -99,7 +100,7 @@ def drop_orphan_results(
 
 
 def answer_calls(
-    messages: Messages, target: Target, policy: RepairPolicy, trail: Trail
+    messages: Messages, target: HistoryRules, policy: RepairPolicy, trail: Trail
 ) -> Messages:
     """Every call has its result: one that says there is none, or the call goes."""
     if not target.paired_calls:
@@ -126,7 +127,9 @@ def answer_calls(
     return tuple(edited)
 
 
-def _drop_calls(messages: Messages, spots: list[Spot], target: Target, trail: Trail) -> Messages:
+def _drop_calls(
+    messages: Messages, spots: list[Spot], target: HistoryRules, trail: Trail
+) -> Messages:
     gone: dict[int, set[int]] = {}
     for i, k in spots:
         gone.setdefault(i, set()).add(k)
@@ -149,7 +152,7 @@ def _no_result(call: ToolCall) -> ToolResult:
 
 
 def rename_duplicate_calls(
-    messages: Messages, target: Target, _: RepairPolicy, trail: Trail
+    messages: Messages, target: HistoryRules, _: RepairPolicy, trail: Trail
 ) -> Messages:
     """No two calls of a turn, or of the history, have the same id, and none an empty one."""
     if target.unique_call_ids == "no":
@@ -181,12 +184,14 @@ def _fresh(name: str, used: set[str]) -> str:
     return name
 
 
-def rename_calls(messages: Messages, target: Target, _: RepairPolicy, trail: Trail) -> Messages:
+def rename_calls(
+    messages: Messages, target: HistoryRules, _: RepairPolicy, trail: Trail
+) -> Messages:
     """Ids that the target rejects are mapped, in the call and in its result alike."""
     if target.call_id is None:
         return messages
     matches = re.compile(target.call_id).fullmatch
-    if all(map(matches, [call.id for call in survey_of(messages, trail).calls])):
+    if all(map(matches, [call.id for call in scan_of(messages, trail).calls])):
         return messages
     pairs = pairs_of(messages, target, trail)
     ids = CallIds(target.call_id)
@@ -223,12 +228,14 @@ def _rename(
     )
 
 
-def rename_tools(messages: Messages, target: Target, _: RepairPolicy, trail: Trail) -> Messages:
+def rename_tools(
+    messages: Messages, target: HistoryRules, _: RepairPolicy, trail: Trail
+) -> Messages:
     """A tool's name that the target rejects, as a model may make one up, is made acceptable."""
     if target.call_name is None:
         return messages
     matches = re.compile(target.call_name).fullmatch
-    if all(map(matches, {call.name for call in survey_of(messages, trail).calls})):
+    if all(map(matches, {call.name for call in scan_of(messages, trail).calls})):
         return messages
 
     def rename(part: Part, _: Message) -> Part:
@@ -245,11 +252,13 @@ def rename_tools(messages: Messages, target: Target, _: RepairPolicy, trail: Tra
     return edit_parts(messages, rename, trail)
 
 
-def wrap_arguments(messages: Messages, target: Target, _: RepairPolicy, trail: Trail) -> Messages:
+def wrap_arguments(
+    messages: Messages, target: HistoryRules, _: RepairPolicy, trail: Trail
+) -> Messages:
     """Argument text that is no object goes in one under `input`."""
     if not target.valid_arguments:
         return messages
-    if all(map(_is_object, survey_of(messages, trail).calls)):
+    if all(map(_is_object, scan_of(messages, trail).calls)):
         return messages
 
     def wrap(part: Part, _: Message) -> Part:
@@ -269,7 +278,9 @@ def _is_object(call: ToolCall) -> bool:
     return raw is None or call.type == "custom" or loads_object(raw) is not None
 
 
-def put_calls_last(messages: Messages, target: Target, _: RepairPolicy, trail: Trail) -> Messages:
+def put_calls_last(
+    messages: Messages, target: HistoryRules, _: RepairPolicy, trail: Trail
+) -> Messages:
     """Calls stand after what else the model said in the message."""
     if not target.calls_last:
         return messages

@@ -9,8 +9,9 @@ from typing import Any, TypeAlias, TypeVar
 
 import msgspec
 
-from interlingua.prepare.history.target import RepairPolicy, Target
+from interlingua.prepare.history.target import RepairPolicy
 from interlingua.spec.content import Part, Thinking, ToolResult
+from interlingua.spec.facts import HistoryRules
 from interlingua.spec.messages import Message
 from interlingua.spec.warnings import Losses
 from interlingua.wire.fields import extra_of
@@ -111,7 +112,7 @@ class Trail(Losses):
             k += 1
 
 
-Rule: TypeAlias = Callable[[Messages, Target, RepairPolicy, Trail], Messages]
+Rule: TypeAlias = Callable[[Messages, HistoryRules, RepairPolicy, Trail], Messages]
 """One repair. It returns the very tuple it was given if there is nothing to do."""
 
 
@@ -153,7 +154,9 @@ def with_fields(part: Found, trail: Trail, **fields: Any) -> Found:
     return trail.same(msgspec.structs.replace(part, **fields), part)
 
 
-def cut(messages: Messages, gone: dict[int, set[int]], target: Target, trail: Trail) -> Messages:
+def cut(
+    messages: Messages, gone: dict[int, set[int]], target: HistoryRules, trail: Trail
+) -> Messages:
     """The history without these parts, by message; a message left empty goes too."""
     if not gone:
         return messages
@@ -165,7 +168,7 @@ def cut(messages: Messages, gone: dict[int, set[int]], target: Target, trail: Tr
 
 
 def without(
-    message: Message, gone: Collection[int], target: Target, trail: Trail
+    message: Message, gone: Collection[int], target: HistoryRules, trail: Trail
 ) -> Message | None:
     """
     The message without some of its parts; None if nothing is left.
@@ -183,7 +186,7 @@ def without(
     return with_parts(message, kept, trail) if kept else None
 
 
-def _leaders(parts: tuple[Part, ...], gone: Collection[int], target: Target) -> set[int]:
+def _leaders(parts: tuple[Part, ...], gone: Collection[int], target: HistoryRules) -> set[int]:
     """The thoughts that stand right before what goes."""
     found: set[int] = set()
     for k in gone:
@@ -197,7 +200,7 @@ def _leaders(parts: tuple[Part, ...], gone: Collection[int], target: Target) -> 
     return found
 
 
-def unbind(part: Part, target: Target, trail: Trail) -> Part:
+def unbind(part: Part, target: HistoryRules, trail: Trail) -> Part:
     """
     The part without what ties it to a thought that is gone.
 

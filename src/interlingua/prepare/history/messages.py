@@ -18,8 +18,9 @@ from interlingua.prepare.history.edit import (
     with_parts,
 )
 from interlingua.prepare.history.results import join
-from interlingua.prepare.history.target import RepairPolicy, Target
+from interlingua.prepare.history.target import RepairPolicy
 from interlingua.spec.content import Document, Opaque, Part, Refusal, Text, ToolCall, ToolResult
+from interlingua.spec.facts import HistoryRules
 from interlingua.spec.messages import Message, Role
 from interlingua.wire.fields import extra_of
 from interlingua.wire.json_text import dump_text
@@ -34,7 +35,9 @@ _halves = re.compile("[\ud800-\udfff]").sub
 # Lone surrogates.
 
 
-def clean_surrogates(messages: Messages, target: Target, _: RepairPolicy, trail: Trail) -> Messages:
+def clean_surrogates(
+    messages: Messages, target: HistoryRules, _: RepairPolicy, trail: Trail
+) -> Messages:
     """Half a surrogate pair is no character: U+FFFD takes its place. Two halves are one again."""
     if target.lone_surrogates or all(
         map(_is_clean, (part for message in messages for part in message.content))
@@ -121,7 +124,9 @@ def _whole(value: Any) -> Any:
 # Blank texts.
 
 
-def drop_blank_texts(messages: Messages, target: Target, _: RepairPolicy, trail: Trail) -> Messages:
+def drop_blank_texts(
+    messages: Messages, target: HistoryRules, _: RepairPolicy, trail: Trail
+) -> Messages:
     """Blank texts are left out, though their message be empty then."""
     if target.empty_text or not any(map(_has_blanks, messages)):
         return messages
@@ -138,7 +143,7 @@ def _end_of_prompts(messages: Messages) -> int:
     return first
 
 
-def _clean(message: Message, target: Target, trail: Trail) -> Message:
+def _clean(message: Message, target: HistoryRules, trail: Trail) -> Message:
     kept: list[Part] = []
     for part in message.content:
         if _is_blank(part):
@@ -173,7 +178,7 @@ def _is_blank(part: Part) -> bool:
     return isinstance(part, (Text, Refusal)) and (not part.text or part.text.isspace())
 
 
-def _with_content(part: Part, target: Target, trail: Trail) -> Part:
+def _with_content(part: Part, target: HistoryRules, trail: Trail) -> Part:
     """A result without blank texts, and with some content if it tells a failure."""
     if not isinstance(part, ToolResult) or not _lacks_content(part):
         return part
@@ -190,7 +195,7 @@ def _with_content(part: Part, target: Target, trail: Trail) -> Part:
 
 
 def drop_empty_messages(
-    messages: Messages, target: Target, _: RepairPolicy, trail: Trail
+    messages: Messages, target: HistoryRules, _: RepairPolicy, trail: Trail
 ) -> Messages:
     """
     Messages without content are left out, unless the target's own marks say more.
@@ -233,7 +238,7 @@ def _last_word(messages: Messages, empty: set[int]) -> int | None:
 
 
 def drop_blank_prompts(
-    messages: Messages, target: Target, _: RepairPolicy, trail: Trail
+    messages: Messages, target: HistoryRules, _: RepairPolicy, trail: Trail
 ) -> Messages:
     """
     Of several system prompts, the blank ones are left out.
@@ -255,7 +260,7 @@ def drop_blank_prompts(
 
 
 def begin_conversation(
-    messages: Messages, target: Target, _: RepairPolicy, trail: Trail
+    messages: Messages, target: HistoryRules, _: RepairPolicy, trail: Trail
 ) -> Messages:
     """There is something left to answer, if there was something at all."""
     is_turn = _end_of_prompts(messages) < len(messages)
@@ -268,7 +273,7 @@ def begin_conversation(
 
 
 def accompany_documents(
-    messages: Messages, target: Target, _: RepairPolicy, trail: Trail
+    messages: Messages, target: HistoryRules, _: RepairPolicy, trail: Trail
 ) -> Messages:
     """A document stands beside some text."""
     if target.lone_documents:
@@ -286,7 +291,7 @@ def accompany_documents(
 
 
 def drop_foreign_blocks(
-    messages: Messages, target: Target, _: RepairPolicy, trail: Trail
+    messages: Messages, target: HistoryRules, _: RepairPolicy, trail: Trail
 ) -> Messages:
     """Opaque blocks mean something only to the dialect they came from."""
     if target.foreign_blocks:
@@ -304,7 +309,9 @@ def drop_foreign_blocks(
 # Roles.
 
 
-def fold_system(messages: Messages, target: Target, _: RepairPolicy, trail: Trail) -> Messages:
+def fold_system(
+    messages: Messages, target: HistoryRules, _: RepairPolicy, trail: Trail
+) -> Messages:
     """
     A system message within the conversation is said by the user, in its place.
 
@@ -341,7 +348,9 @@ def _append(folded: list[Part], edited: list[Message], first: int, trail: Trail)
         edited.append(Message(role="user", content=tuple(folded)))
 
 
-def merge_roles(messages: Messages, target: Target, _: RepairPolicy, trail: Trail) -> Messages:
+def merge_roles(
+    messages: Messages, target: HistoryRules, _: RepairPolicy, trail: Trail
+) -> Messages:
     """Consecutive messages of one role are one message."""
     if not target.merge_roles:
         return messages
@@ -360,7 +369,7 @@ def merge_roles(messages: Messages, target: Target, _: RepairPolicy, trail: Trai
     return tuple(run[0] if len(run) == 1 else join(run, trail) for run in runs)
 
 
-def _wire_role(message: Message, target: Target) -> Role:
+def _wire_role(message: Message, target: HistoryRules) -> Role:
     if message.role == "tool" and target.results_as_user:
         return "user"
     return "system" if message.role == "developer" else message.role

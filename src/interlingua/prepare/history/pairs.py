@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from interlingua.prepare.history.edit import Messages, Spot, Trail
-from interlingua.prepare.history.target import Target
 from interlingua.spec.content import Opaque, Part, ToolCall, ToolResult
+from interlingua.spec.facts import HistoryRules
 from interlingua.spec.messages import Message
 
 HOLDERS = ("user", "tool")
@@ -25,7 +25,7 @@ class Pairs:
     has no result yet. Opaque blocks of the target's own dialect may be either side.
     """
 
-    def __init__(self, messages: Messages, target: Target) -> None:
+    def __init__(self, messages: Messages, target: HistoryRules) -> None:
         self.calls: dict[Spot, ToolCall] = {}
         self.result_of: dict[Spot, Spot] = {}
         """Of each call, its result."""
@@ -113,7 +113,7 @@ def holds_only_results(message: Message) -> bool:
     )
 
 
-def pairs_of(messages: Messages, target: Target, trail: Trail) -> Pairs:
+def pairs_of(messages: Messages, target: HistoryRules, trail: Trail) -> Pairs:
     """The pairs, found once for as long as the history does not change."""
     return trail.remember(messages, Pairs, target)
 

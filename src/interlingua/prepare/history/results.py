@@ -17,14 +17,17 @@ from interlingua.prepare.history.pairs import (
     holds_only_results,
     pairs_of,
 )
-from interlingua.prepare.history.target import RepairPolicy, Target
+from interlingua.prepare.history.target import RepairPolicy
 from interlingua.spec.content import MEDIA_TYPES, Audio, Document, Image, Part, Text, ToolResult
+from interlingua.spec.facts import HistoryRules
 from interlingua.spec.messages import Message
 
 _SEE_BELOW = "The output is in the next user message."
 
 
-def place_results(messages: Messages, target: Target, _: RepairPolicy, trail: Trail) -> Messages:
+def place_results(
+    messages: Messages, target: HistoryRules, _: RepairPolicy, trail: Trail
+) -> Messages:
     """The results of a turn stand together right after it."""
     if target.results == "anywhere":
         return messages
@@ -63,7 +66,9 @@ def _move(
     return tuple(edited)
 
 
-def order_results(messages: Messages, target: Target, _: RepairPolicy, trail: Trail) -> Messages:
+def order_results(
+    messages: Messages, target: HistoryRules, _: RepairPolicy, trail: Trail
+) -> Messages:
     """
     The results of a turn stand in the order of its calls, in whichever order they came.
 
@@ -101,7 +106,7 @@ def order_results(messages: Messages, target: Target, _: RepairPolicy, trail: Tr
 
 
 def put_results_first(
-    messages: Messages, target: Target, _: RepairPolicy, trail: Trail
+    messages: Messages, target: HistoryRules, _: RepairPolicy, trail: Trail
 ) -> Messages:
     """Results stand before what else their message holds."""
     if not target.results_first:
@@ -121,7 +126,9 @@ def put_results_first(
     return edit(messages, put_first)
 
 
-def gather_results(messages: Messages, target: Target, _: RepairPolicy, trail: Trail) -> Messages:
+def gather_results(
+    messages: Messages, target: HistoryRules, _: RepairPolicy, trail: Trail
+) -> Messages:
     """
     Results that stand together are in one message.
 
@@ -190,7 +197,7 @@ def join(messages: list[Message], trail: Trail) -> Message:
     )
 
 
-def move_media(messages: Messages, target: Target, _: RepairPolicy, trail: Trail) -> Messages:
+def move_media(messages: Messages, target: HistoryRules, _: RepairPolicy, trail: Trail) -> Messages:
     """Media of results follow in a user message, after all the results of a turn."""
     if target.result_media:
         return messages
@@ -211,12 +218,12 @@ def move_media(messages: Messages, target: Target, _: RepairPolicy, trail: Trail
     return messages if len(edited) == len(messages) else tuple(edited)
 
 
-def _moves(part: Part, target: Target) -> bool:
+def _moves(part: Part, target: HistoryRules) -> bool:
     """Media move; those that came in this place from the target itself may stay."""
     return isinstance(part, MEDIA_TYPES) and target.dialect not in part.extra
 
 
-def _without_media(part: Part, moved: list[Part], target: Target, trail: Trail) -> Part:
+def _without_media(part: Part, moved: list[Part], target: HistoryRules, trail: Trail) -> Part:
     inside = part.parts or () if isinstance(part, ToolResult) else ()
     media = [inner for inner in inside if _moves(inner, target)]
     if not (media and isinstance(part, ToolResult)):
@@ -237,7 +244,7 @@ _WORDS = {"url": "by address", "data": "as bytes", "file_id": "by file id", "tex
 
 
 def drop_unsayable_media(
-    messages: Messages, target: Target, _: RepairPolicy, trail: Trail
+    messages: Messages, target: HistoryRules, _: RepairPolicy, trail: Trail
 ) -> Messages:
     """
     Media in a form that the target does not take; what came from itself stays.
@@ -258,7 +265,7 @@ def drop_unsayable_media(
     return edit(messages, drop)
 
 
-def _drop_inside(part: Part, target: Target, trail: Trail) -> Part:
+def _drop_inside(part: Part, target: HistoryRules, trail: Trail) -> Part:
     if not isinstance(part, ToolResult) or not part.parts:
         return part
     kept = [inner for inner in part.parts if not _is_lost(inner, target, trail)]
@@ -266,7 +273,7 @@ def _drop_inside(part: Part, target: Target, trail: Trail) -> Part:
     return part if same else with_fields(part, trail, content=tuple(kept))
 
 
-def _is_lost(part: Part, target: Target, trail: Trail) -> bool:
+def _is_lost(part: Part, target: HistoryRules, trail: Trail) -> bool:
     taken = target.media.get(part.kind)
     if taken is None or not isinstance(part, MEDIA_TYPES) or target.dialect in part.extra:
         return False

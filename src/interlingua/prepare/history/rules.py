@@ -45,7 +45,6 @@ neighbours can be seen: thoughts that nothing follows, results and roles that st
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from functools import lru_cache, partial
 
 import msgspec
@@ -81,7 +80,7 @@ from interlingua.prepare.history.results import (
     place_results,
     put_results_first,
 )
-from interlingua.prepare.history.target import DEFAULT_POLICY, RepairPolicy, Target, find_target
+from interlingua.prepare.history.target import DEFAULT_POLICY, RepairPolicy
 from interlingua.prepare.history.thinking import (
     drop_foreign_thinking,
     drop_stale_thinking,
@@ -91,63 +90,63 @@ from interlingua.prepare.history.thinking import (
     sign_calls,
 )
 from interlingua.prepare.history.triggers import (
-    ADJACENT,
-    BLANK,
-    BROKEN,
-    CALLS_AMONG,
-    EMPTY,
-    LATE,
-    REPEATED,
-    SPREAD,
-    TOLD,
-    UNBEGUN,
-    UNPAIRED,
-    WRITTEN,
-    Sign,
-    Survey,
-    is_plain_talk,
-    survey_of,
+    ADJACENT_ROLES,
+    BLANK_TEXT,
+    CALLS_NOT_LAST,
+    EMPTY_MESSAGE,
+    HAS_METADATA,
+    INVALID_UNICODE,
+    LATE_SYSTEM,
+    NO_TURN,
+    RAW_ARGUMENTS,
+    REPEATED_ID,
+    SPLIT_RESULTS,
+    UNPAIRED_CALLS,
+    HistoryScan,
+    Trigger,
+    is_plain_conversation,
+    scan_of,
 )
 from interlingua.spec.content import MEDIA_TYPES, Document, Opaque, Thinking, ToolCall
-from interlingua.spec.messages import Message
+from interlingua.spec.facts import HistoryRules
 from interlingua.spec.response import Warning
 from interlingua.spec.warnings import Losses
 
 _MEDIA = frozenset(MEDIA_TYPES)
 
-RULES: tuple[tuple[Rule, frozenset[Sign]], ...] = (
+RULES: tuple[tuple[Rule, frozenset[Trigger]], ...] = (
     (drop_foreign_blocks, frozenset((Opaque,))),
     (drop_unsayable_media, _MEDIA),
-    (drop_misplaced_calls, frozenset((UNPAIRED,))),
-    (drop_aborted_calls, frozenset((TOLD,))),
-    (drop_orphan_results, frozenset((UNPAIRED,))),
-    (answer_calls, frozenset((UNPAIRED,))),
-    (rename_duplicate_calls, frozenset((REPEATED,))),
+    (drop_misplaced_calls, frozenset((UNPAIRED_CALLS,))),
+    (drop_aborted_calls, frozenset((HAS_METADATA,))),
+    (drop_orphan_results, frozenset((UNPAIRED_CALLS,))),
+    (answer_calls, frozenset((UNPAIRED_CALLS,))),
+    (rename_duplicate_calls, frozenset((REPEATED_ID,))),
     (rename_calls, frozenset((ToolCall,))),
     (rename_tools, frozenset((ToolCall,))),
-    (wrap_arguments, frozenset((WRITTEN,))),
-    (drop_stale_thinking, frozenset((TOLD,))),
+    (wrap_arguments, frozenset((RAW_ARGUMENTS,))),
+    (drop_stale_thinking, frozenset((HAS_METADATA,))),
     (drop_foreign_thinking, frozenset((Thinking,))),
     (drop_unsigned_thinking, frozenset((Thinking,))),
-    (clean_surrogates, frozenset((BROKEN,))),
+    (clean_surrogates, frozenset((INVALID_UNICODE,))),
     (sign_calls, frozenset((ToolCall,))),
-    (drop_blank_texts, frozenset((BLANK,))),
-    (drop_empty_messages, frozenset((EMPTY,))),
-    (place_results, frozenset((UNPAIRED,))),
-    (order_results, frozenset((UNPAIRED,))),
+    (drop_blank_texts, frozenset((BLANK_TEXT,))),
+    (drop_empty_messages, frozenset((EMPTY_MESSAGE,))),
+    (place_results, frozenset((UNPAIRED_CALLS,))),
+    (order_results, frozenset((UNPAIRED_CALLS,))),
     (drop_trailing_thinking, frozenset((Thinking,))),
     (drop_thinking_only, frozenset((Thinking,))),
-    (gather_results, frozenset((SPREAD,))),
+    (gather_results, frozenset((SPLIT_RESULTS,))),
     (move_media, _MEDIA),
-    (fold_system, frozenset((LATE,))),
-    (put_results_first, frozenset((UNPAIRED,))),
+    (fold_system, frozenset((LATE_SYSTEM,))),
+    (put_results_first, frozenset((UNPAIRED_CALLS,))),
     (accompany_documents, frozenset((Document,))),
-    (drop_blank_prompts, frozenset((BLANK, EMPTY))),
-    (begin_conversation, frozenset((UNBEGUN,))),
-    (merge_roles, frozenset((ADJACENT,))),
-    (put_calls_last, frozenset((CALLS_AMONG,))),
+    (drop_blank_prompts, frozenset((BLANK_TEXT, EMPTY_MESSAGE))),
+    (begin_conversation, frozenset((NO_TURN,))),
+    (merge_roles, frozenset((ADJACENT_ROLES,))),
+    (put_calls_last, frozenset((CALLS_NOT_LAST,))),
 )
-"""The rules in their order, each with the signs it is about: without any it need not run."""
+"""The rules in their order, each with its triggers: where none is present it need not run."""
 
 
 class HistoryRepair(msgspec.Struct, frozen=True, kw_only=True):
@@ -157,9 +156,9 @@ class HistoryRepair(msgspec.Struct, frozen=True, kw_only=True):
     changes: tuple[Warning, ...] = ()
 
 
-def repair(
+def apply_rules(
     messages: Messages,
-    target: Target,
+    target: HistoryRules,
     policy: RepairPolicy = DEFAULT_POLICY,
     losses: Losses | None = None,
     history: Messages | None = None,
@@ -172,13 +171,13 @@ def repair(
     repair twice changes nothing more.
     """
     is_whole = history is None or history is messages
-    if is_whole and is_plain_talk(messages):
+    if is_whole and is_plain_conversation(messages):
         return messages
-    survey = Survey(messages)
-    if is_whole and not _due(frozenset(survey.signs)):
+    scan = HistoryScan(messages)
+    if is_whole and not _applicable(frozenset(scan.triggers)):
         return messages
     trail = Trail(messages, history)
-    trail.know(messages, survey)
+    trail.know(messages, scan)
     repaired, position = messages, 0
     while position < len(RULES):
         repaired, position = _change_once(repaired, target, policy, trail, position)
@@ -190,10 +189,10 @@ def repair(
 
 
 def _change_once(
-    messages: Messages, target: Target, policy: RepairPolicy, trail: Trail, position: int
+    messages: Messages, target: HistoryRules, policy: RepairPolicy, trail: Trail, position: int
 ) -> tuple[Messages, int]:
     """What the next rule with something to do makes of it, and the position of the one after."""
-    for i in _due(frozenset(survey_of(messages, trail).signs)):
+    for i in _applicable(frozenset(scan_of(messages, trail).triggers)):
         if i >= position:
             changed = RULES[i][0](messages, target, policy, trail)
             if changed is not messages:  # an answer to a call may be the first result
@@ -202,15 +201,6 @@ def _change_once(
 
 
 @lru_cache(maxsize=256)
-def _due(signs: frozenset[Sign]) -> tuple[int, ...]:
-    """The positions of the rules that these signs are about."""
-    return tuple(i for i, (_, about) in enumerate(RULES) if not about.isdisjoint(signs))
-
-
-def doctor(
-    messages: Iterable[Message], target: Target | str, policy: RepairPolicy = DEFAULT_POLICY
-) -> HistoryRepair:
-    """What must change in a history before a target (or a dialect, by name) accepts it."""
-    losses = Losses()
-    repaired = repair(tuple(messages), find_target(target), policy, losses)
-    return HistoryRepair(messages=repaired, changes=tuple(losses.warnings))
+def _applicable(triggers: frozenset[Trigger]) -> tuple[int, ...]:
+    """The positions of the rules that have one of these triggers."""
+    return tuple(i for i, (_, about) in enumerate(RULES) if not about.isdisjoint(triggers))

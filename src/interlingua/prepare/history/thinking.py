@@ -18,7 +18,7 @@ from interlingua.prepare.history.edit import (
     with_parts,
 )
 from interlingua.prepare.history.pairs import pairs_of
-from interlingua.prepare.history.target import RepairPolicy, Target
+from interlingua.prepare.history.target import RepairPolicy
 from interlingua.spec.content import (
     MEDIA_TYPES,
     Part,
@@ -27,13 +27,11 @@ from interlingua.spec.content import (
     ToolCall,
     ToolResult,
 )
+from interlingua.spec.facts import HistoryRules
 from interlingua.spec.messages import Message
 from interlingua.wire.fields import extra_of
 from interlingua.wire.json_text import dump_text
 
-SIGNATURE = "thoughtSignature"
-SENTINEL = "c2tpcF90aG91Z2h0X3NpZ25hdHVyZV92YWxpZGF0b3I="
-"""`skip_thought_signature_validator` in base64: the documented stand-in for a signature."""
 _dated = re.compile(r"[-@](\d{4}-?\d{2}-?\d{2}|latest)$").sub
 
 
@@ -48,7 +46,7 @@ class _Loss(NamedTuple):
 
 
 def drop_stale_thinking(
-    messages: Messages, target: Target, policy: RepairPolicy, trail: Trail
+    messages: Messages, target: HistoryRules, policy: RepairPolicy, trail: Trail
 ) -> Messages:
     """Thoughts and signatures of another model, where they are good only for their own."""
     if not (target.thinking_per_model and target.model):
@@ -77,7 +75,7 @@ def _is_same_model(left: str, right: str) -> bool:
 
 
 def drop_foreign_thinking(
-    messages: Messages, target: Target, policy: RepairPolicy, trail: Trail
+    messages: Messages, target: HistoryRules, policy: RepairPolicy, trail: Trail
 ) -> Messages:
     """Thoughts that the target did not make, or does not take at all."""
     if target.thinking == "any":
@@ -95,7 +93,7 @@ def drop_foreign_thinking(
     return edit(messages, settle)
 
 
-def is_native(part: Thinking, target: Target) -> bool:
+def is_native(part: Thinking, target: HistoryRules) -> bool:
     """Whether the target's dialect made the thought; without a mark, its form must do."""
     if part.extra:
         return target.dialect in part.extra
@@ -111,7 +109,7 @@ def _form(part: Thinking) -> str:
 
 
 def drop_unsigned_thinking(
-    messages: Messages, target: Target, policy: RepairPolicy, trail: Trail
+    messages: Messages, target: HistoryRules, policy: RepairPolicy, trail: Trail
 ) -> Messages:
     """Thoughts without the signature that was to come, as a broken stream leaves them."""
     if not target.signed_thinking:
@@ -126,7 +124,7 @@ def drop_unsigned_thinking(
 
 
 def _settle(
-    message: Message, loss: _Loss, target: Target, policy: RepairPolicy, trail: Trail
+    message: Message, loss: _Loss, target: HistoryRules, policy: RepairPolicy, trail: Trail
 ) -> Message | None:
     """The message with its lost thoughts left out or said as text, and what they held freed."""
     lost = [part for part in message.content if type(part) is Thinking and loss.is_lost(part)]
@@ -156,13 +154,14 @@ def _say(part: Thinking, loss: _Loss, policy: RepairPolicy, trail: Trail) -> lis
     return []
 
 
-def _free(part: Part, target: Target, trail: Trail) -> Part:
-    is_stand_in = extra_of(part, target.dialect).get(SIGNATURE) == SENTINEL
+def _free(part: Part, target: HistoryRules, trail: Trail) -> Part:
+    signature = extra_of(part, target.dialect).get(target.signature_field)
+    is_stand_in = signature is not None and signature == target.unchecked_signature
     return part if is_stand_in else unbind(part, target, trail)
 
 
 def drop_trailing_thinking(
-    messages: Messages, target: Target, _: RepairPolicy, trail: Trail
+    messages: Messages, target: HistoryRules, _: RepairPolicy, trail: Trail
 ) -> Messages:
     """A thought is followed by what it led to."""
     if target.trailing_thinking:
@@ -180,7 +179,7 @@ def drop_trailing_thinking(
     return messages if is_unchanged(edited, messages) else tuple(edited)
 
 
-def _without_trailing(message: Message, target: Target, trail: Trail) -> Message | None:
+def _without_trailing(message: Message, target: HistoryRules, trail: Trail) -> Message | None:
     parts = message.content
     count = len(parts)
     while count and isinstance(parts[count - 1], Thinking):
@@ -194,7 +193,7 @@ def _without_trailing(message: Message, target: Target, trail: Trail) -> Message
 
 
 def drop_thinking_only(
-    messages: Messages, target: Target, _: RepairPolicy, trail: Trail
+    messages: Messages, target: HistoryRules, _: RepairPolicy, trail: Trail
 ) -> Messages:
     """A message of nothing but thoughts has nothing that the target can say."""
     if target.thinking_only:
@@ -212,9 +211,12 @@ def drop_thinking_only(
     return edit(messages, drop)
 
 
-def sign_calls(messages: Messages, target: Target, policy: RepairPolicy, trail: Trail) -> Messages:
+def sign_calls(
+    messages: Messages, target: HistoryRules, policy: RepairPolicy, trail: Trail
+) -> Messages:
     """Calls that another model made have no signature: they get a stand-in, or become text."""
-    if not target.signed_calls:
+    field = target.signature_field
+    if not target.signed_calls or not field:
         return messages
     unsigned: list[Spot] = []
     for i, message in enumerate(messages):
@@ -223,7 +225,7 @@ def sign_calls(messages: Messages, target: Target, policy: RepairPolicy, trail: 
             unsigned += [
                 (i, first)
                 for first in islice(calls, 1)
-                if not extra_of(message.content[first], target.dialect).get(SIGNATURE)
+                if not extra_of(message.content[first], target.dialect).get(field)
             ]
     if not unsigned:
         return messages
@@ -234,7 +236,7 @@ def sign_calls(messages: Messages, target: Target, policy: RepairPolicy, trail: 
         parts = list(edited[i].content)
         call = parts[k]
         kept = extra_of(call, target.dialect)
-        extra = {**call.extra, target.dialect: {**kept, SIGNATURE: SENTINEL}}
+        extra = {**call.extra, target.dialect: {**kept, field: target.unchecked_signature}}
         why = f"{target.dialect} wants a signed call; the signature that is not checked was added"
         trail.change("unsigned_call_marked", why, call)
         parts[k] = with_fields(call, trail, extra=extra)
@@ -242,7 +244,9 @@ def sign_calls(messages: Messages, target: Target, policy: RepairPolicy, trail: 
     return tuple(edited)
 
 
-def _tell_calls(messages: Messages, turns: set[int], target: Target, trail: Trail) -> Messages:
+def _tell_calls(
+    messages: Messages, turns: set[int], target: HistoryRules, trail: Trail
+) -> Messages:
     """The calls of some messages, and their results, as text."""
     pairs = pairs_of(messages, target, trail)
     told: dict[Spot, list[Part]] = {}

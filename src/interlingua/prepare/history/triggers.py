@@ -1,8 +1,8 @@
 """
-What a history holds, seen in one look at its parts.
+Triggers: the conditions of a history that rules are about, found in one pass over its parts.
 
-A rule need not run where nothing it is about is to be seen. A sign is never missing where a
-rule about it has something to do; it may be there though no rule has.
+A rule need not run where none of its triggers is present. A trigger is never missing where a rule
+about it has something to do; it may be present though no rule has.
 """
 
 from __future__ import annotations
@@ -15,57 +15,57 @@ from interlingua.prepare.history.edit import Messages, Trail
 from interlingua.spec.content import Document, Opaque, Part, Refusal, Text, ToolCall, ToolResult
 from interlingua.spec.messages import Message, Role
 
-Sign: TypeAlias = type | str
+Trigger: TypeAlias = type | str
 """A kind of part, in a message or a result; or one of these conditions."""
-UNPAIRED = "unpaired"
+UNPAIRED_CALLS = "unpaired_calls"
 """Calls are not answered at once, in their order, by results that stand first in messages."""
-SPREAD = "spread"
+SPLIT_RESULTS = "split_results"
 """The results of a turn are in several messages."""
-CALLS_AMONG = "calls among"
+CALLS_NOT_LAST = "calls_not_last"
 """Something stands after a call in its message."""
-REPEATED = "repeated"
+REPEATED_ID = "repeated_id"
 """Two calls have the same id, or one has none."""
-WRITTEN = "written"
+RAW_ARGUMENTS = "raw_arguments"
 """A call has its arguments as text."""
-BLANK = "blank"
-"""A text says nothing, or a failed result does."""
-BROKEN = "broken"
-"""Some text may be no Unicode."""
-EMPTY = "empty"
+BLANK_TEXT = "blank_text"
+"""A text is empty or blank, or a failed result has no content."""
+INVALID_UNICODE = "invalid_unicode"
+"""Some text may not be valid Unicode."""
+EMPTY_MESSAGE = "empty_message"
 """A message has no parts."""
-TOLD = "told"
-"""Something is told about a message: whose it is, how it ended."""
-LATE = "late"
+HAS_METADATA = "has_metadata"
+"""A message has metadata: which model made it, how it ended."""
+LATE_SYSTEM = "late_system"
 """A system prompt comes after the conversation has begun."""
-UNBEGUN = "unbegun"
-"""There is nothing but system prompts, if anything."""
-ADJACENT = "adjacent"
+NO_TURN = "no_turn"
+"""There are only system prompts, or no messages at all."""
+ADJACENT_ROLES = "adjacent_roles"
 """Two messages that follow each other may be of one role."""
 
 _INSTRUCTING = ("system", "developer")
 _TALKING = ("user", "assistant")
 _PAIRED = (ToolCall, ToolResult)
-_UNSOUND: set[Sign] = {UNPAIRED, SPREAD, CALLS_AMONG}
+_UNSOUND_PAIRS: set[Trigger] = {UNPAIRED_CALLS, SPLIT_RESULTS, CALLS_NOT_LAST}
 _encode = msgspec.json.Encoder().encode
 
 
-class Survey:
-    """The signs of a history, and its calls."""
+class HistoryScan:
+    """The triggers of a history, and its tool calls."""
 
-    __slots__ = ("calls", "signs")
+    __slots__ = ("calls", "triggers")
 
     def __init__(self, messages: Messages) -> None:
         self.calls: list[ToolCall] = []
         """Wherever they stand, inside results too."""
         parts: list[Part] = []
-        self.signs: set[Sign] = _message_signs(messages, parts)
-        self._look_at(parts)
-        if not self.signs.isdisjoint(_PAIRED):
-            self.signs |= _pair_signs(messages)
-            if Opaque in self.signs:  # it may be a call or a result
-                self.signs.add(UNPAIRED)
+        self.triggers: set[Trigger] = _message_triggers(messages, parts)
+        self._scan_parts(parts)
+        if not self.triggers.isdisjoint(_PAIRED):
+            self.triggers |= _pair_triggers(messages)
+            if Opaque in self.triggers:  # it may be a call or a result
+                self.triggers.add(UNPAIRED_CALLS)
 
-    def _look_at(self, parts: list[Part]) -> None:
+    def _scan_parts(self, parts: list[Part]) -> None:
         texts: list[str] = []
         values: list[Any] = []  # other text, and JSON
         for part in parts:
@@ -76,24 +76,24 @@ class Survey:
             elif type(part) is ToolResult:
                 content = part.content
                 if not content and part.is_error:
-                    self.signs.add(BLANK)
+                    self.triggers.add(BLANK_TEXT)
                 if type(content) is tuple:
                     parts += content  # this loop comes to them too
                 else:
                     values.append(content)
             elif type(part) is Document:
                 values.append(part.text)
-        self.signs.update(map(type, parts))
+        self.triggers.update(map(type, parts))
         if self.calls:
-            self.signs |= _call_signs(self.calls, values)
-        self.signs.update(_text_signs(texts, values))
+            self.triggers |= _call_triggers(self.calls, values)
+        self.triggers.update(_text_triggers(texts, values))
 
 
-def is_plain_talk(messages: Messages) -> bool:
+def is_plain_conversation(messages: Messages) -> bool:
     """
-    Whether a history is one text after the other, the user's and the model's by turns.
+    Whether a history is single texts of the user and the model by turns, after one prompt at most.
 
-    That is seen at once, and is sound; a prompt may come first. Of any other, nothing is said.
+    Such a history needs no repair, and most histories are so: this is the fast path.
     """
     before: Role | None = None
     for message in messages:
@@ -109,63 +109,63 @@ def is_plain_talk(messages: Messages) -> bool:
     return before in _TALKING
 
 
-def survey_of(messages: Messages, trail: Trail) -> Survey:
-    """The survey, made once for as long as the history does not change."""
-    return trail.remember(messages, Survey)
+def scan_of(messages: Messages, trail: Trail) -> HistoryScan:
+    """The scan of a history, made once for as long as the history does not change."""
+    return trail.remember(messages, HistoryScan)
 
 
-def _message_signs(messages: Messages, parts: list[Part]) -> set[Sign]:
-    """Of the messages themselves; what they hold is added to `parts`."""
-    signs: set[Sign] = set()
+def _message_triggers(messages: Messages, parts: list[Part]) -> set[Trigger]:
+    """The triggers of the messages themselves. Their parts are added to `parts`."""
+    triggers: set[Trigger] = set()
     has_begun = False
     before: Role | None = None
     instructed: bool | None = None
     for message in messages:
         parts += message.content
         if not message.content:
-            signs.add(EMPTY)
+            triggers.add(EMPTY_MESSAGE)
         if message.metadata:
-            signs.add(TOLD)
+            triggers.add(HAS_METADATA)
         role = message.role
         instructs = role in _INSTRUCTING
         if not instructs:
             has_begun = True
         elif has_begun:
-            signs.add(LATE)
+            triggers.add(LATE_SYSTEM)
         # who is not the model may be one role to the target
         if role == before or ("assistant" not in (role, before) and instructs == instructed):
-            signs.add(ADJACENT)
+            triggers.add(ADJACENT_ROLES)
         before, instructed = role, instructs
     if not has_begun:
-        signs.add(UNBEGUN)
-    return signs
+        triggers.add(NO_TURN)
+    return triggers
 
 
-def _call_signs(calls: list[ToolCall], values: list[Any]) -> set[Sign]:
-    """Of the calls themselves; what text and JSON they hold is added to `values`."""
-    signs: set[Sign] = set()
+def _call_triggers(calls: list[ToolCall], values: list[Any]) -> set[Trigger]:
+    """The triggers of the calls themselves. Their text and JSON are added to `values`."""
+    triggers: set[Trigger] = set()
     ids = {call.id for call in calls}
     if len(ids) < len(calls) or "" in ids:
-        signs.add(REPEATED)
+        triggers.add(REPEATED_ID)
     for call in calls:
         values.append(call.arguments)
         if call.raw_arguments is not None:
             values.append(call.raw_arguments)
-            signs.add(WRITTEN)
-    return signs
+            triggers.add(RAW_ARGUMENTS)
+    return triggers
 
 
-def _text_signs(texts: list[str], values: list[Any]) -> list[Sign]:
-    signs: list[Sign] = []
+def _text_triggers(texts: list[str], values: list[Any]) -> list[Trigger]:
+    triggers: list[Trigger] = []
     if not all(texts) or any(map(str.isspace, texts)):
-        signs.append(BLANK)
+        triggers.append(BLANK_TEXT)
     if (values or not all(map(str.isascii, texts))) and _may_be_broken(texts, values):
-        signs.append(BROKEN)
-    return signs
+        triggers.append(INVALID_UNICODE)
+    return triggers
 
 
 def _may_be_broken(texts: list[str], values: list[Any]) -> bool:
-    """Whether anything cannot be written, for whatever reason."""
+    """Whether anything cannot be written as JSON, for whatever reason."""
     if not all(map(str.isascii, texts)):
         values = [*values, *(text for text in texts if not text.isascii())]
     try:
@@ -175,8 +175,8 @@ def _may_be_broken(texts: list[str], values: list[Any]) -> bool:
     return False
 
 
-def _pair_signs(messages: Messages) -> set[Sign]:
-    signs: set[Sign] = set()
+def _pair_triggers(messages: Messages) -> set[Trigger]:
+    triggers: set[Trigger] = set()
     waiting: list[str] = []  # the ids of the calls without a result, the next at the end
     for message in messages:
         content = message.content
@@ -184,23 +184,23 @@ def _pair_signs(messages: Messages) -> set[Sign]:
             continue  # as with most
         if message.role != "assistant":
             if not _answers(message, waiting):
-                return _UNSOUND
+                return _UNSOUND_PAIRS
             if waiting:
-                signs.add(SPREAD)
+                triggers.add(SPLIT_RESULTS)
             continue
         if waiting or ToolResult in map(type, content):
-            return _UNSOUND
+            return _UNSOUND_PAIRS
         for part in content:
             if type(part) is ToolCall:
                 waiting.append(part.id)
             elif waiting:
-                signs.add(CALLS_AMONG)
+                triggers.add(CALLS_NOT_LAST)
         waiting.reverse()
-    return _UNSOUND if waiting else signs
+    return _UNSOUND_PAIRS if waiting else triggers
 
 
 def _answers(message: Message, waiting: list[str]) -> bool:
-    """Whether it answers what waits, though not all of it: the answered are taken away."""
+    """Whether it answers calls that wait, some at least: those are removed from `waiting`."""
     if waiting and (message.role in _INSTRUCTING or not message.content):
         return False
     for part in message.content:

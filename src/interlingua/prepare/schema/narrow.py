@@ -7,9 +7,8 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
-import msgspec
-
 from interlingua.prepare.schema.check import find_unreadable
+from interlingua.prepare.schema.narrowed import Narrowed, remembered
 from interlingua.prepare.schema.read import MAX_DEPTH, MISSING, Reader, is_deep, pointer, types_of
 from interlingua.prepare.schema.rewrite import (
     ROOT,
@@ -23,9 +22,10 @@ from interlingua.prepare.schema.rewrite import (
     say_types,
     sort_keywords,
 )
-from interlingua.prepare.schema.rules import ANNOTATIONS, STRUCTURE, Rules
+from interlingua.prepare.schema.rules import ANNOTATIONS, STRUCTURE
 from interlingua.prepare.schema.unions import rewrite_unions
 from interlingua.spec.content import Json
+from interlingua.spec.facts import SchemaRules
 from interlingua.spec.warnings import Losses
 from interlingua.wire.json_text import dump_text
 
@@ -35,25 +35,7 @@ _LISTS = ("anyOf", "oneOf", "allOf", "prefixItems")
 _unsafe = re.compile(r"[^A-Za-z0-9_-]+").sub
 
 
-class Narrowed(msgspec.Struct, frozen=True, kw_only=True):
-    """A schema as one target accepts it."""
-
-    schema: Json
-    """The given object itself if nothing had to change, or if `strict_possible` is false."""
-    changes: tuple[str, ...] = ()
-    """Each change, as `path: what`."""
-    losses: tuple[str, ...] = ()
-    """Those changes by which the target accepts more than the schema does."""
-    strict_possible: bool = True
-    """False if the target cannot say it without changing its meaning: send it non-strict."""
-    reason: str | None = None
-    """
-    Why it was left as it is, as `path: what`: because it cannot be strict, or because it is no
-    JSON Schema (`strict_possible` is true then), which is for the target to tell the caller.
-    """
-
-
-def narrow(schema: Json, rules: Rules) -> Narrowed:
+def narrow(schema: Json, rules: SchemaRules) -> Narrowed:
     """
     `schema` with only what the target rejects changed.
 
@@ -79,7 +61,7 @@ def narrow(schema: Json, rules: Rules) -> Narrowed:
 class Narrower:
     """Walks one schema; each schema in it is narrowed once."""
 
-    def __init__(self, root: Json, rules: Rules) -> None:
+    def __init__(self, root: Json, rules: SchemaRules) -> None:
         self.root = root
         self.rules = rules
         self.reader = Reader(root)
@@ -256,7 +238,7 @@ _FREE = frozenset(
 """Accepted with any value, where they are accepted at all."""
 
 
-def is_settled(schema: Json, rules: Rules) -> bool:
+def is_settled(schema: Json, rules: SchemaRules) -> bool:
     """
     Whether it is an object of plain parts that the target takes as they are.
 
@@ -282,7 +264,7 @@ def is_settled(schema: Json, rules: Rules) -> bool:
     return True
 
 
-def _is_settled_object(node: dict[str, Any], rules: Rules) -> bool:
+def _is_settled_object(node: dict[str, Any], rules: SchemaRules) -> bool:
     properties, required = node.get("properties"), node.get("required", [])
     if "items" in node or "enum" in node or not isinstance(properties, dict):
         return False
@@ -395,7 +377,7 @@ _MOST_LISTED = 5  # losses that one warning lists
 
 
 def encode_schema(
-    schema: Json, rules: Rules, losses: Losses, path: str, *, strict: bool | None
+    schema: Json, rules: SchemaRules, losses: Losses, path: str, *, strict: bool | None
 ) -> tuple[Json, bool | None]:
     """
     The schema as the target takes it, and the strictness to ask for.
@@ -406,7 +388,7 @@ def encode_schema(
     """
     if rules.strict and not strict:
         return schema, strict
-    narrowed = narrow(schema, rules)
+    narrowed = remembered(schema, rules, narrow)
     if not narrowed.strict_possible:
         why = f"{rules.name} would change its meaning ({narrowed.reason})"
         losses.add("schema_not_strict", why, path)
@@ -416,15 +398,21 @@ def encode_schema(
 
 
 def encode_parameters(
-    schema: Json, rules: Rules, losses: Losses, path: str, *, strict: bool | None
+    schema: Json, rules: SchemaRules, losses: Losses, path: str, *, strict: bool | None
 ) -> tuple[Json, bool | None]:
     """The same for a tool, the root of whose schema has to be an object."""
-    made = object_root(schema)
-    _warn(made.losses, rules, losses, path)
-    return encode_schema(made.schema, rules, losses, path, strict=strict)
+    if isinstance(schema, dict) and not _is_plain(schema):
+        made = remembered(schema, rules, _object_root)
+        _warn(made.losses, rules, losses, path)
+        schema = made.schema
+    return encode_schema(schema, rules, losses, path, strict=strict)
 
 
-def _warn(lost: tuple[str, ...], rules: Rules, losses: Losses, path: str) -> None:
+def _object_root(schema: Json, _: SchemaRules) -> Narrowed:
+    return object_root(schema)
+
+
+def _warn(lost: tuple[str, ...], rules: SchemaRules, losses: Losses, path: str) -> None:
     if lost:
         more = f" and {len(lost) - _MOST_LISTED} more" if len(lost) > _MOST_LISTED else ""
         said = "; ".join(lost[:_MOST_LISTED])

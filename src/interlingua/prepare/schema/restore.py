@@ -14,12 +14,20 @@ parses it calls `drop_added_nulls(value, format.json_schema)`.
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
-from interlingua.prepare.schema.read import MISSING, Reader, is_deep, is_names, type_of, types_of
+from interlingua.prepare.schema.read import (
+    MAX_DEPTH,
+    MISSING,
+    Reader,
+    is_deep,
+    is_names,
+    type_of,
+    types_of,
+)
 from interlingua.spec.content import Json, Part, ToolCall
 from interlingua.spec.events import ErrorEvent, Finish, StepFinish, StreamEvent, ToolCallEnd
 from interlingua.spec.request import Request, ToolDefinition
@@ -96,20 +104,138 @@ def drop_added_nulls(arguments: Json, original_schema: Json) -> Json:
 
     A null goes if its property is optional in the original schema and may not be null there.
     Of a union, the branch that the value fits is followed. Never raises and never changes its
-    input; the object itself is returned if there is nothing to drop.
+    input; the object itself is returned if there is nothing to drop. What is nested too deeply is
+    left as it is.
     """
-    if is_deep(arguments) or is_deep(original_schema):
-        return arguments
-    return _Cleaner(original_schema).clean(arguments, original_schema)[1]
+    return AddedNulls(original_schema).drop(arguments)
+
+
+class _Shape(NamedTuple):
+    """Where the value of one schema may hold added nulls."""
+
+    optional: tuple[str, ...] = ()
+    """Properties whose null is dropped."""
+    members: Mapping[str, Json] = {}
+    """Properties that hold more to read, with their schemas."""
+    first: Sequence[Json] = ()
+    """The schemas of an array's first items."""
+    rest: Json = None
+    """The schema of its other items; None if there is nothing to drop in them."""
+    branches: Sequence[Json] = ()
+    """Those of a union."""
+
+
+_MAX_REFERENCES = 30  # schemas within one another that are looked at before one is used
+
+
+class AddedNulls:
+    """
+    Drops the nulls that stand for an absent property, by one schema, from any number of values.
+
+    Only the parts of a value in which the schema allows such a null are looked at, and whether a
+    value fits is asked only where a union makes it matter.
+    """
+
+    def __init__(self, schema: Json) -> None:
+        self._schema = schema
+        self._reader = Reader(schema)
+        self._shapes: dict[int, tuple[Json, _Shape | None]] = {}
+        self._is_readable = not is_deep(schema)
+
+    def drop(self, value: Json) -> Json:
+        """The value without them; the object itself if there are none."""
+        return self._drop(value, self._schema, 0) if self._is_readable else value
+
+    def _drop(self, value: Json, schema: Json, depth: int) -> Json:
+        if not isinstance(value, (dict, list)):
+            return value
+        shape = self._shape(schema)
+        return value if shape is None else self._drop_by_shape(value, shape, depth)
+
+    def _drop_by_shape(self, value: Json, shape: _Shape, depth: int) -> Json:
+        if depth > MAX_DEPTH:
+            return value
+        if shape.branches:
+            return self._drop_in_union(value, shape.branches, depth)
+        if isinstance(value, dict):
+            return self._drop_in_object(value, shape, depth)
+        return self._drop_in_array(value, shape, depth) if isinstance(value, list) else value
+
+    def _drop_in_object(self, value: dict[str, Any], shape: _Shape, depth: int) -> Json:
+        out = value
+        for name in shape.optional:
+            if name in value and value[name] is None:
+                out = dict(value) if out is value else out
+                del out[name]
+        for name, schema in shape.members.items():
+            if name in value:
+                inner = self._drop(value[name], schema, depth + 1)
+                if inner is not value[name]:
+                    out = dict(value) if out is value else out
+                    out[name] = inner
+        return out
+
+    def _drop_in_array(self, value: list[Any], shape: _Shape, depth: int) -> Json:
+        out = [self._drop(*pair, depth + 1) for pair in zip(value, shape.first, strict=False)]
+        others = value[len(out) :]
+        inner = None if shape.rest is None else self._shape(shape.rest)
+        if inner is not None:  # looked up once: most of a long answer is one array
+            others = [self._drop_by_shape(item, inner, depth + 1) for item in others]
+        out += others
+        return value if all(map(operator.is_, out, value)) else out
+
+    def _drop_in_union(self, value: Json, branches: Sequence[Json], depth: int) -> Json:
+        plain = [self._reader.plain(branch) for branch in branches]
+        others = [node for node in plain if not _is_null(node)]
+        if len(others) == 1 and isinstance(others[0], dict):  # `X | null`: X, or it fits nothing
+            node = others[0]
+            return self._drop(value, node, depth + 1) if _has_type(value, node) else value
+        return _Cleaner(self._reader, depth).choose(value, branches)[1]
+
+    def _shape(self, schema: Json, hops: int = 0) -> _Shape | None:
+        """None if no value of this schema holds an added null."""
+        node = self._reader.plain(schema)
+        if not isinstance(node, dict):
+            return None
+        known = self._shapes.get(id(node))
+        if known is None:
+            self._shapes[id(node)] = (node, _Shape())  # a circle: anything may be in it
+            known = self._shapes[id(node)] = (node, self._find_shape(node, hops))
+        return known[1]
+
+    def _find_shape(self, node: dict[str, Any], hops: int) -> _Shape | None:
+        for key in ("anyOf", "oneOf"):
+            branches = node.get(key)
+            if isinstance(branches, list):
+                is_needed = any(self._may_hold(branch, hops) for branch in branches)
+                return _Shape(branches=branches) if is_needed else None
+        named, required = node.get("properties"), node.get("required")
+        properties = named if isinstance(named, dict) else {}
+        needed = set(required) if is_names(required) else set()
+        first, rest = _items_of(node)
+        shape = _Shape(
+            optional=tuple(
+                name
+                for name, inner in properties.items()
+                if name not in needed and not self._reader.allows_null(inner)
+            ),
+            members={n: inner for n, inner in properties.items() if self._may_hold(inner, hops)},
+            first=first if any(self._may_hold(item, hops) for item in first) else (),
+            rest=rest if self._may_hold(rest, hops) else None,
+        )
+        return shape if any(shape) else None
+
+    def _may_hold(self, schema: Json, hops: int) -> bool:
+        return hops > _MAX_REFERENCES or self._shape(schema, hops + 1) is not None
 
 
 class _Cleaner:
     """Compares values with schemas, each pair once."""
 
-    def __init__(self, root: Json) -> None:
-        self.reader = Reader(root)
+    def __init__(self, reader: Reader, depth: int) -> None:
+        self.reader = reader
         self.done: dict[tuple[int, int], tuple[bool, Any]] = {}
-        self.depth = 0
+        self.depth = depth
 
     def clean(self, value: Json, schema: Json) -> tuple[bool, Json]:
         """Whether the value fits, and the value without added nulls."""
@@ -131,7 +257,7 @@ class _Cleaner:
         for key in ("anyOf", "oneOf"):
             branches = node.get(key)
             if isinstance(branches, list):
-                chosen, value = self._choose(value, branches)
+                chosen, value = self.choose(value, branches)
                 return fits and chosen, value
         if isinstance(value, dict):
             inner, value = self._clean_object(value, node)
@@ -141,7 +267,8 @@ class _Cleaner:
             inner = True
         return fits and inner, value
 
-    def _choose(self, value: Json, branches: list[Any]) -> tuple[bool, Json]:
+    def choose(self, value: Json, branches: Sequence[Any]) -> tuple[bool, Json]:
+        """Whether the value fits a branch, and the value cleaned by the best one."""
         found: tuple[bool, Json] | None = None
         likely = []
         for branch in branches:
@@ -185,10 +312,7 @@ class _Cleaner:
         return fits and needed <= out.keys(), value if same else out
 
     def _clean_array(self, value: list[Any], node: dict[str, Any]) -> tuple[bool, Json]:
-        first, rest = node.get("prefixItems"), node.get("items", True)
-        if isinstance(rest, list):  # the older way to say a tuple
-            first, rest = rest, node.get("additionalItems", True)
-        schemas = first if isinstance(first, list) else []
+        schemas, rest = _items_of(node)
         pairs = [
             self.clean(item, schemas[at] if at < len(schemas) else rest)
             for at, item in enumerate(value)
@@ -196,6 +320,18 @@ class _Cleaner:
         out = [cleaned for _, cleaned in pairs]
         same = all(new is old for new, old in zip(out, value, strict=True))
         return all(fits for fits, _ in pairs), value if same else out
+
+
+def _items_of(node: dict[str, Any]) -> tuple[list[Any], Json]:
+    """The schemas of an array's first items, and that of the others."""
+    first, rest = node.get("prefixItems"), node.get("items", True)
+    if isinstance(rest, list):  # the older way to say a tuple
+        first, rest = rest, node.get("additionalItems", True)
+    return first if isinstance(first, list) else [], rest
+
+
+def _is_null(node: Json) -> bool:
+    return isinstance(node, dict) and types_of(node) == ("null",)
 
 
 def _fits(value: Json, node: dict[str, Any]) -> bool:

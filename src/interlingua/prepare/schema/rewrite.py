@@ -6,8 +6,9 @@ from collections.abc import Callable
 from typing import Any, NoReturn
 
 from interlingua.prepare.schema.read import MISSING, Reader, type_of, types_of
-from interlingua.prepare.schema.rules import ANNOTATIONS, STRUCTURE, VOCABULARY, Rules
+from interlingua.prepare.schema.rules import ANNOTATIONS, STRUCTURE, VOCABULARY
 from interlingua.spec.content import Json
+from interlingua.spec.facts import SchemaRules
 from interlingua.wire.json_text import dump_text
 
 ROOT = "schema"
@@ -90,7 +91,7 @@ def _text(value: Json) -> str:
     return value if isinstance(value, str) else dump_text(value)
 
 
-def rewrite_tuples(draft: Draft, rules: Rules) -> None:
+def rewrite_tuples(draft: Draft, rules: SchemaRules) -> None:
     """`prefixItems` for the older list of items; a union of items where neither is known."""
     out = draft.out
     if isinstance(out.get("items"), list):
@@ -119,7 +120,7 @@ def rewrite_tuples(draft: Draft, rules: Rules) -> None:
         out["items"] = {"anyOf": list(distinct.values())}
 
 
-def rewrite_values(draft: Draft, rules: Rules) -> None:
+def rewrite_values(draft: Draft, rules: SchemaRules) -> None:
     """`enum` for `const` where that is unknown; no value of a type the target does not list."""
     out = draft.out
     if "const" in out and "const" not in rules.keywords and "enum" not in out:
@@ -134,6 +135,8 @@ def rewrite_values(draft: Draft, rules: Rules) -> None:
     others = [item for item in values if item is not None]
     types = types_of(out) or ()
     cannot = "anyOf" in out and (not types or "null" in types)
+    # an enum of null alone beside a type without null accepts nothing; `type: null` would
+    cannot = cannot or (not others and bool(types) and "null" not in types)
     if cannot or any(type_of(item) not in rules.enum_types for item in others):
         draft.hint("enum")
         return
@@ -154,7 +157,7 @@ def _add_null(draft: Draft, types: list[str]) -> None:
     out["anyOf"] = [{key: out.pop(key) for key in moved}, NULL]
 
 
-def sort_keywords(draft: Draft, rules: Rules) -> None:
+def sort_keywords(draft: Draft, rules: SchemaRules) -> None:
     """Keep, drop, hint or refuse each keyword."""
     out = draft.out
     if "patternProperties" in out and out.get("additionalProperties", True) is not True:
@@ -174,7 +177,7 @@ def sort_keywords(draft: Draft, rules: Rules) -> None:
             draft.hint(key)
 
 
-def _is_accepted(key: str, node: dict[str, Any], rules: Rules) -> bool:
+def _is_accepted(key: str, node: dict[str, Any], rules: SchemaRules) -> bool:
     if key not in rules.keywords:
         return False
     value = node[key]
@@ -194,7 +197,7 @@ def _may_be_text(node: dict[str, Any]) -> bool:
     return not types or "string" in types
 
 
-def say_types(draft: Draft, rules: Rules, reader: Reader) -> None:
+def say_types(draft: Draft, rules: SchemaRules, reader: Reader) -> None:
     """Add the type that values and properties imply; a strict schema must have one."""
     out = draft.out
     types = types_of(out) or ()
@@ -239,7 +242,7 @@ def _says_type_within(branch: Json, types: tuple[str, ...]) -> bool:
 
 
 def close_object(
-    draft: Draft, rules: Rules, is_null: Callable[[str], bool], properties: dict[str, Any]
+    draft: Draft, rules: SchemaRules, is_null: Callable[[str], bool], properties: dict[str, Any]
 ) -> None:
     """Forbid other properties and, if the target wants that, require those there are."""
     out = draft.out

@@ -6,12 +6,12 @@ from typing import Any
 
 from interlingua.prepare.schema.read import Reader, type_of, types_of
 from interlingua.prepare.schema.rewrite import Draft
-from interlingua.prepare.schema.rules import Rules
 from interlingua.spec.content import Json
+from interlingua.spec.facts import SchemaRules
 from interlingua.wire.json_text import dump_text
 
 
-def rewrite_unions(draft: Draft, rules: Rules, reader: Reader) -> None:
+def rewrite_unions(draft: Draft, rules: SchemaRules, reader: Reader) -> None:
     """`anyOf` for `oneOf`, which is the same where the branches exclude each other."""
     if "oneOf" not in draft.out or "oneOf" in rules.keywords:
         return

@@ -21,7 +21,9 @@ from typing import Any, TypeAlias, get_type_hints
 
 import msgspec
 
-from interlingua.spec.contracts import DIALECT_NAMES, NEUTRAL_PROFILE, Profile
+from interlingua import dialects
+from interlingua.providers.installed_dialects import check_dialect, find_dialect
+from interlingua.spec.contracts import NEUTRAL_PROFILE, Profile
 from interlingua.spec.errors import ConfigurationError
 
 Row: TypeAlias = Mapping[str, Any]
@@ -29,7 +31,6 @@ Row: TypeAlias = Mapping[str, Any]
 
 _QUIRKS = "quirks"
 _MODELS = "models"
-_WITH_QUIRKS = "openai_chat"  # the one dialect whose servers differ from each other
 _DOT_AS_P = re.compile(r"(?<=\d)p(?=\d)")  # Fireworks writes glm-5p3 for glm-5.3
 
 
@@ -52,8 +53,7 @@ def profile_for(
     overrides: Row | None = None,
 ) -> Profile:
     """What is known of a model, spoken to in this dialect at this provider."""
-    if dialect not in DIALECT_NAMES:
-        raise ConfigurationError(f"no dialect {dialect!r}; there are {', '.join(DIALECT_NAMES)}")
+    check_dialect(dialect)
     if not overrides:
         return _profile(dialect, model, provider)
     row = check_row(overrides, "overrides")
@@ -74,32 +74,37 @@ def check_row(row: Row, name: str) -> Row:
 
 
 def check_overrides(row: Row, name: str) -> Row:
-    """The same for a row of the caller's, whose quirks are looked at whatever the dialect."""
+    """The same for a row of the caller's, whose quirks must be known to some dialect."""
     checked = check_row(row, name)
     quirks = checked.get(_QUIRKS, {})
-    if isinstance(quirks, Mapping):
-        check_quirks(quirks, name)
+    if isinstance(quirks, Mapping) and quirks:
+        records = [kind for known in dialects.names() if (kind := dialects.get(known).FACTS.quirks)]
+        for key, value in quirks.items():
+            kinds = [kind for kind in records if key in kind.__struct_fields__]
+            check_quirks({key: value}, name, (kinds or records)[0])
     return checked
 
 
 def make_profile(rows: Mapping[str, Row], dialect: str) -> Profile:
     """The rows, by name, laid over each other field by field; so are their quirks."""
     fields: dict[str, Any] = {"dialect": dialect}
+    kind = find_dialect(dialect).FACTS.quirks
     quirks: dict[str, Any] = {}
     for name, row in rows.items():
         fields |= row
         given = row.get(_QUIRKS, {})
-        if not isinstance(given, Mapping):  # a whole record, from code
-            quirks = dict(check_quirks(msgspec.structs.asdict(given), name))
-        elif given and dialect == _WITH_QUIRKS:
-            quirks |= check_quirks(given, name)
-    fields[_QUIRKS] = msgspec.convert(quirks, _quirks_type()) if quirks else None
+        if kind is None or not given:
+            continue  # a provider of several dialects may have quirks in one of them only
+        if isinstance(given, Mapping):
+            quirks |= check_quirks(given, name, kind)
+        else:  # a whole record, from code
+            quirks = dict(check_quirks(msgspec.structs.asdict(given), name, kind))
+    fields[_QUIRKS] = msgspec.convert(quirks, kind) if kind is not None and quirks else None
     return msgspec.structs.replace(NEUTRAL_PROFILE, **fields)
 
 
-def check_quirks(quirks: Row, name: str) -> Row:
-    """The quirks of a row; they are looked at only when their dialect is spoken."""
-    kind = _quirks_type()
+def check_quirks(quirks: Row, name: str, kind: type[msgspec.Struct]) -> Row:
+    """The quirks of a row, as fields of the dialect's record of them."""
     for key, value in quirks.items():
         if key not in kind.__struct_fields__:
             raise ConfigurationError(f"profile row {name!r}: unknown key 'quirks.{key}'")
@@ -180,12 +185,6 @@ def _checked(name: str, rows: Mapping[str, Row]) -> dict[str, Row]:
 @cache
 def _types() -> dict[str, Any]:
     return get_type_hints(Profile)
-
-
-def _quirks_type() -> type[msgspec.Struct]:
-    from interlingua.dialects.openai_chat.quirks import ChatQuirks
-
-    return ChatQuirks
 
 
 def _convert(value: Any, kind: Any, where: str) -> Any:

@@ -8,9 +8,12 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from os import PathLike
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from interlingua.spec.content import Json
 from interlingua.spec.contracts import HttpReply, HttpRequest, Transport
 from interlingua.spec.errors import ConfigurationError, SDKError, StreamError
+from interlingua.transport.bodies import read_whole
 from interlingua.transport.cassette.tape import append_exchange, encode_data, encode_error
 from interlingua.wire.secrets import Redactor, redact_headers, redact_url
 
@@ -50,6 +53,8 @@ class RecordingTransport:
         tap: _Tap | None = None
         error: SDKError | None = None
         began = asyncio.get_running_loop().time()
+        body = await read_whole(request)
+        request = replace(request, body=body)
         try:
             async with self._inner.send(request) as reply:
                 tap = _Tap(reply, began)
@@ -64,16 +69,18 @@ class RecordingTransport:
             raise
         finally:
             if tap is not None or error is not None:
-                self._write(request, tap, error)
+                self._write(request, body, tap, error)
 
-    def _write(self, request: HttpRequest, tap: _Tap | None, error: SDKError | None) -> None:
+    def _write(
+        self, request: HttpRequest, body: bytes, tap: _Tap | None, error: SDKError | None
+    ) -> None:
         redact = self._redactor
         exchange: dict[str, Json] = {
             "request": {
                 "method": request.method,
                 "url": redact.redact_text(redact_url(request.url)),
                 "headers": self._headers(request.headers),
-                **encode_data(redact.redact(request.body)),
+                **encode_data(redact.redact(body)),
             }
         }
         if tap is not None:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
-from contextlib import AbstractAsyncContextManager
+from collections.abc import AsyncIterator, Collection, Iterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from os import PathLike
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from interlingua.spec.content import Json
 from interlingua.spec.contracts import HttpReply, HttpRequest
 from interlingua.spec.errors import ConfigurationError, DecodeError
+from interlingua.transport.bodies import with_whole_body
 from interlingua.transport.canned import CannedReply, Piece, give
 from interlingua.transport.cassette.tape import (
     decode_data,
@@ -68,6 +69,8 @@ class ReplayTransport:
 
     def send(self, request: HttpRequest) -> AbstractAsyncContextManager[HttpReply]:
         """Answer with the exchange that was recorded for this request."""
+        if not isinstance(request.body, bytes):
+            return self._send_streamed(request)
         redactor = Redactor(self._secrets)
         redactor.learn(request)
         target = target_of(redactor.redact_text(redact_url(request.url)))
@@ -80,6 +83,11 @@ class ReplayTransport:
 
     async def close(self) -> None:
         """There is nothing to release."""
+
+    @asynccontextmanager
+    async def _send_streamed(self, request: HttpRequest) -> AsyncIterator[HttpReply]:
+        async with self.send(await with_whole_body(request)) as reply:
+            yield reply
 
     def _recorded(self, exchange: dict[str, Any]) -> _Asked:
         request = exchange["request"]

@@ -101,3 +101,10 @@ def test_a_timed_out_call_is_not_repeated_unasked():
     """The tool may have done its work."""
     assert not call_failure(TimeoutError(), "srv", timeout=2.5).retryable
     assert "within 2.5 s" in str(call_failure(TimeoutError(), "srv", timeout=2.5))
+
+
+def test_an_error_of_ours_passes_as_it_is():
+    """A timeout of ours is a TimeoutError to Python, but it says more."""
+    own = RequestTimeoutError("late", phase="connect")
+
+    assert call_failure(own, "srv", timeout=1) is own

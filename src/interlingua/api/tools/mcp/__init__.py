@@ -1,6 +1,6 @@
 """MCP: the tools of servers, for any model."""
 
-from interlingua.api.tools.mcp.servers import MCPHttpServer, McpServer, MCPStdioServer
-from interlingua.api.tools.mcp.tools import McpTools, mcp_tools
+from interlingua.api.tools.mcp.servers import MCPHttpServer, MCPServer, MCPStdioServer
+from interlingua.api.tools.mcp.tools import MCPTools, mcp_tools
 
-__all__ = ["MCPHttpServer", "MCPStdioServer", "McpServer", "McpTools", "mcp_tools"]
+__all__ = ["MCPHttpServer", "MCPServer", "MCPStdioServer", "MCPTools", "mcp_tools"]

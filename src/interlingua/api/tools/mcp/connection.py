@@ -6,7 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING, Any, TextIO
 
 from interlingua.api.tools.mcp.errors import METHOD_UNKNOWN, code_of, connect_failure
-from interlingua.api.tools.mcp.servers import McpServer, open_transport, secrets_of
+from interlingua.api.tools.mcp.servers import MCPServer, open_transport, secrets_of
 from interlingua.spec.content import Json
 from interlingua.spec.errors import (
     ConfigurationError,
@@ -32,7 +32,7 @@ class Connection:
 
     def __init__(
         self,
-        server: McpServer,
+        server: MCPServer,
         name: str,
         *,
         connect_timeout: float | None,

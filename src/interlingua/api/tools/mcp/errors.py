@@ -83,6 +83,8 @@ def call_failure(
     `statuses` are those of the HTTP responses that were refusals meanwhile, of any call.
     """
     cause = _first(error)
+    if isinstance(cause, SDKError):
+        return cause
     if code_of(cause) == _INTERNAL and str(cause) == _REFUSED and len(set(statuses)) == 1:
         said_so = Fault(f"the MCP server {name} refuses the call with HTTP {statuses[0]}")
         return make_error(statuses[0], {}, said_so)

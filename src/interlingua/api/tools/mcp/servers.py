@@ -66,7 +66,7 @@ class MCPHttpServer(msgspec.Struct, frozen=True, kw_only=True):
         return _represent(self)
 
 
-McpServer: TypeAlias = Union[
+MCPServer: TypeAlias = Union[
     MCPStdioServer, MCPHttpServer, str, "StdioServerParameters", "Transport"
 ]
 """
@@ -77,7 +77,7 @@ OAuth, say) are taken as well.
 """
 
 
-def name_of(server: McpServer) -> str:
+def name_of(server: MCPServer) -> str:
     """What messages call it; nothing secret."""
     if isinstance(server, MCPHttpServer):
         return urlsplit(server.url).hostname or ""
@@ -87,7 +87,7 @@ def name_of(server: McpServer) -> str:
     return PurePath(command).name if isinstance(command, str) else type(server).__name__
 
 
-def secrets_of(server: McpServer) -> tuple[str, ...]:
+def secrets_of(server: MCPServer) -> tuple[str, ...]:
     """What must appear in no message, the longest first."""
     values: set[str] = set()
     for field in ("env", "headers"):
@@ -103,7 +103,7 @@ def secrets_of(server: McpServer) -> tuple[str, ...]:
 
 
 def open_transport(
-    server: McpServer,
+    server: MCPServer,
     *,
     connect_timeout: float | None,
     errlog: TextIO | None,

@@ -8,7 +8,7 @@ from typing import Any, TextIO
 
 from interlingua.api.tools.mcp.connection import Connection, dump
 from interlingua.api.tools.mcp.errors import call_failure, is_closed, is_forgotten, scrub
-from interlingua.api.tools.mcp.servers import MCPHttpServer, McpServer, name_of, secrets_of
+from interlingua.api.tools.mcp.servers import MCPHttpServer, MCPServer, name_of, secrets_of
 from interlingua.api.tools.validator import speakable
 from interlingua.spec.content import Json
 from interlingua.spec.errors import ConfigurationError, NetworkError
@@ -30,7 +30,7 @@ class Session:
 
     def __init__(
         self,
-        server: McpServer,
+        server: MCPServer,
         *,
         connect_timeout: float | None,
         timeout: float | None,

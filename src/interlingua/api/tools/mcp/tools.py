@@ -14,7 +14,7 @@ from typing import Any, TextIO, TypeAlias
 import msgspec
 
 from interlingua.api.tools.mcp.content import decode_result
-from interlingua.api.tools.mcp.servers import McpServer
+from interlingua.api.tools.mcp.servers import MCPServer
 from interlingua.api.tools.mcp.session import Session
 from interlingua.api.tools.tool import Tool, ToolAnnotations
 from interlingua.spec.content import Json, Text, ToolResult
@@ -24,7 +24,7 @@ from interlingua.spec.response import Warning
 logger = logging.getLogger("interlingua")
 
 
-class McpTools(list[Tool]):
+class MCPTools(list[Tool]):
     """The tools, and what is to be said of those that are not among them."""
 
     def __init__(self, tools: Iterable[Tool] = (), warnings: Iterable[Warning] = ()) -> None:
@@ -34,14 +34,14 @@ class McpTools(list[Tool]):
 
 @asynccontextmanager
 async def mcp_tools(
-    server: McpServer | Mapping[str, McpServer],
+    server: MCPServer | Mapping[str, MCPServer],
     *,
     prefix: str = "",
     only: Collection[str] | None = None,
     connect_timeout: float | None = 30.0,
     timeout: float | None = 60.0,  # noqa: ASYNC109 -- of each call, not of this function
     errlog: TextIO | None = None,
-) -> AsyncIterator[McpTools]:
+) -> AsyncIterator[MCPTools]:
     """
     The tools of a server, or of several by name, for as long as the block is open.
 
@@ -113,7 +113,7 @@ def _choose(
 
 def _make_tools(
     sessions: Mapping[str, Session], listed: Mapping[tuple[str, str], Json], *, must_all: bool
-) -> McpTools:
+) -> MCPTools:
     names = safe_names(listed)
     tools: list[Tool] = []
     warnings: list[Warning] = []
@@ -128,7 +128,7 @@ def _make_tools(
             warnings.append(_left_out(session.name, wire["name"], error))
         else:
             tools.append(tool)
-    return McpTools(tools, warnings)
+    return MCPTools(tools, warnings)
 
 
 def _left_out(server: str, tool: str, error: ConfigurationError) -> Warning:

@@ -1,0 +1,126 @@
+"""
+The server side besides the codec: routes, keys, lists, error bodies.
+
+Error bodies that were recorded or are documented are as they were; where the vendor is not known
+to answer with a status, the body has its usual shape.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from interlingua.dialects.anthropic_messages.facts import NAME, VERSION_HEADER
+from interlingua.spec.content import Json
+from interlingua.spec.contracts import WireCall
+from interlingua.spec.events import ProviderEvent
+from interlingua.spec.operations import ServedModel
+from interlingua.spec.serve import Failure, ServerFacts, ServerRoute
+from interlingua.wire.model_list import page_size, page_start
+
+_MODEL = re.compile(r".*/models/(?P<model>.+)")
+
+FACTS = ServerFacts(
+    routes=(
+        ServerRoute(method="POST", pattern=re.compile(r".*/messages"), kind="answer"),
+        ServerRoute(method="POST", pattern=re.compile(r".*/messages/count_tokens"), kind="count"),
+        ServerRoute(method="GET", pattern=re.compile(r".*/models"), kind="models", is_shared=True),
+        ServerRoute(method="GET", pattern=_MODEL, kind="model", is_shared=True),
+    ),
+    own_headers=(VERSION_HEADER, "x-api-key"),
+    own_paths=("/messages",),
+    key_headers=("x-api-key", "authorization"),
+    required_headers=(VERSION_HEADER,),
+    ping=ProviderEvent(dialect=NAME, name="ping", data={"type": "ping"}),
+    request_id_header="request-id",
+    limit_headers={
+        "requests_limit": "anthropic-ratelimit-requests-limit",
+        "requests_remaining": "anthropic-ratelimit-requests-remaining",
+        "requests_reset": "anthropic-ratelimit-requests-reset",
+        "tokens_limit": "anthropic-ratelimit-tokens-limit",
+        "tokens_remaining": "anthropic-ratelimit-tokens-remaining",
+        "tokens_reset": "anthropic-ratelimit-tokens-reset",
+    },
+    resets_at=True,
+    response_prefix="msg_",
+    call_prefix="toolu_",
+    refusal="content_filter",
+)
+_PAGE = 20  # models on a page, unless the query says otherwise
+_MAX_PAGE = 1000
+_UNKNOWN_DATE = "1970-01-01T00:00:00Z"  # what the API reports where it knows no release date
+
+_ERRORS: dict[int, tuple[str, str]] = {
+    400: ("invalid_request_error", "messages.0: Input does not match the expected shape."),
+    401: ("authentication_error", "invalid x-api-key"),
+    402: ("billing_error", "Your credit balance is too low to access the Anthropic API."),
+    403: (
+        "permission_error",
+        "Your API key does not have permission to use the specified resource.",
+    ),
+    404: ("not_found_error", "model: {model}"),
+    408: ("timeout_error", "Request timed out."),
+    409: ("conflict_error", "The resource is being changed by another request."),
+    413: ("request_too_large", "Request exceeds the maximum size"),
+    422: ("invalid_request_error", "The request could not be processed."),
+    429: (
+        "rate_limit_error",
+        "This request would exceed your organization's rate limit. Please try again later.",
+    ),
+    500: ("api_error", "Internal server error"),
+    503: ("api_error", "Service unavailable"),
+    504: ("timeout_error", "Request timed out."),
+    529: ("overloaded_error", "Overloaded"),
+}
+
+
+def list_models(models: Sequence[ServedModel], query: Mapping[str, str]) -> Json:
+    """One page, which `after_id` and `limit` choose."""
+    size = page_size(query, "limit", default=_PAGE, highest=_MAX_PAGE)
+    after = query.get("after_id")
+    start = page_start(models, after, "after_id") if after else 0
+    page = models[start : start + size]
+    return {
+        "data": [describe_model(model) for model in page],
+        "has_more": start + size < len(models),
+        "first_id": page[0].id if page else None,
+        "last_id": page[-1].id if page else None,
+    }
+
+
+def describe_model(model: ServedModel) -> dict[str, Any]:
+    """One model."""
+    body = {
+        "type": "model",
+        "id": model.id,
+        "display_name": model.name or model.id,
+        "created_at": _UNKNOWN_DATE,
+    }
+    limits = {"max_input_tokens": model.context_window, "max_tokens": model.max_output_tokens}
+    return body | {name: limit for name, limit in limits.items() if limit is not None}
+
+
+def counted_call(call: WireCall) -> WireCall:
+    """The body is that of a request."""
+    return call
+
+
+def count_tokens(tokens: int) -> Json:
+    """A token count."""
+    return {"input_tokens": tokens}
+
+
+def error_body(failure: Failure, request_id: str) -> dict[str, Any] | None:
+    """The vendor's body for a status."""
+    if failure.status not in _ERRORS and failure.message is None and failure.status > 500:
+        return None
+    usual = "api_error" if failure.status >= 500 else "invalid_request_error"
+    kind, message = _ERRORS.get(failure.status, (usual, f"Error {failure.status}"))
+    error = {"type": kind, "message": message}
+    return {"type": "error", "error": error, "request_id": request_id}
+
+
+def wrong_key(*, is_missing: bool) -> Failure:
+    """The answer to a request whose key is missing or wrong."""
+    return Failure(status=401, message="x-api-key header is required" if is_missing else None)

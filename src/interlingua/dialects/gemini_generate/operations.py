@@ -1,0 +1,62 @@
+"""Operations: list models, count tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from msgspec.structs import replace
+
+from interlingua.dialects.gemini_generate.facts import NAME
+from interlingua.dialects.gemini_generate.request import encode_request
+from interlingua.spec.contracts import Profile, WireCall
+from interlingua.spec.operations import Operation, ServedModel
+from interlingua.spec.request import Request
+from interlingua.wire.model_list import ModelFields, read_models, read_page
+from interlingua.wire.token_count import counted_request, read_count
+
+_FIELDS = ModelFields(
+    id=("name", "id"),
+    name=("displayName", "display_name", "name"),
+    context_window=("inputTokenLimit", "context_length", "context_window"),
+    max_output_tokens=("outputTokenLimit", "max_output_tokens"),
+    id_prefix="models/",
+)
+
+
+def _encode_list(_value: Any, _profile: Profile) -> WireCall:
+    return WireCall(method="GET", path="/v1beta/models")
+
+
+def _decode_list(_status: int, _headers: Mapping[str, str], body: bytes) -> list[ServedModel]:
+    return read_models(body, _FIELDS)
+
+
+def _next_page(call: WireCall, _headers: Mapping[str, str], body: bytes) -> WireCall | None:
+    token = read_page(body).get("nextPageToken")
+    if not isinstance(token, str) or not token:
+        return None
+    return replace(call, query={**call.query, "pageToken": token})
+
+
+def _encode_count(request: Request, profile: Profile) -> WireCall:
+    """The whole request goes inside, so that instructions and tools count too."""
+    options = {"path": "/v1beta/models/{model}:countTokens"}
+    call = encode_request(counted_request(request, NAME, None, options), profile)
+    inner = {"model": f"models/{request.model.removeprefix('models/')}", **call.body}
+    return replace(call, body={"generateContentRequest": inner})
+
+
+def _decode_count(_status: int, _headers: Mapping[str, str], body: bytes) -> int:
+    return read_count(body, "totalTokens")
+
+
+OPERATIONS: Mapping[str, Operation] = {
+    operation.name: operation
+    for operation in (
+        Operation(
+            name="list_models", encode=_encode_list, decode=_decode_list, next_page=_next_page
+        ),
+        Operation(name="count_tokens", encode=_encode_count, decode=_decode_count),
+    )
+}

@@ -1,0 +1,44 @@
+"""Operations: list models. This format has no call that counts tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from msgspec.structs import replace
+
+from interlingua.spec.contracts import Profile, WireCall
+from interlingua.spec.operations import Operation, ServedModel
+from interlingua.wire.model_list import ModelFields, read_models, read_page
+
+# The many servers that speak this format describe models each in its own words.
+_FIELDS = ModelFields(
+    name=("display_name", "displayName", "name"),
+    context_window=("context_length", "context_window", "max_input_tokens", "inputTokenLimit"),
+    max_output_tokens=("max_output_tokens", "max_tokens", "outputTokenLimit"),
+    id_prefix="models/",
+)
+
+
+def _encode_list(_value: Any, _profile: Profile) -> WireCall:
+    return WireCall(method="GET", path="/models")
+
+
+def _decode_list(_status: int, _headers: Mapping[str, str], body: bytes) -> list[ServedModel]:
+    return read_models(body, _FIELDS)
+
+
+def _next_page(call: WireCall, _headers: Mapping[str, str], body: bytes) -> WireCall | None:
+    """The vendor's list has one page; servers that have more mark the last id of each."""
+    page = read_page(body)
+    last = page.get("last_id")
+    if page.get("has_more") is not True or not isinstance(last, str):
+        return None
+    return replace(call, query={**call.query, "after": last})
+
+
+OPERATIONS: Mapping[str, Operation] = {
+    "list_models": Operation(
+        name="list_models", encode=_encode_list, decode=_decode_list, next_page=_next_page
+    )
+}

@@ -1,0 +1,66 @@
+"""
+The errors that this library raises.
+
+Import from here what you catch: `from interlingua.errors import RateLimitError`. `SDKError` is the
+base of all of them; the docstring of `interlingua.spec.errors` draws the tree.
+"""
+
+from interlingua.spec.errors import (
+    AbortError,
+    AccessDeniedError,
+    AuthenticationError,
+    BudgetExceededError,
+    CircuitOpenError,
+    ConfigurationError,
+    ContentFilterError,
+    ContextLengthError,
+    DecodeError,
+    ErrorClass,
+    InvalidRequestError,
+    InvalidToolCallError,
+    MismatchError,
+    NetworkError,
+    NoObjectGeneratedError,
+    NotFoundError,
+    ProviderError,
+    ProviderTimeoutError,
+    QuotaExceededError,
+    RateLimitError,
+    RequestTimeoutError,
+    RunLimitError,
+    SDKError,
+    ServerError,
+    StreamError,
+    UnsupportedError,
+    UnsupportedToolChoiceError,
+)
+
+__all__ = [
+    "AbortError",
+    "AccessDeniedError",
+    "AuthenticationError",
+    "BudgetExceededError",
+    "CircuitOpenError",
+    "ConfigurationError",
+    "ContentFilterError",
+    "ContextLengthError",
+    "DecodeError",
+    "ErrorClass",
+    "InvalidRequestError",
+    "InvalidToolCallError",
+    "MismatchError",
+    "NetworkError",
+    "NoObjectGeneratedError",
+    "NotFoundError",
+    "ProviderError",
+    "ProviderTimeoutError",
+    "QuotaExceededError",
+    "RateLimitError",
+    "RequestTimeoutError",
+    "RunLimitError",
+    "SDKError",
+    "ServerError",
+    "StreamError",
+    "UnsupportedError",
+    "UnsupportedToolChoiceError",
+]

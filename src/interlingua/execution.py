@@ -1,0 +1,9 @@
+"""
+The types of `interlingua.execute`, the function that reports through callbacks.
+
+Import from here to annotate your callbacks and to read the result of an execution.
+"""
+
+from interlingua.api.execute import Chunk, ExecuteError, ExecuteResult, ExecuteUsage, Execution
+
+__all__ = ["Chunk", "ExecuteError", "ExecuteResult", "ExecuteUsage", "Execution"]

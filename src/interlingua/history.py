@@ -1,0 +1,36 @@
+"""
+Conversations as another model accepts them.
+
+A client repairs the history of every request by itself. Import from here to do it without a
+client, to see what would change, or to check that a request extends a cached prefix.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from interlingua.prepare.cache_diff import cache_prefix_diff
+from interlingua.prepare.history import DEFAULT_POLICY, HistoryRepair, RepairPolicy, apply_rules
+from interlingua.providers.installed_dialects import find_dialect
+from interlingua.spec.facts import HistoryRules
+from interlingua.spec.messages import Message
+from interlingua.spec.warnings import Losses
+
+__all__ = ["HistoryRepair", "HistoryRules", "RepairPolicy", "cache_prefix_diff", "repair"]
+
+
+def repair(
+    messages: Iterable[Message],
+    target: HistoryRules | str,
+    policy: RepairPolicy = DEFAULT_POLICY,
+) -> HistoryRepair:
+    """
+    A history as a target accepts it, and every change that was made for that.
+
+    `target` is the name of a dialect, or rules of your own. Nothing is sent. A history that the
+    target accepts comes back unchanged.
+    """
+    rules = find_dialect(target).FACTS.history if isinstance(target, str) else target
+    losses = Losses()
+    repaired = apply_rules(tuple(messages), rules, policy, losses)
+    return HistoryRepair(messages=repaired, changes=tuple(losses.warnings))

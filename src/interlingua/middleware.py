@@ -1,0 +1,9 @@
+"""
+The types of middleware: functions and objects that wrap every call of a client.
+
+Import from here to annotate a middleware of your own.
+"""
+
+from interlingua.client.middleware.layers import Middleware
+
+__all__ = ["Middleware"]

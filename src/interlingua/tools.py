@@ -1,0 +1,13 @@
+"""
+What tools are made of, beyond `Tool` and the decorator `tool`, which are in `interlingua`.
+
+Import from here to describe a tool's effects, to observe tool runs, to drive the loop of calls and
+results yourself, or to use the conversion between Python types and JSON Schema alone.
+"""
+
+from interlingua.api.run.loop import ToolLoop
+from interlingua.api.tools.runner import ToolObserver
+from interlingua.api.tools.tool import FunctionTool, ToolAnnotations
+from interlingua.api.types import convert, schema_of
+
+__all__ = ["FunctionTool", "ToolAnnotations", "ToolLoop", "ToolObserver", "convert", "schema_of"]

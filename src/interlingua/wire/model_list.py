@@ -1,0 +1,79 @@
+"""Lists of models: pages read and pages written, with the field names of each dialect."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from interlingua.spec.errors import DecodeError, InvalidRequestError
+from interlingua.spec.operations import ServedModel
+from interlingua.wire.json_text import loads
+
+
+class ModelFields(msgspec.Struct, frozen=True, kw_only=True):
+    """The names under which a dialect describes a model, the likeliest first."""
+
+    id: tuple[str, ...] = ("id", "name")
+    name: tuple[str, ...]
+    context_window: tuple[str, ...]
+    max_output_tokens: tuple[str, ...]
+    id_prefix: str = ""
+    """What stands before an id in a list, and not in a request."""
+
+
+def read_models(body: bytes, fields: ModelFields) -> list[ServedModel]:
+    """The models of one page; whatever in it cannot be read as a model is left out."""
+    page = loads(body)
+    if isinstance(page, dict):
+        page = page.get("data") or page.get("models") or []
+    entries = page if isinstance(page, list) else []
+    models = [_read_model(entry, fields) for entry in entries if isinstance(entry, dict)]
+    return [model for model in models if model.id]
+
+
+def read_page(body: bytes) -> dict[str, Any]:
+    """The page as an object, for the fields that say where the next one is."""
+    try:
+        page = loads(body)
+    except DecodeError:
+        return {}
+    return page if isinstance(page, dict) else {}
+
+
+def page_size(query: Mapping[str, str], name: str, *, default: int, highest: int) -> int:
+    """How many models a page has; `InvalidRequestError` if the query's number is none."""
+    text = query.get(name)
+    if text is None:
+        return default
+    if not text.isdecimal() or not int(text):
+        raise InvalidRequestError(f"{name}: must be a whole number above 0", error_code=None)
+    return min(int(text), highest)
+
+
+def page_start(models: Sequence[ServedModel], last_id: str, name: str) -> int:
+    """Where the page after the model of that id begins."""
+    for index, model in enumerate(models):
+        if model.id == last_id:
+            return index + 1
+    raise InvalidRequestError(f"{name}: there is no model {last_id!r}", error_code=None)
+
+
+def _read_model(entry: dict[str, Any], fields: ModelFields) -> ServedModel:
+    return ServedModel(
+        id=(_text(entry, fields.id) or "").removeprefix(fields.id_prefix),
+        name=_text(entry, fields.name),
+        context_window=_count(entry, fields.context_window),
+        max_output_tokens=_count(entry, fields.max_output_tokens),
+        raw=entry,
+    )
+
+
+def _text(entry: dict[str, Any], keys: tuple[str, ...]) -> str | None:
+    values = (entry.get(key) for key in keys)
+    return next((value for value in values if isinstance(value, str) and value), None)
+
+
+def _count(entry: dict[str, Any], keys: tuple[str, ...]) -> int | None:
+    return next((entry[key] for key in keys if type(entry.get(key)) is int), None)

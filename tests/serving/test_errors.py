@@ -1,0 +1,103 @@
+"""The errors of each vendor, read back as errors of ours."""
+
+import pytest
+
+from interlingua import dialects
+from interlingua.errors import (
+    AccessDeniedError,
+    AuthenticationError,
+    ContextLengthError,
+    InvalidRequestError,
+    NotFoundError,
+    ProviderTimeoutError,
+    RateLimitError,
+    ServerError,
+)
+from interlingua.serving.errors import as_error, body_bytes, retry_headers, vendor_body
+from interlingua.serving.routes import serve_of
+from interlingua.spec.serve import Failure
+
+CLASSES = {
+    400: InvalidRequestError,
+    401: AuthenticationError,
+    403: AccessDeniedError,
+    404: NotFoundError,
+    408: ProviderTimeoutError,
+    409: InvalidRequestError,
+    413: ContextLengthError,
+    422: InvalidRequestError,
+    429: RateLimitError,
+    500: ServerError,
+    502: ServerError,
+    503: ServerError,
+    504: ServerError,
+    529: ServerError,
+}
+
+
+def read(dialect, failure):
+    """What our client makes of it."""
+    body = vendor_body(dialect, failure, model="m1", request_id="req_1")
+    headers = retry_headers(dialect, failure)
+    return dialects.get(dialect).decode_error(failure.status, headers, body_bytes(body)[1])
+
+
+@pytest.mark.parametrize("status", CLASSES)
+@pytest.mark.parametrize("dialect", dialects.names())
+def test_each_status_is_read_as_its_class(dialect, status):
+    """Whatever the vendor's words for it are."""
+    error = read(dialect, Failure(status=status))
+
+    assert type(error) is CLASSES[status]
+    assert error.status_code == status
+    assert "{model}" not in error.message
+
+
+@pytest.mark.parametrize("dialect", dialects.names())
+def test_a_message_can_be_given(dialect):
+    """Also for a status nobody sends."""
+    for status in (404, 418, 502, 599):
+        assert "as you like" in read(dialect, Failure(status=status, message="as you like")).message
+
+
+@pytest.mark.parametrize("dialect", dialects.names())
+def test_a_missing_model_is_named(dialect):
+    """As all vendors do."""
+    assert "m1" in read(dialect, Failure(status=404)).message
+
+
+@pytest.mark.parametrize("dialect", dialects.names())
+def test_how_long_to_wait(dialect):
+    """In a header, or in the body where the vendor says it there."""
+    assert read(dialect, Failure(status=429, retry_after=2.5)).retry_after == 2.5
+    assert read(dialect, Failure(status=429)).retry_after is None
+
+
+@pytest.mark.parametrize("is_missing", [True, False])
+@pytest.mark.parametrize("dialect", dialects.names())
+def test_keys(dialect, is_missing):
+    """A key that is missing or wrong is an authentication error of every vendor."""
+    assert (
+        type(read(dialect, serve_of(dialect).wrong_key(is_missing=is_missing)))
+        is AuthenticationError
+    )
+
+
+@pytest.mark.parametrize("dialect", dialects.names())
+def test_a_body_can_be_given(dialect):
+    """JSON, text or bytes, as they are."""
+    for body, kind in (({"x": 1}, ""), ("no", "text/plain"), (b"<html>", "text/html")):
+        failure = Failure(status=500, body=body)
+        said = vendor_body(dialect, failure, model="m", request_id="r")
+
+        assert said == body
+        assert body_bytes(said)[0] == kind
+
+
+@pytest.mark.parametrize("dialect", dialects.names())
+def test_as_an_error_of_a_stream(dialect):
+    """The same class, and the vendor's message without our prefix."""
+    failure = Failure(status=529, message="busy")
+    error = as_error(dialect, failure, model="m", request_id="r")
+
+    assert (type(error), error.message, error.status_code) == (ServerError, "busy", 529)
