@@ -119,4 +119,4 @@ def test_looking_all_the_time_is_cheap(kind):
 
 
 def progress_segment(progress):
-    return lambda: progress._accumulator._open["t"]
+    return lambda: progress._accumulator.open["t"]

@@ -26,8 +26,8 @@ from interlingua.client.middleware.layers import Onion, Shown
 from interlingua.client.retry_policy import DEFAULT_POLICY, RetryPolicy
 from interlingua.providers.adapter import HttpAdapter
 from interlingua.providers.call import Ready, logger, since
-from interlingua.providers.cancel import CANCELLED, CancelScope
-from interlingua.providers.fold import close_stream
+from interlingua.providers.cancel import CANCELLED, CancelScope, Scopes
+from interlingua.providers.fold import close_stream, fold_stream
 from interlingua.spec.contracts import Adapter
 from interlingua.spec.errors import ErrorClass, SDKError, StreamError
 from interlingua.spec.events import Finish, StreamEvent, StreamStart
@@ -39,15 +39,66 @@ from interlingua.streams.grammar import is_content
 Value = TypeVar("Value")
 
 
-class Setup(NamedTuple):
-    """What all calls of a client share."""
+class Calls:
+    """
+    The calls of one client.
 
-    adapters: Mapping[str, Adapter]
-    resolve: Callable[[Request], Request]
-    outer: Onion
-    inner: Onion
-    settings: Mapping[str, Any]
-    """Arguments of the adapters' own methods."""
+    `address` gives a request its provider, model and id; `resolve` is for requests that a
+    middleware has changed.
+    """
+
+    def __init__(
+        self,
+        adapters: Mapping[str, Adapter],
+        address: Callable[[Request], Request],
+        resolve: Callable[[Request], Request],
+        *,
+        outer: Onion,
+        inner: Onion,
+        settings: Mapping[str, Any],
+    ) -> None:
+        self.adapters = adapters
+        self.address = address
+        self.resolve = resolve
+        self.outer = outer
+        self.inner = inner
+        self.settings = settings
+        """Arguments of the adapters' own methods."""
+        self.scopes = Scopes()
+        """The runs and calls under way."""
+        self.subscribers: tuple[Subscriber, ...] = ()
+
+    def open(self, request: Request, retry: RetryPolicy | None = None, step: int = 0) -> Attempts:
+        """A call of this request, which gets its provider, model and id."""
+        return Attempts(self, self.address(request), retry, step)
+
+    def stream(
+        self,
+        request: Request,
+        scope: CancelScope | None = None,
+        retry: RetryPolicy | None = None,
+        step: int = 0,
+        accumulator: StreamAccumulator | None = None,
+    ) -> AsyncGenerator[StreamEvent, None]:
+        """The same as it comes, in a scope of its own unless given."""
+        attempts = self.open(request, retry, step)
+        return fold_stream(
+            attempts.events,
+            attempts.request,
+            self.scopes,
+            scope,
+            accumulator=accumulator,
+            finish=attempts.finish,
+        )
+
+    def perform(
+        self,
+        request: Request,
+        call: Callable[[], Awaitable[Value]],
+        retry: RetryPolicy | None = None,
+    ) -> Awaitable[Value]:
+        """The result of an operation; of the request only the provider, model and id count."""
+        return Attempts(self, request, retry).perform(call)
 
 
 class Attempts:
@@ -59,29 +110,28 @@ class Attempts:
     """
 
     __slots__ = (
+        "_calls",
         "_count",
         "_ready",
-        "_request",
         "_retry",
         "_scope",
-        "_setup",
         "_shown",
         "_step",
         "_subscribers",
         "records",
+        "request",
     )
 
     def __init__(
         self,
-        setup: Setup,
+        calls: Calls,
         request: Request,
-        subscribers: tuple[Subscriber, ...],
         retry: RetryPolicy | None = None,
         step: int = 0,
     ) -> None:
-        self._setup = setup
-        self._request = request
-        self._subscribers = subscribers
+        self._calls = calls
+        self.request = request
+        self._subscribers = calls.subscribers
         self._retry = retry
         self._step = step
         self._count = 0
@@ -94,21 +144,21 @@ class Attempts:
     def answer(self, scope: CancelScope) -> Awaitable[Response]:
         """The whole answer, through all middleware."""
         self._scope = scope
-        outer = self._setup.outer
+        outer = self._calls.outer
         complete = self.complete if outer.is_empty else outer.wrap_complete(self.complete)
-        return complete(self._request)
+        return complete(self.request)
 
     def events(self, scope: CancelScope) -> AsyncIterator[StreamEvent]:
         """The same as it comes."""
         self._scope = scope
-        outer = self._setup.outer
+        outer = self._calls.outer
         if outer.is_empty:
-            return self.stream(self._request)
-        return outer.wrap_stream(self.stream, self._shown)(self._request)
+            return self.stream(self.request)
+        return outer.wrap_stream(self.stream, self._shown)(self.request)
 
     def finish(self, finish: Finish, accumulator: StreamAccumulator) -> Response:
         """The response of a stream, of the events that have left the middleware."""
-        if self._setup.outer.is_empty and self._setup.inner.is_empty:
+        if self._calls.outer.is_empty and self._calls.inner.is_empty:
             response = accumulator.response()
         else:
             response = self._shown.settle(finish, accumulator)
@@ -118,13 +168,13 @@ class Attempts:
 
     def complete(self, request: Request) -> Awaitable[Response]:
         """The whole answer, after as many attempts as the policy allows."""
-        inner = self._setup.inner
+        inner = self._calls.inner
         send = self._send if inner.is_empty else inner.wrap_complete(self._send)
         return self._retry_call(self._resolve(request), send)
 
     def perform(self, call: Callable[[], Awaitable[Value]]) -> Awaitable[Value]:
         """The result of an operation; of the request only the provider, model and id count."""
-        return self._retry_call(self._request, lambda _: call())
+        return self._retry_call(self.request, lambda _: call())
 
     async def _retry_call(
         self, request: Request, send: Callable[[Request], Awaitable[Value]]
@@ -200,7 +250,7 @@ class Attempts:
         """What the call says goes first, then what the adapter is set to."""
         policy = self._retry
         if policy is None or policy is DEFAULT_POLICY:
-            return policy_of(self._setup.adapters[request.provider or ""]) or policy
+            return policy_of(self._calls.adapters[request.provider or ""]) or policy
         return policy
 
     def _delay(
@@ -226,44 +276,44 @@ class Attempts:
 
     async def _send(self, request: Request) -> Response:
         request = self._resolve(request)
-        adapter = self._setup.adapters[request.provider or ""]
+        adapter = self._calls.adapters[request.provider or ""]
         if has_stations(adapter):
             return await adapter.answer(await self._make_ready(adapter, request, stream=False))
-        return await adapter.complete(request, **self._setup.settings)
+        return await adapter.complete(request, **self._calls.settings)
 
     def _open(self, request: Request) -> AsyncIterator[StreamEvent]:
         """The events of one attempt, through the middleware that is about attempts."""
-        setup = self._setup
-        if not setup.inner.is_empty:
-            return setup.inner.wrap_stream(self._send_stream, self._shown)(request)
+        calls = self._calls
+        if not calls.inner.is_empty:
+            return calls.inner.wrap_stream(self._send_stream, self._shown)(request)
         events = self._send_stream(request)
-        return events if setup.outer.is_empty else self._shown.attach(events)
+        return events if calls.outer.is_empty else self._shown.attach(events)
 
     def _send_stream(self, request: Request) -> AsyncIterator[StreamEvent]:
         request = self._resolve(request)
-        adapter = self._setup.adapters[request.provider or ""]
+        adapter = self._calls.adapters[request.provider or ""]
         if has_stations(adapter):
             make_ready = partial(self._make_ready, adapter, request, stream=True)
             return adapter.events(make_ready, self._scope or CancelScope())
-        return adapter.stream(request, **self._setup.settings)
+        return adapter.stream(request, **self._calls.settings)
 
     async def _make_ready(self, adapter: HttpAdapter, request: Request, *, stream: bool) -> Ready:
         """The request as it is sent, made once for all attempts that send the same one."""
         if self._ready is None or self._ready[0] is not request:
-            ready = await adapter.ready(request, stream=stream, **self._setup.settings)
+            ready = await adapter.ready(request, stream=stream, **self._calls.settings)
             self._ready = (request, ready)
         return self._ready[1]
 
     def _resolve(self, request: Request) -> Request:
         """The request with its provider and model looked up again, if a middleware changed it."""
-        known = self._request
+        known = self.request
         if request is known:
             return request
         if request.request_id != known.request_id:  # a call has one id
             request = replace(request, request_id=known.request_id)
         if request.provider == known.provider and request.model == known.model:
             return request
-        return self._setup.resolve(request)
+        return self._calls.resolve(request)
 
     # What is told of it.
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
 from functools import lru_cache
 from inspect import signature
 from pathlib import Path
@@ -13,7 +12,7 @@ from typing import Any, Self
 
 from msgspec.structs import replace
 
-from interlingua.client.attempts import Attempts, Setup
+from interlingua.client.attempts import Calls
 from interlingua.client.call_events import Subscriber
 from interlingua.client.config import adapters_from_env, read_registry
 from interlingua.client.explain import Explanation, explain
@@ -23,8 +22,7 @@ from interlingua.client.registry import Registry, Route, check_configured, resol
 from interlingua.client.retry_policy import RetryPolicy
 from interlingua.providers.adapter import HttpAdapter
 from interlingua.providers.call import logger
-from interlingua.providers.cancel import CancelScope, Scopes
-from interlingua.providers.fold import fold_stream
+from interlingua.providers.cancel import CancelScope
 from interlingua.providers.operations import find_performer, name_models
 from interlingua.providers.ulid import new_ulid
 from interlingua.spec.contracts import NEUTRAL_PROFILE, Adapter, Profile
@@ -33,7 +31,6 @@ from interlingua.spec.events import StreamEvent
 from interlingua.spec.operations import Operation, ServedModel
 from interlingua.spec.request import Request
 from interlingua.spec.response import Response
-from interlingua.streams.accumulate import StreamAccumulator
 
 ROUTES = 256
 """How many names of models a client remembers the way to."""
@@ -70,20 +67,20 @@ class Client:
         self._default = default_provider
         self._registry = registry or Registry()
         self._route = lru_cache(ROUTES)(self._find_route)
-        self._scopes = Scopes()
-        self._subscribers: tuple[Subscriber, ...] = ()
         layers = tuple(middleware)
         outer = [layer for layer in layers if not is_per_attempt(layer)]
         inner = [layer for layer in layers if is_per_attempt(layer)]
         self._outer_operations = OperationLayers(outer)
         self._inner_operations = OperationLayers(inner)
-        self._setup = Setup(
-            adapters=self._adapters,
-            resolve=self._resolve_again,
+        self.calls = Calls(
+            self._adapters,
+            self._address,
+            self._resolve_again,
             outer=Onion(outer),
             inner=Onion(inner),
             settings={"strict": True} if strict else {},
         )
+        """The calls under way; a run makes its own here, in its scope."""
 
     @classmethod
     def from_env(
@@ -136,50 +133,17 @@ class Client:
 
     # Calls.
 
-    async def complete(
-        self,
-        request: Request,
-        *,
-        retry: RetryPolicy | None = None,
-        scope: CancelScope | None = None,
-        step: int = 0,
-    ) -> Response:
-        """
-        The whole answer. It is not retried, unless `retry` says so or its adapter is set to.
-
-        `scope` and `step` are for runs, which have several calls in one scope.
-        """
-        request = self._address(request)
-        attempts = Attempts(self._setup, request, self._subscribers, retry, step)
-        if scope is not None:
-            return await scope.wait(attempts.answer(scope))
-        own = CancelScope()
-        return await self._scopes.wait(request.request_id or "", attempts.answer(own), own)
+    async def complete(self, request: Request, *, retry: RetryPolicy | None = None) -> Response:
+        """The whole answer. It is not retried, unless `retry` says so or its adapter is set to."""
+        scope, attempts = CancelScope(), self.calls.open(request, retry)
+        work = attempts.answer(scope)
+        return await self.calls.scopes.wait(attempts.request.request_id or "", work, scope)
 
     def stream(
-        self,
-        request: Request,
-        *,
-        retry: RetryPolicy | None = None,
-        scope: CancelScope | None = None,
-        step: int = 0,
-        accumulator: StreamAccumulator | None = None,
+        self, request: Request, *, retry: RetryPolicy | None = None
     ) -> AsyncGenerator[StreamEvent, None]:
-        """
-        The answer as it comes; the last event, `Finish`, has the whole response.
-
-        `accumulator` is for looking at the answer while it comes; for the others see `complete`.
-        """
-        request = self._address(request)
-        attempts = Attempts(self._setup, request, self._subscribers, retry, step)
-        return fold_stream(
-            attempts.events,
-            request,
-            self._scopes,
-            scope,
-            accumulator=accumulator,
-            finish=attempts.finish,
-        )
+        """The answer as it comes; the last event, `Finish`, has the whole response."""
+        return self.calls.stream(request, None, retry)
 
     async def cancel(self, request_id: str) -> bool:
         """
@@ -187,22 +151,12 @@ class Client:
 
         A tool, a wait for the next attempt and a queue are ended too.
         """
-        stopped = self._scopes.cancel(request_id)
+        stopped = self.calls.scopes.cancel(request_id)
         for adapter in self._adapters.values():
             cancel = getattr(adapter, "cancel", None)
             if cancel is not None and await cancel(request_id):
                 stopped = True
         return stopped
-
-    @contextmanager
-    def open_scope(self, request_id: str, scope: CancelScope) -> Iterator[CancelScope]:
-        """Within it, `cancel` with this id ends the scope."""
-        self._scopes.add(request_id, scope)
-        try:
-            yield scope
-        finally:
-            self._scopes.remove(request_id, scope)
-            scope.close()
 
     def profile_for(self, request: Request) -> Profile:
         """What is known of the model that would answer; the neutral profile if nothing is."""
@@ -248,11 +202,10 @@ class Client:
         def send(value: Any) -> Awaitable[Any]:
             model = getattr(value, "model", None) or ""
             about = Request(provider=provider, model=model, request_id=request_id)
-            attempts = Attempts(self._setup, about, self._subscribers, retry)
-            return attempts.perform(lambda: perform(value))
+            return self.calls.perform(about, lambda: perform(value), retry)
 
         work = self._outer_operations.wrap(call, send)(value)
-        return await self._scopes.wait(request_id, work)
+        return await self.calls.scopes.wait(request_id, work)
 
     async def count_tokens(self, request: Request) -> int:
         """How many tokens the request has, as its provider counts them, asked live."""
@@ -292,11 +245,11 @@ class Client:
 
     def subscribe(self, subscriber: Subscriber) -> Callable[[], None]:
         """Call `subscriber` with each call event; the function returned ends that."""
-        self._subscribers = (*self._subscribers, subscriber)
+        self.calls.subscribers = (*self.calls.subscribers, subscriber)
 
         def unsubscribe() -> None:
-            others = (known for known in self._subscribers if known is not subscriber)
-            self._subscribers = tuple(others)
+            others = (known for known in self.calls.subscribers if known is not subscriber)
+            self.calls.subscribers = tuple(others)
 
         return unsubscribe
 
@@ -304,7 +257,7 @@ class Client:
 
     async def close(self) -> None:
         """Stop what is under way, the waits between attempts too, and release every connection."""
-        self._scopes.cancel_all()
+        self.calls.scopes.cancel_all()
         closing = (adapter.close() for adapter in self._adapters.values())
         for failure in await asyncio.gather(*closing, return_exceptions=True):
             if failure is not None:

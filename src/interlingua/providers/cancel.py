@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from typing import Literal, TypeAlias, TypeVar
 
 from interlingua.spec.contracts import HttpReply
@@ -288,6 +289,16 @@ class Scopes:
             self._by_id[request_id] = others
         else:
             self._by_id.pop(request_id, None)
+
+    @contextmanager
+    def open(self, request_id: str, scope: CancelScope) -> Iterator[None]:
+        """Within it, `cancel` with this id ends the scope; after it, the scope is closed."""
+        self.add(request_id, scope)
+        try:
+            yield
+        finally:
+            self.remove(request_id, scope)
+            scope.close()
 
     async def wait(
         self, request_id: str, awaitable: Awaitable[Value], scope: CancelScope | None = None

@@ -78,7 +78,8 @@ class StreamAccumulator:
     @property
     def has_begun(self) -> bool:
         """Whether anything has come."""
-        return self._start is not _NO_START or self._finish is not None
+        is_started = self._start is not _NO_START or self._finish is not None
+        return is_started or bool(self.open) or bool(self._parts)
 
     def content(self) -> tuple[Part, ...]:
         """The parts as the events say them, open ones included."""

@@ -125,15 +125,14 @@ class Run:
 
     async def generate(self) -> GenerateResult[Any]:
         """All steps, each answer whole."""
-        scope, step = self._make_scope(), 0
-        with self.client.open_scope(self._request_id, scope), self.accounting():
+        scope, step, calls = self._make_scope(), 0, self.client.calls
+        with calls.scopes.open(self._request_id, scope), self.accounting():
             await self._resume(scope)
             while (request := self.loop.request) is not None:
                 self._start_step(scope)
                 try:
-                    response = await self.client.complete(
-                        self._asked(request), retry=self._policy, scope=scope, step=step
-                    )
+                    attempts = calls.open(self._asked(request), self._policy, step)
+                    response = await scope.wait(attempts.answer(scope))
                 except ContextLengthError:
                     if not self._shorten():
                         raise
@@ -149,7 +148,7 @@ class Run:
         scope, step = self._make_scope(), 0
         is_open = False
         finish: Finish | None = None
-        with self.client.open_scope(self._request_id, scope):
+        with self.client.calls.scopes.open(self._request_id, scope):
             try:
                 await self._resume(scope)
                 while (request := self.loop.request) is not None:
@@ -237,12 +236,8 @@ class Run:
     ) -> AsyncGenerator[StreamEvent, None]:
         self._start_step(scope)
         self._accumulator = StreamAccumulator()
-        return self.client.stream(
-            self._asked(request),
-            retry=self._policy,
-            scope=scope,
-            step=step,
-            accumulator=self._accumulator,
+        return self.client.calls.stream(
+            self._asked(request), scope, self._policy, step, self._accumulator
         )
 
     def _asked(self, request: Request) -> Request:
