@@ -42,7 +42,7 @@ def drive(reader, *chunks):
                 if reader.is_finished:
                     return events, None
         for event in reader.finish():
-            events.append(event)  # noqa: PERF402 -- what came before an error is kept
+            events.append(event)
     except SDKError as error:
         return events, error
     return events, None

@@ -98,7 +98,7 @@ class Calls:
         retry: RetryPolicy | None = None,
     ) -> Awaitable[Value]:
         """The result of an operation; of the request only the provider, model and id count."""
-        return Attempts(self, request, retry).perform(call)
+        return Attempts(self, request, retry).complete(request, lambda _: call())
 
 
 class Attempts:
@@ -136,7 +136,7 @@ class Attempts:
         self._step = step
         self._count = 0
         self._ready: tuple[Request, Ready] | None = None
-        self._shown = Shown()
+        self._shown: Shown | None = None  # only where there is middleware
         self._scope: CancelScope | None = None
         self.records: tuple[Attempt, ...] = ()
         """The attempts that are over."""
@@ -145,40 +145,34 @@ class Attempts:
         """The whole answer, through all middleware."""
         self._scope = scope
         outer = self._calls.outer
-        complete = self.complete if outer.is_empty else outer.wrap_complete(self.complete)
-        return complete(self.request)
+        if outer.is_empty:
+            return self.complete(self.request)
+        return outer.wrap_complete(self.complete)(self.request)
 
     def events(self, scope: CancelScope) -> AsyncIterator[StreamEvent]:
         """The same as it comes."""
         self._scope = scope
-        outer = self._calls.outer
-        if outer.is_empty:
+        outer, inner = self._calls.outer, self._calls.inner
+        if outer.is_empty and inner.is_empty:
             return self.stream(self.request)
+        self._shown = Shown()
         return outer.wrap_stream(self.stream, self._shown)(self.request)
 
     def finish(self, finish: Finish, accumulator: StreamAccumulator) -> Response:
         """The response of a stream, of the events that have left the middleware."""
-        if self._calls.outer.is_empty and self._calls.inner.is_empty:
-            response = accumulator.response()
-        else:
-            response = self._shown.settle(finish, accumulator)
+        shown = self._shown
+        response = accumulator.response() if shown is None else shown.settle(finish, accumulator)
         return replace(response, attempts=self.records)
 
     # The loop.
 
-    def complete(self, request: Request) -> Awaitable[Response]:
-        """The whole answer, after as many attempts as the policy allows."""
-        inner = self._calls.inner
-        send = self._send if inner.is_empty else inner.wrap_complete(self._send)
-        return self._retry_call(self._resolve(request), send)
-
-    def perform(self, call: Callable[[], Awaitable[Value]]) -> Awaitable[Value]:
-        """The result of an operation; of the request only the provider, model and id count."""
-        return self._retry_call(self.request, lambda _: call())
-
-    async def _retry_call(
-        self, request: Request, send: Callable[[Request], Awaitable[Value]]
-    ) -> Value:
+    async def complete(
+        self, request: Request, send: Callable[[Request], Awaitable[Any]] | None = None
+    ) -> Any:
+        """The whole answer, or what `send` gives, after as many attempts as the policy allows."""
+        if send is None:
+            request, inner = self._resolve(request), self._calls.inner
+            send = self._send if inner.is_empty else inner.wrap_complete(self._send)
         policy = self._policy(request)
         for retries in count():
             attempt = self._start(request, stream=False)
@@ -250,7 +244,8 @@ class Attempts:
         """What the call says goes first, then what the adapter is set to."""
         policy = self._retry
         if policy is None or policy is DEFAULT_POLICY:
-            return policy_of(self._calls.adapters[request.provider or ""]) or policy
+            retries = getattr(self._calls.adapters[request.provider or ""], "max_retries", 0)
+            return RetryPolicy(max_retries=retries) if retries else policy
         return policy
 
     def _delay(
@@ -275,7 +270,8 @@ class Attempts:
     # One attempt.
 
     async def _send(self, request: Request) -> Response:
-        request = self._resolve(request)
+        if not self._calls.inner.is_empty:
+            request = self._resolve(request)
         adapter = self._calls.adapters[request.provider or ""]
         if has_stations(adapter):
             return await adapter.answer(await self._make_ready(adapter, request, stream=False))
@@ -283,11 +279,9 @@ class Attempts:
 
     def _open(self, request: Request) -> AsyncIterator[StreamEvent]:
         """The events of one attempt, through the middleware that is about attempts."""
-        calls = self._calls
-        if not calls.inner.is_empty:
-            return calls.inner.wrap_stream(self._send_stream, self._shown)(request)
-        events = self._send_stream(request)
-        return events if calls.outer.is_empty else self._shown.attach(events)
+        if self._shown is None:
+            return self._send_stream(request)
+        return self._calls.inner.wrap_stream(self._send_stream, self._shown, attach=True)(request)
 
     def _send_stream(self, request: Request) -> AsyncIterator[StreamEvent]:
         request = self._resolve(request)
@@ -325,13 +319,20 @@ class Attempts:
         return _Start(number, perf_counter())
 
     def _complete(self, start: _Start, request: Request, end: Response | Finish) -> None:
-        latency = since(start.began)
-        self._record(start, request, end.usage, latency)
+        latency, usage = since(start.began), end.usage
+        attempt = Attempt(
+            number=start.number,
+            provider=request.provider or "",
+            model=request.model,
+            usage=usage,
+            latency_ms=latency,
+        )
+        self.records = (*self.records, attempt)
         if self._subscribers:
             reason = end.finish_reason.reason
             facts = self._facts(start.number, request)
             self._tell(
-                CallCompleted(**facts, usage=end.usage, finish_reason=reason, latency_ms=latency)
+                CallCompleted(**facts, usage=usage, finish_reason=reason, latency_ms=latency)
             )
 
     def _fail(
@@ -345,7 +346,15 @@ class Attempts:
             kind, message = ErrorClass.CANCELLED, CANCELLED
         else:  # of an adapter or a middleware that is not ours
             kind, message = ErrorClass.OTHER, type(error).__name__
-        self._record(start, request, usage or Usage(), latency, kind)
+        attempt = Attempt(
+            number=start.number,
+            provider=request.provider or "",
+            model=request.model,
+            error_class=kind,
+            usage=usage,
+            latency_ms=latency,
+        )
+        self.records = (*self.records, attempt)
         if self._subscribers:
             facts = self._facts(start.number, request)
             self._tell(
@@ -357,24 +366,6 @@ class Attempts:
                     latency_ms=latency,
                 )
             )
-
-    def _record(
-        self,
-        start: _Start,
-        request: Request,
-        usage: Usage,
-        latency: int,
-        error_class: ErrorClass | None = None,
-    ) -> None:
-        attempt = Attempt(
-            number=start.number,
-            provider=request.provider or "",
-            model=request.model,
-            error_class=error_class,
-            usage=usage,
-            latency_ms=latency,
-        )
-        self.records = (*self.records, attempt)
 
     def _facts(self, number: int, request: Request) -> dict[str, Any]:
         return {
@@ -400,12 +391,6 @@ _PERFORMED = Finish(finish_reason=FinishReason(reason="stop"))
 class _Start(NamedTuple):
     number: int
     began: float
-
-
-def policy_of(adapter: Adapter) -> RetryPolicy | None:
-    """The policy that an adapter is set to; None if it is not."""
-    retries = getattr(adapter, "max_retries", 0)
-    return RetryPolicy(max_retries=retries) if retries else None
 
 
 def has_stations(adapter: Adapter) -> TypeGuard[HttpAdapter]:

@@ -11,6 +11,7 @@ from typing import Any, Unpack
 from msgspec.structs import replace
 
 from interlingua.prepare.plain import may_hold_media
+from interlingua.prepare.prepare import prepare
 from interlingua.prepare.schema import restore_arguments, restore_event
 from interlingua.providers.adapter_options import (
     RowSettings,
@@ -218,7 +219,7 @@ class HttpAdapter:
         """
         try:
             request = await self._gather(request)
-            profile = self.profile_for(request.model)
+            profile = self._profiles.get(request.model) or self.profile_for(request.model)
             wire = self._encode(request, profile, stream=stream, strict=strict)
         except SDKError as error:
             self._errors.stamp(error, request.request_id, request.model)
@@ -344,7 +345,8 @@ class HttpAdapter:
     ) -> WireCall:
         if self._options or request.provider_options:
             request = self._with_options(request)
-        wire = self._dialect.encode_request(request, profile, stream=stream)
+        prepared = prepare(request, profile, self._dialect.FACTS)
+        wire = self._dialect.encode_request(prepared, profile, stream=stream)
         if (strict or self.strict) and wire.warnings:
             raise_on_loss(wire.warnings)
         return wire

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable
 from typing import Literal, TypeAlias, TypeVar
 
 from interlingua.spec.contracts import HttpReply
@@ -116,13 +115,13 @@ class CancelScope:
         "_loop",
         "_reason",
         "_step",
-        "_unlink",
         "cause",
         "clocks",
         "is_cancelled",
         "pauses",
         "replies",
         "task",
+        "unlink",
     )
 
     def __init__(self, *, pauses: bool = True) -> None:
@@ -131,7 +130,7 @@ class CancelScope:
         self._reason = ""
         self._controller: AbortController | None = None
         self._step: _Clock | None = None
-        self._unlink: Callable[[], None] | None = None
+        self.unlink: Callable[[], None] | None = None
         self.pauses = pauses
         self.is_cancelled = False
         self.task: asyncio.Task[object] | None = None
@@ -176,7 +175,7 @@ class CancelScope:
     def link(self, signal: AbortSignal) -> None:
         """End with this signal. `AbortError` if it has fired already."""
         signal.raise_if_aborted()
-        self._unlink = signal.add_callback(lambda: self._end("abort", signal.reason or ""))
+        self.unlink = signal.add_callback(lambda: self._end("abort", signal.reason or ""))
 
     @property
     def is_quiet(self) -> bool:
@@ -204,8 +203,8 @@ class CancelScope:
         """It came to its end: stop the clocks, and listen to the caller's signal no more."""
         for clock in self.clocks:
             clock.stop()
-        if self._unlink is not None:
-            self._unlink()
+        if self.unlink is not None:
+            self.unlink()
 
     def _end(self, cause: Cause, reason: str) -> bool:
         with _ending:
@@ -284,21 +283,11 @@ class Scopes:
 
     def remove(self, request_id: str, scope: CancelScope) -> None:
         """It is over."""
-        others = tuple(each for each in self._by_id.get(request_id, ()) if each is not scope)
+        others = tuple([each for each in self._by_id.get(request_id, ()) if each is not scope])
         if others:
             self._by_id[request_id] = others
         else:
             self._by_id.pop(request_id, None)
-
-    @contextmanager
-    def open(self, request_id: str, scope: CancelScope) -> Iterator[None]:
-        """Within it, `cancel` with this id ends the scope; after it, the scope is closed."""
-        self.add(request_id, scope)
-        try:
-            yield
-        finally:
-            self.remove(request_id, scope)
-            scope.close()
 
     async def wait(
         self, request_id: str, awaitable: Awaitable[Value], scope: CancelScope | None = None

@@ -100,7 +100,6 @@ def test_choices_by_word():
     assert make_tool_choice(choice) is choice
     assert make_tool_choice("required") == ToolChoice(mode="required")
     assert make_tool_choice("get_weather") == ToolChoice(mode="named", tool_name="get_weather")
-    assert make_tool_choice(None) is None
 
 
 def test_field_bug_76_falsy_values_are_said():

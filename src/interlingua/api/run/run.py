@@ -10,7 +10,13 @@ from msgspec.structs import replace
 
 from interlingua.api.run.default_client import get_default_client
 from interlingua.api.run.loop import ToolLoop
-from interlingua.api.run.options import check_options, policy_of, request_fields, timeouts_of
+from interlingua.api.run.options import (
+    TimeoutConfig,
+    check_options,
+    policy_of,
+    request_fields,
+    timeouts_of,
+)
 from interlingua.api.run.prompt import make_messages, make_request
 from interlingua.api.run.results import GenerateResult, StepResult
 from interlingua.api.run.usage import fill_usage
@@ -63,7 +69,7 @@ class Run:
         check_options(options)
         given = options.get("tools")
         tools = None if given is None else tuple(given)
-        by_name = check_tools(tools or ())
+        by_name = check_tools(tools) if tools else {}
         messages = make_messages(prompt, options.get("messages"), options.get("system"))
         request = make_request(model, messages, tools, request_fields(options))
         self.client: Client = options.get("client") or get_default_client()
@@ -77,19 +83,16 @@ class Run:
         self._tools = by_name
         self._approvals: Mapping[str, bool] | None = options.get("approvals")
         self._repair = options.get("repair_tool_call")
-        self._runner = ToolRunner(
-            timeout=options.get("tool_timeout"),
-            max_concurrent=options.get("max_concurrent_tools"),
-            observer=options.get("tool_observer"),
-        )
+        self._runner = ToolRunner.of(options) if by_name or _TOOL_OPTIONS & options.keys() else None
         self._goal = goal
         self._sent: Request | None = None
         self._scope = scope
         self._signal: AbortSignal | None = options.get("abort_signal")
-        self._timeouts = timeouts_of(options.get("timeout"))
+        timeout = options.get("timeout")
+        self._timeouts = _NO_TIMEOUT if timeout is None else timeouts_of(timeout)
         self._policy = policy_of(options)
         self._truncates = options.get("on_overflow") == "truncate"
-        self._accumulator = StreamAccumulator()
+        self._accumulator: StreamAccumulator | None = None
         self._error: Exception | None = None
         self._response: Response | None = None
 
@@ -109,7 +112,7 @@ class Run:
         """The answer of a stream as far as it has come; None before it has begun."""
         if isinstance(self._error, SDKError):
             return self._error.partial
-        if self._accumulator.has_begun:
+        if self._accumulator is not None and self._accumulator.has_begun:
             return self._accumulator.partial()
         return self.loop.last_response
 
@@ -125,13 +128,13 @@ class Run:
 
     async def generate(self) -> GenerateResult[Any]:
         """All steps, each answer whole."""
-        scope, step, calls = self._make_scope(), 0, self.client.calls
-        with calls.scopes.open(self._request_id, scope), self.accounting():
-            await self._resume(scope)
+        scope, step, calls = self._open_scope(), 0, self.client.calls
+        try:
+            if self.loop.messages[-1].role == "assistant":
+                await self._resume(scope)
             while (request := self.loop.request) is not None:
-                self._start_step(scope)
+                attempts = calls.open(self._start_step(request, scope), self._policy, step)
                 try:
-                    attempts = calls.open(self._asked(request), self._policy, step)
                     response = await scope.wait(attempts.answer(scope))
                 except ContextLengthError:
                     if not self._shorten():
@@ -139,55 +142,65 @@ class Run:
                     continue
                 await self._finish_step(response, scope)
                 step += 1
+        except SDKError as error:
+            self._account(error)
+            raise
+        finally:
+            if scope.clocks or scope.unlink is not None:
+                scope.close()
+            calls.scopes.remove(self._request_id, scope)
         return self.result()
 
-    async def stream(  # noqa: C901 -- in one piece: a generator more would cost every delta
+    async def stream(  # noqa: C901, PLR0912 -- in one piece: a generator more would cost every delta
         self,
     ) -> AsyncGenerator[StreamEvent, None]:
         """All steps, each answer as it comes: one start, one end, `StepFinish` between."""
-        scope, step = self._make_scope(), 0
+        scope, step = self._open_scope(), 0
         is_open = False
         finish: Finish | None = None
-        with self.client.calls.scopes.open(self._request_id, scope):
-            try:
+        try:
+            if self.loop.messages[-1].role == "assistant":
                 await self._resume(scope)
-                while (request := self.loop.request) is not None:
-                    finish = None
-                    events = self._open_step(request, scope, step)
-                    try:
-                        async for event in events:
-                            if type(event) is Finish:  # kept back: the run may go on
-                                finish = event
-                                scope.end_step()
-                                continue
-                            if step and type(event) is StreamStart:
-                                continue
-                            is_open = True
-                            if scope.clocks:
-                                scope.pause()
-                            yield event
-                            if scope.clocks:
-                                scope.resume()
-                    except ContextLengthError:
-                        if self._accumulator.has_begun or not self._shorten():
-                            raise
-                        continue
-                    finally:
-                        await events.aclose()
-                    done = await self._finish_step(_answer(finish, scope), scope)
-                    last = self._end_step(finish, step, done)
-                    scope.pause()
-                    yield last
-                    scope.resume()
-                    step += 1
-            except SDKError as error:
-                self._error = error
-                for event in self._fail(error, finish, scope) if is_open else ():
-                    yield event
-                raise
-            except Exception as error:
-                self._error = error
-                raise
+            while (request := self.loop.request) is not None:
+                finish = None
+                events = self._open_step(request, scope, step)
+                try:
+                    async for event in events:
+                        if type(event) is Finish:  # kept back: the run may go on
+                            finish = event
+                            scope.end_step()
+                            continue
+                        if step and type(event) is StreamStart:
+                            continue
+                        is_open = True
+                        if scope.clocks:
+                            scope.pause()
+                        yield event
+                        if scope.clocks:
+                            scope.resume()
+                except ContextLengthError as error:
+                    if error.partial is not None or not self._shorten():
+                        raise
+                    continue
+                finally:
+                    await events.aclose()
+                done = await self._finish_step(_answer(finish, scope), scope)
+                last = self._end_step(finish, step, done)
+                scope.pause()
+                yield last
+                scope.resume()
+                step += 1
+        except SDKError as error:
+            closing = self._fail(error, finish, scope)
+            for event in closing if is_open else ():
+                yield event
+            raise
+        except Exception as error:
+            self._error = error
+            raise
+        finally:
+            scope.close()
+            self.client.calls.scopes.remove(self._request_id, scope)
 
     @property
     def is_aborted(self) -> bool:
@@ -218,42 +231,42 @@ class Run:
 
     # The steps.
 
-    def _make_scope(self) -> CancelScope:
+    def _open_scope(self) -> CancelScope:
+        """The scope of the run, in which `client.cancel` finds it by its id."""
         scope = self._scope or CancelScope()
         if self._signal is not None:
             scope.link(self._signal)
         if self._timeouts.total is not None:
             scope.limit_total(self._timeouts.total)
+        self.client.calls.scopes.add(self._request_id, scope)
         return scope
 
-    def _start_step(self, scope: CancelScope) -> None:
+    def _start_step(self, request: Request, scope: CancelScope) -> Request:
+        """The request of a step as it is sent; its clock starts."""
         if self._timeouts.per_step is not None:
             scope.end_step()
             scope.limit_step(self._timeouts.per_step)
-
-    def _open_step(
-        self, request: Request, scope: CancelScope, step: int
-    ) -> AsyncGenerator[StreamEvent, None]:
-        self._start_step(scope)
-        self._accumulator = StreamAccumulator()
-        return self.client.calls.stream(
-            self._asked(request), scope, self._policy, step, self._accumulator
-        )
-
-    def _asked(self, request: Request) -> Request:
         if self._goal is not None:
             request = self._goal.ask(request, is_last=self.loop.is_out_of_rounds)
         self._sent = request
         return request
+
+    def _open_step(
+        self, request: Request, scope: CancelScope, step: int
+    ) -> AsyncGenerator[StreamEvent, None]:
+        request = self._start_step(request, scope)
+        self._accumulator = StreamAccumulator()
+        return self.client.calls.stream(request, scope, self._policy, step, self._accumulator)
 
     def _shorten(self) -> bool:
         """Whether the history was made shorter after it did not fit; that is done once a step."""
         return self._truncates and self.loop.shorten()
 
     async def _finish_step(self, response: Response, scope: CancelScope) -> StepResult:
-        scope.end_step()
+        if scope.clocks:
+            scope.end_step()
         calls = self.loop.feed(response)
-        self._accumulator = StreamAccumulator()  # the loop has the answer now
+        self._accumulator = None  # the loop has the answer now
         results: tuple[ToolResult, ...] = ()
         if calls:
             ready = await self._ready(calls, scope)
@@ -280,6 +293,7 @@ class Run:
         self, error: SDKError, finish: Finish | None, scope: CancelScope
     ) -> list[StreamEvent]:
         """The events that end a stream which failed: as those of one call do."""
+        self._error = error
         self._account(error)
         partial = error.partial
         usage = Usage() if partial is None else partial.usage
@@ -311,7 +325,12 @@ class Run:
     async def _run_tools(
         self, ready: tuple[ReadyCall, ...], scope: CancelScope
     ) -> tuple[ToolResult, ...]:
-        return await scope.wait(self._runner.run(ready, self.loop.messages, scope.signal))
+        runner = self._runner or ToolRunner()
+        return await scope.wait(runner.run(ready, self.loop.messages, scope.signal))
+
+
+_NO_TIMEOUT = TimeoutConfig()
+_TOOL_OPTIONS = frozenset(("tool_timeout", "max_concurrent_tools", "tool_observer"))
 
 
 def _answer(finish: Finish | None, scope: CancelScope) -> Response:

@@ -49,12 +49,17 @@ class Calling(msgspec.Struct, frozen=True, kw_only=True):
         return found
 
     def bind(
-        self, arguments: Mapping[str, Json], context: Mapping[str, Any]
+        self,
+        arguments: Mapping[str, Json],
+        context: Mapping[str, Any],
+        values: Mapping[str, Any] | None = None,
     ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """What to call the handler with."""
+        """What to call the handler with; `values` are the arguments as its types, if known."""
+        injected = {name: context[name] for name in self.context if name in context}
+        if values is not None:
+            return (), {**values, **injected}
         # a copy, as the call stays in the history whatever the handler does to its arguments
         given = {name: copied(value) for name, value in arguments.items()}
-        injected = {name: context[name] for name in self.context if name in context}
         if self.takes_mapping:
             return (given,), injected
         if self.hints is None:

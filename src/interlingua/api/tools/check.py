@@ -32,6 +32,8 @@ class ReadyCall(msgspec.Struct, frozen=True, kw_only=True):
     call: ToolCall
     """With the arguments that its tool will be given."""
     tool: Tool | None = None
+    values: Mapping[str, Any] | None = None
+    """Those arguments as the types of its function, if it has any."""
     error: Exception | None = None
     """Why it cannot be run, for the model."""
     waits: bool = False
@@ -83,31 +85,36 @@ async def _prepare(
         error = InvalidToolCallError(f"unknown tool {call.name!r}; there are: {known}")
         return ReadyCall(call=call, error=error)
     try:
-        problem = _problem(call, tool)
+        values, problem = _read(call, tool)
         if problem is not None:
             mended = None if repair is None else await _mended(call, problem, tool, repair)
             if mended is None:
                 return ReadyCall(call=call, tool=tool, error=problem)
-            call = mended
+            call, values = mended
     except Exception as error:  # noqa: BLE001 -- whatever a type's own checks raise
         return ReadyCall(call=call, tool=tool, error=error)
-    return ReadyCall(call=call, tool=tool, waits=await _needs_approval(call, tool))
+    waits = await _needs_approval(call, tool)
+    return ReadyCall(call=call, tool=tool, values=values, waits=waits)
 
 
-def _problem(call: ToolCall, tool: Tool) -> InvalidToolCallError | None:
+def _read(
+    call: ToolCall, tool: Tool
+) -> tuple[Mapping[str, Any] | None, InvalidToolCallError | None]:
+    """The arguments as the types of the function, and why they do not fit."""
     if not call.is_valid:
         raw = call.raw_arguments or ""
         shown = raw if len(raw) <= _LONGEST else f"{raw[:_LONGEST]} …"
-        return InvalidToolCallError(f"the arguments are not a JSON object: {shown}")
-    found = tool.problems(call.arguments)
-    if not found:
-        return None
-    return InvalidToolCallError(f"the arguments do not fit the schema: {list_problems(found)}")
+        return None, InvalidToolCallError(f"the arguments are not a JSON object: {shown}")
+    values, problems = tool.read(call.arguments)
+    if not problems:
+        return values, None
+    text = f"the arguments do not fit the schema: {list_problems(problems)}"
+    return None, InvalidToolCallError(text)
 
 
 async def _mended(
     call: ToolCall, problem: InvalidToolCallError, tool: Tool, repair: RepairToolCall
-) -> ToolCall | None:
+) -> tuple[ToolCall, Mapping[str, Any] | None] | None:
     """The call with other arguments, if the program's own function makes any that fit."""
     try:
         mended: Any = repair(call, problem)  # a program without a type checker gives anything
@@ -123,10 +130,11 @@ async def _mended(
         _LOG.warning("repair_tool_call gave a %s for a call of %r", kind, call.name)
         return None
     fitting = msgspec.structs.replace(call, arguments=mended.arguments, raw_arguments=None)
-    if _problem(fitting, tool) is not None:
+    values, remaining = _read(fitting, tool)
+    if remaining is not None:
         _LOG.warning("repair_tool_call gave a call of %r that does not fit either", call.name)
         return None
-    return fitting
+    return fitting, values
 
 
 async def _needs_approval(call: ToolCall, tool: Tool) -> bool:

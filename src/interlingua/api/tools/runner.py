@@ -8,7 +8,7 @@ import inspect
 import logging
 import threading
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 import msgspec
 
@@ -55,6 +55,15 @@ class ToolRunner(msgspec.Struct, frozen=True, kw_only=True):
             raise ConfigurationError("tool_timeout must be above 0")
         if self.max_concurrent is not None and self.max_concurrent < 1:
             raise ConfigurationError("max_concurrent_tools counts from 1 up")
+
+    @classmethod
+    def of(cls, options: Mapping[str, Any]) -> Self:
+        """As the options of a run say."""
+        return cls(
+            timeout=options.get("tool_timeout"),
+            max_concurrent=options.get("max_concurrent_tools"),
+            observer=options.get("tool_observer"),
+        )
 
     async def run(
         self,
@@ -107,7 +116,7 @@ class ToolRunner(msgspec.Struct, frozen=True, kw_only=True):
         controller = AbortController()
         unlink = _link(signal, controller)
         try:
-            value = await self._give(call, tool, messages, controller)
+            value = await self._give(ready, tool, messages, controller)
         finally:
             unlink()
         if isinstance(value, ToolResult):
@@ -116,17 +125,18 @@ class ToolRunner(msgspec.Struct, frozen=True, kw_only=True):
 
     async def _give(
         self,
-        call: ToolCall,
+        ready: ReadyCall,
         tool: Tool,
         messages: tuple[Message, ...],
         controller: AbortController,
     ) -> Any:
+        call = ready.call
         context = {
             "messages": messages,
             "abort_signal": controller.signal,
             "tool_call_id": call.id,
         }
-        args, kwargs = tool.bind(call.arguments, context)
+        args, kwargs = tool.bind(call.arguments, context, ready.values)
         limit = self.timeout if tool.timeout is None else tool.timeout
         run = _on_loop if tool.inline else _in_thread
         work = _call(run, tool.execute, args, kwargs)  # type: ignore[arg-type] # who is ready has it

@@ -20,7 +20,7 @@ from typing import (
 
 import msgspec
 
-from interlingua.api.tools.binding import CONTEXT, Calling, read_handler
+from interlingua.api.tools.binding import CONTEXT, Calling, copied, read_handler
 from interlingua.api.tools.result_content import to_result_content
 from interlingua.api.tools.validator import Validator
 from interlingua.api.types import read_function
@@ -143,16 +143,20 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         )
 
     def bind(
-        self, arguments: Mapping[str, Json], context: Mapping[str, Any]
+        self,
+        arguments: Mapping[str, Json],
+        context: Mapping[str, Any],
+        values: Mapping[str, Any] | None = None,
     ) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """
         The positional and named arguments for `execute`, made from those of the model.
 
-        `InvalidToolCallError` if they do not fit the types of the function.
+        `values` are what `read` made of them; else they are read here, and
+        `InvalidToolCallError` is raised if they do not fit the types of the function.
         """
         if self.calling is None:
             raise ConfigurationError(f"the tool {self.name!r} is passive: it has no function")
-        return self.calling.bind(arguments, context)
+        return self.calling.bind(arguments, context, values)
 
     def validator(self) -> Validator:
         """The parameters, compiled once: call it with arguments to get the list of problems."""
@@ -160,17 +164,29 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
     def problems(self, arguments: Json) -> list[str]:
         """What is wrong with the arguments of a call, each as `path: what`."""
+        return self.read(arguments)[1]
+
+    def read(self, arguments: Json) -> tuple[dict[str, Any] | None, list[str]]:
+        """
+        The arguments of a call as the types of its function, and what is wrong with them.
+
+        Without types there are no values: the function takes the arguments as they are.
+        """
         calling = self.calling
+        values = None
         if calling is not None and calling.hints is not None:
             # a schema cannot say all that a type can: what is a date, what a constructor takes
             try:
-                calling.hints.read(arguments)
+                # of a copy: the call stays in the history, whatever the function does to them
+                values = calling.hints.read(copied(arguments))
             except MismatchError as error:
-                return [str(problem) for problem in error.problems] or [error.message]
-        found = self._validator(arguments)
-        if found or calling is None or not isinstance(arguments, Mapping):
-            return found
-        return calling.problems(arguments)
+                return None, [str(problem) for problem in error.problems] or [error.message]
+            if self.parameters is calling.hints.schema:
+                return values, []  # the types say all that the schema made of them does
+        problems = self._validator(arguments)
+        if not problems and calling is not None and isinstance(arguments, Mapping):
+            problems = calling.problems(arguments)
+        return (None if problems else values), problems
 
     @cached_property
     def _validator(self) -> Validator:

@@ -89,8 +89,14 @@ class Onion:
             call = partial(complete, call)
         return call
 
-    def wrap_stream(self, call: StreamNext, shown: Shown) -> StreamNext:
-        """The same for streams; each layer is given events whose `Finish` has the response."""
+    def wrap_stream(self, call: StreamNext, shown: Shown, *, attach: bool = False) -> StreamNext:
+        """
+        The same for streams; each layer is given events whose `Finish` has the response.
+
+        `attach` gives the innermost events their response also where there is no layer.
+        """
+        if attach and self.is_empty:
+            return partial(_attached, call, shown)
         for _, stream in reversed(self._layers):
             call = partial(stream, partial(_attached, call, shown))
         return call
