@@ -5,5 +5,6 @@ Import from here to annotate a middleware of your own.
 """
 
 from interlingua.client.middleware.layers import Middleware
+from interlingua.client.middleware.operations import OperationCall, PerformMiddleware, PerformNext
 
-__all__ = ["Middleware"]
+__all__ = ["Middleware", "OperationCall", "PerformMiddleware", "PerformNext"]

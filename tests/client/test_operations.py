@@ -226,3 +226,28 @@ def test_an_adapter_of_ones_own():
             asyncio.run(client.perform("own", operation))
     with pytest.raises(ConfigurationError, match="'x' is not configured"):
         asyncio.run(client.perform("x", "list_models"))
+
+
+def test_a_streamed_operation_is_retried_until_its_reply_begins():
+    """The items then come through the client as they are."""
+
+    class Whole:
+        def feed(self, chunk):
+            return [chunk]
+
+        def finish(self):
+            return [b"end"]
+
+    streamed = Operation(
+        name="streamed",
+        encode=lambda *_: WireCall(path="/v1/s", body={}),
+        decode=lambda *_: None,
+        stream_decoder=Whole,
+    )
+    client, transport = canned_client(BUSY, DONE)
+
+    async def work():
+        return [item async for item in await client.perform("a", streamed)]
+
+    assert asyncio.run(work()) == [b"done", b"end"]
+    assert len(transport.requests) == 2

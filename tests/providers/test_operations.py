@@ -21,6 +21,7 @@ from interlingua.spec.errors import (
     DecodeError,
     RateLimitError,
     ServerError,
+    StreamError,
     UnsupportedError,
 )
 from interlingua.spec.messages import Message
@@ -372,3 +373,85 @@ def test_pages_of_an_operation_of_ones_own():
         "c",
     ]
     assert canned.requests[1].url.endswith("/v1/p?limit=2&page=2")
+
+
+class Lines:
+    """Each line is an item; a stream ends with a full stop."""
+
+    def __init__(self):
+        self.text = b""
+
+    def feed(self, chunk):
+        *lines, self.text = (self.text + chunk).split(b"\n")
+        return lines
+
+    def finish(self):
+        if self.text != b".":
+            raise StreamError("cut short")
+        return []
+
+
+LINES = Operation(
+    name="lines",
+    encode=lambda value, _profile: WireCall(path="/v1/lines", body={"of": value}, stream=True),
+    decode=lambda *_: None,
+    stream_decoder=Lines,
+)
+
+
+def stream_lines(*replies, **settings):
+    canned = CannedTransport(replies)
+    return canned, HttpAdapter("openai", "k", transport=canned, **settings)
+
+
+def test_a_streamed_reply_is_read_as_it_comes():
+    """However it is cut; the connection is free when it ends, and so is the id."""
+    canned, adapter = stream_lines(CannedReply(body=(b"a", b"b\nc", b"\n", b".")))
+
+    async def work():
+        items = await adapter.perform(LINES, "x", request_id="r")
+        return [item async for item in items], await adapter.cancel("r")
+
+    assert asyncio.run(work()) == ([b"ab", b"c"], False)
+    assert canned.requests[0].headers["accept"] == "text/event-stream"
+
+
+def test_failures_of_a_streamed_reply():
+    """Before it begins, `perform` raises; after, the iterator does."""
+    canned, adapter = stream_lines(
+        CannedReply(status=429, body=b"{}"), CannedReply(body=(b"a\nb",)), CannedReply(body=b".")
+    )
+
+    async def work():
+        with pytest.raises(RateLimitError) as refused:
+            await adapter.perform(LINES, "x", request_id="r")
+        assert refused.value.request_id == "r"
+        items = await adapter.perform(LINES, "x", request_id="r")
+        assert await anext(items) == b"a"
+        with pytest.raises(StreamError) as cut:
+            await anext(items)
+        assert cut.value.request_id == "r"
+        await adapter.perform(LINES, "x", request_id="r")
+
+    asyncio.run(work())
+    assert len(canned.requests) == 3
+
+
+def test_a_streamed_reply_that_is_left_or_cancelled():
+    """It gives its id back."""
+    _, adapter = stream_lines(*[CannedReply(body=(b"a\n", 30.0, b"."))] * 2)
+
+    async def work():
+        items = await adapter.perform(LINES, "x", request_id="r")
+        assert await anext(items) == b"a"
+        await items.aclose()
+        items = await adapter.perform(LINES, "x", request_id="r")
+        assert await anext(items) == b"a"
+        waiting = asyncio.ensure_future(anext(items))
+        await asyncio.sleep(0)
+        assert await adapter.cancel("r")
+        with pytest.raises(AbortError):
+            await waiting
+        return await adapter.cancel("r")
+
+    assert asyncio.run(work()) is False

@@ -159,7 +159,8 @@ class Endless(Application):
         self.is_closed = False
 
     async def handle(self, _incoming, receive, send):
-        await Delivery(receive, send).send(Reply(200, {}, self.chunks(), is_stream=True))
+        self.source = self.chunks()  # held, so that it is closed and not merely collected
+        await Delivery(receive, send).send(Reply(200, {}, self.source, is_stream=True))
 
     async def chunks(self):
         try:

@@ -62,6 +62,9 @@ def test_pages_are_as_long_as_the_vendors(dialect, size):
     serve = serve_of(dialect)
 
     assert listed(dialect, served)[1] == 2500 / size
+    for number in (size - 1, size, size + 1):
+        found, pages = listed(dialect, served[:number])
+        assert (len(found), pages) == (number, 1 if number <= size else 2)
     assert listed(dialect, served, 5000)[1] == 3
     for query in ({name: "0"}, {name: "x"}, {name: "-1"}, {token: "nobody"}):
         with pytest.raises(InvalidRequestError):
@@ -104,7 +107,7 @@ BASES = {"openai_chat": "http://a.example/v1"}
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_operations_find_their_routes(dialect):
     """The request of a client is for the dialect that wrote it; that of an answer too."""
-    signing = serve_of(dialect).FACTS.key_headers[0]
+    signing = serve_of(dialect).SERVER.key_headers[0]
     for name, operation in dialects.get(dialect).OPERATIONS.items():
         value = REQUEST if name == "count_tokens" else None
         call = operation.encode(value, NEUTRAL_PROFILE)

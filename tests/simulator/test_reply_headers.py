@@ -12,6 +12,7 @@ from interlingua.simulator.reply_headers import limit_headers, request_id
 from interlingua.wire.ratelimit_headers import parse_rate_limit
 
 NOW = datetime(2026, 11, 1, 12, 0, 0, tzinfo=UTC)
+BUCKETS = ("requests_limit", "requests_remaining", "tokens_limit", "tokens_remaining")
 counts = st.none() | st.integers(0, 10**9)
 limits = st.builds(
     RateLimit,
@@ -24,24 +25,25 @@ limits = st.builds(
 
 
 @pytest.mark.parametrize(
-    "dialect", [name for name in dialects.names() if serve_of(name).FACTS.limit_headers]
+    "dialect", [name for name in dialects.names() if serve_of(name).SERVER.limit_headers]
 )
 @given(limit=limits)
 def test_limits_are_read_as_they_were_given(dialect, limit):
     """The vendor's headers say the limits, and when they reset if there are any."""
     read = (
-        parse_rate_limit(limit_headers(serve_of(dialect).FACTS, limit, NOW), now=NOW) or RateLimit()
+        parse_rate_limit(limit_headers(serve_of(dialect).SERVER, limit, NOW), now=NOW)
+        or RateLimit()
     )
 
-    for name in ("requests_limit", "requests_remaining", "tokens_limit", "tokens_remaining"):
+    for name in BUCKETS:
         assert getattr(read, name) == getattr(limit, name)
-    has_bucket = any(getattr(limit, name) is not None for name in limit.__struct_fields__[:4])
+    has_bucket = any(getattr(limit, name) is not None for name in BUCKETS)
     assert read.reset_after == (limit.reset_after if has_bucket else None)
 
 
 def test_gemini_reports_no_limits():
     """It has no such headers."""
-    assert limit_headers(serve_of("gemini_generate").FACTS, RateLimit(requests_limit=1)) == {}
+    assert limit_headers(serve_of("gemini_generate").SERVER, RateLimit(requests_limit=1)) == {}
 
 
 def test_request_ids_say_what_they_are():

@@ -71,7 +71,7 @@ def test_threads_each_get_a_turn():
 @pytest.mark.parametrize("wrong", [["a"], None, "text"])
 def test_only_turns_and_functions(wrong):
     """A mistake in a script is told when it is written."""
-    with pytest.raises(ConfigurationError, match="turns and functions"):
+    with pytest.raises(ConfigurationError, match="takes turns and functions"):
         Script(wrong)
 
 

@@ -106,6 +106,21 @@ def test_what_looks_like_a_key():
     assert Redactor(["short"]).redact_text(said) == said.replace(unknown, "*" * len(unknown))
 
 
+@given(st.text(), st.lists(st.text(min_size=6)))
+def test_a_redacted_message_has_no_secret(text, secrets):
+    """Known keys of any length are replaced, also where one contains another."""
+    message = Redactor(secrets).redact_message(text.join([*secrets, ""]))
+
+    assert not any(secret in message.replace(REDACTED, "\0") for secret in secrets)
+
+
+def test_a_redacted_message_has_no_unknown_key():
+    """In a message, an unknown bearer token is redacted as well."""
+    message = Redactor().redact_message("sent Bearer abcdefgh1234 and sk-unknown-0123456789")
+
+    assert message == f"sent {REDACTED} and {REDACTED}"
+
+
 def test_secrets_are_covered():
     """In whatever case they are written."""
     shown = redact_headers(

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from functools import partial
 from time import perf_counter
-from typing import Any, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 from msgspec.structs import replace
 
@@ -49,6 +49,7 @@ from interlingua.providers.operations import (
     find_operation,
     http_request,
     name_models,
+    note_used_body,
     perform_pages,
 )
 from interlingua.providers.provider import Provider, check_base_url, join_url, sign
@@ -66,7 +67,7 @@ from interlingua.spec.contracts import (
 )
 from interlingua.spec.errors import ConfigurationError, SDKError
 from interlingua.spec.events import StreamEvent
-from interlingua.spec.operations import Operation, ServedModel
+from interlingua.spec.operations import ItemDecoder, Operation, ServedModel
 from interlingua.spec.request import Request, ToolChoiceMode
 from interlingua.spec.response import Response
 from interlingua.spec.warnings import raise_on_loss
@@ -77,6 +78,9 @@ from interlingua.wire.fields import merge
 from interlingua.wire.json_array import JSONArrayDecoder
 from interlingua.wire.json_text import dumps, loads
 from interlingua.wire.ratelimit_headers import parse_rate_limit
+
+if TYPE_CHECKING:
+    from interlingua.local import LocalServer
 
 _PROFILES = 512  # of models, that one adapter remembers
 
@@ -107,7 +111,7 @@ class HttpAdapter:
         self.max_retries: int = given.get("max_retries", 0)
         self.strict: bool = given.get("strict", False)
         self.reads_files: bool = given.get("read_files", True)
-        self.server = find_server(row, given)
+        self.server: LocalServer | None = find_server(row, given)
         """The server that it starts, if it is one of its own."""
         self._key = check_key(api_key)
         self._base_url = find_base_url(row, given, self.server)
@@ -287,6 +291,11 @@ class HttpAdapter:
         """
         operation = find_operation(operation, self._dialect)
         request_id = request_id or getattr(value, "request_id", None) or new_ulid()
+        if operation.stream_decoder is not None:
+            scope, decoder = CancelScope(), operation.stream_decoder()
+            items = self._stream_items(operation, decoder, value, request_id, scope)
+            await scope.wait(anext(items))  # the reply has begun
+            return items
         try:
             return await self._scopes.wait(request_id, self._perform(operation, value))
         except SDKError as error:
@@ -360,6 +369,49 @@ class HttpAdapter:
         )
 
     async def _perform(self, operation: Operation, value: Any) -> Any:
+        async def send(page: WireCall) -> tuple[HttpReply, bytes]:
+            return await exchange(self._addressed(page), self._transport, self._dialect)
+
+        return await perform_pages(operation, await self._encode_operation(operation, value), send)
+
+    async def _stream_items(
+        self,
+        operation: Operation,
+        decoder: ItemDecoder,
+        value: Any,
+        request_id: str,
+        scope: CancelScope,
+    ) -> AsyncGenerator[Any, None]:
+        """None when the reply has begun, then its items as they come."""
+        self._scopes.add(request_id, scope)
+        try:
+            request = self._addressed(await self._encode_operation(operation, value))
+            try:
+                async with self._transport.send(request) as reply:
+                    if reply.status >= 300:
+                        raise await read_refusal(reply, self._dialect)
+                    scope.replies = (reply,)
+                    yield None
+                    chunks = aiter(reply.chunks())
+                    while chunk := await scope.wait(anext(chunks, b"")):
+                        for item in decoder.feed(chunk):
+                            yield item
+                for item in decoder.finish():
+                    yield item
+            except SDKError as error:
+                note_used_body(error, request)
+                raise
+        except SDKError as error:
+            self._errors.stamp(error, request_id)
+            raise
+        finally:
+            self._scopes.remove(request_id, scope)
+
+    def _addressed(self, call: WireCall) -> HttpRequest:
+        return http_request(call, self._base_url, self._headers, self._signature, self._timeouts)
+
+    async def _encode_operation(self, operation: Operation, value: Any) -> WireCall:
+        """The call of an operation, at the path that the row has for it."""
         if isinstance(value, Request):
             value = self._with_options(await self._gather(value))
         else:
@@ -368,16 +420,7 @@ class HttpAdapter:
         model = getattr(value, "model", None)
         call = operation.encode(value, self.profile_for(model if isinstance(model, str) else ""))
         path = self.provider.operation_paths.get(operation.name)
-        if path is not None:
-            call = replace(call, path=path)
-
-        async def send(page: WireCall) -> tuple[HttpReply, bytes]:
-            request = http_request(
-                page, self._base_url, self._headers, self._signature, self._timeouts
-            )
-            return await exchange(request, self._transport, self._dialect)
-
-        return await perform_pages(operation, call, send)
+        return call if path is None else replace(call, path=path)
 
     def _reader(self, ready: Ready, reply: HttpReply, began: float) -> StreamReader:
         """The decoder of a reply, by how its head says that it is framed."""

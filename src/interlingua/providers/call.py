@@ -14,7 +14,7 @@ from interlingua.spec.contracts import HttpRequest, Profile, WireCall
 from interlingua.spec.request import Request
 from interlingua.spec.response import Warning
 
-logger = logging.getLogger("interlingua")
+logger: logging.Logger = logging.getLogger("interlingua")
 logger.addHandler(logging.NullHandler())  # nothing is printed unless the program sets up logging
 
 _place = re.compile(r"messages\[(\d+)\](?:\.content\[(\d+)\])?").match

@@ -91,7 +91,7 @@ class AbortController:
     """
 
     def __init__(self) -> None:
-        self.signal = AbortSignal()
+        self.signal: AbortSignal = AbortSignal()
 
     def abort(self, reason: str = "the caller gave up") -> None:
         """Give up: every callback is called, and then what one of them raised is raised here."""

@@ -29,6 +29,8 @@ from interlingua.wire.multipart import encode_form, is_repeatable
 
 _ADVICE = {"count_tokens": "estimate_input_tokens makes an estimate"}
 _METHODS = ("count_tokens", "list_models")
+_WHOLE = {"accept": "application/json"}
+_STREAM = {"accept": "text/event-stream", "accept-encoding": "identity"}
 _ERROR = b'"error"'
 
 
@@ -72,7 +74,7 @@ def http_request(
 ) -> HttpRequest:
     """The call with its address and key. The caller's default headers replace the dialect's."""
     content_type, body = _encode_body(call)
-    headers = join_headers({"accept": "application/json"}, call.headers, defaults)
+    headers = join_headers(_STREAM if call.stream else _WHOLE, call.headers, defaults)
     if content_type is not None:
         headers["content-type"] = content_type
     url = join_url(base_url, call.path)
@@ -130,10 +132,15 @@ async def exchange(
             body = await reply.read()
         _raise_told(reply, body, dialect)
     except SDKError as error:
-        if not is_repeatable(request.body):
-            error.retryable = False  # what was sent cannot be read a second time
+        note_used_body(error, request)
         raise
     return reply, body
+
+
+def note_used_body(error: SDKError, request: HttpRequest) -> None:
+    """Mark an error as not to be retried if what was sent cannot be read a second time."""
+    if not is_repeatable(request.body):
+        error.forbid_retry()
 
 
 def _encode_body(call: WireCall) -> tuple[str | None, Content]:

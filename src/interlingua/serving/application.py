@@ -20,6 +20,7 @@ from interlingua.serving.asgi import (
     Send,
     answer_lifespan,
     headers_of,
+    path_of,
     query_of,
     read_body,
 )
@@ -51,7 +52,7 @@ class Incoming(NamedTuple):
     @property
     def wants_array(self) -> bool:
         """It asks for a stream as one JSON array, not as SSE."""
-        sse = serve_of(self.dialect).FACTS.sse_query
+        sse = serve_of(self.dialect).SERVER.sse_query
         return bool(sse) and self.call.stream and sse not in self.call.path.partition("?")[2]
 
 
@@ -84,10 +85,11 @@ class Application(ABC):
 
 def read_request(scope: Scope, body: bytes) -> Incoming:
     """The request of an ASGI scope."""
-    call, headers, query = read_call(scope, body), headers_of(scope), query_of(scope)
+    headers, query = headers_of(scope), query_of(scope)
+    route = find_route(scope["method"], path_of(scope), headers)
     return Incoming(
-        call=call,
-        route=find_route(scope["method"], call.path.partition("?")[0], headers),
+        call=read_call(scope, body, route),
+        route=route,
         query=dict(parse_qsl(query)),
         key=read_key(headers, query),
     )
@@ -106,7 +108,7 @@ def check_form(incoming: Incoming) -> None:
     if incoming.route.kind == "unknown":
         address = f"{call.method} {call.path}"
         raise RefusedError(Failure(status=404, message=f"Unknown request URL: {address}"))
-    for header in serve_of(incoming.dialect).FACTS.required_headers:
+    for header in serve_of(incoming.dialect).SERVER.required_headers:
         if header not in call.headers:
             raise RefusedError(Failure(status=400, message=f"{header}: header is required"))
     if call.method == "POST" and not isinstance(call.body, dict):
@@ -126,7 +128,7 @@ def json_reply(
 ) -> Reply:
     """A whole reply; a body that is text or bytes is sent as it is."""
     content_type, data = body_bytes(body)
-    content_type = content_type or serve_of(incoming.dialect).FACTS.content_type
+    content_type = content_type or serve_of(incoming.dialect).SERVER.content_type
     return Reply(status, {"content-type": content_type, **(headers or {})}, (data,))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from typing import Any, TypeAlias
+from urllib.parse import quote
 
 Message: TypeAlias = MutableMapping[str, Any]
 Scope: TypeAlias = MutableMapping[str, Any]
@@ -25,6 +26,12 @@ def headers_of(scope: Mapping[str, Any]) -> dict[str, str]:
     return {
         name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]
     }
+
+
+def path_of(scope: Mapping[str, Any]) -> str:
+    """The path as it was written: a slash within a model's name stays escaped."""
+    raw: bytes = scope.get("raw_path") or quote(scope["path"], safe="/:@").encode()
+    return raw.decode("latin-1").partition("?")[0]
 
 
 def query_of(scope: Mapping[str, Any]) -> str:

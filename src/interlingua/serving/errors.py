@@ -20,11 +20,9 @@ def vendor_body(dialect: str, failure: Failure, *, model: str, request_id: str) 
     """The body this vendor sends with the failure's status: JSON, or text that is not."""
     if failure.body is not None:
         return failure.body
-    body = serve_of(dialect).error_body(failure, request_id)
+    body = serve_of(dialect).error_body(failure, model=model, request_id=request_id)
     if body is None:
         return _HTML.format(failure.status, _PHRASES.get(failure.status, "Error"))
-    error = body["error"]
-    error["message"] = failure.message or error["message"].replace("{model}", model)
     return body
 
 
@@ -39,7 +37,7 @@ def body_bytes(body: Json) -> tuple[str, bytes]:
 
 def retry_headers(dialect: str, failure: Failure) -> dict[str, str]:
     """`retry-after`, except where the vendor says it in the body."""
-    if failure.retry_after is None or not serve_of(dialect).FACTS.retry_after_header:
+    if failure.retry_after is None or not serve_of(dialect).SERVER.retry_after_header:
         return {}
     return {"retry-after": f"{failure.retry_after:g}"}
 

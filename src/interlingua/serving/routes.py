@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
-from urllib.parse import parse_qs, quote
+from urllib.parse import parse_qs
 
 from interlingua import dialects
-from interlingua.serving.asgi import headers_of, query_of
+from interlingua.serving.asgi import headers_of, path_of, query_of
 from interlingua.spec.contracts import WireCall
 from interlingua.spec.errors import ConfigurationError, DecodeError
 from interlingua.spec.serve import RouteKind, Serve, ServerFacts
@@ -49,25 +49,23 @@ def find_route(method: str, path: str, headers: Mapping[str, str]) -> Route:
     return shared.get(name) or Route("unknown", name)
 
 
-def read_call(scope: Mapping[str, Any], body: bytes) -> WireCall:
+def read_call(scope: Mapping[str, Any], body: bytes, route: Route | None = None) -> WireCall:
     """The request without its key; its body is None if it is not JSON."""
-    raw = scope.get("raw_path") or quote(scope["path"], safe="/:@").encode()
-    path = raw.decode("latin-1").partition("?")[0]
-    served = [facts for _, facts in _served()]
-    secrets = tuple(f"{facts.key_query}=" for facts in served if facts.key_query)
+    method, path, headers = scope.get("method", "POST"), path_of(scope), headers_of(scope)
+    server = serve_of((route or find_route(method, path, headers)).dialect).SERVER
+    secrets = tuple(f"{facts.key_query}=" for _, facts in _served() if facts.key_query)
     items = [item for item in query_of(scope).split("&") if item and not item.startswith(secrets)]
     try:
         value = loads(body) if body else None
     except DecodeError:
         value = None
-    is_stream = isinstance(value, dict) and value.get("stream") is True
-    ends = tuple(facts.stream_path for facts in served if facts.stream_path)
+    is_stream = isinstance(value, dict) and value.get(server.stream_field) is True
     return WireCall(
-        method=scope.get("method", "POST"),
-        path="?".join((path, "&".join(items))) if items else path,
+        method=method,
+        path=f"{path}?{'&'.join(items)}" if items else path,
         body=value,
-        headers=redact_headers(headers_of(scope)),
-        stream=is_stream or path.endswith(ends),
+        headers=redact_headers(headers),
+        stream=is_stream or (bool(server.stream_path) and path.endswith(server.stream_path)),
     )
 
 
@@ -88,7 +86,7 @@ def _served() -> Iterator[tuple[str, ServerFacts]]:
     for name in dialects.names():
         serve: Serve | None = getattr(dialects.get(name), "serve", None)
         if serve is not None:
-            yield name, serve.FACTS
+            yield name, serve.SERVER
 
 
 def _recognise(path: str, headers: Mapping[str, str], names: Mapping[str, object]) -> str:

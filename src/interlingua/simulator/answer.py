@@ -44,7 +44,7 @@ def make_response(
     turn: Turn, request: Request, dialect: str, number: int, cache: PrefixCache
 ) -> Response:
     """The turn as a response of this vendor to the request of that number."""
-    facts = serve_of(dialect).FACTS
+    facts = serve_of(dialect).SERVER
     parts = tuple(
         _as_theirs(part, dialect, facts, f"{number:04d}{index:02d}")
         for index, part in enumerate(turn.parts)
@@ -69,7 +69,7 @@ def make_frames(
     failure = turn.late_failure
     groups: list[list[Frame]] = []
     last_end = -1
-    for event in _events(response, turn.pieces, serve_of(dialect).FACTS.ping):
+    for event in _events(response, turn.pieces, serve_of(dialect).SERVER.ping):
         if failure is not None and isinstance(event, Finish):
             break
         if isinstance(event, (TextEnd, ReasoningEnd, ToolCallEnd)):

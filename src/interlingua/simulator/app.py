@@ -59,7 +59,7 @@ class Simulator(Application):
         key: str | None = None,
         models: Iterable[str] | None = None,
     ) -> None:
-        self.script = _script_of(answers)
+        self.script: Script = _script_of(answers)
         self._key = key
         self._models = None if models is None else tuple(models)
         self._cache = PrefixCache()
@@ -103,7 +103,7 @@ class Simulator(Application):
             return turn, _spoiled(reply, turn)
         frames = make_frames(turn, response, request, incoming.dialect, exchange.number)
         if incoming.wants_array:
-            headers = {"content-type": serve_of(incoming.dialect).FACTS.content_type}
+            headers = {"content-type": serve_of(incoming.dialect).SERVER.content_type}
             return turn, Reply(200, headers, array_chunks(frames), is_stream=True)
         headers = {"content-type": SSE, "cache-control": "no-cache"}
         return turn, Reply(200, headers, sse_chunks(frames), is_stream=True)
@@ -148,7 +148,7 @@ def _spoiled(reply: Reply, turn: Turn) -> Reply:
 
 def _headers(exchange: Exchange, turn: Turn) -> Mapping[str, str]:
     """What every reply of the vendor's has, and the mark."""
-    facts = serve_of(exchange.dialect).FACTS
+    facts = serve_of(exchange.dialect).SERVER
     headers = {MARK: "true"}
     if facts.request_id_header is not None:
         headers[facts.request_id_header] = request_id(exchange.number)

@@ -1,13 +1,13 @@
 """
-What the simulator answers: turns, and the words they are made of.
+The scripting language of the simulator: functions that make turns, which are its answers.
 
-Each word is a turn of its own, and turns add up:
+Each function returns a `Turn`, and turns are combined with `+`:
 
     text("Let me look.") + tool_call("get_weather", city="Oslo") + latency(first=0.2)
     error(429, retry_after=3) + rate_limit(requests_limit=50, requests_remaining=0)
     text("half of it") + cut(at=120)
 
-Parts, faults and headers are joined; of anything else the later word counts.
+Parts, faults and headers are joined; for everything else the last value wins.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from interlingua.spec.errors import ConfigurationError
 from interlingua.spec.response import FinishReason, RateLimit, Reason, Usage
 from interlingua.spec.serve import Failure
 
-SIGNATURE = "c2ltdWxhdGVk"  # base64, as every dialect wants it: "simulated"
+SIGNATURE = "c2ltdWxhdGVk"  # "simulated" in base64, which every dialect requires
 
 
 class _Value(
@@ -33,10 +33,10 @@ class _Value(
 
 class Cut(_Value, frozen=True, kw_only=True):
     """
-    The body ends after `at` bytes; before the head if that is None.
+    The body ends after `at` bytes. If `at` is None, there are no response headers either.
 
-    A clean cut ends as a whole body does, so that only its reader can tell. One that is not
-    clean closes the connection in the middle of the body.
+    A clean cut ends the HTTP body correctly, so that only the decoder can notice it. Any other cut
+    closes the connection in the middle of the body.
     """
 
     at: int | None = None
@@ -44,26 +44,26 @@ class Cut(_Value, frozen=True, kw_only=True):
 
 
 class Reset(_Value, frozen=True, kw_only=True):
-    """The connection is reset after `at` bytes of the body; before the head if that is None."""
+    """The connection is reset after `at` bytes of the body, or before the headers if None."""
 
     at: int | None = None
 
 
 class Stall(_Value, frozen=True, kw_only=True):
-    """Silence after `at` bytes, or before the head; for good unless `seconds` says how long."""
+    """Nothing is sent after `at` bytes (before the headers if None), for `seconds` or for ever."""
 
     at: int | None = None
     seconds: float | None = None
 
 
 class Malformed(_Value, frozen=True, kw_only=True):
-    """The event of that number (from 0, or from the end if below) is broken JSON; or the body."""
+    """One event of the stream (by index, may be negative), or the whole body, is invalid JSON."""
 
     event: int = 0
 
 
 class Duplicate(_Value, frozen=True, kw_only=True):
-    """The event of that number is sent twice."""
+    """One event of the stream, by index, is sent twice."""
 
     event: int = 0
 
@@ -72,7 +72,7 @@ Fault: TypeAlias = Cut | Reset | Stall | Malformed | Duplicate
 
 
 class Pace(_Value, frozen=True, kw_only=True):
-    """How slow: seconds before the head and between writes, and how large a write may be."""
+    """Seconds before the headers and between writes, and the maximum size of a write."""
 
     first: float = 0.0
     between: float = 0.0
@@ -80,19 +80,19 @@ class Pace(_Value, frozen=True, kw_only=True):
 
 
 class Turn(_Value, frozen=True, kw_only=True):
-    """One answer: what is said, and what goes wrong on the way."""
+    """One answer: its content, and the faults of its delivery."""
 
     parts: tuple[Part, ...] = ()
     finish_reason: FinishReason | None = None
-    """Taken from the parts if not given."""
+    """By default it follows from the parts."""
     usage: Usage | None = None
-    """Counted if not given."""
+    """By default the tokens are counted."""
     pieces: int | None = None
-    """Characters a delta of the stream; whole words if not given."""
+    """Characters per delta of a stream. By default a delta is a word."""
     failure: Failure | None = None
-    """Told instead of an answer."""
+    """An error instead of an answer."""
     late_failure: Failure | None = None
-    """Told in the stream, after the parts; instead of an answer if there is no stream."""
+    """An error after the parts of a stream; without a stream, instead of an answer."""
     pace: Pace = Pace()
     rate_limit: RateLimit | None = None
     headers: Mapping[str, str] = {}
@@ -117,21 +117,21 @@ _PLAIN = msgspec.structs.asdict(Turn())
 _LATER_COUNTS = tuple(name for name in _PLAIN if name not in ("parts", "headers", "faults"))
 
 
-# What is said.
+# Content.
 
 
 def text(text: str) -> Turn:
-    """The model says this."""
+    """The model answers with this text."""
     return Turn(parts=(Text(text=text),))
 
 
 def thinking(text: str, *, signature: str = SIGNATURE) -> Turn:
-    """The model thinks this; the signature is in the place its dialect has for one."""
+    """The model thinks this text, with a signature if the dialect has one."""
     return Turn(parts=(Thinking(text=text, signature=signature),))
 
 
 def refusal(text: str) -> Turn:
-    """The model declines."""
+    """The model refuses to answer."""
     return Turn(parts=(Refusal(text=text),))
 
 
@@ -140,25 +140,25 @@ def tool_call(
     arguments: Mapping[str, Any] | None = None,
     /,
     *,
-    id: str = "",  # noqa: A002 -- the part's word
+    id: str = "",  # noqa: A002 -- the name of the field in ToolCall
     **more: Any,
 ) -> Turn:
     """
-    The model calls a tool; several added up are parallel calls.
+    The model calls a tool; the sum of several is a response with parallel calls.
 
-    Arguments are a mapping, keywords, or both. A call without an id gets one in its dialect's way.
+    Arguments are a mapping, keywords, or both. A call without an id gets one in the dialect's form.
     """
     call = ToolCall(id=id, name=name, arguments={**(arguments or {}), **more})
     return Turn(parts=(call,))
 
 
 def raw_tool_call(name: str, arguments: str, /, *, id: str = "") -> Turn:  # noqa: A002
-    """A call whose argument text is sent as it is, JSON or not."""
+    """A call whose arguments are sent verbatim, even if they are not JSON."""
     return Turn(parts=(ToolCall(id=id, name=name, raw_arguments=arguments),))
 
 
 def finish(reason: Reason) -> Turn:
-    """Why it ends, if not for the usual reason."""
+    """The finish reason, instead of the one that follows from the parts."""
     return Turn(finish_reason=FinishReason(reason=reason))
 
 
@@ -170,7 +170,7 @@ def usage(
     cache_write: int | None = None,
     reasoning: int | None = None,
 ) -> Turn:
-    """The tokens that are reported, instead of those counted."""
+    """The reported usage, instead of the counted tokens."""
     return Turn(
         usage=Usage(
             input_tokens=input_tokens,
@@ -182,25 +182,25 @@ def usage(
     )
 
 
-# How it is sent.
+# Delivery.
 
 
 def latency(*, first: float = 0.0, between: float = 0.0, write_bytes: int | None = None) -> Turn:
-    """Seconds before the head and between writes; `write_bytes` cuts writes into small ones."""
+    """Seconds before the headers and between writes; `write_bytes` limits the size of a write."""
     if write_bytes is not None and write_bytes < 1:
         raise ConfigurationError("write_bytes must be at least 1")
     return Turn(pace=Pace(first=first, between=between, write_bytes=write_bytes))
 
 
 def pieces(characters: int) -> Turn:
-    """How many characters a delta has."""
+    """The number of characters per delta."""
     if characters < 1:
-        raise ConfigurationError("a delta has at least one character")
+        raise ConfigurationError("pieces() needs at least 1 character per delta")
     return Turn(pieces=characters)
 
 
 def header(name: str, value: str) -> Turn:
-    """A header of the reply."""
+    """A response header."""
     return Turn(headers={name.lower(): value})
 
 
@@ -212,7 +212,7 @@ def rate_limit(
     tokens_remaining: int | None = None,
     reset_after: float | None = None,
 ) -> Turn:
-    """The limits that the reply's headers report, in the vendor's names."""
+    """The limits that the response headers report, under the vendor's names."""
     return Turn(
         rate_limit=RateLimit(
             requests_limit=requests_limit,
@@ -224,7 +224,7 @@ def rate_limit(
     )
 
 
-# What goes wrong.
+# Faults.
 
 
 def error(
@@ -234,47 +234,47 @@ def error(
     body: Json = None,
     retry_after: float | None = None,
 ) -> Turn:
-    """An HTTP error, with the vendor's own body for that status unless another is given."""
+    """An HTTP error. The default body is the vendor's for that status."""
     return Turn(failure=_failure(status, message, body, retry_after))
 
 
 def error_event(status: int, message: str | None = None, *, body: Json = None) -> Turn:
-    """An error told in a stream that had begun well (HTTP 200)."""
+    """An error event in a stream that began with HTTP 200."""
     return Turn(late_failure=_failure(status, message, body, None))
 
 
 def cut(at: int | None = None, *, clean: bool = False) -> Turn:
-    """The body ends after that many bytes; without a number the connection closes at once."""
-    return Turn(faults=(Cut(at=_place(at), clean=clean),))
+    """The body ends after `at` bytes. By default the connection closes before the headers."""
+    return Turn(faults=(Cut(at=_check_offset(at), clean=clean),))
 
 
 def reset(at: int | None = None) -> Turn:
-    """The connection is reset after that many bytes of the body, or before the head."""
-    return Turn(faults=(Reset(at=_place(at)),))
+    """The connection is reset after `at` bytes of the body, by default before the headers."""
+    return Turn(faults=(Reset(at=_check_offset(at)),))
 
 
 def stall(at: int | None = None, seconds: float | None = None) -> Turn:
-    """Nothing more comes after that many bytes, or before the head, for good or for a while."""
-    return Turn(faults=(Stall(at=_place(at), seconds=seconds),))
+    """Nothing is sent after `at` bytes (default: before the headers), for `seconds` or for ever."""
+    return Turn(faults=(Stall(at=_check_offset(at), seconds=seconds),))
 
 
 def malformed(event: int = 0) -> Turn:
-    """One event of the stream, or the whole body, is not JSON."""
+    """One event of the stream, or the whole body, is invalid JSON."""
     return Turn(faults=(Malformed(event=event),))
 
 
 def duplicate(event: int = 0) -> Turn:
-    """One event of the stream comes twice."""
+    """One event of the stream is sent twice."""
     return Turn(faults=(Duplicate(event=event),))
 
 
 def _failure(status: int, message: str | None, body: Json, retry_after: float | None) -> Failure:
     if not 400 <= status <= 599:
-        raise ConfigurationError(f"{status} is not the status of an error; use one of 400 to 599")
+        raise ConfigurationError(f"{status} is not an HTTP error status; use 400 to 599")
     return Failure(status=status, message=message, body=body, retry_after=retry_after)
 
 
-def _place(at: int | None) -> int | None:
+def _check_offset(at: int | None) -> int | None:
     if at is not None and at < 0:
-        raise ConfigurationError(f"a fault happens after some bytes, not after {at}")
+        raise ConfigurationError(f"at= counts bytes of the body and must not be negative: {at}")
     return at

@@ -1,4 +1,4 @@
-"""Which turn answers which request, and the record of what was received."""
+"""Scripts: which turn answers which request, and the record of the requests."""
 
 from __future__ import annotations
 
@@ -15,38 +15,38 @@ from interlingua.spec.request import Request, ToolDefinition
 from interlingua.wire.json_text import dump_text
 
 Answer: TypeAlias = Turn | Callable[[Request], Turn]
-"""A turn, or what makes one for a request."""
+"""A turn, or a function that makes one from the request."""
 
 SIMULATED = "[simulated answer, no model was asked]"
-"""With this the answers that are not scripted begin."""
+"""The beginning of each answer that is not scripted."""
 
 
 class Exchange:
     """
-    One request and what became of it.
+    One request and its outcome.
 
-    Times are of the monotonic clock, None for what did not happen. Keys are not kept.
+    Times are of the monotonic clock; None means that the event did not happen. Keys are redacted.
     """
 
     def __init__(self, number: int, dialect: str, method: str, call: WireCall) -> None:
         self.number = number
-        """From 1, in the order of arrival."""
+        """The number of the request, from 1 in the order of arrival."""
         self.dialect = dialect
         self.method = method
         self.call = call
         self.request: Request | None = None
-        """The same in the canonical language, if it could be read and is one."""
+        """The canonical request; None if it could not be decoded or asks for something else."""
         self.turn: Turn | None = None
         self.error: Exception | None = None
-        """Why the request could not be read, or what the script raised."""
+        """Why the request could not be decoded, or what the script raised."""
         self.status: int | None = None
         self.sent_bytes = 0
-        """Of the body."""
+        """Bytes of the body that were sent."""
         self.started: float | None = None
         self.ended: float | None = None
         self.disconnected: float | None = None
-        """When the client went away before its answer was sent."""
-        self.over = threading.Event()
+        """When the client disconnected, if that was before the whole answer was sent."""
+        self.over: threading.Event = threading.Event()
 
     def __repr__(self) -> str:
         state = "open" if self.ended is None else "over"
@@ -55,21 +55,21 @@ class Exchange:
 
 class Script:
     """
-    Turns in order, the last one again and again; each may be a function of the request.
+    Answers in order; the last one is repeated. Each is a turn or a function of the request.
 
         Script(error(500), error(500), text("third time lucky"))
         Script(echo)
 
-    `received` is what was asked so far, of which the last `keep` are kept, if it is given.
-    Safe to use from several threads.
+    `received` lists the exchanges so far; `keep` limits it to the last ones. A script may be used
+    from several threads.
     """
 
     def __init__(self, *answers: Answer, keep: int | None = None) -> None:
-        given: tuple[Any, ...] = answers  # a caller without a type checker may pass a list
-        for answer in given:
+        unchecked: tuple[Any, ...] = answers  # a caller without a type checker may pass a list
+        for answer in unchecked:
             if not isinstance(answer, Turn) and not callable(answer):
                 kind = type(answer).__name__
-                raise ConfigurationError(f"a script holds turns and functions, not a {kind}")
+                raise ConfigurationError(f"a script takes turns and functions, not a {kind}")
         self._answers: tuple[Answer, ...] = answers or (use_tools,)
         self._next = 0
         self._count = 0
@@ -78,17 +78,17 @@ class Script:
 
     @property
     def received(self) -> tuple[Exchange, ...]:
-        """Every exchange that is kept, in the order the requests came."""
+        """The exchanges, in the order in which the requests arrived."""
         with self._lock:
             return tuple(self._received)
 
     @property
     def requests(self) -> tuple[Request, ...]:
-        """The requests for an answer that could be read, in the order they came."""
-        return tuple(each.request for each in self.received if each.request is not None)
+        """The decoded requests for an answer, in the order in which they arrived."""
+        return tuple(item.request for item in self.received if item.request is not None)
 
     def record(self, dialect: str, method: str, call: WireCall) -> Exchange:
-        """Begin the record of one exchange."""
+        """Add a new exchange to `received`."""
         with self._lock:
             self._count += 1
             exchange = Exchange(self._count, dialect, method, call)
@@ -96,16 +96,18 @@ class Script:
         return exchange
 
     def answer(self, request: Request) -> Turn:
-        """The turn for this request; `ConfigurationError` if a function makes none."""
+        """The turn for this request; `ConfigurationError` if a function does not return one."""
         with self._lock:
-            place = min(self._next, len(self._answers) - 1)
+            index = min(self._next, len(self._answers) - 1)
             self._next += 1
-            answer = self._answers[place]
+            answer = self._answers[index]
         if isinstance(answer, Turn):
             return answer
         turn = answer(request)
         if not isinstance(turn, Turn):
-            raise ConfigurationError(f"a script's function gave {type(turn).__name__}, not a Turn")
+            raise ConfigurationError(
+                f"a function of the script returned a {type(turn).__name__}, not a Turn"
+            )
         return turn
 
 
@@ -113,33 +115,39 @@ class Script:
 
 
 def echo(request: Request) -> Turn:
-    """What the user said last, after a statement that this is simulated."""
-    said = next((m.text for m in reversed(request.messages) if m.role == "user" and m.text), "")
-    return text(f"{SIMULATED} You said: {said}" if said else SIMULATED)
+    """Repeat the last user message, after a note that the answer is simulated."""
+    users = (m.text for m in reversed(request.messages) if m.role == "user" and m.text)
+    last = next(users, "")
+    return text(f"{SIMULATED} You said: {last}" if last else SIMULATED)
 
 
 def use_tools(request: Request) -> Turn:
-    """Call the tools that are offered, tell what they returned, fill in a schema, or echo."""
-    returned = results(request)
-    filled_in = _example_answer(request)
-    if returned and filled_in is None:
-        told = "; ".join(_result_text(result) for result in returned)
-        return text(f"{SIMULATED} The tools returned: {told}")
+    """
+    The default answer, which depends on the request.
+
+    It calls the tools of the request, then repeats their results. With a response format it
+    answers with an example for the schema. Otherwise it echoes.
+    """
+    tool_results = results(request)
+    example_answer = _example_answer(request)
+    if tool_results and example_answer is None:
+        listed = "; ".join(_result_text(result) for result in tool_results)
+        return text(f"{SIMULATED} The tools returned: {listed}")
     turn = Turn()
-    for tool in () if returned else _callable_tools(request):
+    for tool in () if tool_results else _callable_tools(request):
         turn += tool_call(tool.name, example(tool.parameters))
-    return turn if turn.parts else filled_in or echo(request)
+    return turn if turn.parts else example_answer or echo(request)
 
 
 def _example_answer(request: Request) -> Turn | None:
-    form = request.response_format
-    if form is None or not isinstance(form.json_schema, dict):
+    response_format = request.response_format
+    if response_format is None or not isinstance(response_format.json_schema, dict):
         return None
-    return text(dump_text(_example(form.json_schema)))
+    return text(dump_text(_example(response_format.json_schema)))
 
 
 def tool_loop(calls: Turn, answer: Answer) -> Callable[[Request], Turn]:
-    """Say `calls` when tools are offered, and `answer` when their results are there."""
+    """Answer with `calls` if the request has tools, and with `answer` if it has their results."""
 
     def next_turn(request: Request) -> Turn:
         if request.tools and not results(request):
@@ -150,28 +158,28 @@ def tool_loop(calls: Turn, answer: Answer) -> Callable[[Request], Turn]:
 
 
 def by_model(answers: Mapping[str, Answer], otherwise: Answer = echo) -> Callable[[Request], Turn]:
-    """One answer for each model, and another for the rest."""
+    """Choose the answer by the model of the request; `otherwise` is for all other models."""
 
-    def of_model(request: Request) -> Turn:
+    def next_turn(request: Request) -> Turn:
         answer = answers.get(request.model, otherwise)
         return answer if isinstance(answer, Turn) else answer(request)
 
-    return of_model
+    return next_turn
 
 
 def results(request: Request) -> tuple[ToolResult, ...]:
-    """The tool results with which the request ends; none if something else was said after."""
-    found: list[ToolResult] = []
+    """The tool results at the end of the request; none if another message follows them."""
+    last_results: list[ToolResult] = []
     for message in reversed(request.messages):
-        here = [part for part in message.content if isinstance(part, ToolResult)]
-        if not here:
+        in_message = [part for part in message.content if isinstance(part, ToolResult)]
+        if not in_message:
             break
-        found = here + found
-    return tuple(found)
+        last_results = in_message + last_results
+    return tuple(last_results)
 
 
 def example(schema: Json) -> dict[str, Any]:
-    """Arguments that a simple schema accepts: what it requires, each of its type."""
+    """Arguments that match a simple schema: the required properties, with values of their type."""
     value = _example(schema)
     return value if isinstance(value, dict) else {}
 
@@ -189,9 +197,9 @@ _EXAMPLES: dict[str, Json] = {
 def _example(schema: Json) -> Json:
     if not isinstance(schema, dict):
         return "simulated"
-    for known in ("const", "default"):
-        if known in schema:
-            return schema[known]
+    for keyword in ("const", "default"):
+        if keyword in schema:
+            return schema[keyword]
     if isinstance(schema.get("enum"), list) and schema["enum"]:
         return schema["enum"][0]
     kind = schema.get("type", "object" if "properties" in schema else "string")

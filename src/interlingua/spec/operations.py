@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 
@@ -25,6 +25,16 @@ class ServedModel(
     raw: Json = None
 
 
+class ItemDecoder(Protocol):
+    """The bytes of a streamed reply in, its items out."""
+
+    def feed(self, chunk: bytes) -> list[Any]:
+        """The items that these bytes complete."""
+
+    def finish(self) -> list[Any]:
+        """End of body: what is left, or `StreamError` if the reply was cut short."""
+
+
 class Operation(msgspec.Struct, frozen=True, kw_only=True):
     """
     One operation of a dialect: how its call is written, and how its reply is read.
@@ -38,6 +48,13 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
     """The call for a value; the profile is that of `value.model`, or of no model in particular."""
     decode: Callable[[int, Mapping[str, str], bytes], Any]
     """The result in a reply: status, headers (names in lower case), body."""
+    stream_decoder: Callable[[], ItemDecoder] | None = None
+    """
+    Makes the decoder of a reply that is read as it comes.
+
+    The result of an operation that has it is an async iterator of items, and `decode` is not
+    called. Until the reply begins, a failure is raised (and retried) by `perform`.
+    """
     next_page: Callable[[WireCall, Mapping[str, str], bytes], WireCall | None] | None = None
     """
     The call for the page after this reply; None after the last.

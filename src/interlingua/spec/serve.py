@@ -48,8 +48,10 @@ class ServerFacts(msgspec.Struct, frozen=True, kw_only=True):
     key_query: str = ""
     """The query parameter that may hold the key."""
     required_headers: tuple[str, ...] = ()
+    stream_field: str = "stream"
+    """The field of a body that is true to ask for a stream."""
     stream_path: str = ""
-    """The end of a path that asks for a stream; elsewhere `"stream": true` in the body does."""
+    """The end of a path that asks for a stream, whatever the body says."""
     sse_query: str = ""
     """A stream is SSE only if the query has this, and else one JSON array."""
     ping: ProviderEvent | None = None
@@ -88,7 +90,7 @@ class Serve(Protocol):
     """What a server of a dialect needs and only the dialect knows. A module satisfies it."""
 
     @property
-    def FACTS(self) -> ServerFacts:  # noqa: N802 -- a constant of the module
+    def SERVER(self) -> ServerFacts:  # noqa: N802 -- a constant of the module
         """Its routes, headers and ids."""
 
     def list_models(self, models: Sequence[ServedModel], query: Mapping[str, str]) -> Json:
@@ -103,11 +105,11 @@ class Serve(Protocol):
     def count_tokens(self, tokens: int) -> Json:
         """A token count."""
 
-    def error_body(self, failure: Failure, request_id: str) -> dict[str, Any] | None:
+    def error_body(self, failure: Failure, *, model: str, request_id: str) -> Json:
         """
-        The vendor's body for a status; None where what answers is a load balancer.
+        The body for a status; None where what answers is a load balancer.
 
-        Its `error.message` is the vendor's; `{model}` in it stands for the model's id.
+        Its message is that of the failure, or what the vendor says about this model.
         """
 
     def wrong_key(self, *, is_missing: bool) -> Failure:

@@ -90,8 +90,8 @@ class Grammar:
         self._open: dict[str, tuple[str | None, int]] = {}
         self._seen: set[str] = set()
         self._last_index = -1
-        self.started = False
-        self.finished = False
+        self.started: bool = False
+        self.finished: bool = False
 
     def feed(self, event: StreamEvent) -> None:
         """Accept the event, or raise `StreamError`."""

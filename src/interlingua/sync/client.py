@@ -43,7 +43,7 @@ class Client:
         registry: Registry | None = None,
         strict: bool = False,
     ) -> None:
-        self.asynchronous = AsyncClient(
+        self.asynchronous: AsyncClient = AsyncClient(
             providers,
             default_provider=default_provider,
             middleware=middleware,

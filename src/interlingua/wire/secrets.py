@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit, urlunsplit
 
 from interlingua.spec.contracts import HttpRequest
-from interlingua.wire.classify import find_secrets
+from interlingua.wire.classify import find_secrets, redact
 
 REDACTED = "[redacted]"
 
@@ -89,6 +89,16 @@ class Redactor:
             redacted.append(whole[start : start + len(chunk)])
             start += len(chunk)
         return redacted
+
+    def redact_message(self, text: str) -> str:
+        """
+        Replace known keys, and text that looks like a key, by `[redacted]`.
+
+        For messages, where the length does not matter: known keys of any length are replaced.
+        """
+        for secret in sorted(self._known, key=len, reverse=True):
+            text = text.replace(secret, REDACTED)
+        return redact(text)
 
     def redact_text(self, text: str) -> str:
         """The text with stars for keys."""

@@ -204,11 +204,11 @@ def test_asked_again(provider, mode):
 
 @every_mode
 @every_dialect
-def test_what_does_not_fit(provider, mode):
+def test_an_invalid_answer_raises(provider, mode):
     """The error has the text, the response and the problems; nobody asks again unasked."""
     with (
         simulated(give({"name": "Ada", "age": "old"}), profile=by(mode)) as peer,
-        pytest.raises(NoObjectGeneratedError, match="does not fit") as caught,
+        pytest.raises(NoObjectGeneratedError, match="does not match the schema") as caught,
     ):
         asked(peer, provider)
 

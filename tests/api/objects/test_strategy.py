@@ -104,9 +104,9 @@ def test_a_model_without_tools():
 
 def test_no_way_at_all():
     """It is told before anything is sent."""
-    with pytest.raises(UnsupportedError, match="no way"):
+    with pytest.raises(UnsupportedError, match="does not support objects of this schema"):
         planned("openai", "gpt-5.2", profile={"structured_output": ()})
-    with pytest.raises(UnsupportedError, match="beside tools"):
+    with pytest.raises(UnsupportedError, match="together with tools"):
         planned(
             "openai",
             "gpt-5.2",
@@ -270,13 +270,13 @@ def test_a_call_that_is_no_answer():
 @pytest.mark.parametrize(
     ("mode", "response", "message", "text"),
     [
-        ("native", said("Well"), "no JSON in it", "Well"),
+        ("native", said("Well"), "contains no JSON", "Well"),
         ("native", said('{"n": "x"}'), 'n: "x" is not of type', '{"n": "x"}'),
         ("native", said('{"n": 1', reason="length"), "raise max_tokens", '{"n": 1'),
         ("native", said("No", reason="content_filter"), "filtered or refused", "No"),
         ("native", answer(Refusal(text="I will not.")), "refused: I will not.", ""),
         ("native", said("", reason="cancelled"), "was cancelled", ""),
-        ("native", said("", reason="error"), "broke off", ""),
+        ("native", said("", reason="error"), "ended the answer with an error", ""),
         ("native", called(name="lookup"), "called lookup instead", ""),
         ("tool", called({"n": "x"}), 'n: "x" is not of type', '{"n":"x"}'),
         ("tool", called(raw='{"n": 1', reason="length"), "raise max_tokens", '{"n": 1'),

@@ -358,7 +358,7 @@ def test_approval_in_two_calls():
         allowed, refused = run(peer, work)
 
     assert (allowed, done) == ("deleted", ["a.txt"])
-    assert "did not allow" in refused
+    assert "did not approve" in refused
 
 
 def test_wrong_use():

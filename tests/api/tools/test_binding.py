@@ -21,30 +21,30 @@ def called(handler, parameters=PARAMETERS, arguments=ARGUMENTS):
     return handler(*args, **kwargs)
 
 
-def test_arguments_come_by_name():
-    """Each declared parameter is one of the handler's."""
+def test_arguments_are_passed_by_name():
+    """Each property of the schema is a parameter of the handler."""
     assert called(lambda city, days=1: (city, days)) == ("Oslo", 2)
     assert called(lambda city, *, days: (city, days)) == ("Oslo", 2)
     assert called(lambda **given: given) == ARGUMENTS
 
 
-def test_arguments_come_as_one_dict():
-    """To a handler whose only needed parameter is none of those declared."""
+def test_arguments_are_passed_as_one_dict():
+    """If the handler's only required parameter is not in the schema."""
     assert called(lambda arguments: arguments) == ARGUMENTS
     assert called(lambda city, /: city) == ARGUMENTS
     assert called(lambda arguments, tool_call_id: (arguments, tool_call_id)) == (ARGUMENTS, "id")
 
 
-def test_one_declared_parameter_comes_by_name():
-    """A single parameter is no sign of a dict if it is declared."""
+def test_a_single_declared_parameter_is_passed_by_name():
+    """It is not taken for a dict if the schema declares it."""
     parameters = {"type": "object", "properties": {"city": {}}}
 
     assert called(lambda city: city, parameters, {"city": "Oslo"}) == "Oslo"
     assert called(lambda: "none", {"type": "object"}, {}) == "none"
 
 
-def test_context_is_given_to_who_names_it():
-    """Only what the signature has, and not to `**kwargs`."""
+def test_context_goes_to_handlers_that_declare_it():
+    """Only the declared parameters are passed, and none to `**kwargs`."""
 
     def handler(city, days, messages, *, abort_signal):
         return city, days, messages, abort_signal
@@ -55,7 +55,7 @@ def test_context_is_given_to_who_names_it():
 
 
 def test_a_declared_parameter_is_not_context():
-    """A tool whose own input is called `messages` is given that."""
+    """A tool whose schema has `messages` gets the model's argument."""
     parameters = {"type": "object", "properties": {name: {} for name in CONTEXT}}
     arguments = dict.fromkeys(CONTEXT, "mine")
 
@@ -66,7 +66,7 @@ def test_a_declared_parameter_is_not_context():
 
 
 def test_field_bug_79_a_handler_cannot_change_the_call():
-    """What it does to its arguments stays with it."""
+    """It gets a copy of the arguments."""
     arguments = {"list": [{"a": 1}]}
 
     def handler(**given):
@@ -79,13 +79,13 @@ def test_field_bug_79_a_handler_cannot_change_the_call():
     assert arguments == {"list": [{"a": 1}]}
 
 
-def test_functions_that_tell_nothing_are_called_by_name():
-    """Some written in C have no signature."""
+def test_functions_without_a_signature_are_called_by_name():
+    """Some functions written in C have none."""
     assert called(dict) == ARGUMENTS
 
 
 def test_bound_methods_and_partials_are_handlers():
-    """What is bound already is not asked for."""
+    """Bound arguments are not expected from the model."""
 
     class Weather:
         def say(self, city, days, unit):
@@ -102,7 +102,7 @@ def test_bound_methods_and_partials_are_handlers():
         ("text", "not a function"),
     ],
 )
-def test_a_handler_that_cannot_be_called_is_refused(handler, words):
+def test_a_handler_that_does_not_match_the_schema_is_rejected(handler, words):
     """When the tool is made, not when the model calls it."""
     with pytest.raises(ConfigurationError, match=words):
         read_handler(handler, PARAMETERS, "tool")

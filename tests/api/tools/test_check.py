@@ -47,16 +47,16 @@ def test_approval_by_arguments(needs):
 
 
 @pytest.mark.parametrize("needs", [True, lambda a: a["euros"] > 100], ids=["always", "function"])
-def test_arguments_that_do_not_fit_need_no_approval(needs):
-    """They are not run: the model is told, whatever a function would make of them."""
+def test_invalid_arguments_need_no_approval(needs):
+    """The call is not run, so `needs_approval` is not asked."""
     bad = [ToolCall(id="a", name="pay"), ToolCall(id="b", name="pay", raw_arguments="{")]
     for item in ready(*bad, needs_approval=needs):
         assert not item.waits
         assert isinstance(item.error, InvalidToolCallError)
 
 
-def test_a_function_that_fails_leaves_it_to_people(caplog):
-    """And who wrote it is told, with where it failed."""
+def test_a_failing_needs_approval_means_that_approval_is_needed(caplog):
+    """The error is logged with its traceback."""
     (item,) = ready(call(), needs_approval=lambda a: a["dollars"] > 100)
 
     assert (item.waits, item.error) == (True, None)
@@ -64,8 +64,8 @@ def test_a_function_that_fails_leaves_it_to_people(caplog):
     assert "KeyError: 'dollars'" in caplog.text
 
 
-def test_a_function_cannot_change_what_is_run():
-    """It is given a copy."""
+def test_needs_approval_cannot_change_the_arguments():
+    """It gets a copy."""
     (item,) = ready(call(5), needs_approval=lambda a: a.update(euros=1_000_000))
 
     assert item.call.arguments == {"euros": 5}
@@ -80,8 +80,8 @@ def mend_to(euros):
 
 
 @pytest.mark.parametrize("is_async", [False, True])
-def test_a_call_can_be_mended(is_async):
-    """Its arguments, that is: id and name stay."""
+def test_a_call_can_be_repaired(is_async):
+    """The arguments change; id and name stay."""
 
     async def mend_async(call, error):
         return mend_to(4)(call, error)
@@ -91,8 +91,8 @@ def test_a_call_can_be_mended(is_async):
     assert (item.call, item.error) == (call(4), None)
 
 
-def test_approval_is_about_what_is_run():
-    """What the model said did not need it; what it was mended to does."""
+def test_approval_is_asked_for_the_repaired_arguments():
+    """The original arguments needed none."""
     for euros, waits in ((5, False), (500, True)):
         (item,) = ready(call("all"), needs_approval=above_100, repair=mend_to(euros))
         assert (item.waits, item.call.arguments) == (waits, {"euros": euros})
@@ -102,14 +102,14 @@ def test_approval_is_about_what_is_run():
     ("useless", "words"),
     [
         (lambda *_: 1 / 0, "ZeroDivisionError"),
-        (lambda *_: {"euros": 4}, "gave a dict"),
-        (lambda call, _: call, "does not fit either"),
+        (lambda *_: {"euros": 4}, "returned a dict"),
+        (lambda call, _: call, "returned invalid arguments"),
         (lambda *_: None, ""),
     ],
     ids=["fails", "junk", "the same", "none"],
 )
-def test_what_cannot_be_mended(useless, words, caplog):
-    """The model is told what was wrong with its call; the rest is the developer's."""
+def test_a_failed_repair_keeps_the_error(useless, words, caplog):
+    """The model gets the problem of its call; the failed repair is logged."""
     (item,) = ready(call("four"), repair=useless)
 
     assert "euros: expected integer, got 'four'" in str(item.error)
@@ -118,14 +118,14 @@ def test_what_cannot_be_mended(useless, words, caplog):
 
 
 def test_unknown_tools():
-    """A passive one is as unknown: nobody here can run it."""
+    """A passive tool counts as unknown, because it cannot be run."""
     for tools in ({}, {"pay": Tool(name="pay")}):
         (item,) = asyncio.run(prepare([call()], tools))
-        assert "unknown tool 'pay'; there are" in str(item.error)
+        assert "unknown tool 'pay'; available tools" in str(item.error)
 
 
-def test_not_all_problems_are_listed():
-    """Five thousand wrong items are a few lines, and a number."""
+def test_a_long_list_of_problems_is_shortened():
+    """Five thousand problems are a few and a number."""
     made = Tool(name="pay", parameters=LIST, execute=lambda items: items)
     wrong = ToolCall(id="a", name="pay", arguments={"items": ["x"] * 5_000})
     (item,) = asyncio.run(prepare([wrong], {"pay": made}))
@@ -159,8 +159,8 @@ def test_arguments_are_read_once():
     assert len(reads) == 1
 
 
-def test_a_type_whose_own_check_breaks():
-    """Whatever it raises is an error of this call, not of the run."""
+def test_a_type_whose_validation_raises():
+    """The error belongs to this call, not to the run."""
 
     class Odd(Tool, frozen=True, kw_only=True, dict=True):
         def read(self, _):
@@ -175,21 +175,21 @@ def test_a_type_whose_own_check_breaks():
 
 
 def test_decisions():
-    """Each is about one call; a refusal is for the model, and no fault of the arguments."""
+    """Each is for one call; a rejection goes to the model."""
     waiting = ready(call(1, "a"), call(2, "b"), needs_approval=True)
     yes, no = decide(waiting, {"a": True, "b": False, "nobody": True})
 
     assert (yes.error, yes.waits, no.waits) == (None, False, False)
     assert type(no.error) is SDKError
-    assert "did not allow" in str(no.error)
-    with pytest.raises(ConfigurationError, match="nothing about a, b"):
+    assert "did not approve" in str(no.error)
+    with pytest.raises(ConfigurationError, match="no approval was given for a, b"):
         decide(waiting, {})
     (refused,) = decide(ready(call()), {"a": False})
     assert refused.error is not None
 
 
-def test_two_calls_of_one_id():
-    """Nobody can say which of them is meant."""
+def test_two_calls_with_the_same_id():
+    """An approval for them is ambiguous."""
     waiting = ready(call(1, "a"), call(1_000_000, "a"), needs_approval=True)
     with pytest.raises(ConfigurationError, match="two calls have the id 'a'"):
         decide(waiting, {"a": True})

@@ -73,16 +73,16 @@ SAID = [
     SAID,
     ids=["class", "struct", "model", "list", "dict", "empty", "tuple", "set", "array", "none"],
 )
-def test_typed_values_are_json(value, content):
-    """Whatever has a JSON form, and only plain JSON in it."""
+def test_typed_values_become_json(value, content):
+    """Every value with a JSON form becomes plain JSON."""
     said = to_result_content(value)
 
     assert msgspec.json.decode(msgspec.json.encode(said)) == content
     assert type(said) is type(content)
 
 
-def test_parts_are_parts():
-    """One, several, and text or JSON beside them."""
+def test_parts_stay_parts():
+    """One, several, and with text or JSON beside them."""
     image = Image(url="https://example.com/a.png")
 
     assert to_result_content(image) == (image,)
@@ -93,8 +93,8 @@ def test_parts_are_parts():
     )
 
 
-def test_bytes_are_what_they_look_like():
-    """An image, a sound, a document, or text."""
+def test_bytes_become_the_part_of_their_media_type():
+    """An image, audio, a document, or text."""
     assert to_result_content(PNG) == (Image(data=PNG, media_type="image/png"),)
     assert to_result_content(b"fLaC") == (Audio(data=b"fLaC", media_type="audio/flac"),)
     assert to_result_content(b"%PDF-1") == (Document(data=b"%PDF-1", media_type="application/pdf"),)
@@ -105,8 +105,8 @@ def test_bytes_are_what_they_look_like():
     )
 
 
-def test_a_result_is_passed_through():
-    """A handler that says more than content is taken at its word."""
+def test_a_tool_result_is_returned_unchanged():
+    """A handler may return a whole `ToolResult`."""
     result = ToolResult(tool_call_id="x", content="no", is_error=True)
 
     assert to_result_content(result) is result
@@ -123,12 +123,12 @@ def cycle():
     [b"\xff\xfe\x00", object(), {"a": print}, cycle(), {(1, 2): 3}],
     ids=["bytes", "object", "function", "cycle", "key"],
 )
-def test_what_cannot_be_said_is_an_error(value):
-    """With what to do, or the type that has no JSON form."""
+def test_a_value_without_a_json_form_is_an_error(value):
+    """The message names the type, or says what to return."""
     with pytest.raises(ConfigurationError, match="the tool returned"):
         to_result_content(value)
 
 
-def test_a_call_is_not_media():
-    """Parts that no result can hold are data like other."""
+def test_a_tool_call_is_data():
+    """Parts that a result cannot contain are converted to JSON."""
     assert to_result_content(ToolCall(id="1", name="f"))["name"] == "f"

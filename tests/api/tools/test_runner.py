@@ -50,8 +50,8 @@ def run(*calls, **settings):
     return asyncio.run(run_async(*calls, **settings))
 
 
-def test_results_in_the_order_of_calls():
-    """Though the first takes longest; one failure stops nobody."""
+def test_results_are_in_the_order_of_the_calls():
+    """Even if the first takes longest; a failure does not stop the others."""
     results = run(
         call("wait", "1", seconds=0.05),
         call("double", "2", number=21),
@@ -62,13 +62,13 @@ def test_results_in_the_order_of_calls():
     assert [result.tool_call_id for result in results] == ["1", "2", "3", "4"]
     assert [result.content for result in results][:2] == ["waited 0.05", 42]
     assert [result.is_error for result in results] == [False, False, True, True]
-    assert "unknown tool 'missing'; there are: double, wait" in results[2].content
+    assert "unknown tool 'missing'; available tools: double, wait" in results[2].content
     assert "number" in results[3].content
 
 
 @pytest.mark.parametrize("kind", ["sync", "async"])
-def test_five_at_once_take_as_long_as_one(kind):
-    """They overlap: all are running before any has ended."""
+def test_calls_run_concurrently(kind):
+    """All are running before any has ended."""
     gate = threading.Barrier(5, timeout=10)
     seen = []
 
@@ -90,8 +90,8 @@ def test_five_at_once_take_as_long_as_one(kind):
     assert [result.content for result in results] == ["met"] * 5
 
 
-def test_not_more_at_once_than_allowed():
-    """The others wait for their turn."""
+def test_max_concurrent():
+    """The other calls wait."""
     now, most = [0], [0]
 
     async def work() -> None:
@@ -107,14 +107,14 @@ def test_not_more_at_once_than_allowed():
 
 
 @pytest.mark.parametrize("settings", [{"max_concurrent": 0}, {"timeout": 0}, {"timeout": -1.0}])
-def test_field_bug_76_nothing_is_not_everything(settings):
-    """0 does not stand for no limit: it is refused."""
+def test_field_bug_76_zero_is_not_unlimited(settings):
+    """0 is rejected."""
     with pytest.raises(ConfigurationError):
         ToolRunner(**settings)
 
 
 def test_a_tool_that_hangs():
-    """Neither a thread nor a task that ignores cancellation holds up the caller."""
+    """Neither a thread nor a task that ignores cancellation blocks the caller."""
     release = threading.Event()
 
     def hang() -> None:
@@ -144,12 +144,12 @@ def test_a_tool_that_hangs():
 
     assert held
     assert [result.is_error for result in results] == [True, True]
-    assert "took longer than 0.05 s" in results[0].content
-    assert "took longer than 0.05 s" in results[1].content
+    assert "timed out after 0.05 s" in results[0].content
+    assert "timed out after 0.05 s" in results[1].content
 
 
 def test_the_error_of_a_tool_that_hangs():
-    """A clock ran out; the arguments were good."""
+    """It is a timeout, not an invalid call."""
     told = []
 
     class Observer:
@@ -181,8 +181,8 @@ def _cancel():
     ("fail", "words"),
     [(_exit, "wrong option"), (_run_dry, "StopIteration"), (_cancel, "cancelled itself")],
 )
-def test_a_tool_that_fails_hard(fail, words, way):
-    """Neither the program nor the run ends by it, and the others go on."""
+def test_a_tool_that_exits_stops_iteration_or_cancels_itself(fail, words, way):
+    """Neither the program nor the run ends, and the other tools continue."""
 
     async def fail_async() -> None:
         fail()
@@ -196,8 +196,8 @@ def test_a_tool_that_fails_hard(fail, words, way):
     assert other.content == 2
 
 
-def test_context_is_given_where_it_is_asked_for():
-    """And the variables of the caller are there, in a thread too."""
+def test_context_is_passed_to_parameters_that_declare_it():
+    """Context variables of the caller are set, in a thread too."""
 
     @tool
     def look(city: str, messages: tuple, abort_signal: AbortSignal, tool_call_id: str) -> str:
@@ -216,8 +216,8 @@ def test_context_is_given_where_it_is_asked_for():
 
 @pytest.mark.parametrize("how", ["signal", "time", "cancel"])
 @pytest.mark.parametrize("is_async", [False, True])
-def test_every_tool_has_a_signal(how, is_async):
-    """It fires with the run's, when the tool's time is over, and when the run is cancelled."""
+def test_every_tool_has_its_own_signal(how, is_async):
+    """It is set by the signal of the run, by the timeout, and when the run is cancelled."""
     controller, begun, told = AbortController(), threading.Event(), []
 
     def look(abort_signal: AbortSignal) -> None:
@@ -246,13 +246,13 @@ def test_every_tool_has_a_signal(how, is_async):
 
     asyncio.run(work())
 
-    words = {"signal": "enough", "time": "the tool look took longer than 0.05 s"}
-    assert told == [words.get(how, "the run was given up")]
+    words = {"signal": "enough", "time": "the tool look timed out after 0.05 s"}
+    assert told == [words.get(how, "the run was cancelled")]
     assert controller.signal._callbacks == []
 
 
-def test_what_a_handler_may_give():
-    """Text, JSON, media, a result of its own, or an exception."""
+def test_return_values_of_handlers():
+    """Text, JSON, media, a `ToolResult`, or an exception."""
 
     def fail() -> None:
         raise RuntimeError("no power")
@@ -272,8 +272,8 @@ def test_what_a_handler_may_give():
     assert (results[3].content, results[3].is_error) == ("RuntimeError: no power", True)
 
 
-def test_a_failure_is_told_with_its_kind():
-    """Of a KeyError the words alone say nothing; our own errors are sentences."""
+def test_a_failure_has_the_class_of_the_exception():
+    """The message of a KeyError is only the key; our own errors are sentences."""
 
     def fail(how: str) -> None:
         if how == "key":
@@ -290,7 +290,7 @@ def test_a_failure_is_told_with_its_kind():
     ]
 
 
-def test_field_bug_11_arguments_that_are_no_json():
+def test_field_bug_11_arguments_that_are_not_json():
     """The raw text goes back to the model, which may try again."""
     broken = ToolCall(id="a", name="double", raw_arguments='{"number": 2')
     (result,) = run(broken)
@@ -299,8 +299,8 @@ def test_field_bug_11_arguments_that_are_no_json():
     assert '{"number": 2' in result.content
 
 
-def test_field_bug_10_no_arguments_at_all():
-    """The empty text is an empty object."""
+def test_field_bug_10_empty_arguments():
+    """Empty text is an empty object."""
     (result,) = run(
         ToolCall(id="a", name="now", raw_arguments=""), tools=[Tool(name="now", execute=lambda: 7)]
     )
@@ -308,8 +308,8 @@ def test_field_bug_10_no_arguments_at_all():
     assert (result.content, result.is_error) == (7, False)
 
 
-def test_what_is_not_ready_is_not_run():
-    """An error goes to the model as it is; a call that still waits is never executed."""
+def test_a_call_that_is_not_ready_is_not_run():
+    """An error goes to the model; a call that waits for approval is never run."""
     ran = []
     made = Tool(name="pay", execute=lambda: ran.append(1))
     ready = [
@@ -319,7 +319,10 @@ def test_what_is_not_ready_is_not_run():
     results = asyncio.run(ToolRunner().run(ready, HISTORY))
 
     assert ran == []
-    assert [result.content for result in results] == ["not allowed", "the call was not allowed yet"]
+    assert [result.content for result in results] == [
+        "not allowed",
+        "the call has not been approved",
+    ]
 
 
 @pytest.mark.parametrize("is_inline", [None, False, True])
@@ -373,8 +376,8 @@ def test_an_inline_function_may_return_something_to_await():
     assert run(call("later"), tools=[later])[0].content == "done"
 
 
-def test_a_wrapper_runs_in_a_thread():
-    """Though what it wraps is async: it may block before it calls that."""
+def test_a_plain_wrapper_of_an_async_function_runs_in_a_thread():
+    """It may block before it calls the async function."""
     here, seen = threading.current_thread(), []
 
     async def inner() -> str:
@@ -393,8 +396,8 @@ def test_a_wrapper_runs_in_a_thread():
     assert seen[1] is here
 
 
-def test_a_tool_that_fails_while_it_is_stopped(capfd, caplog):
-    """Nobody waits for it any more, and nobody is told that nobody has looked."""
+def test_a_tool_that_fails_while_it_is_cancelled(capfd, caplog):
+    """Nothing waits for it, and asyncio logs no unretrieved exception."""
 
     async def fail() -> None:
         try:
@@ -421,8 +424,8 @@ def test_a_tool_that_fails_while_it_is_stopped(capfd, caplog):
     results = asyncio.run(work())
 
     assert [result.content for result in results] == [
-        "the tool fail took longer than 0.02 s",
-        "the tool told took longer than 0.02 s",
+        "the tool fail timed out after 0.02 s",
+        "the tool told timed out after 0.02 s",
     ]
     assert "never retrieved" not in capfd.readouterr().err + caplog.text
     assert "on being told" in caplog.text
@@ -453,8 +456,8 @@ def test_observers():
     ]
 
 
-def test_giving_up_stops_the_tools():
-    """A cancelled run cancels what it started."""
+def test_cancelling_the_run_cancels_the_tools():
+    """No task is left running."""
     stopped = []
 
     async def long() -> None:

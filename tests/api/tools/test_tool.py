@@ -47,7 +47,7 @@ def weather(place: Place, day: dt.date | None = None, *, tool_call_id: str = "")
 
 
 def test_a_function_becomes_a_tool():
-    """Name, words and schema come from it; context is not shown to the model."""
+    """It gives name, description and schema; context parameters are not in the schema."""
     assert weather.definition == ToolDefinition(
         name="weather",
         description="Say the weather.",
@@ -59,13 +59,13 @@ def test_a_function_becomes_a_tool():
     assert weather.is_active
 
 
-def test_it_is_still_the_function():
-    """Calling it is calling what was decorated."""
+def test_a_tool_can_be_called_like_its_function():
+    """The decorated function runs."""
     assert weather(Place("Oslo"), tool_call_id="7") == "Oslo None 7"
 
 
 def test_arguments_are_converted():
-    """A date is a date, a dataclass its dataclass."""
+    """To dates and dataclasses, for example."""
     args, kwargs = weather.bind(
         {"place": {"city": "Oslo", "near": [{"city": "Moss"}]}, "day": "2024-05-06"},
         {"tool_call_id": "7", "messages": (), "abort_signal": None},
@@ -80,7 +80,7 @@ def test_arguments_are_converted():
 
 
 def test_problems_are_those_of_the_types_then_of_the_schema():
-    """A type knows what is a date, and where it stands; a schema may say more of a text."""
+    """A type checks dates; a schema may have a pattern for a string."""
     assert weather.problems({"place": {"city": 1}, "x": 1}) == [
         "place.city: expected string, got a number",
         "x: is not known",
@@ -93,8 +93,8 @@ def test_problems_are_those_of_the_types_then_of_the_schema():
     assert weather.problems({"place": {"city": "Oslo"}}) == []
 
 
-def test_a_union_is_told_by_its_path():
-    """Not only that none of its schemas fits."""
+def test_problems_in_a_union_have_a_path():
+    """The problem is not only that no member matches."""
 
     @tool
     def move(to: list[int | dict[str, int]]) -> None:
@@ -105,14 +105,16 @@ def test_a_union_is_told_by_its_path():
     assert problem.startswith("to[1]")
 
 
-def test_a_handler_that_takes_less_than_its_schema_lets_through():
-    """It is said in words about the arguments, not about a function of ours."""
+def test_a_handler_that_takes_less_than_its_schema_allows():
+    """The problem names the arguments, not our function."""
     schema = {"type": "object", "properties": {"city": {"type": "string"}, "day": {}}}
     made = Tool(name="look", parameters=schema, execute=lambda city, day=None: (city, day))
     mapping = Tool(name="look", parameters=schema, execute=lambda given: given)
     anything = Tool(name="look", parameters=schema, execute=lambda city, day, **_: (city, day))
 
-    assert made.problems({"city": "Oslo", "x": 1}) == ["x: is not known; there are: city, day"]
+    assert made.problems({"city": "Oslo", "x": 1}) == [
+        "x: is not known; known arguments: city, day"
+    ]
     assert made.problems({"day": 1}) == ["city: is missing"]
     assert made.problems({"city": "Oslo"}) == mapping.problems({"x": 1}) == []
     assert anything.problems({"city": "Oslo", "day": 1, "x": 1}) == []
@@ -127,7 +129,7 @@ def test_the_schema_is_compiled_once():
 
 
 def test_the_decorator_takes_options():
-    """What is said there wins over what the function says."""
+    """They win over the function's own name and docstring."""
 
     @tool(
         name="other-name",
@@ -153,7 +155,7 @@ def test_the_decorator_takes_options():
 
 
 def test_async_functions_are_tools():
-    """Calling one gives what can be awaited."""
+    """Calling one returns an awaitable."""
 
     @tool
     async def later(n: int) -> int:
@@ -164,7 +166,7 @@ def test_async_functions_are_tools():
 
 
 def test_methods_are_tools_of_their_object():
-    """Taken from an object it acts on that; taken from the class it cannot be used."""
+    """A tool from an object is bound to it; one from the class cannot be used."""
 
     class Counter:
         def __init__(self):
@@ -219,9 +221,9 @@ def test_good_names_are_accepted(name):
 
 
 @pytest.mark.parametrize("name", ["", "1a", "_a", "a b", "a.b", "é", "a" * 65, "a\n"])
-def test_bad_names_are_refused(name):
+def test_invalid_names_are_rejected(name):
     """When the tool is defined."""
-    with pytest.raises(ConfigurationError, match="cannot be called"):
+    with pytest.raises(ConfigurationError, match="invalid tool name"):
         Tool(name=name)
 
 
@@ -231,20 +233,20 @@ def test_bad_names_are_refused(name):
      {"type": "object", "properties": {"a": {"$ref": "#/$defs/b"}}}],
     ids=str,
 )  # fmt: skip
-def test_bad_parameters_are_refused(parameters):
-    """The root is an object, and all of it a schema."""
+def test_invalid_parameters_are_rejected(parameters):
+    """The root must be an object, and all of it a schema."""
     with pytest.raises(ConfigurationError, match="the tool"):
         Tool(name="a", parameters=parameters)
 
 
-def test_bad_timeouts_are_refused():
-    """A tool needs some time."""
+def test_invalid_timeouts_are_rejected():
+    """A timeout is greater than 0."""
     with pytest.raises(ConfigurationError, match="timeout"):
         Tool(name="a", timeout=0)
 
 
-def test_a_tool_by_hand():
-    """Any function with a schema; arguments are not converted, and the schema not changed."""
+def test_a_tool_without_the_decorator():
+    """A function with a schema; arguments are not converted, and the schema is not changed."""
     parameters = {"type": "object", "properties": {"day": {"type": "string"}}}
     made = Tool(name="a", parameters=parameters, execute=lambda day: day)
 
@@ -254,8 +256,8 @@ def test_a_tool_by_hand():
     assert made.definition.parameters is parameters
 
 
-def test_a_changed_copy_is_read_again():
-    """Another function may want its arguments in another way."""
+def test_the_signature_is_read_again_for_a_changed_copy():
+    """Another function may take its arguments in another way."""
     parameters = {"type": "object", "properties": {"day": {"type": "string"}}}
     made = Tool(name="a", parameters=parameters, execute=lambda day: day)
     other = msgspec.structs.replace(made, execute=lambda everything: everything)
@@ -266,7 +268,7 @@ def test_a_changed_copy_is_read_again():
 
 
 def test_a_tool_without_a_function_is_passive():
-    """It can be defined, not called."""
+    """It can be defined, but not called."""
     passive = Tool(name="a", description="Words.")
 
     assert not passive.is_active
@@ -277,13 +279,13 @@ def test_a_tool_without_a_function_is_passive():
 
 
 def test_names_are_unique():
-    """Two tools of one name are an error, of whatever kind they are."""
-    with pytest.raises(ConfigurationError, match="two tools are called 'a'"):
+    """Two tools with the same name are an error, whatever their kinds."""
+    with pytest.raises(ConfigurationError, match="two tools have the name 'a'"):
         check_tools([Tool(name="a"), ToolDefinition(name="a")])
 
 
 def test_definitions_and_builtin_tools_are_passive():
-    """They may stand in the same list."""
+    """They may be in the same list."""
     given = [weather, ToolDefinition(name="b", strict=True), BuiltinTool(dialect="x", data={})]
     found = check_tools(given)
 
@@ -295,7 +297,7 @@ def test_definitions_and_builtin_tools_are_passive():
 
 
 def test_definitions_go_into_a_request():
-    """What a tool says of itself can be stored and sent."""
+    """The definition of a tool can be stored and sent."""
     request = Request(model="m", messages="hi", tools=[weather.definition])
 
     assert msgspec.json.decode(msgspec.json.encode(request), type=Request) == request
@@ -304,14 +306,14 @@ def test_definitions_go_into_a_request():
 @pytest.mark.parametrize(
     "rules", [OPENAI_STRICT, ANTHROPIC, GEMINI_JSON_SCHEMA], ids=lambda rules: rules.name
 )
-def test_every_target_takes_it(rules):
-    """A schema made of hints can be narrowed for each, recursion and all, without loss."""
+def test_every_target_accepts_the_schema(rules):
+    """A schema made from hints can be narrowed for each without a loss, recursion included."""
     narrowed = narrow(weather.parameters, rules)
 
     assert narrowed.strict_possible
     assert narrowed.losses == ()
 
 
-def test_its_repr_is_short():
-    """Nothing of a function or a schema in it."""
+def test_the_repr_is_short():
+    """It shows neither the function nor the schema."""
     assert repr(weather) == "FunctionTool('weather')"

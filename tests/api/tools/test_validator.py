@@ -4,7 +4,7 @@ import jsonschema_rs
 import pytest
 from hypothesis import given
 
-from interlingua.api.tools.validator import Validator, speakable
+from interlingua.api.tools.validator import Validator, replace_surrogates
 from interlingua.conformance.strategies import json_values
 from interlingua.spec.errors import ConfigurationError
 
@@ -15,8 +15,8 @@ SCHEMA = {
 }
 
 
-def test_all_problems_come_with_their_places():
-    """Each as `path: what`."""
+def test_all_problems_have_paths():
+    """Each as `path: message`."""
     problems = Validator(SCHEMA)({"people": [{"name": 1}, {}], "x": 1})
 
     assert problems == [
@@ -26,27 +26,27 @@ def test_all_problems_come_with_their_places():
 
 
 @given(json_values)
-def test_any_value_can_be_checked(value):
-    """Whatever a model sends, there is a list of problems."""
+def test_any_value_can_be_validated(value):
+    """The result is always a list of problems."""
     assert isinstance(Validator(SCHEMA)(value), list)
     assert Validator({})(value) == []
 
 
-def test_lone_surrogates_can_be_checked():
-    """They are not UTF-8, but they do come."""
+def test_lone_surrogates_can_be_validated():
+    """UTF-8 cannot encode them, but models send them."""
     validate = Validator({"properties": {"a": {"maxLength": 3}}})
 
     assert validate({"a": "x\ud800", "b": ["\udfff"]}) == []
     assert len(validate({"a": "xxx\ud800"})) == 1
 
 
-def test_hostile_depth_is_a_problem():
-    """Not a crash."""
+def test_deep_nesting_is_a_problem():
+    """It does not crash."""
     value = {}
     for _ in range(5000):
         value = {"people": value}
 
-    assert "cannot be checked" in Validator(SCHEMA)(value)[0]
+    assert "cannot be validated" in Validator(SCHEMA)(value)[0]
 
 
 CAT = {
@@ -91,8 +91,8 @@ PERSON = {
     ],
     ids=["tag", "missing", "inner", "inner type", "no such tag", "no tag", "no such type"],
 )
-def test_unions_are_looked_into(word, value, problems):
-    """What is wrong is said of the member that was meant, with its place."""
+def test_problems_inside_unions(word, value, problems):
+    """The problems are those of the intended member, with their paths."""
     schema = {
         "properties": {"pet": {word: [{"type": "null"}, CAT, DOG]}},
         "$defs": {"person": PERSON},
@@ -101,16 +101,16 @@ def test_unions_are_looked_into(word, value, problems):
     assert sorted(Validator(schema)({"pet": value})) == sorted(problems)
 
 
-def test_more_members_than_one_may_fit():
-    """Of `oneOf` that is what is wrong, and nothing further in."""
+def test_a_one_of_with_several_matches():
+    """The only problem is that more than one member matches."""
     (problem,) = Validator({"oneOf": [{"type": "object"}, CAT]})({"kind": "cat", "lives": 9})
 
     assert "more than one" in problem
 
 
 @given(json_values)
-def test_any_value_can_be_checked_by_a_union(value):
-    """There are problems if and only if no member fits."""
+def test_any_value_can_be_validated_by_a_union(value):
+    """There are problems if and only if no member matches."""
     members = [PERSON, CAT, DOG, {"type": "array", "items": {"$ref": "#"}}]
     defs = {"$defs": {"person": PERSON}}
     fits = jsonschema_rs.is_valid({"anyOf": members, **defs}, value)
@@ -118,8 +118,8 @@ def test_any_value_can_be_checked_by_a_union(value):
     assert bool(Validator({"anyOf": members, **defs})(value)) != fits
 
 
-def test_long_values_are_not_quoted_whole():
-    """A message to the model stays short, both ends kept."""
+def test_long_values_are_shortened():
+    """A message to the model keeps only the two ends."""
     (problem,) = Validator({"type": "integer"})("x" * 10_000)
 
     assert len(problem) < 400
@@ -131,29 +131,29 @@ def test_long_values_are_not_quoted_whole():
     [{"type": "odd"}, {"pattern": "("}, {"$ref": "#/$defs/none"}, {"const": object()}],
     ids=["type", "pattern", "ref", "no json"],
 )
-def test_what_is_no_schema_is_refused(schema):
+def test_an_invalid_schema_is_rejected(schema):
     """With a `ConfigurationError`."""
-    with pytest.raises(ConfigurationError, match="JSON Schema cannot be used"):
+    with pytest.raises(ConfigurationError, match="JSON Schema is invalid"):
         Validator(schema)
 
 
 def test_nothing_is_fetched():
-    """A reference to another place is refused, not followed."""
+    """An external reference is an error."""
     with pytest.raises(ConfigurationError, match="is not part of the schema"):
         Validator({"$ref": "http://127.0.0.1:1/schema"})
 
 
-def test_older_drafts_are_read_as_they_say():
+def test_older_drafts_are_supported():
     """`items` of draft 7 may be a list."""
     schema = {"$schema": "http://json-schema.org/draft-07/schema#", "items": [{"type": "string"}]}
 
     assert Validator(schema)([1]) == ['[0]: 1 is not of type "string"']
 
 
-def test_speakable():
-    """Halves that belong together are joined, others replaced, in names too; the rest stays."""
+def test_replace_surrogates():
+    """Pairs are joined and lone surrogates replaced, also in keys; the rest is unchanged."""
     value = {"a\ud800": ["\ud83d\ude00", "\udc00x", "ä", 1, None, {"b": True}]}
 
-    assert speakable(value) == {
+    assert replace_surrogates(value) == {
         "a\ufffd": ["\N{GRINNING FACE}", "\ufffdx", "ä", 1, None, {"b": True}]
     }

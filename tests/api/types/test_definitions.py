@@ -3,8 +3,8 @@
 from interlingua.api.types.shapes import Definitions
 
 
-def test_what_is_used_once_stands_where_it_is_used():
-    """No reference is left, and words beside it win over the type's own."""
+def test_a_type_used_once_is_inlined():
+    """No reference remains, and keywords beside it win over those of the type."""
     definitions = Definitions()
     reference = definitions.refer(1, "A", lambda _: {"type": "object", "description": "own"})
     reference["description"] = "here"
@@ -14,8 +14,8 @@ def test_what_is_used_once_stands_where_it_is_used():
     }
 
 
-def test_what_is_used_twice_is_defined():
-    """Each type once, however often it is used."""
+def test_a_type_used_twice_is_a_definition():
+    """There is one definition, however often the type is used."""
     definitions, owner = Definitions(), object()
     both = [definitions.refer(owner, "A", lambda _: {"type": "object"}) for _ in range(2)]
 
@@ -25,8 +25,8 @@ def test_what_is_used_twice_is_defined():
     }
 
 
-def test_a_definition_that_is_only_a_reference_is_followed():
-    """An alias of a type that is used once leaves no reference to nothing."""
+def test_a_definition_that_is_only_a_reference_is_inlined():
+    """An alias of a type that is used once leaves no dangling reference."""
     definitions, alias, owner = Definitions(), object(), object()
     root = definitions.refer(
         alias, "Alias", lambda defs: defs.refer(owner, "A", lambda _: {"type": "object"})
@@ -35,8 +35,8 @@ def test_a_definition_that_is_only_a_reference_is_followed():
     assert definitions.finish(root) == {"type": "object"}
 
 
-def test_a_root_that_leads_back_is_written_out():
-    """The root is an object, and a definition too."""
+def test_a_recursive_root_is_an_object_and_a_definition():
+    """The root is never only a reference."""
     definitions, owner = Definitions(), object()
 
     def write(defs):
@@ -48,8 +48,8 @@ def test_a_root_that_leads_back_is_written_out():
     assert schema["$defs"]["A"]["properties"] == {"next": {"$ref": "#/$defs/A"}}
 
 
-def test_two_types_of_one_name_are_told_apart():
-    """The second is given a number."""
+def test_types_with_the_same_name_get_a_number():
+    """The second definition has a numbered name."""
     definitions, first, second = Definitions(), object(), object()
     for owner in (first, first, second, second):
         definitions.refer(owner, "A [b]", lambda _: {"type": "object"})
@@ -58,7 +58,7 @@ def test_two_types_of_one_name_are_told_apart():
 
 
 def test_adopted_definitions_do_not_clash():
-    """A schema made elsewhere keeps its meaning beside a type of the same name."""
+    """A schema from another library keeps its meaning beside a type of the same name."""
     definitions, owner = Definitions(), object()
     for _ in range(2):
         definitions.refer(owner, "A", lambda _: {"type": "object"})

@@ -57,8 +57,8 @@ BOTH = {"city": "The city, as people call it.", "unit": "Celsius: or not."}
 
 
 @pytest.mark.parametrize("text", [GOOGLE, REST, NUMPY], ids=["google", "rest", "numpy"])
-def test_the_three_forms_say_the_same(text):
-    """What is said of each parameter is found in each form, and only that."""
+def test_the_three_styles_are_equivalent(text):
+    """Each style gives the same parameters and description."""
     read = parse_docstring(text)
 
     assert {name: read.parameters[name] for name in BOTH} == BOTH
@@ -69,7 +69,7 @@ def test_the_three_forms_say_the_same(text):
 
 
 def test_other_sections_stay_in_the_description():
-    """Only parameters, results and errors are taken out."""
+    """Only parameters, results and errors are removed."""
     assert parse_docstring(GOOGLE).description.endswith("Note:\n    It may rain.")
 
 
@@ -80,16 +80,16 @@ def test_numpy_names_may_share_a_line():
     assert read.parameters == {"x": "Where.", "y": "Where."}
 
 
-def test_what_only_looks_like_a_section_is_text():
-    """A heading without items, and a colon in a sentence, are words like others."""
+def test_text_that_only_looks_like_a_section_is_description():
+    """A heading without items, and a colon in a sentence, are text."""
     text = "Do it.\n\nReturns: nothing much.\nParameters are free."
 
     assert parse_docstring(text).description == text
     assert parse_docstring(text).parameters == {}
 
 
-def test_nothing_is_said_by_nothing():
-    """No docstring is an empty one."""
+def test_no_docstring_is_an_empty_docstring():
+    """Neither has a description or parameters."""
     assert parse_docstring(None) == parse_docstring("")
 
 
@@ -114,8 +114,8 @@ def numpy(parameters):
 
 @pytest.mark.parametrize("form", [google, rest, numpy])
 @given(parameters=st.dictionaries(names, sentences, min_size=1))
-def test_what_is_written_is_read(form, parameters):
-    """Whatever the names and texts, each form gives them back."""
+def test_written_parameters_are_read_back(form, parameters):
+    """Each style gives back any names and texts."""
     read = parse_docstring(f"Do it.\n\n{form(parameters)}\n")
 
     assert read.description == "Do it."
@@ -126,8 +126,8 @@ LINES = ["Args:", "Parameters", "----------", ":param x: y", "  x: y", "x : int"
 
 
 @given(st.lists(st.sampled_from(LINES) | st.text(max_size=20), max_size=12))
-def test_any_text_can_be_read(lines):
-    """There is always a description, and no parameter without a name or without words."""
+def test_any_text_can_be_parsed(lines):
+    """No parameter has an empty name or an empty text."""
     read = parse_docstring("\n".join(lines))
 
     assert read.description == read.description.strip()

@@ -47,7 +47,7 @@ def book(
 
 
 def test_a_signature_is_a_closed_object():
-    """Types, defaults and words; what is left out is not even looked at."""
+    """It has types, defaults and descriptions; parameters that are left out are not read."""
     read = read_function(book, leave_out=frozenset({"signal", "absent"}))
 
     assert (read.name, read.description) == ("book", "Book a table.")
@@ -68,8 +68,8 @@ def test_a_signature_is_a_closed_object():
     }
 
 
-def test_arguments_are_read_by_the_hints():
-    """Only what was given is passed on; the defaults are the function's own."""
+def test_arguments_are_converted_to_the_hints():
+    """Only given arguments are passed on; defaults are left to the function."""
     read = read_function(book, leave_out=frozenset({"signal"}))
 
     assert read.read({"day": "2024-05-06", "pet": "dog"}) == {
@@ -80,8 +80,8 @@ def test_arguments_are_read_by_the_hints():
         read.read({"seats": 0})
 
 
-def test_unknown_arguments_are_refused():
-    """A function that does not take them would fail."""
+def test_unknown_arguments_are_rejected():
+    """The function would fail on them."""
 
     def plain(a, b: int = 2): ...
 
@@ -92,8 +92,8 @@ def test_unknown_arguments_are_refused():
         read.read({"a": 1, "c": 1})
 
 
-def test_hostile_depth_is_a_mismatch():
-    """Arguments nested beyond what Python can follow are refused, not a crash."""
+def test_deep_nesting_is_a_mismatch():
+    """Arguments beyond the recursion limit are rejected without a crash."""
 
     class Node(msgspec.Struct):
         next: Node | None = None
@@ -108,8 +108,8 @@ def test_hostile_depth_is_a_mismatch():
         read_function(plain, names={"Node": Node}).read({"node": value})
 
 
-def test_what_a_partial_fixes_is_not_shown():
-    """A key bound to a function does not appear in what the model sees."""
+def test_arguments_bound_by_partial_are_not_in_the_schema():
+    """The model does not see a key that is bound to a function."""
 
     def fetch(url: str, key: str, depth: int = 1):
         """Fetch it."""
@@ -122,8 +122,8 @@ def test_what_a_partial_fixes_is_not_shown():
     assert set(read.schema["properties"]) == {"url", "depth"}
 
 
-def test_objects_and_methods_can_be_read():
-    """A method not yet bound takes self; a bound one, and an object that is called, do not."""
+def test_callable_objects_and_methods_can_be_read():
+    """An unbound method takes self; a bound method and a callable object do not."""
 
     class Counter:
         def add(self, n: int): ...
@@ -136,8 +136,8 @@ def test_objects_and_methods_can_be_read():
     assert read_function(Counter()).schema["properties"]["n"]["format"] == "date"
 
 
-def test_the_words_of_an_object_that_is_called():
-    """Those of its `__call__`, or else of its class; of a cached function, its own."""
+def test_the_docstring_of_a_callable_object():
+    """It is that of `__call__`, or else of the class; a cached function has its own."""
 
     class Search:
         """Holds an index."""
@@ -180,8 +180,8 @@ def test_wrapped_functions_are_read_through():
     )
 
 
-def test_local_names_can_be_given():
-    """Hints may name what only the function's surroundings know."""
+def test_hints_may_use_local_names():
+    """The caller passes the names of the scope that defines the function."""
 
     class Local(msgspec.Struct):
         a: int
@@ -193,8 +193,8 @@ def test_local_names_can_be_given():
     assert read_function(take, names={"Local": Local}).read({"x": {"a": 1}}) == {"x": Local(1)}
 
 
-def test_local_types_may_name_each_other():
-    """What a local class names is looked for where the function is; other classes are not."""
+def test_local_types_may_refer_to_each_other():
+    """Local names are used for local classes, and not for other classes."""
 
     @dataclasses.dataclass
     class Inner:
@@ -238,7 +238,7 @@ def fielded(a: int = pydantic.Field(3)): ...
     ],
     ids=lambda given: getattr(given, "__name__", None),
 )
-def test_what_cannot_be_called_by_name_is_refused(function, words):
+def test_unsupported_parameters_are_rejected(function, words):
     """The message names the parameter and the function."""
     with pytest.raises(ConfigurationError, match=words):
         read_function(function)

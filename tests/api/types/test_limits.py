@@ -10,8 +10,8 @@ def limited(schema, **limits):
     return schema
 
 
-def test_limits_are_named_by_the_type():
-    """A length is of characters, items or properties."""
+def test_the_keyword_of_a_limit_depends_on_the_type():
+    """A length counts characters, items or properties."""
     assert limited({"type": "string"}, min_length=1) == {"type": "string", "minLength": 1}
     assert limited({"type": "array"}, max_length=2) == {"type": "array", "maxItems": 2}
     assert limited({"type": "object"}, min_length=1) == {"type": "object", "minProperties": 1}
@@ -27,15 +27,15 @@ def test_zero_is_a_limit():
     assert limited({"type": "number"}, ge=0)["minimum"] == 0
 
 
-def test_in_a_union_limits_go_to_their_members():
-    """A number's limit says nothing of null."""
+def test_in_a_union_a_limit_goes_to_the_members_it_applies_to():
+    """The limit of a number does not apply to null."""
     schema = limited({"anyOf": [{"type": "integer"}, {"type": "null"}]}, ge=1)
 
     assert schema == {"anyOf": [{"type": "integer", "minimum": 1}, {"type": "null"}]}
 
 
-def test_words_are_notes():
-    """Description, title, examples and what the user adds."""
+def test_annotations_are_keywords():
+    """They are title, description, examples and the user's own."""
     meta = Meta(description="d", examples=[1], extra_json_schema={"x-y": 1})
 
     assert schema_annotations(meta) == {"description": "d", "examples": [1], "x-y": 1}

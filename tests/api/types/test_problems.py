@@ -12,8 +12,8 @@ from interlingua.api.types.problems import (
 from interlingua.spec.errors import DecodeError, MismatchError, Problem
 
 
-def test_a_path_is_spelled_like_code():
-    """Names with points, positions in brackets, the root empty."""
+def test_a_path_is_formatted_like_code():
+    """Names follow a dot, indexes are in brackets, and the root is empty."""
     path = (((None, "people"), 2), "name")
 
     assert format_path(path_steps(path)) == "people[2].name"
@@ -22,7 +22,7 @@ def test_a_path_is_spelled_like_code():
 
 
 def test_findings_are_problems_with_paths():
-    """What is added is kept in order."""
+    """They are in the order in which they were added."""
     findings = Findings()
     findings.add((None, "a"), "is missing")
     findings.add(None, "is odd")
@@ -30,8 +30,8 @@ def test_findings_are_problems_with_paths():
     assert [str(problem) for problem in findings.problems] == ["a: is missing", "is odd"]
 
 
-def test_a_long_list_is_cut():
-    """Ten are shown, the rest counted."""
+def test_a_long_list_is_shortened():
+    """Ten problems are listed and the others counted."""
     problems = [Problem(f"[{at}]", "no") for at in range(25)]
 
     assert list_problems(problems).endswith("[9]: no; and 15 more")
@@ -52,8 +52,8 @@ def test_a_mismatch_is_a_decode_error():
     assert (error.path, len(error.problems)) == ("a", 2)
 
 
-def test_values_are_shown_in_short():
-    """By their JSON word, text by its beginning; a boolean is no number."""
+def test_values_are_described_briefly():
+    """By JSON type, and a string by its beginning; a boolean is not a number."""
     values = [None, True, 1, 1.5, "x" * 99, [], {}]
     words = ["null", "a boolean", "a number", "a number", f"'{'x' * 40}…'", "an array", "an object"]
 

@@ -38,14 +38,14 @@ class Holder:
     tree: Tree
 
 
-def test_a_model_says_its_own_schema():
-    """As `model_json_schema` gives it."""
+def test_a_model_has_its_own_schema():
+    """It is the result of `model_json_schema`."""
     assert schema_of(Address) == Address.model_json_schema()
     assert schema_of(Person) == Person.model_json_schema()
 
 
-def test_models_stand_beside_other_types():
-    """Their definitions move to the root, and references still lead to them."""
+def test_models_inside_other_types():
+    """Their definitions move to the root, and references still resolve."""
     schema = schema_of(Holder)
 
     assert schema["properties"]["first"]["properties"]["street"]["description"]
@@ -58,14 +58,14 @@ def test_models_stand_beside_other_types():
 
 
 def test_strict_models_read_dates_from_json():
-    """They take text for a date only where it comes from JSON."""
+    """They accept a string for a date only in JSON."""
     value = {"fullName": "A", "home": {"street": "s"}, "born": "2001-02-03"}
 
     assert convert(value, Person).born == dt.date(2001, 2, 3)
 
 
-def test_problems_have_their_places():
-    """Each with its path."""
+def test_problems_have_paths():
+    """Each problem has the path to its field."""
     with pytest.raises(MismatchError) as caught:
         convert([{"fullName": "", "home": {"street": 1}, "born": "2001-02-03"}], list[Person])
 
@@ -76,7 +76,7 @@ def test_problems_have_their_places():
 
 
 def test_fields_in_annotated():
-    """A description is taken; limits are pydantic's to check."""
+    """The description is used; pydantic checks the limits."""
     described = Annotated[list[int], Field(description="Some.")]
     limited = Annotated[int, Field(gt=0, description="Few."), "words"]
 
@@ -90,13 +90,13 @@ def test_fields_in_annotated():
         convert(0, limited)
 
 
-def test_positive_int_is_understood():
-    """Pydantic's ready-made types too."""
+def test_positive_int():
+    """Pydantic's own types are supported."""
     assert schema_of(pydantic.PositiveInt) == {"type": "integer", "exclusiveMinimum": 0}
 
 
-def test_what_pydantic_cannot_say_is_an_error_of_ours():
-    """A model with a field that has no JSON Schema."""
+def test_a_model_without_a_schema_is_a_configuration_error():
+    """One of its fields has no JSON Schema."""
 
     class Odd(BaseModel, arbitrary_types_allowed=True):
         thing: subprocess.Popen

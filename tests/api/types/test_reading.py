@@ -136,8 +136,8 @@ def typed(draw, leaves):
 
 
 @given(typed(plain | written))
-def test_what_a_type_can_hold_comes_back(pair):
-    """A value as JSON keeps to the schema of its type, and is converted to the value again."""
+def test_values_round_trip(pair):
+    """A value as JSON matches the schema of its type, and converts back to the value."""
     type_, value = pair
     said = json.loads(msgspec.json.encode(value))
 
@@ -179,7 +179,7 @@ def slips(said):
 @settings(max_examples=examples(50))  # of each leaf
 @given(data=st.data())
 def test_schema_and_conversion_agree(leaf, data):
-    """What the schema refuses is a mismatch; what it accepts is converted."""
+    """A value that the schema rejects is a mismatch; one that it accepts is converted."""
     type_, value = data.draw(typed(st.just(leaf)))
     said = near(data.draw, json.loads(msgspec.json.encode(value)))
     before = copy.deepcopy(said)
@@ -196,7 +196,7 @@ def test_schema_and_conversion_agree(leaf, data):
 
 
 @given(typed(plain | written), json_values)
-def test_no_json_makes_conversion_fail_otherwise(pair, said):
+def test_conversion_raises_only_mismatch_errors(pair, said):
     """Any JSON for any type gives a value or a `MismatchError`."""
     try:
         convert(said, pair[0])
@@ -205,7 +205,7 @@ def test_no_json_makes_conversion_fail_otherwise(pair, said):
 
 
 def test_a_record():
-    """Types, defaults and words are all there; what leads back is a definition."""
+    """It has types, defaults and descriptions; a recursive type is a definition."""
     node = {
         "type": "object",
         "description": "A node.",
@@ -268,7 +268,7 @@ SAID = [
 
 @pytest.mark.parametrize(("type_", "schema"), SAID, ids=[str(type_) for type_, _ in SAID])
 def test_types_and_their_schemas(type_, schema):
-    """Each kind of type, said in JSON Schema."""
+    """Each kind of type has a JSON Schema."""
     assert schema_of(type_) == schema
 
 
@@ -288,7 +288,7 @@ READ = [
 
 @pytest.mark.parametrize(("said", "type_", "value"), READ, ids=[str(row[1]) for row in READ])
 def test_json_and_its_values(said, type_, value):
-    """Each kind of value, read from JSON."""
+    """Each kind of value is decoded from JSON."""
     assert convert(said, type_) == value
     assert type(convert(said, type_)) is type(value)
 
@@ -303,8 +303,8 @@ class Tree:
         return list[self] | int
 
 
-def test_a_named_alias_may_lead_back():
-    """It is a definition; one that does not is what it stands for."""
+def test_a_named_alias_may_be_recursive():
+    """A recursive alias is a definition; any other is inlined."""
     tree = Tree()
 
     assert schema_of(tree)["$defs"]["Tree"]["anyOf"][0]["items"] == {"$ref": "#/$defs/Tree"}
@@ -327,22 +327,22 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("type_", "word"), REFUSED, ids=[str(type_) for type_, _ in REFUSED])
-def test_what_cannot_be_said_is_named(type_, word):
-    """A type without a JSON Schema is a `ConfigurationError` that names it."""
+def test_a_type_without_a_schema_is_named(type_, word):
+    """It is a `ConfigurationError` that names the type."""
     with pytest.raises(ConfigurationError, match=word):
         schema_of(type_)
 
 
-def test_the_field_that_cannot_be_said_is_named():
-    """The way to it is in the message."""
+def test_the_field_of_a_type_without_a_schema_is_named():
+    """The message has the path to it."""
     bad = dataclasses.make_dataclass("Bad", [("picture", list[bytes])])
 
     with pytest.raises(ConfigurationError, match="field 'picture' of Bad, its items: bytes"):
         schema_of(bad)
 
 
-def test_all_that_is_wrong_is_listed():
-    """Each with its place."""
+def test_all_problems_are_listed():
+    """Each problem has its path."""
     with pytest.raises(MismatchError) as caught:
         convert([{"children": [{"label": 1}], "colour": "green"}], list[Node])
 
@@ -353,8 +353,8 @@ def test_all_that_is_wrong_is_listed():
     ]
 
 
-def test_a_constructor_may_refuse():
-    """Its words are the problem."""
+def test_a_constructor_may_reject_a_value():
+    """Its message is the problem."""
 
     @dataclasses.dataclass
     class Even:
@@ -368,8 +368,8 @@ def test_a_constructor_may_refuse():
         convert([{"number": 2}, {"number": 3}], list[Even])
 
 
-def test_hostile_depth_is_a_mismatch():
-    """JSON nested beyond what Python can follow is refused, not a crash."""
+def test_deep_nesting_is_a_mismatch():
+    """JSON beyond the recursion limit is rejected without a crash."""
     value: Any = {"label": "a"}
     for _ in range(5000):
         value = {"label": "a", "children": [value]}

@@ -74,7 +74,7 @@ class Pet(msgspec.Struct, rename="camel", tag="pet", tag_field="kind", forbid_un
 
 
 def test_dataclass_fields():
-    """Inherited and generic ones are resolved; what a factory makes is no fixed default."""
+    """Inherited and generic ones are resolved; a factory gives no constant default."""
     fields = {field.name: field for field in record_type(Whole).fields}
 
     assert list(fields) == ["value", "tags", "id", "note"]
@@ -92,8 +92,8 @@ def test_generic_arguments_replace_the_variables():
     assert record_type(Base[list[str]]).fields[0].type == list[str]
 
 
-def test_typed_dict_marks_are_seen_through_text():
-    """Annotations kept as text say the same as others."""
+def test_typed_dict_qualifiers_in_string_annotations():
+    """They mean the same as in other annotations."""
     fields = {field.name: field for field in record_type(More).fields}
 
     required = {name: field.required for name, field in fields.items()}
@@ -109,21 +109,21 @@ def test_struct_fields():
     assert (record.tag, record.closed, record.description) == (("kind", "pet"), True, "A pet.")
 
 
-def test_written_signatures_are_no_description():
-    """What `dataclass` and `NamedTuple` put there themselves says nothing."""
+def test_generated_signatures_are_not_descriptions():
+    """`dataclass` and `NamedTuple` write them as docstrings."""
     assert record_type(Whole).description == ""
     assert record_type(Point).description == ""
     assert [field.required for field in record_type(Point).fields] == [True, False]
 
 
-def test_other_types_are_no_records():
+def test_other_types_are_not_records():
     """Plain classes and containers are not."""
     assert not any(is_record(type_) for type_ in (int, list[int], dict, tuple, object(), "Point"))
     assert all(is_record(type_) for type_ in (Whole, Base[int], More, Point, Pet))
 
 
-def test_a_name_that_is_not_there_is_named():
-    """A hint for the type checker alone is an error that says so."""
+def test_an_unresolvable_name_is_in_the_message():
+    """A name that is imported only under TYPE_CHECKING is an error that says so."""
 
     @dataclasses.dataclass
     class Bad:
@@ -133,8 +133,8 @@ def test_a_name_that_is_not_there_is_named():
         record_type(Bad)
 
 
-def test_a_local_class_may_name_itself():
-    """A class defined in a function can lead back to itself."""
+def test_a_local_class_may_refer_to_itself():
+    """A class that is defined in a function may be recursive."""
 
     @dataclasses.dataclass
     class Node:
@@ -148,7 +148,7 @@ def test_a_local_class_may_name_itself():
 
 
 def test_struct_defaults():
-    """Plain ones are said, those of a factory only if they are empty each time."""
+    """Constants are in the schema; the results of a factory only if they are empty."""
 
     class Made(msgspec.Struct, kw_only=True):
         a: int = 1

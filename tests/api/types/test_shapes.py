@@ -36,13 +36,13 @@ def problems(shape, value):
     return [str(problem) for problem in caught.value.problems]
 
 
-def test_anything_is_itself():
-    """No condition, no change."""
+def test_anything_accepts_every_value():
+    """The value is not changed."""
     assert schema(Anything()) == {}
     assert decode(Anything(), {"a": [1]}) == {"a": [1]}
 
 
-def test_whole_numbers_may_have_a_point():
+def test_a_float_without_a_fraction_is_an_integer():
     """3.0 is an integer in JSON Schema; 3.5, "3" and true are not."""
     assert decode(INTEGER, 3.0) == 3
     assert type(decode(INTEGER, 3.0)) is int
@@ -50,8 +50,8 @@ def test_whole_numbers_may_have_a_point():
         assert problems(INTEGER, value)
 
 
-def test_a_choice_tells_true_from_one():
-    """Values are told apart as in JSON."""
+def test_a_choice_distinguishes_true_from_one():
+    """As JSON does."""
     choice = Choice([(1, "one"), ("b", "bee")])
 
     assert schema(choice) == {"enum": [1, "b"]}
@@ -61,7 +61,7 @@ def test_a_choice_tells_true_from_one():
 
 
 def test_arrays_report_each_item():
-    """All that is wrong is said, with its place."""
+    """All problems are reported, with their paths."""
     array = Array(INTEGER, set, unique=True)
 
     assert schema(array) == {"type": "array", "items": {"type": "integer"}, "uniqueItems": True}
@@ -72,13 +72,13 @@ def test_arrays_report_each_item():
     ]
 
 
-def test_what_cannot_be_built_is_a_problem():
-    """Items that no set can hold."""
+def test_a_failed_constructor_is_a_problem():
+    """A set cannot hold items that are not hashable."""
     assert problems(Array(Anything(), set, unique=True), [[]]) == ["unhashable type: 'list'"]
 
 
 def test_fixed_arrays_have_one_length():
-    """Each place has its own form."""
+    """Each position has its own type."""
     pair = FixedArray((INTEGER, TEXT))
 
     assert schema(pair)["prefixItems"] == [{"type": "integer"}, {"type": "string"}]
@@ -90,8 +90,8 @@ def test_fixed_arrays_have_one_length():
     ]
 
 
-def test_keys_that_are_numbers_are_text_in_json():
-    """And come back as numbers."""
+def test_integer_keys_are_strings_in_json():
+    """They are decoded to integers."""
     by_number = Dictionary(INTEGER, TEXT, dict)
 
     assert schema(by_number)["propertyNames"] == {"pattern": "^-?[0-9]+$"}
@@ -123,8 +123,8 @@ def test_records_read_by_key_and_build_by_name():
     }
 
 
-def test_records_say_what_is_missing_and_what_is_too_much():
-    """Every field is named."""
+def test_records_report_missing_and_unknown_keys():
+    """Every such key is named."""
     assert problems(record(closed=True), {"y": "a", "z": 1}) == [
         "X: is missing",
         "y: expected integer, got 'a'",
@@ -132,7 +132,7 @@ def test_records_say_what_is_missing_and_what_is_too_much():
     ]
 
 
-def test_a_rest_takes_the_other_keys():
+def test_rest_takes_the_other_keys():
     """As `**kwargs` does."""
     open_ = record(rest=TEXT)
 
@@ -140,8 +140,8 @@ def test_a_rest_takes_the_other_keys():
     assert schema(open_)["additionalProperties"] == {"type": "string"}
 
 
-def test_a_tag_has_to_be_there():
-    """It tells the members of a union apart."""
+def test_a_tag_is_required():
+    """It identifies the member of a union."""
     tagged = record(tag=("kind", "point"))
 
     assert schema(tagged)["properties"]["kind"] == {"type": "string", "enum": ["point"]}
@@ -150,8 +150,8 @@ def test_a_tag_has_to_be_there():
     assert problems(tagged, {"X": 1}) == ["kind: expected 'point'"]
 
 
-def test_limits_are_kept():
-    """A value outside of them is a problem; one they say nothing of is not."""
+def test_limits_are_enforced():
+    """A value outside a limit is a problem; a limit for another type is ignored."""
     limited = Constrained(INTEGER, {"description": "few"}, (msgspec.Meta(ge=1), msgspec.Meta(le=3)))
 
     assert schema(limited) == {
@@ -165,8 +165,8 @@ def test_limits_are_kept():
     assert decode(Constrained(TEXT, {}, (msgspec.Meta(ge=1),)), "a") == "a"
 
 
-def test_defaults_that_json_cannot_say_are_not_said():
-    """A function or a lone surrogate has no JSON form; a path has."""
+def test_defaults_without_a_json_form_are_omitted():
+    """A function or a lone surrogate has no JSON form; a path has one."""
     assert default_to_json(print) is msgspec.UNSET
     assert default_to_json("\ud800") is msgspec.UNSET
     assert default_to_json(pathlib.PurePosixPath("a/b")) == "a/b"

@@ -44,8 +44,8 @@ def problems(value, type_):
     return [str(problem) for problem in caught.value.problems]
 
 
-def test_the_first_member_that_fits_is_taken():
-    """In the order they are written."""
+def test_the_first_member_that_accepts_the_value_is_used():
+    """In the order of the union."""
     assert convert({"name": "a"}, Cat | Dog) == Dog("a")
     assert convert("2024-05-06", dt.date | str) == dt.date(2024, 5, 6)
     assert convert("2024-05-06", str | dt.date) == "2024-05-06"
@@ -59,21 +59,21 @@ def test_numbers_keep_their_type():
     assert type(convert(3.0, int | None)) is int
 
 
-def test_the_closest_member_says_what_is_wrong():
-    """Problems inside a member say more than that none fits."""
+def test_the_problems_are_those_of_the_closest_member():
+    """They say more than that no member accepts the value."""
     assert problems({"lives": "nine"}, Cat | str) == ["lives: expected integer, got 'nine'"]
     assert problems([], Cat | str | None) == ["expected Cat or string or null, got an array"]
 
 
-def test_equal_members_are_said_once():
-    """Two types that are the same in JSON."""
+def test_equal_members_are_written_once():
+    """Two types may have the same schema."""
     assert schema_of(list[int] | tuple[int, ...]) == {
         "anyOf": [{"type": "array", "items": {"type": "integer"}}]
     }
 
 
-def test_members_that_lead_back_are_read_once():
-    """A deep value that fits nothing costs its size, not two to its depth."""
+def test_recursive_members_are_decoded_once():
+    """A deep invalid value takes linear, not exponential, time."""
     value: object = "wrong"
     for _ in range(60):
         value = {"op": "+", "left": value, "right": 1}
@@ -111,8 +111,8 @@ class Swim:
         (3, ["expected Walk or Ride or Swim, got a number"]),
     ],
 )
-def test_a_tag_says_which_member_was_meant(value, found):
-    """What is wrong is said of that one, however it is written; a tag of none is itself wrong."""
+def test_a_tag_selects_the_member(value, found):
+    """The problems are those of that member; an unknown tag is itself the problem."""
     assert problems(value, Walk | Ride | Swim) == found
 
 
@@ -140,6 +140,6 @@ class Span:
         ("x", Span | None, "expected Span or null, got 'x'"),
     ],
 )
-def test_a_value_of_the_right_kind(value, type_, found):
-    """What its member says of it is told, and not only that no member fits."""
+def test_a_value_of_the_right_type(value, type_, found):
+    """The problems are those of the member of that type."""
     assert problems(value, type_) == [found]

@@ -1,10 +1,9 @@
-"""The functions people call: an object of a schema or a type, whole, or as it comes."""
+"""`generate_object` and `stream_object`."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from types import UnionType
-from typing import Any, TypeVar, Unpack, overload
+from typing import TYPE_CHECKING, Any, TypeVar, Unpack, overload
 
 from interlingua.api.objects.schema import object_schema
 from interlingua.api.objects.strategy import ObjectGoal, plan
@@ -17,14 +16,17 @@ from interlingua.spec.errors import ConfigurationError
 from interlingua.spec.messages import Message
 from interlingua.spec.request import Request
 
+if TYPE_CHECKING:
+    from typing_extensions import TypeForm
+
 T = TypeVar("T")
 
 
 class ObjectOptions(GenerateOptions, total=False):
-    """Those of `generate`, except `response_format`."""
+    """The options of `generate`, except `response_format`."""
 
     max_validation_retries: int
-    """How often an answer that does not fit is sent back with what is wrong; 0 unless said."""
+    """How often an invalid answer is sent back with its problems. Defaults to 0."""
 
 
 @overload
@@ -32,7 +34,7 @@ async def generate_object(
     model: str,
     prompt: str | Message | None = None,
     *,
-    schema: type[T],
+    schema: TypeForm[T],
     **options: Unpack[ObjectOptions],
 ) -> GenerateResult[T]: ...
 @overload
@@ -40,7 +42,7 @@ async def generate_object(
     model: str,
     prompt: str | Message | None = None,
     *,
-    schema: Mapping[str, Any] | UnionType,
+    schema: Mapping[str, Any],
     **options: Unpack[ObjectOptions],
 ) -> GenerateResult[Any]: ...
 async def generate_object(
@@ -51,13 +53,13 @@ async def generate_object(
     **options: Unpack[ObjectOptions],
 ) -> GenerateResult[Any]:
     """
-    Ask a model for an object, and check it.
+    Ask a model for an object of a schema or type, and validate it.
 
         result = await generate_object("openai:gpt-5.2", "Alice is 30.", schema=Person)
         print(result.output.name)
 
     `schema` is a JSON Schema or a type: a dataclass, TypedDict, msgspec Struct or pydantic model,
-    also a list of them, a union, a number. `NoObjectGeneratedError` if what comes does not fit.
+    or a list, a union, a number. Raises `NoObjectGeneratedError` if the answer is not valid.
     Tools may be used. While calls wait for approval (`pending_approvals`), `output` is None.
     """
     run, goal = _start(model, prompt, schema, options)
@@ -73,7 +75,7 @@ def stream_object(
     model: str,
     prompt: str | Message | None = None,
     *,
-    schema: type[T],
+    schema: TypeForm[T],
     **options: Unpack[ObjectOptions],
 ) -> ObjectStream[T]: ...
 @overload
@@ -81,7 +83,7 @@ def stream_object(
     model: str,
     prompt: str | Message | None = None,
     *,
-    schema: Mapping[str, Any] | UnionType,
+    schema: Mapping[str, Any],
     **options: Unpack[ObjectOptions],
 ) -> ObjectStream[Any]: ...
 def stream_object(
@@ -92,7 +94,7 @@ def stream_object(
     **options: Unpack[ObjectOptions],
 ) -> ObjectStream[Any]:
     """
-    The same as it comes: each partial has more of the object than the one before.
+    Like `generate_object`, but streams partial objects, each with more than the one before.
 
         stream = stream_object("anthropic:claude-haiku-4-5", "Five recipes.", schema=list[Recipe])
         async for partial in stream:
@@ -105,24 +107,25 @@ def stream_object(
 def _start(
     model: str, prompt: str | Message | None, schema: Any, options: Mapping[str, Any]
 ) -> tuple[Run, ObjectGoal]:
-    doing = {name: value for name, value in options.items() if name != "max_validation_retries"}
-    check_options(doing)
-    if doing.get("response_format") is not None:
-        raise ConfigurationError("an object is asked for by its schema, not by response_format")
+    settings = {name: value for name, value in options.items() if name != "max_validation_retries"}
+    check_options(settings)
+    if settings.get("response_format") is not None:
+        raise ConfigurationError("pass schema= instead of response_format=")
     max_validation_retries = options.get("max_validation_retries", 0)
     if type(max_validation_retries) is not int or max_validation_retries < 0:
         raise ConfigurationError(
-            f"max_validation_retries is a number from 0 up, not {max_validation_retries!r}"
+            f"max_validation_retries must be an integer of at least 0, not "
+            f"{max_validation_retries!r}"
         )
-    tools = tuple(doing.get("tools") or ())
-    client = doing.get("client") or get_default_client()
-    asked = Request(model=model, provider=doing.get("provider"), tools=tools or None)
+    tools = tuple(settings.get("tools") or ())
+    client = settings.get("client") or get_default_client()
+    request = Request(model=model, provider=settings.get("provider"), tools=tools or None)
     goal = plan(
         client,
-        asked,
+        request,
         object_schema(schema),
         tools=tools,
         max_validation_retries=max_validation_retries,
     )
-    added = () if goal.tool is None else (goal.tool,)
-    return Run(model, prompt, {**doing, "client": client, "tools": (*tools, *added)}, goal), goal
+    all_tools = tools if goal.tool is None else (*tools, goal.tool)
+    return Run(model, prompt, {**settings, "client": client, "tools": all_tools}, goal), goal

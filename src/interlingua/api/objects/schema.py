@@ -1,8 +1,8 @@
 """
-The schema of an object: as the caller gives it, as it is sent, and what is read by it.
+The schema of an answer: as the caller gives it, as it is sent, and the decoding of the answer.
 
-What is sent always has an object at its root, as most targets want. A list, a number or a union
-travels as `{"value": ...}` and is taken out again.
+The schema that is sent always has an object at its root, because most providers require it. A
+list, a number or a union is wrapped as `{"value": ...}` and unwrapped in the answer.
 """
 
 from __future__ import annotations
@@ -24,111 +24,111 @@ from interlingua.spec.content import Json
 from interlingua.spec.errors import ConfigurationError, MismatchError
 
 VALUE = "value"
-"""The property that holds what is no object."""
+"""The property that holds a wrapped value."""
 
 _DEFINITIONS = ("$defs", "definitions")
 _MAPS = (*_DEFINITIONS, "properties", "patternProperties", "dependentSchemas")
-_DATA = ("const", "enum", "default", "examples")  # JSON values, in which a `$ref` is none
+_DATA = ("const", "enum", "default", "examples")  # JSON values, where "$ref" is not a reference
 _INDIRECT = frozenset(("$ref", "allOf", "anyOf", "oneOf"))
 
 _unsafe = re.compile(r"[^A-Za-z0-9_-]+").sub
 
 
 class Reading(msgspec.Struct, frozen=True):
-    """A JSON value read by a schema."""
+    """An answer, decoded and validated."""
 
     value: Json
-    """Unwrapped, and without the nulls that a strict target adds."""
+    """The JSON value, unwrapped and without the nulls that strict schemas add."""
     output: Any = None
-    """The same as a value of the caller's type."""
+    """The value as the caller's type."""
     problems: tuple[str, ...] = ()
-    """Why there is no output, each as `path: what`."""
+    """Why there is no output, each as `path: message`."""
 
 
 class ObjectSchema:
-    """What an answer has to be: a JSON Schema, or a Python type."""
+    """The schema of an answer, from a JSON Schema or a Python type."""
 
-    def __init__(self, given: Any) -> None:
-        is_schema = isinstance(given, Mapping)
-        self._type = None if is_schema else given
-        self.json_schema: dict[str, Json] = dict(given) if is_schema else schema_of(given)
+    def __init__(self, schema: Any) -> None:
+        is_json_schema = isinstance(schema, Mapping)
+        self._type = None if is_json_schema else schema
+        self.json_schema: dict[str, Json] = dict(schema) if is_json_schema else schema_of(schema)
         if is_deep(self.json_schema):
             raise ConfigurationError(f"the schema is nested deeper than {MAX_DEPTH} levels")
         self._added_nulls = AddedNulls(self.json_schema)
         self._validator = Validator(self.json_schema)
-        self.name = _name(self.json_schema, given)
-        self.is_wrapped = not _is_object(self.json_schema)
+        self.name: str = _name(self.json_schema, schema)
+        self.is_wrapped: bool = not _is_object(self.json_schema)
         self._wire_schema: dict[str, Json] = (
             _wrap(self.json_schema) if self.is_wrapped else {"type": "object", **self.json_schema}
         )
 
     @property
     def wire_schema(self) -> dict[str, Json]:
-        """What is sent. Each time a copy, as it goes to middleware and into results."""
+        """The schema to send; a new copy each time, because middleware and results get it."""
         copy: dict[str, Json] = copied(self._wire_schema)
         return copy
 
     def unwrap(self, value: Json, *, has_null: bool = True) -> Json:
         """
-        What the caller asked for, of what the model said; it need not be whole.
+        The value without its wrapping, if it has any; the value may be incomplete.
 
-        A model that forgot the wrapping is understood, too. A value that `has_null` says holds
-        none is not searched for added ones.
+        Some models forget the wrapping, so a value without it is accepted. Pass `has_null=False`
+        for a value without nulls, to skip the search for nulls that strict schemas add.
         """
         if self.is_wrapped and isinstance(value, dict) and value.keys() == {VALUE}:
             value = value[VALUE]
         return self._added_nulls.drop(value) if has_null else value
 
-    def read(self, said: Json) -> Reading:
-        """The object, or what is wrong with it."""
-        value = self.unwrap(said)
+    def read(self, answer: Json) -> Reading:
+        """Validate an answer and convert it to the caller's type."""
+        value = self.unwrap(answer)
         problems = self._validator(value)
         if problems or self._type is None:
             return Reading(value, None if problems else value, tuple(problems))
         try:
             return Reading(value, convert(value, self._type))
-        except MismatchError as error:  # a type can say more than a schema
-            found = tuple(str(problem) for problem in error.problems)
-            return Reading(value, None, found or (error.message,))
+        except MismatchError as error:  # a type may reject values that its schema allows
+            messages = tuple(str(problem) for problem in error.problems)
+            return Reading(value, None, messages or (error.message,))
 
 
-_MOST_REMEMBERED = 256
-_LARGEST_REMEMBERED = 64 * 1024  # bytes
+_MAX_CACHED = 256
+_MAX_CACHED_BYTES = 64 * 1024
 
 
-def object_schema(given: Any) -> ObjectSchema:
+def object_schema(schema: Any) -> ObjectSchema:
     """
-    `ObjectSchema(given)`: for an equal schema or the same type, the one that was made before.
+    `ObjectSchema(schema)`, cached for equal schemas and for the same type.
 
-    Reading the type and compiling the schema cost as much as half a call.
+    Reading the type and compiling the schema take as long as half a call.
     """
-    if not isinstance(given, Mapping):
+    if not isinstance(schema, Mapping):
         try:
-            # repr, as types with their members in another order are equal: `int | str`
-            return _schema_of_type(given, repr(given))
+            # With the repr, because `int | str` equals `str | int`, but decodes in another order.
+            return _schema_of_type(schema, repr(schema))
         except TypeError:  # not hashable
-            return ObjectSchema(given)
+            return ObjectSchema(schema)
     try:
-        content = marshal.dumps(dict(given), 0)  # this format says exactly what the schema holds
+        content = marshal.dumps(dict(schema), 0)  # version 0 depends only on the content
     except ValueError:  # not only JSON
-        return ObjectSchema(given)
-    if len(content) > _LARGEST_REMEMBERED:
-        return ObjectSchema(given)
+        return ObjectSchema(schema)
+    if len(content) > _MAX_CACHED_BYTES:
+        return ObjectSchema(schema)
     return _schema_of_content(content)
 
 
-@lru_cache(_MOST_REMEMBERED)
-def _schema_of_type(given: Any, _: str) -> ObjectSchema:
-    return ObjectSchema(given)
+@lru_cache(_MAX_CACHED)
+def _schema_of_type(type_: Any, _: str) -> ObjectSchema:
+    return ObjectSchema(type_)
 
 
-@lru_cache(_MOST_REMEMBERED)
+@lru_cache(_MAX_CACHED)
 def _schema_of_content(content: bytes) -> ObjectSchema:
-    return ObjectSchema(marshal.loads(content))  # noqa: S302 -- of our own making
+    return ObjectSchema(marshal.loads(content))  # noqa: S302 -- written by object_schema()
 
 
-def _name(schema: Mapping[str, Json], given: Any) -> str:
-    title = schema.get("title") or getattr(given, "__name__", None)
+def _name(schema: Mapping[str, Json], type_: Any) -> str:
+    title = schema.get("title") or getattr(type_, "__name__", None)
     return _unsafe("_", title if isinstance(title, str) else "").strip("_")[:64] or "answer"
 
 
@@ -138,7 +138,7 @@ def _is_object(schema: Mapping[str, Json]) -> bool:
 
 
 def _wrap(schema: dict[str, Json]) -> dict[str, Json]:
-    moved = _repoint(schema)
+    moved = _move_references(schema)
     inner = {
         key: value for key, value in moved.items() if key not in (*_DEFINITIONS, "$schema", "$id")
     }
@@ -148,24 +148,24 @@ def _wrap(schema: dict[str, Json]) -> dict[str, Json]:
         "required": [VALUE],
         "additionalProperties": False,
     }
-    # definitions stay at the root, where references look for them
+    # Definitions stay at the root, where references point to.
     return wrapper | {key: moved[key] for key in _DEFINITIONS if key in moved}
 
 
-def _repoint(node: Any) -> Any:
-    """The schema with references that will find what they mean, one level deeper."""
+def _move_references(node: Any) -> Any:
+    """Rewrite local references for a schema that moves from the root into the wrapper."""
     if isinstance(node, list):
-        return [_repoint(item) for item in node]
+        return [_move_references(item) for item in node]
     if not isinstance(node, dict):
         return node
-    return {key: _repoint_keyword(key, value) for key, value in node.items()}
+    return {key: _move_keyword(key, value) for key, value in node.items()}
 
 
-def _repoint_keyword(key: str, value: Any) -> Any:
+def _move_keyword(key: str, value: Any) -> Any:
     if key == "$ref" and isinstance(value, str):
         is_local = value == "#" or value.startswith("#/")
         is_defined = value.startswith(tuple(f"#/{name}/" for name in _DEFINITIONS))
         return f"#/properties/{VALUE}{value[1:]}" if is_local and not is_defined else value
     if key in _MAPS and isinstance(value, dict):
-        return {name: _repoint(inner) for name, inner in value.items()}
-    return value if key in _DATA else _repoint(value)
+        return {name: _move_references(inner) for name, inner in value.items()}
+    return value if key in _DATA else _move_references(value)

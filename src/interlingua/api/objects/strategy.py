@@ -1,4 +1,4 @@
-"""How a model is asked for an object, and how its answer is read: three ways of asking."""
+"""The three ways to ask a model for an object, and the decoding of its answer."""
 
 from __future__ import annotations
 
@@ -34,27 +34,28 @@ _TOOL = "answer"
 _TOOL_DESCRIPTION = "Give the answer. Call it once, when the whole answer is known."
 _CALL = "Give your answer by calling the tool {name}, not as text."
 _WRITE = (
-    "Answer with JSON alone: no words before or after it, no code fence. It must keep to this "
-    "JSON Schema:\n\n{schema}"
+    "Answer only with JSON: no text before or after it, no code fence. It must match this JSON "
+    "Schema:\n\n{schema}"
 )
-_AGAIN = "The answer is not as it has to be: {problems}. Give the whole answer again, corrected."
-_NOT_RUN = "It was not run, as the answer came with it."
-_TAKEN = "The answer was taken."
+_AGAIN = "The answer is not valid: {problems}. Give the whole answer again, corrected."
+_NOT_RUN = "This tool was not run, because the same message contains the answer."
+_ACCEPTED = "The answer was accepted."
 
-_ENDS = {
+_INCOMPLETE = {
     "length": "the answer was cut off; raise max_tokens",
     "content_filter": "the answer was filtered or refused",
     "cancelled": "the call was cancelled",
-    "error": "the provider broke off with an error",
+    "error": "the provider ended the answer with an error",
 }
 
 
 class ObjectGoal:
     """
-    A run is to end with an object.
+    Makes a run end with an object.
 
-    `native` asks with a response format, `tool` with a tool that takes the object, `prompt`
-    with words. An answer that does not fit is sent back up to `max_validation_retries` times.
+    The mode `native` asks with a response format, `tool` with a tool that takes the object, and
+    `prompt` with an instruction. An invalid answer is sent back up to `max_validation_retries`
+    times.
     """
 
     def __init__(
@@ -72,37 +73,38 @@ class ObjectGoal:
         self._has_tools = bool(tools)
         self._reasks_left = max_validation_retries
         self._read: tuple[Response, Reading | NoObjectGeneratedError] | None = None
-        self.tool = self._make_tool(tools) if mode == "tool" else None
+        self.tool: Tool | None = self._make_tool(tools) if mode == "tool" else None
 
     # Asking.
 
     def ask(self, request: Request, *, is_last: bool) -> Request:
-        """The request of a step, as it asks for the object."""
+        """The request of a step, changed to ask for the object."""
         if self.mode == "tool":
             return self._ask_by_tool(request, is_last=is_last)
-        if is_last and self._has_tools:  # calls would come to nothing
+        if is_last and self._has_tools:  # tool calls would not be run any more
             request = _first_accepted(request, [ToolChoice(mode="none")], self._profile) or request
         if self.mode == "native":
             return replace(request, response_format=format_of(self.schema))
         return _instruct(request, _WRITE.format(schema=dump_text(self.schema.wire_schema)))
 
     def _ask_by_tool(self, request: Request, *, is_last: bool) -> Request:
-        given, name = request.tool_choice, self._tool_name
-        if not self._has_tools or is_last or (given is not None and given.mode == "none"):
+        original, name = request.tool_choice, self._tool_name
+        if not self._has_tools or is_last or (original is not None and original.mode == "none"):
             only = (name,) if self._has_tools else None
-            ways = [
+            choices = [
                 ToolChoice(mode="named", tool_name=name),
                 ToolChoice(mode="required", allowed=only),
             ]
-        elif given is not None and given.mode == "named":
-            ways = [given]
+        elif original is not None and original.mode == "named":
+            choices = [original]
         else:
-            allowed = None if given is None or given.allowed is None else (*given.allowed, name)
-            ways = [ToolChoice(mode="required", allowed=allowed)]
-        forced = _first_accepted(request, ways, self._profile)
+            allowed = None if original is None else original.allowed
+            allowed = None if allowed is None else (*allowed, name)
+            choices = [ToolChoice(mode="required", allowed=allowed)]
+        forced = _first_accepted(request, choices, self._profile)
         if forced is not None:
             return forced
-        choice = None if given is None or given.mode == "none" else given
+        choice = None if original is None or original.mode == "none" else original
         return _instruct(replace(request, tool_choice=choice), _CALL.format(name=name))
 
     @property
@@ -115,51 +117,51 @@ class ObjectGoal:
         while name in taken:
             number += 1
             name = f"{_TOOL}_{number}"
-        most = self._profile.max_strict_tools if self._profile.strict_tools else 0
-        marked = sum(bool(getattr(tool, "strict", None)) for tool in tools)
+        limit = self._profile.max_strict_tools if self._profile.strict_tools else 0
+        strict_count = sum(bool(getattr(tool, "strict", None)) for tool in tools)
         return Tool(
             name=name,
             description=_TOOL_DESCRIPTION,
             parameters=self.schema.wire_schema,
-            strict=True if most is None or marked < most else None,
+            strict=True if limit is None or strict_count < limit else None,
         )
 
     # Reading.
 
     def read(self, response: Response) -> Reading:
-        """The object of a last answer; `NoObjectGeneratedError` says why there is none."""
+        """The object of the last answer; `NoObjectGeneratedError` if there is none."""
         if self._read is None or self._read[0] is not response:
             try:
-                self._read = (response, self._read_anew(response))
+                self._read = (response, self._decode(response))
             except NoObjectGeneratedError as error:
                 self._read = (response, error)
-        found = self._read[1]
-        if isinstance(found, NoObjectGeneratedError):
-            raise found
-        return found
+        outcome = self._read[1]
+        if isinstance(outcome, NoObjectGeneratedError):
+            raise outcome
+        return outcome
 
     def review(self, response: Response) -> tuple[Message, ...]:
-        """What to say to an answer that does not fit."""
+        """The messages that ask for a correction; none if the answer is final."""
         try:
             self.read(response)
         except NoObjectGeneratedError as error:
-            if self._reasks_left > 0 and _why_none(response, self._call(response)) is None:
+            if self._reasks_left > 0 and _no_answer_reason(response, self._call(response)) is None:
                 self._reasks_left -= 1
-                said = _AGAIN.format(problems=list_problems(error.problems))
-                return self._reply(response, said, is_error=True) or (Message.user(said),)
+                text = _AGAIN.format(problems=list_problems(error.problems))
+                return self._reply(response, text, is_error=True) or (Message.user(text),)
         return ()
 
     def closing(self, response: Response) -> tuple[Message, ...]:
-        """What makes the conversation whole after the object: no call stays unanswered."""
-        return self._reply(response, _TAKEN, is_error=False)
+        """The messages that answer the open calls, so that the history can be continued."""
+        return self._reply(response, _ACCEPTED, is_error=False)
 
-    def _reply(self, response: Response, said: str, *, is_error: bool) -> tuple[Message, ...]:
-        """The result of the call that gave the object; nothing if it was not given by a call."""
+    def _reply(self, response: Response, text: str, *, is_error: bool) -> tuple[Message, ...]:
+        """The results of the answer's calls; none if the answer is not a call."""
         answer = self._call(response)
         if answer is None:
             return ()
         results = tuple(
-            ToolResult(tool_call_id=call.id, name=call.name, content=said, is_error=is_error)
+            ToolResult(tool_call_id=call.id, name=call.name, content=text, is_error=is_error)
             if call is answer
             else ToolResult(tool_call_id=call.id, name=call.name, content=_NOT_RUN, is_error=True)
             for call in response.tool_calls
@@ -172,22 +174,22 @@ class ObjectGoal:
         calls = (call for call in response.tool_calls if call.name == self._tool_name)
         return next(calls, None)
 
-    def _read_anew(self, response: Response) -> Reading:
+    def _decode(self, response: Response) -> Reading:
         call = self._call(response)
         text = response.text if call is None else _text_of(call)
         try:
-            said = self._find(text) if call is None else self._arguments(call)
-            reading = self.schema.read(said)
+            answer = self._find(text) if call is None else self._arguments(call)
+            reading = self.schema.read(answer)
         except DecodeError as error:
             reading = Reading(None, None, (error.message,))
-        if call is not None and response.finish_reason.reason in _ENDS:
-            # some hosts close the arguments of a call that was cut off, so that they look whole
-            reading = Reading(None, None, reading.problems or ("it is not sure to be whole",))
+        if call is not None and response.finish_reason.reason in _INCOMPLETE:
+            # Some hosts close the arguments of a call that was cut off, so that they look complete.
+            reading = Reading(None, None, reading.problems or ("the answer may be incomplete",))
         if not reading.problems:
             return reading
-        why = _why_none(response, call)
+        reason = _no_answer_reason(response, call)
         raise NoObjectGeneratedError(
-            why or f"the answer does not fit the schema: {list_problems(reading.problems)}",
+            reason or f"the answer does not match the schema: {list_problems(reading.problems)}",
             text=text,
             response=response,
             problems=reading.problems,
@@ -210,20 +212,22 @@ def plan(
     tools: Sequence[Any] = (),
     max_validation_retries: int = 0,
 ) -> ObjectGoal:
-    """The best way of asking that the model takes; `request` names it and has its tools."""
+    """Choose the best mode for the model of the request, given the tools of the request."""
     profile = client.profile_for(request)
     request = replace(request, response_format=format_of(schema))
-    ways = [
-        way
-        for way in profile.structured_output
-        if (way != "tool" or profile.tools)
-        and (way != "native" or _is_accepted(request, profile) or _is_sayable(client, request))
+    modes = [
+        mode
+        for mode in profile.structured_output
+        if (mode != "tool" or profile.tools)
+        and (
+            mode != "native" or _is_lossless(request, profile) or _supports_schema(client, request)
+        )
     ]
-    mode = structured_output_mode(request, replace(profile, structured_output=tuple(ways)))
+    mode = structured_output_mode(request, replace(profile, structured_output=tuple(modes)))
     if mode is None:
         raise UnsupportedError(
-            f"the model {request.model!r} has no way to answer with an object of this schema"
-            f"{' beside tools' if tools else ''}"
+            f"the model {request.model!r} does not support objects of this schema"
+            f"{' together with tools' if tools else ''}"
         )
     return ObjectGoal(
         schema, mode, profile, tools=tools, max_validation_retries=max_validation_retries
@@ -237,20 +241,20 @@ def format_of(schema: ObjectSchema) -> ResponseFormat:
     )
 
 
-def _is_accepted(request: Request, profile: Profile) -> bool:
-    """Whether the dialect's rules alone say that the schema can be sent without a loss."""
-    form = request.response_format
+def _is_lossless(request: Request, profile: Profile) -> bool:
+    """Whether the dialect's schema rules alone show that the schema is sent without a loss."""
+    response_format = request.response_format
     if profile.dialect not in dialects.names() or profile.structured_output[0] != "native":
         return False
     rules = dialects.get(profile.dialect).FACTS.schema
-    if rules is None or form is None:
+    if rules is None or response_format is None:
         return False
-    narrowed = remembered(form.json_schema, rules, narrow)
+    narrowed = remembered(response_format.json_schema, rules, narrow)
     return narrowed.strict_possible and not narrowed.losses
 
 
-def _is_sayable(client: Client, request: Request) -> bool:
-    """Whether the target takes this schema natively, lossy as it is; the encoder knows."""
+def _supports_schema(client: Client, request: Request) -> bool:
+    """Whether the encoder sends this schema as a response format without a warning of a loss."""
     bare = Request(
         model=request.model,
         provider=request.provider,
@@ -259,29 +263,28 @@ def _is_sayable(client: Client, request: Request) -> bool:
     )
     try:
         warnings = client.explain(bare).warnings
-    except UnsupportedError:  # of an adapter that is strict
+    except UnsupportedError:  # from a strict adapter, for which a loss is an error
         return False
-    except ConfigurationError:  # an adapter of another kind, which cannot tell
+    except ConfigurationError:  # a custom adapter without `explain`
         return True
-    return not any(is_loss(found) and found.path == "response_format" for found in warnings)
+    return not any(is_loss(item) and item.path == "response_format" for item in warnings)
 
 
 def _first_accepted(
-    request: Request, ways: Iterable[ToolChoice], profile: Profile
+    request: Request, choices: Iterable[ToolChoice], profile: Profile
 ) -> Request | None:
-    """The request with the first choice that this model takes, thinking as it is told to."""
+    """The request with the first tool choice that the model supports; None if there is none."""
+    # With all settings of the request: some models cannot be forced while thinking is on.
     bare = replace(request, messages=())
-    for choice in ways:
-        if (
-            adjust_settings(replace(bare, tool_choice=choice), profile, Losses()).tool_choice
-            == choice
-        ):
+    for choice in choices:
+        adjusted = adjust_settings(replace(bare, tool_choice=choice), profile, Losses())
+        if adjusted.tool_choice == choice:
             return replace(request, tool_choice=choice)
     return None
 
 
 def _instruct(request: Request, text: str) -> Request:
-    """The request with one more instruction, after those it has."""
+    """The request with one more instruction, after its other system instructions."""
     first, *rest = request.messages
     if first.role not in ("system", "developer"):
         return replace(request, messages=(Message.system(text), *request.messages))
@@ -297,15 +300,15 @@ def _text_of(call: ToolCall) -> str:
     return dump_text(call.arguments) if call.raw_arguments is None else call.raw_arguments
 
 
-def _why_none(response: Response, answer: ToolCall | None) -> str | None:
-    """What kept the model from answering, so that to tell it what is wrong would not help."""
-    said = "".join(part.text for part in response.message.content if isinstance(part, Refusal))
-    if said:
-        return f"the model refused: {said}"
+def _no_answer_reason(response: Response, answer: ToolCall | None) -> str | None:
+    """Why the model gave no complete answer; None if a correction is worth asking for."""
+    refusal = "".join(part.text for part in response.message.content if isinstance(part, Refusal))
+    if refusal:
+        return f"the model refused: {refusal}"
     reason = response.finish_reason.reason
-    if reason in _ENDS:
-        return _ENDS[reason]
+    if reason in _INCOMPLETE:
+        return _INCOMPLETE[reason]
     if answer is None and response.tool_calls:
         names = ", ".join(call.name for call in response.tool_calls)
-        return f"the model called {names} instead of answering, and was not asked again"
+        return f"the model called {names} instead of answering, and the run has ended"
     return None

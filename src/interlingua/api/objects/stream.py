@@ -1,4 +1,4 @@
-"""An object as it comes."""
+"""Streams of partial objects."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ _find_start_or_list = re.compile(r"[{\[]").search
 
 class GrowingObject:
     """
-    What a stream has told so far of an object: in text, or in the arguments of a call.
+    The object in a stream so far, from the text or from the arguments of a call.
 
-    Reading it after each event costs linear time in all, as with `PartialJSON`.
+    Reading it after each event takes linear time in total, because `PartialJSON` does.
     """
 
     def __init__(self, schema: ObjectSchema, tool: str | None = None) -> None:
@@ -47,7 +47,7 @@ class GrowingObject:
         self.begin()
 
     def begin(self) -> None:
-        """Another answer comes, instead of the one before."""
+        """Start over, because another answer replaces this one."""
         self._json = PartialJSON()
         self._seen: Json = None
         self._has_null = False
@@ -56,7 +56,7 @@ class GrowingObject:
         self._call: str | None = None
 
     def feed(self, event: StreamEvent) -> bool:
-        """Whether the object has changed."""
+        """Add an event; return whether the object has changed."""
         kind = type(event)
         if kind is TextDelta:
             return self._call is None and self._grow(cast(TextDelta, event).delta)
@@ -64,12 +64,12 @@ class GrowingObject:
             delta = cast(ToolCallDelta, event)
             return delta.id == self._call and self._grow(delta.delta)
         if isinstance(event, ToolCallStart) and event.name == self._tool and self._call is None:
-            self.begin()  # what was said before the call is not the object
+            self.begin()  # text before the call is not part of the object
             self._call = event.id
         return False
 
     def show(self, value: Json) -> bool:
-        """Whether this value differs from the last one, whose place it takes."""
+        """Set the value; return whether it differs from the previous one."""
         if self.value is not msgspec.UNSET and value == self.value:
             return False
         self.value = value
@@ -88,7 +88,7 @@ class GrowingObject:
         self._has_null = self._has_null or "null" in text
         self._end = text[-3:]
         value = self._json.value
-        if value is self._seen:  # it was not read again
+        if value is self._seen:  # `PartialJSON` returns the same object if nothing changed
             return False
         self._seen = value
         if self._schema.is_wrapped and isinstance(value, dict) and VALUE not in value:
@@ -98,16 +98,16 @@ class GrowingObject:
 
 class ObjectStream(Generic[T]):
     """
-    The object as it grows; it is read once.
+    An async iterator over partial objects; it can be read once.
 
         people = stream_object("openai:gpt-5.2", "Invent five people.", schema=list[Person])
         async for partial in people:
             print(len(partial))
         print(people.object())
 
-    Partials are plain JSON values, and each differs from the one before. If the answer has to be
-    given again, they begin anew. The last one is whole; `NoObjectGeneratedError` is raised after
-    it if it does not fit.
+    Partials are plain JSON values, and each differs from the one before. If the model has to
+    correct its answer, they start over. The last one is complete; if it is not valid,
+    `NoObjectGeneratedError` is raised after it.
     """
 
     def __init__(self, run: Run, goal: ObjectGoal) -> None:
@@ -143,28 +143,28 @@ class ObjectStream(Generic[T]):
         await self.aclose()
 
     async def aclose(self) -> None:
-        """Stop, and close the connection."""
+        """Stop reading and close the connection."""
         await self._partials.aclose()
 
     @property
     def partial(self) -> Json:
-        """The object as far as it has come; None before it has begun."""
+        """The object so far; None before its first part has arrived."""
         value = self._growing.value
         return None if value is msgspec.UNSET else value
 
     def object(self) -> T:
-        """The whole object, when it is over; before, `StreamError`; after a failure, that again."""
+        """The complete object. Raises `StreamError` before the end, and the error of a failure."""
         if self._error is not None:
             raise self._error
         if self._output is msgspec.UNSET:
             self.response()
             raise NoObjectGeneratedError(
-                "calls of the model wait for approval", response=self._response
+                "there is no object yet: tool calls wait for approval", response=self._response
             )
         return cast(T, self._output)
 
     def response(self) -> Response:
-        """The last answer, when it is over; before, `StreamError`; after a failure, that again."""
+        """The last response. Raises `StreamError` before the end, and the error of a failure."""
         if self._response is None:
             if self._error is not None:
                 raise self._error
@@ -172,7 +172,7 @@ class ObjectStream(Generic[T]):
         return self._response
 
     def result(self) -> GenerateResult[T]:
-        """Every step, the whole conversation and the object, when it is over."""
+        """The object with all steps and messages, after the stream has ended."""
         if self._run.loop.pending_approvals:
             self.response()
             return self._run.result()
@@ -182,7 +182,7 @@ class ObjectStream(Generic[T]):
         async with aclosing(self._run.stream()) as events:
             async for event in events:
                 if isinstance(event, StepFinish):
-                    if self._is_over(event.response):
+                    if self._is_complete(event.response):
                         self._growing.begin()
                 elif self._growing.feed(event):
                     yield self._growing.value
@@ -195,14 +195,14 @@ class ObjectStream(Generic[T]):
         if self._growing.show(reading.value):
             yield reading.value
 
-    def _is_over(self, response: Response) -> bool:
-        """Whether an answer was whole; some come in pieces that belong together."""
+    def _is_complete(self, response: Response) -> bool:
+        """Whether an answer is complete; one that was paused is continued in the next step."""
         steps = self._run.loop.steps
         return bool(steps) and steps[-1].response is response
 
 
 def finished(run: Run, goal: ObjectGoal, output: T) -> GenerateResult[T]:
-    """What came of a run that has its object."""
+    """The result of a run that has produced its object."""
     result: GenerateResult[T] = run.result(output)
     messages = (*result.messages, *goal.closing(result.response))
     return msgspec.structs.replace(result, messages=messages)

@@ -1,4 +1,4 @@
-"""JSON in the midst of what a model says."""
+"""Finds JSON in the text of a model."""
 
 from __future__ import annotations
 
@@ -16,81 +16,81 @@ from interlingua.wire.json_text import loads
 _fences = re.compile(r"^[ \t]*```[^\n`]*\n(.*?)^[ \t]*```", re.MULTILINE | re.DOTALL).finditer
 _find_start = re.compile(r"[{\[]").search
 _find_bracket_or_quote = re.compile(r'["{}\[\]]').search
-# No group is possessive: before CPython 3.11.5 those keep the position of a failed last try. A
-# plain repeat remembers each round, so their number is limited.
+# The group is not possessive: before CPython 3.11.5 a possessive group keeps the position of its
+# last failed attempt. A plain repeat stores each round, so the number of rounds is limited.
 _skip_in_string = re.compile(r'[^"\\]*+(?:\\.[^"\\]*+){0,1000}', re.DOTALL).match
 
-_MOST_LOOSE = 16  # brackets without an end that are looked past; each costs a look at all the rest
+_MAX_UNCLOSED = 16  # unclosed brackets that are skipped; each costs a scan of the remaining text
 
 
-class _Found(msgspec.Struct, frozen=True):
-    """Something in brackets."""
+class _Candidate(msgspec.Struct, frozen=True):
+    """A piece of text that may be the JSON value."""
 
     value: Json
     length: int
     error: DecodeError | None = None
-    """It has no end, and nothing after it can be trusted."""
+    """Set if the value is cut off, so that nothing after it can be trusted."""
 
 
 def find_json(text: str, *, is_object: bool = False) -> Json:
     """
-    The JSON value that a text is, or holds: in a code fence, or in brackets of its own.
+    The JSON value in a text: the whole text, a code fence, or a value in brackets.
 
-    With `is_object` that is the first object, unless there is none; else the longest value.
-    `DecodeError` if there is none. What is cut off counts as none, whatever is inside it, and
-    so does what is inside an array, or inside brackets that are no JSON: a part is never taken
-    for the whole.
+    With `is_object` it is the first object, or if there is none, the longest value. Raises
+    `DecodeError` if there is no value. A value that is cut off is an error, and nothing inside it
+    is used. Neither is a value inside an array, or inside brackets that are not JSON: a part is
+    never taken for the whole.
     """
     try:
         return loads(text)
     except DecodeError as error:
-        whole = error
-    best = _Found(msgspec.UNSET, -1)
-    for found in (*_in_fences(text), *_in_brackets(text)):
-        if found.error is not None and (is_object or found.length > best.length):
-            raise found.error from whole
-        if isinstance(found.value, dict) and is_object:
-            return found.value
-        if found.error is None and found.length > best.length:
-            best = found
+        cause = error
+    best = _Candidate(msgspec.UNSET, -1)
+    for candidate in (*_in_fences(text), *_in_brackets(text)):
+        if candidate.error is not None and (is_object or candidate.length > best.length):
+            raise candidate.error from cause
+        if isinstance(candidate.value, dict) and is_object:
+            return candidate.value
+        if candidate.error is None and candidate.length > best.length:
+            best = candidate
     if best.value is msgspec.UNSET:
-        raise DecodeError("there is no JSON in it") from whole
+        raise DecodeError("the text contains no JSON") from cause
     return best.value
 
 
-def _in_fences(text: str) -> Iterator[_Found]:
-    """The first that is JSON."""
+def _in_fences(text: str) -> Iterator[_Candidate]:
+    """The first code fence that is JSON."""
     for fence in _fences(text):
         try:
-            yield _Found(loads(fence[1]), len(text))  # nothing outside counts for more
+            yield _Candidate(loads(fence[1]), len(text))  # no value outside can be longer
         except DecodeError:
             continue
         return
 
 
-def _in_brackets(text: str) -> Iterator[_Found]:
-    """What stands in the outermost brackets, if it is JSON, up to one that is cut off."""
-    loose = position = 0
-    while (opened := _find_start(text, position)) is not None:
-        start = opened.start()
+def _in_brackets(text: str) -> Iterator[_Candidate]:
+    """The values in outermost brackets, up to one that is cut off."""
+    unclosed = position = 0
+    while (bracket := _find_start(text, position)) is not None:
+        start = bracket.start()
         end = _end_of(text, start)
         if end is None:
             error = _error_at(text, start)
             if error is not None:
-                yield _Found(None, len(text) - start, error)
+                yield _Candidate(None, len(text) - start, error)
                 return
-            loose += 1
-            if loose > _MOST_LOOSE:
+            unclosed += 1
+            if unclosed > _MAX_UNCLOSED:
                 return
             position = start + 1
             continue
         position = end
         with suppress(DecodeError):
-            yield _Found(loads(text[start:end]), end - start)
+            yield _Candidate(loads(text[start:end]), end - start)
 
 
 def _end_of(text: str, start: int) -> int | None:
-    """Where the bracket that begins at `start` is closed."""
+    """The position after the bracket that closes the one at `start`."""
     depth = 0
     position = start
     while (mark := _find_bracket_or_quote(text, position)) is not None:
@@ -114,7 +114,7 @@ def _end_of_string(text: str, position: int) -> int:
 
 
 def _error_at(text: str, start: int) -> DecodeError | None:
-    """What is wrong with a bracket without an end; nothing if it is a mere word, and no JSON."""
+    """The error of an unclosed bracket; None if it is punctuation and not the start of JSON."""
     try:
         _decode(text, start)
     except RecursionError:

@@ -27,16 +27,16 @@ from interlingua.api.tools.tool import Tool
 from interlingua.prepare.overflow import PROMPTS, drop_oldest_turns
 from interlingua.spec.content import Text, ToolCall, ToolResult
 from interlingua.spec.errors import ConfigurationError
-from interlingua.spec.facts import Facts
 from interlingua.spec.messages import Message
 from interlingua.spec.request import Request
-from interlingua.spec.response import Response, Usage, Warning
+from interlingua.spec.response import Reason, Response, Usage, Warning
 from interlingua.wire.fields import extra_of, merge
 
 StopCondition: TypeAlias = Callable[[Sequence[StepResult]], bool]
 
 _UNSAFE = ("length", "content_filter", "cancelled", "error")  # calls may be cut, or unwanted
-_BROKEN_OFF = ("length", "other")  # what dialects call a turn that the provider will go on with
+_PAUSED: Reason = "other"  # what dialects make of the raw reasons that their facts name
+_CUT: Reason = "length"
 
 MAX_CONTINUATIONS = 20
 """How often a provider that pauses its own turn is asked to go on."""
@@ -74,7 +74,7 @@ class ToolLoop:
         """What to ask next; None when the loop is over."""
         self._answer: Response | None = None
         self._held: Response | None = None  # the beginning of an answer that goes on
-        self.messages = request.messages
+        self.messages: tuple[Message, ...] = request.messages
         self.steps: list[StepResult] = []
         self.pending_approvals: tuple[ToolCall, ...] = ()
 
@@ -139,7 +139,7 @@ class ToolLoop:
         if self._held is not None:
             response, self._held = join_answers(self._held, response), None
         self._answer = response
-        if response.finish_reason.reason in _BROKEN_OFF and self._is_to_be_continued(response):
+        if response.finish_reason.reason == _CUT and self._is_to_be_continued(response):
             return ()
         self.messages = (*self.messages, response.message)
         calls = response.message.tool_calls
@@ -168,8 +168,8 @@ class ToolLoop:
             raise ConfigurationError("finish_step comes after feed")
         self._answer = None
         step = StepResult(response=response, tool_results=tuple(results))
-        is_broken_off = response.finish_reason.reason in _BROKEN_OFF
-        if is_broken_off and self._is_to_be_continued(response):
+        reason = response.finish_reason.reason
+        if reason == _CUT and self._is_to_be_continued(response):
             self._continuations += 1
             self._held = response
             self.request = _continued(self.request or self._first, response)
@@ -180,7 +180,7 @@ class ToolLoop:
             stops = self._stop_when is not None and self._stop_when(tuple(self.steps))
             self.request = None if stops else self._next()
         else:
-            self.request = self._continued(response) if is_broken_off else None
+            self.request = self._continued(response) if reason == _PAUSED else None
         return step
 
     def ask_again(self, messages: Sequence[Message]) -> None:
@@ -273,23 +273,19 @@ def _as_messages(results: Sequence[ToolResult]) -> tuple[Message, ...]:
 
 def _is_paused(response: Response) -> bool:
     reason = response.finish_reason
-    return any(reason.raw in facts.paused for facts in _facts())
+    return any(reason.raw in dialects.get(name).FACTS.paused for name in dialects.names())
 
 
 def _continuation_options(response: Response) -> dict[str, Any]:
     """The provider options that ask for the rest of an answer; empty if there is none."""
     reason = response.finish_reason
-    for facts in _facts():
-        rest = facts.continuation
+    for dialect in response.extra.keys() & set(dialects.names()):
+        rest = dialects.get(dialect).FACTS.continuation
         if rest is None or reason.raw != rest.reason:
             continue
-        token: Any = extra_of(response, facts.name)
+        token: Any = extra_of(response, dialect)
         for name in rest.token:
             token = token.get(name) if isinstance(token, Mapping) else None
         if isinstance(token, str):
-            return {facts.name: {rest.option: token}}
+            return {dialect: {rest.option: token}}
     return {}
-
-
-def _facts() -> list[Facts]:
-    return [dialects.get(name).FACTS for name in dialects.names()]

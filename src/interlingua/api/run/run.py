@@ -73,7 +73,7 @@ class Run:
         messages = make_messages(prompt, options.get("messages"), options.get("system"))
         request = make_request(model, messages, tools, request_fields(options))
         self.client: Client = options.get("client") or get_default_client()
-        self.loop = ToolLoop(
+        self.loop: ToolLoop = ToolLoop(
             request,
             by_name,
             max_tool_rounds=options.get("max_tool_rounds", 1),

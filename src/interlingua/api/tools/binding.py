@@ -1,4 +1,4 @@
-"""How the arguments that a model gives reach the function behind a tool."""
+"""Binds the arguments of a tool call to the parameters of the tool's function."""
 
 from __future__ import annotations
 
@@ -13,40 +13,40 @@ from interlingua.spec.content import Json
 from interlingua.spec.errors import ConfigurationError, InvalidToolCallError, MismatchError
 
 CONTEXT = frozenset(("messages", "abort_signal", "tool_call_id"))
-"""What a handler is given if its signature names it and the tool's parameters do not."""
+"""The context parameters: a handler that declares one gets it, unless the schema has the name."""
 
 _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 _BY_NAME = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
 
 
 class Calling(msgspec.Struct, frozen=True, kw_only=True):
-    """What is known of a handler."""
+    """How to call a handler."""
 
     handler: Callable[..., Any]
     context: frozenset[str] = frozenset()
-    """Which of `CONTEXT` it takes."""
+    """The names in `CONTEXT` that it takes."""
     takes_mapping: bool = False
-    """It wants all arguments as one dict, not each by name."""
+    """Whether it takes all arguments as one dict instead of by name."""
     names: frozenset[str] | None = None
-    """The arguments it takes by name; None if it takes any."""
+    """The arguments that it takes by name; None if it takes any (`**kwargs`)."""
     needed: frozenset[str] = frozenset()
-    """Those it cannot do without."""
+    """The arguments without a default."""
     hints: FunctionHints | None = None
-    """Its types, where arguments are converted to them."""
+    """The types to convert the arguments to, if the function is typed."""
 
     def problems(self, arguments: Mapping[str, Json]) -> list[str]:
-        """What stands in the way of calling it with these, that its JSON Schema does not say."""
+        """Missing and unknown arguments that the JSON Schema of the tool allows."""
         if self.takes_mapping or self.hints is not None:
             return []
-        found = [f"{name}: is missing" for name in sorted(self.needed - arguments.keys())]
+        problems = [f"{name}: is missing" for name in sorted(self.needed - arguments.keys())]
         if self.names is not None:
             known = ", ".join(sorted(self.names)) or "none"
-            found += [
-                f"{name}: is not known; there are: {known}"
+            problems += [
+                f"{name}: is not known; known arguments: {known}"
                 for name in arguments
                 if name not in self.names
             ]
-        return found
+        return problems
 
     def bind(
         self,
@@ -54,43 +54,44 @@ class Calling(msgspec.Struct, frozen=True, kw_only=True):
         context: Mapping[str, Any],
         values: Mapping[str, Any] | None = None,
     ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """What to call the handler with; `values` are the arguments as its types, if known."""
+        """The positional and keyword arguments for the handler; `values` are the typed ones."""
         injected = {name: context[name] for name in self.context if name in context}
         if values is not None:
             return (), {**values, **injected}
-        # a copy, as the call stays in the history whatever the handler does to its arguments
-        given = {name: copied(value) for name, value in arguments.items()}
+        # Copies, because the call stays in the history and a handler may change its arguments.
+        copies = {name: copied(value) for name, value in arguments.items()}
         if self.takes_mapping:
-            return (given,), injected
+            return (copies,), injected
         if self.hints is None:
-            return (), {**given, **injected}
+            return (), {**copies, **injected}
         if self.hints.takes_self:
             raise ConfigurationError(
-                f"the tool {self.hints.name!r} is a method: take it from an object, not its class"
+                f"the tool {self.hints.name!r} is an unbound method; take it from an object, "
+                "not from its class"
             )
         try:
-            return (), {**self.hints.read(given), **injected}
+            return (), {**self.hints.read(copies), **injected}
         except MismatchError as error:
             raise InvalidToolCallError(
-                f"the arguments are not what the tool takes: {error.message}"
+                f"the arguments do not match the types of the tool: {error.message}"
             ) from error
 
 
 def copied(value: Json) -> Json:
-    """A JSON value of one's own."""
+    """A deep copy of a JSON value."""
     if isinstance(value, dict):
         return {name: copied(item) for name, item in value.items()}
     return [copied(item) for item in value] if isinstance(value, list) else value
 
 
 def read_handler(handler: Any, parameters: Mapping[str, Json], tool: str) -> Calling:
-    """Find out how a handler is called, given the JSON Schema of the tool's parameters."""
+    """Read how to call a handler; `parameters` is the JSON Schema of the tool."""
     if not callable(handler):
-        raise ConfigurationError(f"what the tool {tool!r} executes is not a function: {handler!r}")
+        raise ConfigurationError(f"execute= of the tool {tool!r} is not a function: {handler!r}")
     declared = parameters.get("properties", {}).keys()
     try:
         signature = inspect.signature(handler).parameters
-    except (TypeError, ValueError):  # some functions written in C tell nothing
+    except (TypeError, ValueError):  # some functions written in C have no signature
         return Calling(handler=handler)
     names = [
         parameter
@@ -124,19 +125,20 @@ def _takes_mapping(names: list[inspect.Parameter], declared: Any) -> bool:
 
 
 def _check_names(names: list[inspect.Parameter], parameters: Mapping[str, Json], tool: str) -> None:
-    """Refuse a handler which cannot be given what the model will give."""
+    """Raise if the handler and the schema do not have the same parameters."""
     declared = parameters.get("properties", {})
     by_name = {p.name for p in names if p.kind in _BY_NAME}
     if not _takes_any(names):
         for name in declared:
             if name not in by_name:
                 raise ConfigurationError(
-                    f"the tool {tool!r} declares {name!r}, which its handler does not take"
+                    f"the schema of the tool {tool!r} declares {name!r}, but its handler has no "
+                    "such parameter"
                 )
     for parameter in names:
         is_needed = parameter.default is parameter.empty and parameter.name not in declared
         if is_needed and parameter.kind not in (parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL):
             raise ConfigurationError(
-                f"the handler of the tool {tool!r} needs {parameter.name!r}, "
-                "which its parameters do not declare"
+                f"the handler of the tool {tool!r} needs {parameter.name!r}, but the schema does "
+                "not declare it"
             )

@@ -1,4 +1,4 @@
-"""Makes the calls of an answer ready to be run: checked, mended if need be, and allowed."""
+"""Prepares the tool calls of a response: validation, repair and approval."""
 
 from __future__ import annotations
 
@@ -20,51 +20,51 @@ from interlingua.spec.errors import ConfigurationError, InvalidToolCallError, SD
 RepairToolCall: TypeAlias = Callable[
     [ToolCall, InvalidToolCallError], "ToolCall | Awaitable[ToolCall | None] | None"
 ]
-"""Mends a call whose arguments do not fit; None if it cannot."""
+"""Repairs a call with invalid arguments; returns None if it cannot."""
 
-_LONGEST = 2_000  # characters of broken arguments that the model is shown
+_MAX_QUOTED = 2_000  # characters of invalid arguments in the message to the model
 _LOG = logging.getLogger("interlingua")
 
 
 class ReadyCall(msgspec.Struct, frozen=True, kw_only=True):
-    """A call as it would be run."""
+    """A tool call that is ready to run, or the reason why it cannot."""
 
     call: ToolCall
-    """With the arguments that its tool will be given."""
+    """The call, with the arguments that the tool will get."""
     tool: Tool | None = None
     values: Mapping[str, Any] | None = None
     """Those arguments as the types of its function, if it has any."""
     error: Exception | None = None
-    """Why it cannot be run, for the model."""
+    """Why the call cannot run; the model is sent it."""
     waits: bool = False
-    """It needs approval first."""
+    """Whether the call needs an approval before it runs."""
 
 
 async def prepare(
     calls: Sequence[ToolCall], tools: Mapping[str, Tool], repair: RepairToolCall | None = None
 ) -> tuple[ReadyCall, ...]:
     """
-    Each call, in its place, as it would be run.
+    Validate and repair the calls, and find out which of them need approval.
 
-    Whether it needs approval is asked last, of the arguments that will be executed; one that
-    does not fit its tool never does, as it goes back to the model.
+    `needs_approval` gets the arguments that will be used. It is not asked about an invalid call,
+    which goes back to the model.
     """
     return tuple(await asyncio.gather(*(_prepare(call, tools, repair) for call in calls)))
 
 
 def decide(ready: Sequence[ReadyCall], decisions: Mapping[str, bool]) -> tuple[ReadyCall, ...]:
-    """The calls with the decisions about them; each that waits needs one of its own."""
-    times = Counter(item.call.id for item in ready)
+    """Apply the decisions; every call that waits for approval needs one."""
+    counts = Counter(item.call.id for item in ready)
     for item in ready:
-        if item.call.id in decisions and times[item.call.id] > 1:
+        if item.call.id in decisions and counts[item.call.id] > 1:
             raise ConfigurationError(
-                f"two calls have the id {item.call.id!r}: approvals cannot tell them apart"
+                f"two calls have the id {item.call.id!r}, so an approval for it is ambiguous"
             )
     undecided = [item.call.id for item in ready if item.waits and item.call.id not in decisions]
     if undecided:
-        known = ", ".join(undecided)
         raise ConfigurationError(
-            f"approvals say nothing about {known}: pass approvals={{id: True or False}} for each"
+            f"no approval was given for {', '.join(undecided)}; pass "
+            "approvals={id: True or False} with every id"
         )
     return tuple(_decided(item, decisions) for item in ready)
 
@@ -72,7 +72,7 @@ def decide(ready: Sequence[ReadyCall], decisions: Mapping[str, bool]) -> tuple[R
 def _decided(item: ReadyCall, decisions: Mapping[str, bool]) -> ReadyCall:
     error = item.error
     if decisions.get(item.call.id) is False:
-        error = SDKError("the user did not allow this call")
+        error = SDKError("the user did not approve this call")
     return msgspec.structs.replace(item, error=error, waits=False)
 
 
@@ -81,17 +81,17 @@ async def _prepare(
 ) -> ReadyCall:
     tool = tools.get(call.name)
     if tool is None or tool.execute is None:
-        known = ", ".join(tools) or "none"
-        error = InvalidToolCallError(f"unknown tool {call.name!r}; there are: {known}")
+        available = ", ".join(tools) or "none"
+        error = InvalidToolCallError(f"unknown tool {call.name!r}; available tools: {available}")
         return ReadyCall(call=call, error=error)
     try:
         values, problem = _read(call, tool)
         if problem is not None:
-            mended = None if repair is None else await _mended(call, problem, tool, repair)
-            if mended is None:
+            repaired = None if repair is None else await _repair(call, problem, tool, repair)
+            if repaired is None:
                 return ReadyCall(call=call, tool=tool, error=problem)
-            call, values = mended
-    except Exception as error:  # noqa: BLE001 -- whatever a type's own checks raise
+            call, values = repaired
+    except Exception as error:  # noqa: BLE001 -- a type's own validation may raise anything
         return ReadyCall(call=call, tool=tool, error=error)
     waits = await _needs_approval(call, tool)
     return ReadyCall(call=call, tool=tool, values=values, waits=waits)
@@ -103,38 +103,38 @@ def _read(
     """The arguments as the types of the function, and why they do not fit."""
     if not call.is_valid:
         raw = call.raw_arguments or ""
-        shown = raw if len(raw) <= _LONGEST else f"{raw[:_LONGEST]} …"
-        return None, InvalidToolCallError(f"the arguments are not a JSON object: {shown}")
+        quoted = raw if len(raw) <= _MAX_QUOTED else f"{raw[:_MAX_QUOTED]} …"
+        return None, InvalidToolCallError(f"the arguments are not a JSON object: {quoted}")
     values, problems = tool.read(call.arguments)
     if not problems:
         return values, None
-    text = f"the arguments do not fit the schema: {list_problems(problems)}"
+    text = f"the arguments do not match the schema: {list_problems(problems)}"
     return None, InvalidToolCallError(text)
 
 
-async def _mended(
+async def _repair(
     call: ToolCall, problem: InvalidToolCallError, tool: Tool, repair: RepairToolCall
 ) -> tuple[ToolCall, Mapping[str, Any] | None] | None:
-    """The call with other arguments, if the program's own function makes any that fit."""
+    """The call with arguments from the caller's repair function, if they are valid."""
     try:
-        mended: Any = repair(call, problem)  # a program without a type checker gives anything
-        if inspect.isawaitable(mended):
-            mended = await mended
-    except Exception:  # noqa: BLE001 -- the model has no part in it: who wrote it is told
-        _LOG.warning("repair_tool_call failed on a call of %r", call.name, exc_info=True)
+        repaired: Any = repair(call, problem)  # untyped programs may return anything
+        if inspect.isawaitable(repaired):
+            repaired = await repaired
+    except Exception:  # noqa: BLE001 -- logged for the programmer; the model cannot fix it
+        _LOG.warning("repair_tool_call failed for a call of %r", call.name, exc_info=True)
         return None
-    if mended is None:
+    if repaired is None:
         return None
-    if not isinstance(mended, ToolCall):
-        kind = type(mended).__name__
-        _LOG.warning("repair_tool_call gave a %s for a call of %r", kind, call.name)
+    if not isinstance(repaired, ToolCall):
+        kind = type(repaired).__name__
+        _LOG.warning("repair_tool_call returned a %s for a call of %r", kind, call.name)
         return None
-    fitting = msgspec.structs.replace(call, arguments=mended.arguments, raw_arguments=None)
-    values, remaining = _read(fitting, tool)
+    call = msgspec.structs.replace(call, arguments=repaired.arguments, raw_arguments=None)
+    values, remaining = _read(call, tool)
     if remaining is not None:
-        _LOG.warning("repair_tool_call gave a call of %r that does not fit either", call.name)
+        _LOG.warning("repair_tool_call returned invalid arguments for a call of %r", call.name)
         return None
-    return fitting, values
+    return call, values
 
 
 async def _needs_approval(call: ToolCall, tool: Tool) -> bool:
@@ -142,8 +142,8 @@ async def _needs_approval(call: ToolCall, tool: Tool) -> bool:
     if not callable(needs):
         return bool(needs)
     try:
-        said = needs(copied(call.arguments))
-        return bool(await said if inspect.isawaitable(said) else said)
-    except Exception:  # noqa: BLE001 -- nobody knows, so somebody has to look
+        answer = needs(copied(call.arguments))
+        return bool(await answer if inspect.isawaitable(answer) else answer)
+    except Exception:  # noqa: BLE001 -- if unknown, ask for approval
         _LOG.warning("needs_approval of the tool %r failed", tool.name, exc_info=True)
         return True

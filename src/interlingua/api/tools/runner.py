@@ -1,4 +1,4 @@
-"""Runs the calls of one answer: all at once, each within its time, none able to stop the others."""
+"""Runs the tool calls of one response concurrently, with timeouts; a failed call is a result."""
 
 from __future__ import annotations
 
@@ -26,35 +26,36 @@ from interlingua.spec.errors import (
 from interlingua.spec.messages import Message
 
 _LOG = logging.getLogger("interlingua")
+_RUN_CANCELLED = "the run was cancelled"
 
 
 class ToolObserver(Protocol):
-    """Is told of each tool that runs."""
+    """Callbacks for each tool call."""
 
     def on_tool_start(self, call: ToolCall) -> object:
-        """It begins."""
+        """Called before the tool runs."""
 
     def on_tool_end(self, call: ToolCall, result: ToolResult) -> object:
-        """It gave a result."""
+        """Called with the result of the tool."""
 
     def on_tool_error(self, call: ToolCall, error: Exception) -> object:
-        """It failed; the model is told."""
+        """Called if the tool failed; the model is sent the error."""
 
 
 class ToolRunner(msgspec.Struct, frozen=True, kw_only=True):
-    """How calls are run."""
+    """Runs tool calls."""
 
     timeout: float | None = None
-    """Seconds for a tool that has none of its own."""
+    """The default timeout in seconds, for tools without one."""
     max_concurrent: int | None = None
-    """The most tools that run at one time."""
+    """The maximum number of tools that run at the same time; None is unlimited."""
     observer: ToolObserver | None = None
 
     def __post_init__(self) -> None:
         if self.timeout is not None and not self.timeout > 0:
-            raise ConfigurationError("tool_timeout must be above 0")
+            raise ConfigurationError("tool_timeout must be greater than 0")
         if self.max_concurrent is not None and self.max_concurrent < 1:
-            raise ConfigurationError("max_concurrent_tools counts from 1 up")
+            raise ConfigurationError("max_concurrent_tools must be at least 1")
 
     @classmethod
     def of(cls, options: Mapping[str, Any]) -> Self:
@@ -72,21 +73,21 @@ class ToolRunner(msgspec.Struct, frozen=True, kw_only=True):
         signal: AbortSignal | None = None,
     ) -> tuple[ToolResult, ...]:
         """
-        One result for each call, in the order of the calls; a failure is a result too.
+        Run the calls; return one result for each, in the same order, also for those that failed.
 
-        Each tool is given a signal of its own, which fires with `signal` and at its time limit.
+        Each tool gets its own abort signal, which is set by `signal` and by its timeout.
         """
-        room = asyncio.Semaphore(self.max_concurrent or len(ready) or 1)
+        slots = asyncio.Semaphore(self.max_concurrent or len(ready) or 1)
 
         async def run_one(item: ReadyCall) -> ToolResult:
-            async with room:
+            async with slots:
                 return await self._run(item, messages, signal)
 
         tasks = [asyncio.ensure_future(run_one(item)) for item in ready]
         try:
             return tuple(await asyncio.gather(*tasks))
         finally:
-            for task in tasks:  # of those still running, when the whole was given up
+            for task in tasks:  # if the run was cancelled, some are still running
                 task.cancel()
 
     async def _run(
@@ -97,7 +98,7 @@ class ToolRunner(msgspec.Struct, frozen=True, kw_only=True):
             observer.on_tool_start(call)
         try:
             result = await self._execute(ready, messages, signal)
-        except Exception as error:  # noqa: BLE001 -- whatever a handler raises, the model is told
+        except Exception as error:  # noqa: BLE001 -- any error of a handler is sent to the model
             if observer is not None:
                 observer.on_tool_error(call, error)
             return _failure(call, error)
@@ -112,18 +113,18 @@ class ToolRunner(msgspec.Struct, frozen=True, kw_only=True):
         if ready.error is not None:
             raise ready.error
         if ready.waits or tool is None:
-            raise InvalidToolCallError("the call was not allowed yet")
+            raise InvalidToolCallError("the call has not been approved")
         controller = AbortController()
         unlink = _link(signal, controller)
         try:
-            value = await self._give(ready, tool, messages, controller)
+            value = await self._call_handler(ready, tool, messages, controller)
         finally:
             unlink()
         if isinstance(value, ToolResult):
             return msgspec.structs.replace(value, tool_call_id=call.id)
         return ToolResult(tool_call_id=call.id, name=call.name, content=to_result_content(value))
 
-    async def _give(
+    async def _call_handler(
         self,
         ready: ReadyCall,
         tool: Tool,
@@ -139,24 +140,25 @@ class ToolRunner(msgspec.Struct, frozen=True, kw_only=True):
         args, kwargs = tool.bind(call.arguments, context, ready.values)
         limit = self.timeout if tool.timeout is None else tool.timeout
         run = _on_loop if tool.inline else _in_thread
-        work = _call(run, tool.execute, args, kwargs)  # type: ignore[arg-type] # who is ready has it
+        # `prepare` in check.py makes sure that the tool of a ready call has a function.
+        work = _call(run, tool.execute, args, kwargs)  # type: ignore[arg-type]
         return await _within(work, limit, tool.name, controller)
 
 
 def _link(signal: AbortSignal | None, controller: AbortController) -> Callable[[], None]:
     if signal is None:
         return lambda: None
-    return signal.add_callback(lambda: controller.abort(signal.reason or "the run was given up"))
+    return signal.add_callback(lambda: controller.abort(signal.reason or _RUN_CANCELLED))
 
 
 def _failure(call: ToolCall, error: Exception) -> ToolResult:
-    said = str(error)
-    if not isinstance(error, SDKError):  # of a KeyError the words alone say nothing
-        said = f"{type(error).__name__}: {said}" if said else type(error).__name__
+    message = str(error)
+    if not isinstance(error, SDKError):  # the message of a KeyError, say, is only the key
+        message = f"{type(error).__name__}: {message}" if message else type(error).__name__
     return ToolResult(
         tool_call_id=call.id,
         name=call.name,
-        content=said or type(error).__name__,
+        content=message or type(error).__name__,
         is_error=True,
     )
 
@@ -172,37 +174,38 @@ async def _call(
             return await handler(*args, **kwargs)
         value = await run(handler, args, kwargs)
         return await value if inspect.isawaitable(value) else value
-    except SystemExit as error:  # a parser of command lines does it; it would end the event loop
-        raise SDKError(f"it wanted to exit with {error.code}") from error
+    except SystemExit as error:  # argparse raises it; it would end the event loop
+        raise SDKError(f"the tool called sys.exit({error.code!r})") from error
 
 
 async def _within(
     work: Awaitable[Any], limit: float | None, name: str, controller: AbortController
 ) -> Any:
-    """What the work gives; not waited for beyond its time, even if it does not stop."""
+    """Wait for the work up to `limit` seconds, even if it ignores its cancellation."""
     task = asyncio.ensure_future(work)
     try:
         done, _ = await asyncio.wait({task}, timeout=limit)
     except asyncio.CancelledError:
-        _leave(task, controller, "the run was given up")
+        _abandon(task, controller, _RUN_CANCELLED)
         raise
     if not done:
-        late = f"the tool {name} took longer than {limit:g} s"
-        _leave(task, controller, late)
-        raise RequestTimeoutError(late, retryable=False)
-    if task.cancelled():  # by itself: it is no reason to cancel the run
+        message = f"the tool {name} timed out after {limit:g} s"
+        _abandon(task, controller, message)
+        raise RequestTimeoutError(message, retryable=False)  # the tool may have run
+    if task.cancelled():  # the tool cancelled itself, which must not cancel the run
         raise SDKError(f"the tool {name} cancelled itself")
     return task.result()
 
 
-def _leave(task: asyncio.Future[Any], controller: AbortController, why: str) -> None:
-    """Stop a task that nobody waits for any more, whatever it does about it."""
-    task.add_done_callback(lambda done: done.cancelled() or done.exception())  # looked at once
+def _abandon(task: asyncio.Future[Any], controller: AbortController, reason: str) -> None:
+    """Cancel a task without waiting for it."""
+    # Retrieves the exception, so that asyncio does not log it.
+    task.add_done_callback(lambda done: done.cancelled() or done.exception())
     task.cancel()
     try:
-        controller.abort(why)
-    except Exception:  # noqa: BLE001 -- of a callback of the tool's own
-        _LOG.warning("a tool failed on being told to stop", exc_info=True)
+        controller.abort(reason)
+    except Exception:  # noqa: BLE001 -- a callback of the tool
+        _LOG.warning("an abort callback of a tool raised an error", exc_info=True)
 
 
 async def _on_loop(
@@ -210,15 +213,15 @@ async def _on_loop(
 ) -> Any:
     try:
         return handler(*args, **kwargs)
-    except StopIteration as error:  # which no coroutine may raise
+    except StopIteration as error:  # a coroutine must not raise it
         raise SDKError(f"StopIteration: {error}") from error
 
 
 async def _in_thread(
     handler: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
 ) -> Any:
-    # Daemon threads of our own: an executor's are waited for when the loop ends, so that a
-    # handler which hangs would hang the program.
+    # A daemon thread, not an executor: asyncio waits for executor threads at exit, so a handler
+    # that hangs would hang the program.
     loop = asyncio.get_running_loop()
     future: asyncio.Future[Any] = loop.create_future()
     context = contextvars.copy_context()
@@ -226,7 +229,7 @@ async def _in_thread(
     def settle(value: Any, error: BaseException | None) -> None:
         if future.done():
             if inspect.iscoroutine(value):
-                value.close()  # else Python complains that it was never awaited
+                value.close()  # else Python warns that it was never awaited
             return
         if error is None:
             future.set_result(value)
@@ -238,9 +241,9 @@ async def _in_thread(
         error: BaseException | None = None
         try:
             value = context.run(handler, *args, **kwargs)
-        except StopIteration as failure:  # which no future takes
+        except StopIteration as failure:  # a future does not accept it
             error = SDKError(f"StopIteration: {failure}")
-        except BaseException as failure:  # noqa: BLE001 -- it is handed over
+        except BaseException as failure:  # noqa: BLE001 -- passed on to the event loop
             error = failure
         if not loop.is_closed():
             loop.call_soon_threadsafe(settle, value, error)

@@ -1,4 +1,4 @@
-"""Tools: what a model may call, and what answers."""
+"""Tools: functions that a model may call."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from functools import cached_property
 from typing import (
+    TYPE_CHECKING,
     Any,
     Concatenate,
     Generic,
@@ -14,7 +15,6 @@ from typing import (
     Self,
     TypeAlias,
     TypeVar,
-    cast,
     overload,
 )
 
@@ -39,16 +39,17 @@ __all__ = [
     "tool",
 ]
 
-P = ParamSpec("P")
+F = TypeVar("F", bound=Callable[..., Any])
+F_co = TypeVar("F_co", covariant=True)
 Q = ParamSpec("Q")
 R = TypeVar("R")
 S = TypeVar("S")
 
 NeedsApproval: TypeAlias = "bool | Callable[[Mapping[str, Any]], bool | Awaitable[bool]]"
 """
-Whether someone has to allow a call, perhaps depending on its arguments.
+Whether a call must be approved before it runs: a constant, or a function of the arguments.
 
-A function, sync or async, is only asked about arguments that fit; if it fails, the call waits.
+The function may be sync or async. It gets only valid arguments; if it raises, the call waits.
 """
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
@@ -59,26 +60,26 @@ def _no_input() -> dict[str, Json]:
 
 
 class ToolAnnotations(msgspec.Struct, frozen=True, kw_only=True, repr_omit_defaults=True):
-    """What a tool does to the world, for those who allow calls; None where it is not said."""
+    """The side effects of a tool, for whoever approves calls; None is unknown."""
 
     read_only: bool | None = None
     """It changes nothing."""
     destructive: bool | None = None
-    """What it changes may be lost."""
+    """It may delete or overwrite data."""
     idempotent: bool | None = None
-    """Calling it again with the same arguments changes nothing more."""
+    """A second call with the same arguments has no further effect."""
     open_world: bool | None = None
-    """It deals with things outside, such as the web."""
+    """It interacts with external systems, such as the web."""
 
 
 class Tool(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """
-    Something a model may call.
+    A tool that a model may call.
 
-    With `execute` it is active: the library calls that, sync or async, with the arguments by
-    name, or all of them as one dict if its only needed parameter is not among those declared.
-    Of `messages`, `abort_signal` and `tool_call_id` it is given what its signature names. Without
-    `execute` it is passive: calls of it are left to the caller.
+    With `execute`, a sync or async function, the tool is active: the library runs it. It passes the
+    arguments by name, or all as one dict if the function's only required parameter is not in the
+    schema. The function also gets `messages`, `abort_signal` and `tool_call_id` if it has
+    parameters of these names. Without `execute` the tool is passive: the caller handles its calls.
     """
 
     name: str
@@ -88,29 +89,31 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     execute: Callable[..., Any] | None = None
     annotations: ToolAnnotations = ToolAnnotations()
     strict: bool | None = None
-    """Whether the provider holds the model to the schema; None leaves it to the provider."""
+    """Whether the provider enforces the schema; None uses the provider's default."""
     timeout: float | None = None
-    """Seconds it may take."""
+    """The timeout of one call in seconds."""
     needs_approval: NeedsApproval = False
     inline: bool = False
     """
-    Whether a plain function runs on the event loop, not in a thread of its own.
+    Whether a plain function runs on the event loop instead of in a thread of its own.
 
-    For quick functions only, which neither block nor take long: nothing else runs meanwhile, and
-    no time limit can interrupt one. An async function runs on the event loop in any case.
+    Only for quick functions that do not block: the event loop is blocked meanwhile, and a timeout
+    cannot interrupt the function. An async function always runs on the event loop.
     """
     calling: Calling | None = None
-    """How `execute` is called; read from its signature unless given."""
+    """How to call `execute`; read from its signature by default."""
 
     def __post_init__(self) -> None:
         if not _NAME.fullmatch(self.name):
             raise ConfigurationError(
-                f"a tool cannot be called {self.name!r}: a letter, then up to 63 letters, digits, "
-                "_ or -"
+                f"invalid tool name {self.name!r}: it must be a letter, followed by at most 63 "
+                "letters, digits, _ or -"
             )
         _check_parameters(self.parameters, self.name)
         if self.timeout is not None and not self.timeout > 0:
-            raise ConfigurationError(f"the timeout of the tool {self.name!r} must be above 0")
+            raise ConfigurationError(
+                f"the timeout of the tool {self.name!r} must be greater than 0"
+            )
         calling = self.calling
         if self.execute is None:
             calling = None
@@ -119,7 +122,7 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         msgspec.structs.force_setattr(self, "calling", calling)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Call the function itself, as if it were no tool."""
+        """Call the function directly."""
         if self.execute is None:
             raise ConfigurationError(f"the tool {self.name!r} is passive: it has no function")
         return self.execute(*args, **kwargs)
@@ -129,12 +132,12 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
     @property
     def is_active(self) -> bool:
-        """Whether the library can run it."""
+        """Whether the library runs its calls."""
         return self.execute is not None
 
     @cached_property
     def definition(self) -> ToolDefinition:
-        """What the model is told of it."""
+        """The definition that is sent to the model."""
         return ToolDefinition(
             name=self.name,
             description=self.description or None,
@@ -149,40 +152,40 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         values: Mapping[str, Any] | None = None,
     ) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """
-        The positional and named arguments for `execute`, made from those of the model.
+        The positional and keyword arguments for `execute`, converted from the model's arguments.
 
-        `values` are what `read` made of them; else they are read here, and
-        `InvalidToolCallError` is raised if they do not fit the types of the function.
+        `values` are the result of `read`. Without them the arguments are read here, and
+        `InvalidToolCallError` is raised if they do not match the types of the function.
         """
         if self.calling is None:
             raise ConfigurationError(f"the tool {self.name!r} is passive: it has no function")
         return self.calling.bind(arguments, context, values)
 
     def validator(self) -> Validator:
-        """The parameters, compiled once: call it with arguments to get the list of problems."""
+        """The compiled schema; call it with arguments to get the list of problems."""
         return self._validator
 
     def problems(self, arguments: Json) -> list[str]:
-        """What is wrong with the arguments of a call, each as `path: what`."""
+        """The problems of the arguments of a call, each as `path: message`."""
         return self.read(arguments)[1]
 
     def read(self, arguments: Json) -> tuple[dict[str, Any] | None, list[str]]:
         """
-        The arguments of a call as the types of its function, and what is wrong with them.
+        The arguments of a call converted to the types of its function, and their problems.
 
-        Without types there are no values: the function takes the arguments as they are.
+        The values are None if the function has no types: it gets the arguments as they are.
         """
         calling = self.calling
         values = None
         if calling is not None and calling.hints is not None:
-            # a schema cannot say all that a type can: what is a date, what a constructor takes
+            # A type may reject values that its schema allows, for example in its constructor.
             try:
                 # of a copy: the call stays in the history, whatever the function does to them
                 values = calling.hints.read(copied(arguments))
             except MismatchError as error:
                 return None, [str(problem) for problem in error.problems] or [error.message]
             if self.parameters is calling.hints.schema:
-                return values, []  # the types say all that the schema made of them does
+                return values, []  # the types check all that the schema made from them checks
         problems = self._validator(arguments)
         if not problems and calling is not None and isinstance(arguments, Mapping):
             problems = calling.problems(arguments)
@@ -193,26 +196,33 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         return Validator(dict(self.parameters))
 
 
-class FunctionTool(Tool, Generic[P, R], frozen=True, kw_only=True, dict=True):
-    """A tool made of a typed function, and callable like it."""
+class FunctionTool(Tool, Generic[F_co], frozen=True, kw_only=True, dict=True):
+    """
+    A tool made from a typed function; it can be called like the function.
 
-    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
-        """Call the function itself, as if it were no tool."""
-        return cast(R, super().__call__(*args, **kwargs))
+    `FunctionTool[Callable[[int], str]]` is one of a function from int to str. The type of the
+    function is one covariant variable, so that a list of different tools is a list of tools to
+    every type checker.
+    """
+
+    if TYPE_CHECKING:  # at run time, that of `Tool` calls the function
+
+        @property
+        def __call__(self) -> F_co: ...  # type: ignore[override] # to a checker: the function
 
     @overload
     def __get__(self, instance: None, owner: type) -> Self: ...
     @overload
     def __get__(
-        self: FunctionTool[Concatenate[S, Q], R], instance: S, owner: type | None = None
-    ) -> FunctionTool[Q, R]: ...
+        self: FunctionTool[Callable[Concatenate[S, Q], R]], instance: S, owner: type | None = None
+    ) -> FunctionTool[Callable[Q, R]]: ...
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
-        """In a class it is a method: taken from an object, it is a tool of that object."""
+        """Bind a method that is a tool to its object, like any other method."""
         calling, function = self.calling, self.execute
         hints = None if calling is None else calling.hints
         if instance is None or calling is None or hints is None or not hints.takes_self:
             return self
-        bound = function.__get__(instance, owner)  # type: ignore[union-attr] # it takes self
+        bound = function.__get__(instance, owner)  # type: ignore[union-attr] # not None: it takes self
         hints = msgspec.structs.replace(hints, takes_self=False)
         return msgspec.structs.replace(
             self,
@@ -222,7 +232,7 @@ class FunctionTool(Tool, Generic[P, R], frozen=True, kw_only=True, dict=True):
 
 
 @overload
-def tool(function: Callable[P, R], /) -> FunctionTool[P, R]: ...
+def tool(function: F, /) -> FunctionTool[F]: ...
 @overload
 def tool(
     *,
@@ -233,7 +243,7 @@ def tool(
     strict: bool | None = None,
     needs_approval: NeedsApproval = False,
     inline: bool = False,
-) -> Callable[[Callable[P, R]], FunctionTool[P, R]]: ...
+) -> Callable[[F], FunctionTool[F]]: ...
 def tool(
     function: Callable[..., Any] | None = None,
     /,
@@ -247,17 +257,17 @@ def tool(
     inline: bool = False,
 ) -> Any:
     """
-    Make a tool of a function.
+    Make a tool from a function.
 
-    Its type hints become the schema, its docstring the descriptions; the arguments of a call are
-    converted to the hinted types. `messages`, `abort_signal` and `tool_call_id` are not shown to
-    the model: the call provides them. A plain function runs in a thread unless it is `inline`.
+    The type hints become the schema, the docstring the descriptions, and the arguments of a call
+    are converted to the hinted types. `messages`, `abort_signal` and `tool_call_id` are not in the
+    schema: the library passes them. A plain function runs in a thread unless it is `inline`.
     """
     frame = inspect.currentframe()
     names = frame.f_back.f_locals if frame is not None and frame.f_back is not None else {}
-    del frame  # it would hold itself
+    del frame  # a reference to its own frame would be a reference cycle
 
-    def make(function: Callable[..., Any]) -> FunctionTool[..., Any]:
+    def make(function: F) -> FunctionTool[F]:
         hints = read_function(function, leave_out=CONTEXT, names=names)
         return FunctionTool(
             name=hints.name if name is None else name,
@@ -277,26 +287,27 @@ def tool(
 
 def check_tools(tools: Iterable[Tool | ToolDefinition | BuiltinTool]) -> dict[str, Tool]:
     """
-    The tools by name, no name twice; a bare definition is a passive tool.
+    The tools by name; a definition becomes a passive tool.
 
-    Tools that the provider runs itself have no name here, and are passed over.
+    Built-in tools, which the provider runs, are skipped. Two tools must not have the same name.
     """
-    found: dict[str, Tool] = {}
-    for given in tools:
-        if isinstance(given, BuiltinTool):
+    by_name: dict[str, Tool] = {}
+    for item in tools:
+        if isinstance(item, BuiltinTool):
             continue
-        checked = _passive(given) if isinstance(given, ToolDefinition) else given
+        checked = _passive(item) if isinstance(item, ToolDefinition) else item
         if not isinstance(checked, Tool):
-            raise ConfigurationError(f"{given!r} is no tool; decorate a function with @tool")
+            raise ConfigurationError(f"{item!r} is not a tool; decorate a function with @tool")
         hints = None if checked.calling is None else checked.calling.hints
         if hints is not None and hints.takes_self:
             raise ConfigurationError(
-                f"the tool {checked.name!r} is a method: take it from an object, not its class"
+                f"the tool {checked.name!r} is an unbound method; take it from an object, "
+                "not from its class"
             )
-        if checked.name in found:
-            raise ConfigurationError(f"two tools are called {checked.name!r}")
-        found[checked.name] = checked
-    return found
+        if checked.name in by_name:
+            raise ConfigurationError(f"two tools have the name {checked.name!r}")
+        by_name[checked.name] = checked
+    return by_name
 
 
 def _passive(definition: ToolDefinition) -> Tool:
@@ -311,8 +322,8 @@ def _passive(definition: ToolDefinition) -> Tool:
 def _check_parameters(parameters: Any, name: str) -> None:
     if not isinstance(parameters, Mapping) or parameters.get("type") != "object":
         raise ConfigurationError(
-            f"the parameters of the tool {name!r} must be a JSON Schema with the type 'object'"
+            f"the parameters of the tool {name!r} must be a JSON Schema of type 'object'"
         )
-    wrong = find_unreadable(dict(parameters), "parameters")
-    if wrong is not None:
-        raise ConfigurationError(f"the tool {name!r}: {wrong}")
+    problem = find_unreadable(dict(parameters), "parameters")
+    if problem is not None:
+        raise ConfigurationError(f"the tool {name!r}: {problem}")

@@ -1,4 +1,4 @@
-"""Whether a JSON value keeps to a JSON Schema, in words."""
+"""Validates JSON values against a JSON Schema, with messages for models and people."""
 
 from __future__ import annotations
 
@@ -10,67 +10,68 @@ from interlingua.spec.content import Json
 from interlingua.spec.errors import ConfigurationError
 from interlingua.wire.json_text import dump_text
 
-_LONGEST = 300
+_MAX_MESSAGE = 300
 _UNIONS = ("anyOf", "oneOf")
 
 
 class Validator:
-    """A compiled schema. It never fetches anything: a `$ref` to elsewhere is refused."""
+    """A compiled schema. It never fetches a remote schema: an external `$ref` is an error."""
 
     def __init__(self, schema: Json) -> None:
         import jsonschema_rs
 
         try:
-            self._validator: Any = jsonschema_rs.validator_for(schema, retriever=_refuse)
-        except ValueError as error:  # covers what is no schema and what is no JSON
-            said = getattr(error, "message", None) or str(error)
-            raise ConfigurationError(f"the JSON Schema cannot be used: {said}") from error
+            self._validator: Any = jsonschema_rs.validator_for(schema, retriever=_reject_reference)
+        except ValueError as error:  # an invalid schema, or a value that is not JSON
+            reason = getattr(error, "message", None) or str(error)
+            raise ConfigurationError(f"the JSON Schema is invalid: {reason}") from error
 
     def __call__(self, value: Json) -> list[str]:
-        """What is wrong, as `path: what`; nothing if all is well."""
+        """The problems of the value, each as `path: message`; empty if it is valid."""
         try:
             return self._problems(value)
-        except UnicodeEncodeError:  # a lone surrogate, which is not UTF-8
-            return self._problems(speakable(value))
+        except UnicodeEncodeError:  # a lone surrogate, which UTF-8 cannot encode
+            return self._problems(replace_surrogates(value))
 
     def _problems(self, value: Json) -> list[str]:
         try:
-            found = self._validator.iter_errors(value)
-            return [_line(format_path(path), message) for path, message in _explain(found)]
+            errors = self._validator.iter_errors(value)
+            return [_line(format_path(path), message) for path, message in _explain(errors)]
         except UnicodeEncodeError:
             raise
         except ValueError as error:
-            return [f"it cannot be checked: {error}"]
+            return [f"the value cannot be validated: {error}"]
 
 
 def _explain(errors: Iterable[Any]) -> Iterator[tuple[list[str | int], str]]:
-    """Where and what; instead of "fits none of a union", what is wrong with the closest member."""
+    """Path and message of each error; for a union, the errors of the closest member."""
     for error in errors:
         members = error.kind.context if error.kind.name in _UNIONS else []
-        if not members or not all(members):  # of a `oneOf`, more than one may have fitted
+        # A member without errors means that a `oneOf` has more than one match.
+        if not members or not all(members):
             yield error.instance_path, error.message
             continue
-        said = _none_of_their_types(error, members) or _none_of_their_tags(error, members)
-        if said is not None:
-            yield said
+        explanation = _wrong_type(error, members) or _wrong_tag(error, members)
+        if explanation is not None:
+            yield explanation
         else:
             yield from _explain(min(members, key=lambda member: _distance(error, member)))
 
 
 def _distance(union: Any, member: list[Any]) -> tuple[bool, bool, int]:
-    """How far a value is from a member: of another type, of another tag, and how much is wrong."""
-    is_other = any(_is_type_of(union, error) for error in member)
-    return is_other, any(_tag_of(union, error) for error in member), len(member)
+    """How far a value is from a member: wrong type, then wrong tag, then the number of errors."""
+    has_wrong_type = any(_is_type_error(union, error) for error in member)
+    return has_wrong_type, any(_expected_tag(union, error) for error in member), len(member)
 
 
-def _is_type_of(union: Any, error: Any) -> bool:
-    """Whether it says that the whole value is of another type."""
-    is_here: bool = error.instance_path == union.instance_path
-    return is_here and error.kind.name == "type"
+def _is_type_error(union: Any, error: Any) -> bool:
+    """Whether the error is that the union's whole value has the wrong type."""
+    is_whole_value: bool = error.instance_path == union.instance_path
+    return is_whole_value and error.kind.name == "type"
 
 
-def _tag_of(union: Any, error: Any) -> list[Json]:
-    """The only value a field may have in this member, if that is what is wrong."""
+def _expected_tag(union: Any, error: Any) -> list[Json]:
+    """The only allowed value of a field, if the error is that the field has another value."""
     if len(error.instance_path) != len(union.instance_path) + 1:
         return []
     if error.kind.name == "const":
@@ -79,46 +80,45 @@ def _tag_of(union: Any, error: Any) -> list[Json]:
     return options if len(options) == 1 else []
 
 
-def _none_of_their_types(
-    union: Any, members: list[list[Any]]
-) -> tuple[list[str | int], str] | None:
-    wrong = [next((e for e in member if _is_type_of(union, e)), None) for member in members]
-    names = [name for error in wrong if error is not None for name in error.kind.types]
-    if None in wrong:
+def _wrong_type(union: Any, members: list[list[Any]]) -> tuple[list[str | int], str] | None:
+    """The types of the members, if the value has none of them."""
+    errors = [next((e for e in member if _is_type_error(union, e)), None) for member in members]
+    types = [name for error in errors if error is not None for name in error.kind.types]
+    if None in errors:
         return None
-    listed = ", ".join(dump_text(name) for name in dict.fromkeys(names))
+    listed = ", ".join(dump_text(name) for name in dict.fromkeys(types))
     return union.instance_path, f"{dump_text(union.instance)} is not of types {listed}"
 
 
-def _none_of_their_tags(union: Any, members: list[list[Any]]) -> tuple[list[str | int], str] | None:
-    """What the tag may be, if the value has one and it is that of no member."""
-    wrong = [next((e for e in member if _tag_of(union, e)), None) for member in members]
-    tagged = [error for error in wrong if error is not None]
-    others = [member for member, error in zip(members, wrong, strict=True) if error is None]
-    if not tagged or not all(_is_type_of(union, e) for member in others for e in member):
+def _wrong_tag(union: Any, members: list[list[Any]]) -> tuple[list[str | int], str] | None:
+    """The tags of the members, if the value has a tag and it is none of them."""
+    errors = [next((e for e in member if _expected_tag(union, e)), None) for member in members]
+    tag_errors = [error for error in errors if error is not None]
+    untagged = [member for member, error in zip(members, errors, strict=True) if error is None]
+    if not tag_errors or not all(_is_type_error(union, e) for member in untagged for e in member):
         return None
-    place, given = tagged[0].instance_path, tagged[0].instance
-    if any(error.instance_path != place for error in tagged):
+    path, value = tag_errors[0].instance_path, tag_errors[0].instance
+    if any(error.instance_path != path for error in tag_errors):
         return None
-    known = ", ".join(dump_text(tag) for error in tagged for tag in _tag_of(union, error))
-    return place, f"{dump_text(given)} is not one of {known}"
+    tags = ", ".join(dump_text(tag) for e in tag_errors for tag in _expected_tag(union, e))
+    return path, f"{dump_text(value)} is not one of {tags}"
 
 
 def _line(path: str, message: str) -> str:
-    if len(message) > _LONGEST:  # it quotes the value, and that may be long
-        half = _LONGEST // 2
+    if len(message) > _MAX_MESSAGE:  # it quotes the value, which may be long
+        half = _MAX_MESSAGE // 2
         message = f"{message[:half]} … {message[-half:]}"
     return f"{path}: {message}" if path else message
 
 
-def speakable(value: Json) -> Json:
-    """The value in UTF-8: two halves of a surrogate pair are joined, a lone one is U+FFFD."""
+def replace_surrogates(value: Json) -> Json:
+    """A value that UTF-8 can encode: surrogate pairs are joined, a lone surrogate is U+FFFD."""
     if isinstance(value, str):
         return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     if isinstance(value, dict):
-        return {speakable(name): speakable(item) for name, item in value.items()}
-    return [speakable(item) for item in value] if isinstance(value, list) else value
+        return {replace_surrogates(name): replace_surrogates(item) for name, item in value.items()}
+    return [replace_surrogates(item) for item in value] if isinstance(value, list) else value
 
 
-def _refuse(uri: str) -> NoReturn:
+def _reject_reference(uri: str) -> NoReturn:
     raise ValueError(f"{uri[:100]} is not part of the schema")

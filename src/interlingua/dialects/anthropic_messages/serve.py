@@ -21,7 +21,7 @@ from interlingua.wire.model_list import page_size, page_start
 
 _MODEL = re.compile(r".*/models/(?P<model>.+)")
 
-FACTS = ServerFacts(
+SERVER = ServerFacts(
     routes=(
         ServerRoute(method="POST", pattern=re.compile(r".*/messages"), kind="answer"),
         ServerRoute(method="POST", pattern=re.compile(r".*/messages/count_tokens"), kind="count"),
@@ -111,12 +111,13 @@ def count_tokens(tokens: int) -> Json:
     return {"input_tokens": tokens}
 
 
-def error_body(failure: Failure, request_id: str) -> dict[str, Any] | None:
+def error_body(failure: Failure, *, model: str, request_id: str) -> Json:
     """The vendor's body for a status."""
     if failure.status not in _ERRORS and failure.message is None and failure.status > 500:
         return None
     usual = "api_error" if failure.status >= 500 else "invalid_request_error"
     kind, message = _ERRORS.get(failure.status, (usual, f"Error {failure.status}"))
+    message = failure.message or message.replace("{model}", model)
     error = {"type": kind, "message": message}
     return {"type": "error", "error": error, "request_id": request_id}
 

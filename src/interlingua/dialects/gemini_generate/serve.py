@@ -24,7 +24,7 @@ _COUNT = re.compile(r".*/models/[^/:]+:countTokens")
 _MODEL = re.compile(r".*/v1beta/models/(?P<model>[^:]+)")
 _SHARED_MODEL = re.compile(r".*/models/(?P<model>.+)")
 
-FACTS = ServerFacts(
+SERVER = ServerFacts(
     routes=(
         ServerRoute(method="POST", pattern=_GENERATE, kind="answer"),
         ServerRoute(method="POST", pattern=_COUNT, kind="count"),
@@ -131,12 +131,13 @@ def count_tokens(tokens: int) -> Json:
     return {"totalTokens": tokens}
 
 
-def error_body(failure: Failure, request_id: str) -> dict[str, Any] | None:  # noqa: ARG001
+def error_body(failure: Failure, *, model: str, request_id: str) -> Json:  # noqa: ARG001
     """The vendor's body for a status; it has no request id."""
     if failure.status not in _ERRORS and failure.message is None and failure.status > 500:
         return None
     usual = "INTERNAL" if failure.status >= 500 else "INVALID_ARGUMENT"
     word, message = _ERRORS.get(failure.status, (usual, f"Error {failure.status}"))
+    message = failure.message or message.replace("{model}", model)
     error: dict[str, Any] = {"code": failure.status, "message": message, "status": word}
     details: list[dict[str, Any]] = []
     if failure.status == 429:

@@ -12,7 +12,7 @@ from interlingua.spec.operations import ServedModel
 from interlingua.spec.serve import Failure, ServerFacts, ServerRoute
 from interlingua.wire import openai_server
 
-FACTS = ServerFacts(
+SERVER = ServerFacts(
     routes=(
         ServerRoute(method="POST", pattern=re.compile(r".*/responses"), kind="answer"),
         ServerRoute(method="POST", pattern=re.compile(r".*/responses/input_tokens"), kind="count"),
@@ -48,9 +48,9 @@ def count_tokens(tokens: int) -> Json:
     return {"object": "response.input_tokens", "input_tokens": tokens}
 
 
-def error_body(failure: Failure, request_id: str) -> dict[str, Any] | None:  # noqa: ARG001
+def error_body(failure: Failure, *, model: str, request_id: str) -> Json:  # noqa: ARG001
     """The vendor's body for a status; the request id is in a header only."""
-    return openai_server.error_body(failure)
+    return openai_server.error_body(failure, model)
 
 
 def wrong_key(*, is_missing: bool) -> Failure:

@@ -60,7 +60,7 @@ from interlingua.prepare.history.calls import (
     rename_tools,
     wrap_arguments,
 )
-from interlingua.prepare.history.edit import Messages, Rule, Trail
+from interlingua.prepare.history.edit import Edits, Messages, Rule
 from interlingua.prepare.history.messages import (
     accompany_documents,
     begin_conversation,
@@ -176,20 +176,20 @@ def apply_rules(
     scan = HistoryScan(messages)
     if is_whole and not _applicable(frozenset(scan.triggers)):
         return messages
-    trail = Trail(messages, history)
-    trail.know(messages, scan)
+    trail = Edits(messages, history)
+    trail.store(messages, scan)
     repaired, position = messages, 0
     while position < len(RULES):
         repaired, position = _change_once(repaired, target, policy, trail, position)
     if losses is not None:
         losses.warnings += trail.warnings
         if repaired is not trail.history:
-            losses.origin = partial(trail.trace, messages=repaired)
+            losses.origin = partial(trail.original_path, messages=repaired)
     return repaired
 
 
 def _change_once(
-    messages: Messages, target: HistoryRules, policy: RepairPolicy, trail: Trail, position: int
+    messages: Messages, target: HistoryRules, policy: RepairPolicy, trail: Edits, position: int
 ) -> tuple[Messages, int]:
     """What the next rule with something to do makes of it, and the position of the one after."""
     for i in _applicable(frozenset(scan_of(messages, trail).triggers)):

@@ -138,12 +138,12 @@ def test_audio():
     assert audio == Audio(data=b"\0\0\0", media_type="audio/x")
 
 
-def test_data_that_is_not_base64_is_said_and_kept():
+def test_invalid_base64_becomes_a_text_part_with_the_block():
     """The model is told; the block can be looked at."""
     block = {"type": "image", "data": "é", "mimeType": "image/png"}
     (part,) = decode(block)
 
-    assert part == Text(text="[image/png that is not base64]", extra={"mcp": block})
+    assert part == Text(text="[image/png: invalid base64]", extra={"mcp": block})
 
 
 def test_embedded_resources():
@@ -194,4 +194,4 @@ def test_an_error_without_a_reason_says_so():
     result = decode_result({"content": [], "isError": True}, "t")
 
     assert result.is_error
-    assert result.content == "the tool failed and gave no reason"
+    assert result.content == "the tool failed without an error message"

@@ -1,4 +1,4 @@
-"""MCP: the tools of servers, for any model."""
+"""The tools of MCP servers, for any model."""
 
 from interlingua.api.tools.mcp.servers import MCPHttpServer, MCPServer, MCPStdioServer
 from interlingua.api.tools.mcp.tools import MCPTools, mcp_tools

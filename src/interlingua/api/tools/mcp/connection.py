@@ -1,33 +1,34 @@
-"""One connection to an MCP server, from connecting to leaving."""
+"""One connection to an MCP server."""
 
 from __future__ import annotations
 
 import asyncio
 from typing import TYPE_CHECKING, Any, TextIO
 
-from interlingua.api.tools.mcp.errors import METHOD_UNKNOWN, code_of, connect_failure
-from interlingua.api.tools.mcp.servers import MCPServer, open_transport, secrets_of
+from interlingua.api.tools.mcp.errors import METHOD_NOT_FOUND, code_of, connect_failure
+from interlingua.api.tools.mcp.servers import MCPServer, open_transport
 from interlingua.spec.content import Json
 from interlingua.spec.errors import (
     ConfigurationError,
     DecodeError,
     RequestTimeoutError,
 )
+from interlingua.wire.secrets import Redactor
 
 if TYPE_CHECKING:
     from mcp import Client
     from pydantic import BaseModel
 
-_GRACE = 10.0
-"""Seconds to leave in; a stdio server is killed well before that."""
+_CLOSE_TIMEOUT = 10.0
+"""Seconds until closing is cancelled; the `mcp` package kills a stdio server well before that."""
 
 
 class Connection:
     """
-    Held by one task of its own.
+    A connection, held open by a task of its own.
 
-    The scopes of the `mcp` package must be left by the task that entered them, and callers may
-    come and go in any task, or in other event loops.
+    The contexts of the `mcp` package must be exited by the task that entered them, but callers may
+    open, use and close a connection in different tasks and event loops.
     """
 
     def __init__(
@@ -36,52 +37,54 @@ class Connection:
         name: str,
         *,
         connect_timeout: float | None,
+        redactor: Redactor,
         errlog: TextIO | None = None,
     ) -> None:
         self._server = server
         self._name = name
         self._connect_timeout = connect_timeout
+        self._redactor = redactor
         self._errlog = errlog
         self._status: int | None = None
         self._client: Client | None = None
         self._task: asyncio.Task[None] | None = None
-        self._leave = asyncio.Event()
-        self.refusals: list[int] = []
-        """Each HTTP status from 400 up, as it came."""
+        self._closing = asyncio.Event()
         self._is_closed = False
+        self.error_statuses: list[int] = []
+        """Every HTTP status of 400 and above, in order of arrival."""
         self.calls = 0
-        """How many are under way."""
+        """The number of calls in progress."""
 
     @property
     def client(self) -> Client:
-        """To call by, once it is open."""
+        """The `mcp` client, once the connection is open."""
         if self._client is None:
-            raise ConfigurationError(f"there is no connection to the MCP server {self._name}")
+            raise ConfigurationError(f"the connection to the MCP server {self._name} is not open")
         return self._client
 
     @property
     def is_broken(self) -> bool:
-        """Whether calls over it have failed, and will."""
+        """Whether the connection is lost, so that every further call will fail."""
         return self._is_closed or self.error is not None
 
-    def note_closed(self) -> None:
-        """A call has found that it is."""
+    def mark_closed(self) -> None:
+        """Record that a call found the connection closed."""
         self._is_closed = True
 
     @property
     def error(self) -> BaseException | None:
-        """Why it has ended by itself, if it has."""
+        """The reason the connection has ended, if it has."""
         return _error_of(self._task) if self._task is not None and self._task.done() else None
 
     async def open(self) -> list[Json]:
-        """Connect, and list the server's tools as they are on the wire."""
+        """Connect and list the server's tools in their wire form."""
         loop = asyncio.get_running_loop()
         ready: asyncio.Future[list[Json]] = loop.create_future()
         self._task = loop.create_task(self._hold(ready), name=f"mcp {self._name}")
-        waited: set[asyncio.Future[Any]] = {self._task, ready}
+        futures: set[asyncio.Future[Any]] = {self._task, ready}
         try:
             await asyncio.wait(
-                waited, timeout=self._connect_timeout, return_when=asyncio.FIRST_COMPLETED
+                futures, timeout=self._connect_timeout, return_when=asyncio.FIRST_COMPLETED
             )
         except asyncio.CancelledError:
             await self.close()
@@ -95,49 +98,46 @@ class Connection:
                 f"no session with the MCP server {self._name} within {self._connect_timeout:g} s",
                 phase="connect",
             )
-        # not raised from its cause, which may show a URL or a header
+        # Without `from`: the original exception may contain a URL or a header with a key.
         raise connect_failure(
-            _error_of(self._task),
-            self._name,
-            status=self._status,
-            secrets=secrets_of(self._server),
+            _error_of(self._task), self._name, status=self._status, redactor=self._redactor
         )
 
     async def close(self) -> None:
-        """Leave, and wait for that also while it is cancelled."""
-        self._leave.set()
+        """Close the connection. A cancellation is raised only after it is closed."""
+        self._closing.set()
         if self._task is None:
             return
         if self._client is None:
-            self._task.cancel()  # before it is connected it does not look at `_leave`
-        await _end(self._task)
+            self._task.cancel()  # the task waits for `_closing` only after it has connected
+        await _wait_closed(self._task)
 
     async def _hold(self, ready: asyncio.Future[list[Json]]) -> None:
-        client_of = await asyncio.to_thread(_load)  # it takes a second; others are not held up
+        client_class = await asyncio.to_thread(_import_client)  # takes about a second
         transport = open_transport(
             self._server,
             connect_timeout=self._connect_timeout,
             errlog=self._errlog,
-            on_status=self._note_status,
+            on_status=self._on_status,
         )
-        async with client_of(transport, cache=None) as client:
+        async with client_class(transport, cache=None) as client:
             tools = await _list_tools(client)
             self._client = client
             ready.set_result(tools)
-            await self._leave.wait()
+            await self._closing.wait()
 
-    def _note_status(self, status: int) -> None:
+    def _on_status(self, status: int) -> None:
         self._status = status
         if status >= 400:
-            self.refusals.append(status)
+            self.error_statuses.append(status)
 
 
-def _load() -> type[Client]:
+def _import_client() -> type[Client]:
     try:
         from mcp import Client
     except ImportError as error:
         raise ConfigurationError(
-            "MCP needs a package that is not installed; pip install 'interlingua[mcp]'"
+            "MCP support is not installed; run: pip install 'interlingua[mcp]'"
         ) from error
     return Client
 
@@ -150,41 +150,41 @@ async def _list_tools(client: Client) -> list[Json]:
         try:
             page = await client.list_tools(cursor=cursor)
         except Exception as error:
-            if code_of(error) == METHOD_UNKNOWN:
-                return tools  # a server of resources or prompts alone
+            if code_of(error) == METHOD_NOT_FOUND:
+                return tools  # the server has only resources or prompts
             raise
         tools += map(dump, page.tools)
         cursor = page.next_cursor
         if not cursor:
             return tools
         if cursor in seen:
-            raise DecodeError("the MCP server lists its tools in a circle")
+            raise DecodeError("the MCP server repeats a page in its list of tools")
         seen.add(cursor)
 
 
 def dump(model: BaseModel) -> Json:
-    """A value of the `mcp` package as it is on the wire."""
+    """The wire form of a value of the `mcp` package."""
     return model.model_dump(mode="json", by_alias=True, exclude_none=True)
 
 
 def _error_of(task: asyncio.Task[None]) -> BaseException:
     error = None if task.cancelled() else task.exception()
-    return error or ConnectionError("its session was ended")
+    return error or ConnectionError("the session has ended")
 
 
-async def _end(task: asyncio.Task[None]) -> None:
-    """Wait until it has ended; a cancellation meanwhile is raised when it has."""
+async def _wait_closed(task: asyncio.Task[None]) -> None:
+    """Wait until the task has ended; a cancellation is raised only afterwards."""
     loop = asyncio.get_running_loop()
-    deadline = loop.time() + 2 * _GRACE
-    hurry = loop.call_later(_GRACE, task.cancel)
+    deadline = loop.time() + 2 * _CLOSE_TIMEOUT
+    timer = loop.call_later(_CLOSE_TIMEOUT, task.cancel)
     is_cancelled = False
     while not task.done() and loop.time() < deadline:
         try:
             await asyncio.wait({task}, timeout=deadline - loop.time())
         except asyncio.CancelledError:
             is_cancelled = True
-    hurry.cancel()
+    timer.cancel()
     if task.done():
-        _error_of(task)  # callers were told of it; here it is only marked as seen
+        _error_of(task)  # marks the exception as retrieved, so that asyncio does not log it
     if is_cancelled:
         raise asyncio.CancelledError

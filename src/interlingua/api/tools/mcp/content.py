@@ -1,4 +1,4 @@
-"""Results of MCP tools -> tool results."""
+"""Decodes results of MCP tools to tool results."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from interlingua.wire.json_text import dump_text, loads
 from interlingua.wire.media import decode_base64, media_type_for, sniff
 
 _KEY = "mcp"
-"""Under this key of `extra` a part keeps what a block says beside its content: URI, annotations."""
+"""The key in `extra` for the fields of a block beside its content, such as URI and annotations."""
 
 
 def decode_result(result: Mapping[str, Any], name: str) -> ToolResult:
     """
-    What a tool gave, as text, JSON or parts; an error stays one.
+    Decode the result of a tool to text, JSON or parts; `isError` becomes `is_error`.
 
-    Structured content is JSON, and text that only repeats it is left out. `{"result": …}`, in
-    which servers wrap what is no object, is taken off where the text says the same without it.
+    Structured content becomes JSON, and text that only repeats it is dropped. Servers wrap a
+    value that is not an object as `{"result": …}`; it is unwrapped if the text repeats the value.
     """
     parts = tuple(_decode_block(block) for block in result.get("content") or ())
     content = _join(parts, result.get("structuredContent"))
     is_error = bool(result.get("isError"))
     if is_error and content in ((), ""):
-        content = "the tool failed and gave no reason"
+        content = "the tool failed without an error message"
     return ToolResult(tool_call_id="", name=name, content=content, is_error=is_error)
 
 
@@ -46,13 +46,13 @@ def _join(parts: tuple[Part, ...], structured: Json) -> Json | tuple[Part, ...]:
 
 
 def _repeats(texts: list[str], value: Json) -> bool:
-    if len(texts) == 1 and (texts[0] == value or _read(texts[0]) == value):
+    if len(texts) == 1 and (texts[0] == value or _parse(texts[0]) == value):
         return True
-    # a list is often said item by item
-    return isinstance(value, list) and len(texts) == len(value) and [*map(_read, texts)] == value
+    # Servers often send one text block for each item of a list.
+    return isinstance(value, list) and len(texts) == len(value) and [*map(_parse, texts)] == value
 
 
-def _read(text: str) -> Json:
+def _parse(text: str) -> Json:
     try:
         return loads(text)
     except DecodeError:
@@ -62,35 +62,35 @@ def _read(text: str) -> Json:
 def _decode_block(block: Json) -> Part:
     match block:
         case {"type": "text", "text": str(text)}:
-            return Text(text=text, extra=_kept(block, "text"))
-        case {"type": "image", "data": str(coded)}:
-            return _decode_media(block, block, coded, "image/")
-        case {"type": "audio", "data": str(coded)}:
-            return _decode_media(block, block, coded, "audio/")
+            return Text(text=text, extra=_extra(block, "text"))
+        case {"type": "image", "data": str(base64)}:
+            return _decode_media(block, block, base64, "image/")
+        case {"type": "audio", "data": str(base64)}:
+            return _decode_media(block, block, base64, "audio/")
         case {"type": "resource", "resource": {"text": str(text)}}:
-            # No document: most providers take only few kinds of them, but all take text.
-            return Text(text=text, extra=_kept(block, "text"))
-        case {"type": "resource", "resource": {"blob": str(coded)}}:
-            return _decode_media(block, block["resource"], coded, "")
+            # Not a document: most providers accept few document types, but all accept text.
+            return Text(text=text, extra=_extra(block, "text"))
+        case {"type": "resource", "resource": {"blob": str(base64)}}:
+            return _decode_media(block, block["resource"], base64, "")
         case {"type": "resource_link", "uri": str()}:
             return Text(text=_describe_link(block), extra={_KEY: block})
         case _:
             return Text(text=dump_text(block), extra={_KEY: block})
 
 
-def _decode_media(block: Json, holder: Mapping[str, Any], coded: str, family: str) -> Part:
-    """The family is what the block says it is: `image/`, `audio/`, or nothing."""
-    declared = holder.get("mimeType")
-    data = decode_base64(coded)
+def _decode_media(block: Json, fields: Mapping[str, Any], base64: str, family: str) -> Part:
+    """`family` is the media type that the block implies: `image/`, `audio/`, or any if empty."""
+    declared = fields.get("mimeType")
+    data = decode_base64(base64)
     if data is None:
-        return Text(text=f"[{declared or 'data'} that is not base64]", extra={_KEY: block})
-    file_name = _file_name(holder.get("uri"))
+        return Text(text=f"[{declared or 'data'}: invalid base64]", extra={_KEY: block})
+    file_name = _file_name(fields.get("uri"))
     media_type = _media_type(data, declared, file_name, family)
-    extra = _kept(block, "data", "blob")
-    kind = family or f"{(media_type or '').partition('/')[0]}/"
-    if kind == "image/":
+    extra = _extra(block, "data", "blob")
+    family = family or f"{(media_type or '').partition('/')[0]}/"
+    if family == "image/":
         return Image(data=data, media_type=media_type, extra=extra)
-    if kind == "audio/":
+    if family == "audio/":
         return Audio(data=data, media_type=media_type, extra=extra)
     return Document(data=data, media_type=media_type, file_name=file_name, extra=extra)
 
@@ -98,7 +98,7 @@ def _decode_media(block: Json, holder: Mapping[str, Any], coded: str, family: st
 def _media_type(
     data: bytes, declared: str | None, file_name: str | None, family: str
 ) -> str | None:
-    # Providers refuse an image whose bytes are of another type than was said.
+    # The bytes win over the declared type: providers reject an image whose type is wrong.
     sniffed = sniff(data)
     if sniffed is not None and sniffed.startswith(family or ("image/", "audio/")):
         return sniffed
@@ -107,20 +107,20 @@ def _media_type(
     return media_type_for(data, file_name, declared)
 
 
-def _kept(block: Mapping[str, Any], *content: str) -> Extra:
-    """The block without its content, if anything is left to keep."""
-    gone = {"type", "mimeType", *content}
-    kept = {key: value for key, value in block.items() if key not in gone}
-    inner = kept.get("resource")
-    if isinstance(inner, dict):
-        kept["resource"] = {key: value for key, value in inner.items() if key not in content}
-    return {_KEY: kept} if kept else {}
+def _extra(block: Mapping[str, Any], *content: str) -> Extra:
+    """The fields of the block except its content, as `extra`; empty if there are none."""
+    decoded = {"type", "mimeType", *content}
+    fields = {key: value for key, value in block.items() if key not in decoded}
+    resource = fields.get("resource")
+    if isinstance(resource, dict):
+        fields["resource"] = {key: value for key, value in resource.items() if key not in content}
+    return {_KEY: fields} if fields else {}
 
 
 def _describe_link(block: Mapping[str, Any]) -> str:
     title = block.get("title") or block.get("name") or "resource"
-    about = [str(block[key]) for key in ("mimeType", "description") if block.get(key)]
-    return f"[{title}]({block['uri']})" + (f": {', '.join(about)}" if about else "")
+    details = [str(block[key]) for key in ("mimeType", "description") if block.get(key)]
+    return f"[{title}]({block['uri']})" + (f": {', '.join(details)}" if details else "")
 
 
 def _file_name(uri: Any) -> str | None:

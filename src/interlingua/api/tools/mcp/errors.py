@@ -1,4 +1,4 @@
-"""What the `mcp` package raises -> our errors, with nothing secret in them."""
+"""Converts exceptions of the `mcp` package to our errors, with secrets redacted."""
 
 from __future__ import annotations
 
@@ -12,61 +12,65 @@ from interlingua.spec.errors import (
     RequestTimeoutError,
     SDKError,
 )
-from interlingua.wire.classify import Fault, make_error, redact
+from interlingua.wire.classify import Fault, make_error
+from interlingua.wire.secrets import Redactor
 
-METHOD_UNKNOWN = -32601
-_CLOSED = -32000
+# JSON-RPC error codes; the last two are those of the `mcp` package.
+METHOD_NOT_FOUND = -32601
+_INVALID_REQUEST = -32600
+_INVALID_PARAMS = -32602
+_INTERNAL_ERROR = -32603
+_CONNECTION_CLOSED = -32000
 _TIMED_OUT = -32001
-_BAD_REQUEST = -32600
-_FORGOTTEN = "Session terminated"  # what the `mcp` package makes of a 404
-_INTERNAL = -32603
-_REFUSED = "Server returned an error response"  # and of any other status from 400 up
-_BAD_CALL = frozenset((METHOD_UNKNOWN, -32602))
-_LONGEST = 2_000
-
-
-def scrub(text: str, secrets: Sequence[str]) -> str:
-    """The text without these secrets, nor anything else that looks like a key."""
-    for secret in secrets:
-        text = text.replace(secret, "[redacted]")
-    return redact(text)
+# The messages of the `mcp` package for an HTTP 404 and for any other status of 400 and above.
+_SESSION_TERMINATED = "Session terminated"
+_HTTP_ERROR = "Server returned an error response"
+_START_FAILURES = (FileNotFoundError, PermissionError, NotADirectoryError, OSError, ValueError)
+_MAX_MESSAGE = 2_000
+_NO_SECRETS = Redactor()
 
 
 def code_of(error: BaseException) -> int | None:
-    """The JSON-RPC code of an error that a server or the protocol gave."""
+    """The JSON-RPC code of an error from the server or the protocol."""
     code = getattr(error, "code", None)
     return code if isinstance(code, int) else None
 
 
 def is_closed(error: BaseException) -> bool:
-    """Whether the connection is gone, and not only this call."""
-    return code_of(_first(error)) == _CLOSED
+    """Whether the connection is closed, so that later calls will fail too."""
+    return code_of(_first(error)) == _CONNECTION_CLOSED
 
 
-def is_forgotten(error: BaseException) -> bool:
-    """Whether the server has forgotten the session, so that a new one has to be begun."""
+def is_session_expired(error: BaseException) -> bool:
+    """Whether the server no longer knows the session. MCP then requires a new session."""
     cause = _first(error)
-    return code_of(cause) == _BAD_REQUEST and str(cause) == _FORGOTTEN
+    return code_of(cause) == _INVALID_REQUEST and str(cause) == _SESSION_TERMINATED
 
 
 def connect_failure(
-    error: BaseException, name: str, *, status: int | None = None, secrets: Sequence[str] = ()
+    error: BaseException, name: str, *, status: int | None = None, redactor: Redactor = _NO_SECRETS
 ) -> SDKError:
-    """Why no session came about; `status` is that of the last HTTP response, if any."""
+    """
+    The error for a session that could not be opened.
+
+    `status` is the status of the last HTTP response, if there was one.
+    """
     cause = _first(error)
     if isinstance(cause, SDKError):
         return cause
+    reason = _reason(cause, redactor)
     if status is not None and status >= 400:
-        said = Fault(f"the MCP server {name} refuses the session: {_say(cause, secrets)}")
-        return make_error(status, {}, said)
-    if type(cause) in {FileNotFoundError, PermissionError, NotADirectoryError, OSError, ValueError}:
-        said_why = scrub(getattr(cause, "strerror", None) or str(cause), secrets)
-        return ConfigurationError(f"the MCP server {name} cannot be started: {said_why}")
+        message = f"the MCP server {name} rejected the session (HTTP {status}): {reason}"
+        return make_error(status, {}, Fault(message))
+    # By exact type: subclasses such as ConnectionError and UnicodeDecodeError have other causes.
+    if type(cause) in _START_FAILURES:
+        reason = redactor.redact_message(getattr(cause, "strerror", None) or str(cause))
+        return ConfigurationError(f"the MCP server {name} could not be started: {reason}")
     if isinstance(cause, ValueError):
-        return DecodeError(f"the MCP server {name} cannot be read: {_say(cause, secrets)}")
-    if code_of(cause) == _CLOSED:
-        return NetworkError(f"the MCP server {name} ended before there was a session")
-    return NetworkError(f"no session with the MCP server {name}: {_say(cause, secrets)}")
+        return DecodeError(f"the MCP server {name} sent an invalid message: {reason}")
+    if code_of(cause) == _CONNECTION_CLOSED:
+        return NetworkError(f"the MCP server {name} ended before the session was open")
+    return NetworkError(f"no session with the MCP server {name}: {reason}")
 
 
 def call_failure(
@@ -75,35 +79,36 @@ def call_failure(
     *,
     timeout: float | None = None,
     statuses: Sequence[int] = (),
-    secrets: Sequence[str] = (),
+    redactor: Redactor = _NO_SECRETS,
 ) -> SDKError:
     """
-    Why a call gave no result. The model may read it.
+    The error for a call without a result. The model may see its message.
 
-    `statuses` are those of the HTTP responses that were refusals meanwhile, of any call.
+    `statuses` are the HTTP error statuses that any call received during this one.
     """
     cause = _first(error)
     if isinstance(cause, SDKError):
         return cause
-    if code_of(cause) == _INTERNAL and str(cause) == _REFUSED and len(set(statuses)) == 1:
-        said_so = Fault(f"the MCP server {name} refuses the call with HTTP {statuses[0]}")
-        return make_error(statuses[0], {}, said_so)
     code = code_of(cause)
+    # The `mcp` package does not say which call a status belongs to.
+    if code == _INTERNAL_ERROR and str(cause) == _HTTP_ERROR and len(set(statuses)) == 1:
+        message = f"the MCP server {name} rejected the call (HTTP {statuses[0]})"
+        return make_error(statuses[0], {}, Fault(message))
     if isinstance(cause, TimeoutError) or code == _TIMED_OUT:
-        within = "" if timeout is None else f" within {timeout:g} s"
+        limit = "" if timeout is None else f" within {timeout:g} s"
+        # Not retryable: the tool may have run.
         return RequestTimeoutError(
-            f"the MCP server {name} did not answer{within}", phase="request", retryable=False
+            f"the MCP server {name} did not answer{limit}", phase="request", retryable=False
         )
-    said = _say(cause, secrets)
-    if code == _CLOSED:
-        return NetworkError(f"the MCP server {name} is gone: {said}")
-    if code in _BAD_CALL:
-        return InvalidToolCallError(f"the MCP server {name} refuses the call: {said}")
-    if code is not None:
-        return SDKError(f"the MCP server {name} failed: {said}")
-    if isinstance(cause, (RuntimeError, ValueError)):  # a result that is not what was declared
-        return DecodeError(f"the MCP server {name} gave a bad result: {said}")
-    return NetworkError(f"the MCP server {name} is gone: {said}")
+    reason = _reason(cause, redactor)
+    if code in (METHOD_NOT_FOUND, _INVALID_PARAMS):
+        return InvalidToolCallError(f"the MCP server {name} rejected the call: {reason}")
+    if code is not None and code != _CONNECTION_CLOSED:
+        return SDKError(f"the MCP server {name} failed: {reason}")
+    # The `mcp` package raises these for a result that does not match the tool's output schema.
+    if isinstance(cause, (RuntimeError, ValueError)):
+        return DecodeError(f"the MCP server {name} returned an invalid result: {reason}")
+    return NetworkError(f"the connection to the MCP server {name} is closed: {reason}")
 
 
 def _first(error: BaseException) -> BaseException:
@@ -112,5 +117,5 @@ def _first(error: BaseException) -> BaseException:
     return error
 
 
-def _say(error: BaseException, secrets: Sequence[str]) -> str:
-    return scrub(str(error) or type(error).__name__, secrets)[:_LONGEST]
+def _reason(error: BaseException, redactor: Redactor) -> str:
+    return redactor.redact_message(str(error) or type(error).__name__)[:_MAX_MESSAGE]

@@ -1,4 +1,4 @@
-"""Where an MCP server is, and how to reach it."""
+"""Addresses of MCP servers, and the transports to them."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ if TYPE_CHECKING:
     from mcp import StdioServerParameters
     from mcp.client import Transport
 
-_SHORTEST_SECRET = 6  # a shorter value ("1", "true") is no secret, but a word of many messages
+_MIN_SECRET = 6  # shorter values ("1", "true") are not secrets, and occur in many messages
 
 
 class MCPStdioServer(msgspec.Struct, frozen=True, kw_only=True):
-    """A program that speaks MCP over its standard input and output."""
+    """An MCP server that is started as a process and speaks over stdin and stdout."""
 
     command: str
     args: Sequence[str] = ()
     env: Mapping[str, str] = {}
-    """Beside the few variables (`PATH`, `HOME`, …) that every server inherits."""
+    """Environment variables, in addition to the few (`PATH`, `HOME`, …) that servers inherit."""
     cwd: str | None = None
 
     def __post_init__(self) -> None:
@@ -35,7 +35,7 @@ class MCPStdioServer(msgspec.Struct, frozen=True, kw_only=True):
         msgspec.structs.force_setattr(self, "env", dict(self.env))
 
     def __rich_repr__(self) -> list[tuple[str, Any]]:
-        """What may be shown: arguments and values may be keys."""
+        """The fields without `args` and the values of `env`, which may contain keys."""
         return [("command", self.command), ("env", tuple(self.env))]
 
     def __repr__(self) -> str:
@@ -43,7 +43,7 @@ class MCPStdioServer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class MCPHttpServer(msgspec.Struct, frozen=True, kw_only=True):
-    """A server that speaks MCP over streamable HTTP."""
+    """An MCP server that is reached by streamable HTTP."""
 
     url: str
     headers: Mapping[str, str] = {}
@@ -55,11 +55,11 @@ class MCPHttpServer(msgspec.Struct, frozen=True, kw_only=True):
         except ValueError:
             is_web = False
         if not is_web:
-            raise ConfigurationError("the URL of an MCP server begins with http:// or https://")
+            raise ConfigurationError("the URL of an MCP server must begin with http:// or https://")
         msgspec.structs.force_setattr(self, "headers", dict(self.headers))
 
     def __rich_repr__(self) -> list[tuple[str, Any]]:
-        """What may be shown: the path and the query of a URL may be keys too."""
+        """The host and the header names; the path and query of the URL may contain keys."""
         return [("host", name_of(self)), ("headers", tuple(self.headers))]
 
     def __repr__(self) -> str:
@@ -70,15 +70,15 @@ MCPServer: TypeAlias = Union[
     MCPStdioServer, MCPHttpServer, str, "StdioServerParameters", "Transport"
 ]
 """
-A server; text is the URL of one.
+An MCP server; a string is its URL.
 
-The `mcp` package's own `StdioServerParameters` and transports (an HTTP client that logs in with
-OAuth, say) are taken as well.
+`StdioServerParameters` and transports of the `mcp` package (for example an HTTP client with OAuth)
+are accepted too.
 """
 
 
 def name_of(server: MCPServer) -> str:
-    """What messages call it; nothing secret."""
+    """The name of the server in messages: its host, or its command without the path."""
     if isinstance(server, MCPHttpServer):
         return urlsplit(server.url).hostname or ""
     if isinstance(server, str):
@@ -87,19 +87,17 @@ def name_of(server: MCPServer) -> str:
     return PurePath(command).name if isinstance(command, str) else type(server).__name__
 
 
-def secrets_of(server: MCPServer) -> tuple[str, ...]:
-    """What must appear in no message, the longest first."""
+def secrets_of(server: MCPServer) -> frozenset[str]:
+    """The configured values that may be keys, and must not appear in any message."""
     values: set[str] = set()
     for field in ("env", "headers"):
         for value in (getattr(server, field, None) or {}).values():
-            values.update((value, *value.split()))  # "Bearer …" and the bare key
+            values.update((value, *value.split()))  # "Bearer …" and the key alone
     url = server if isinstance(server, str) else getattr(server, "url", None)
     if isinstance(url, str):
         parts = urlsplit(url)
         values.update((url, parts.path, parts.query, parts.password or ""))
-    return tuple(
-        sorted((value for value in values if len(value) >= _SHORTEST_SECRET), key=len, reverse=True)
-    )
+    return frozenset(value for value in values if len(value) >= _MIN_SECRET)
 
 
 def open_transport(
@@ -109,7 +107,7 @@ def open_transport(
     errlog: TextIO | None,
     on_status: Callable[[int], object],
 ) -> AbstractAsyncContextManager[Any]:
-    """The transport of the `mcp` package for a server; `on_status` sees each HTTP status."""
+    """The `mcp` transport to a server; `on_status` is called with each HTTP status."""
     from mcp import StdioServerParameters
 
     if isinstance(server, str):
@@ -122,7 +120,8 @@ def open_transport(
             args=list(server.args),
             env=dict(server.env),
             cwd=server.cwd,
-            encoding_error_handler="replace",  # else one bad byte would end the reading in silence
+            # With "strict", one invalid byte would end the reader without an error.
+            encoding_error_handler="replace",
         )
     if isinstance(server, StdioServerParameters):
         return _open_stdio(server, errlog)
@@ -145,13 +144,13 @@ async def _open_http(
     import httpx2
     from mcp.client.streamable_http import streamable_http_client
 
-    async def note(response: httpx2.Response) -> None:
+    async def report_status(response: httpx2.Response) -> None:
         on_status(response.status_code)
 
     client = httpx2.AsyncClient(
         headers=dict(server.headers),
-        timeout=httpx2.Timeout(None, connect=connect_timeout),  # each call has a clock of its own
-        event_hooks={"response": [note]},
+        timeout=httpx2.Timeout(None, connect=connect_timeout),  # `Session` limits each call
+        event_hooks={"response": [report_status]},
     )
     async with client, streamable_http_client(server.url, http_client=client) as streams:
         yield streams
@@ -159,15 +158,15 @@ async def _open_http(
 
 @contextmanager
 def _stderr(errlog: TextIO | None) -> Iterator[TextIO]:
-    """The file a server's messages go to: ours, unless we have none, as in some notebooks."""
+    """`errlog`, or else our stderr; the null device if that has no descriptor, as in notebooks."""
     file = sys.stderr if errlog is None else errlog
     try:
         file.fileno()
     except (AttributeError, OSError) as error:
         if errlog is not None:
-            raise ConfigurationError("errlog must be a real file, with a descriptor") from error
-        with open(os.devnull, "w", encoding="utf-8") as nothing:  # noqa: PTH123 -- no path of ours
-            yield nothing
+            raise ConfigurationError("errlog must be a real file with a descriptor") from error
+        with open(os.devnull, "w", encoding="utf-8") as null:  # noqa: PTH123 -- a device
+            yield null
     else:
         yield file
 

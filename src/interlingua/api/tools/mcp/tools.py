@@ -1,4 +1,4 @@
-"""The tools of MCP servers, as tools for any model."""
+"""`mcp_tools`: the tools of MCP servers, for any model."""
 
 from __future__ import annotations
 
@@ -20,16 +20,17 @@ from interlingua.api.tools.tool import Tool, ToolAnnotations
 from interlingua.spec.content import Json, Text, ToolResult
 from interlingua.spec.errors import ConfigurationError
 from interlingua.spec.response import Warning
+from interlingua.wire.secrets import Redactor
 
-logger = logging.getLogger("interlingua")
+logger: logging.Logger = logging.getLogger("interlingua")
 
 
 class MCPTools(list[Tool]):
-    """The tools, and what is to be said of those that are not among them."""
+    """The tools, with warnings about those that were left out."""
 
     def __init__(self, tools: Iterable[Tool] = (), warnings: Iterable[Warning] = ()) -> None:
         super().__init__(tools)
-        self.warnings = tuple(warnings)
+        self.warnings: tuple[Warning, ...] = tuple(warnings)
 
 
 @asynccontextmanager
@@ -43,29 +44,28 @@ async def mcp_tools(
     errlog: TextIO | None = None,
 ) -> AsyncIterator[MCPTools]:
     """
-    The tools of a server, or of several by name, for as long as the block is open.
+    Connect to an MCP server, or to several by name, and provide their tools.
 
         async with mcp_tools(MCPStdioServer(command="uvx", args=["mcp-server-git"])) as tools:
             result = await generate(model, prompt, tools=tools)
 
-    Leaving it ends the sessions, and the processes of stdio servers, whatever happened inside.
-    Several servers are connected at once; if one cannot be, none is.
+    Leaving the block always ends the sessions, and the processes of stdio servers. Several
+    servers are connected concurrently; if one connection fails, all are closed.
 
-    A tool is called `<prefix>_<name>`; of several servers, the name of its server is (or
-    follows) the prefix. A name that a provider would refuse, or that two tools want, ends in a
-    digest, the same in every run. With `only`, the others, by the names their servers give
-    them, are left out. The list is what the servers offer at the start: later changes are not
-    followed, and a call of a tool that is gone is an error for the model. A tool whose schema
-    cannot be used is left out, which is logged and in `warnings` of the list; with `only`, it is
-    a `ConfigurationError`.
+    A tool is named `<prefix>_<name>`, or with several servers `<prefix>_<server>_<name>`. A name
+    that providers would reject, or that two tools would share, ends in a digest that is the same in
+    every run. `only` selects tools by the names that the servers use. The tools are listed once:
+    later changes are ignored, and a call of a tool that no longer exists is an error for the model.
+    A tool with an unusable schema is left out, with a log line and an item in `tools.warnings`; if
+    `only` selects it, it is a `ConfigurationError`.
 
-    What a tool says of itself (`annotations`) is as trustworthy as its server. Errors of a
-    tool are results with `is_error`; a server that does not answer within `timeout` seconds,
-    or is gone, is a typed error, of which `generate` and the others tell the model. The next call
-    connects again to a server that is reached by its URL; a process that has ended stays so, and
-    its tools fail until the block is entered again.
+    Trust the `annotations` of a tool only as far as its server. An error of a tool is a result with
+    `is_error`. A server that does not answer within `timeout` seconds, or whose connection is lost,
+    raises a typed error, which `generate` and the other functions pass to the model. The next call
+    reconnects to a server that has a URL. A stdio server that has exited is not restarted: its
+    tools fail until the block is entered again.
 
-    What a stdio server writes to its stderr goes to `errlog`, or to ours.
+    The stderr of stdio servers goes to `errlog`, by default to the stderr of this process.
     """
     servers = server if isinstance(server, Mapping) else {"": server}
     sessions = {
@@ -75,8 +75,8 @@ async def mcp_tools(
         for name, each in servers.items()
     }
     try:
-        listed = _choose(await _open(sessions), only)
-        yield _make_tools(sessions, listed, must_all=only is not None)
+        listed = _select(await _open(sessions), only)
+        yield _make_tools(sessions, listed, is_strict=only is not None)
     finally:
         await asyncio.gather(*(session.close() for session in sessions.values()))
 
@@ -86,7 +86,7 @@ def _join(*words: str) -> str:
 
 
 async def _open(sessions: Mapping[str, Session]) -> dict[tuple[str, str], Json]:
-    """Each tool as it is on the wire, by prefix and name."""
+    """The wire form of each tool, by prefix and name."""
     listings = await asyncio.gather(
         *(session.open() for session in sessions.values()), return_exceptions=True
     )
@@ -99,20 +99,20 @@ async def _open(sessions: Mapping[str, Session]) -> dict[tuple[str, str], Json]:
     return listed
 
 
-def _choose(
+def _select(
     listed: dict[tuple[str, str], Json], only: Collection[str] | None
 ) -> dict[tuple[str, str], Json]:
     if only is None:
         return listed
-    chosen = {source: tool for source, tool in listed.items() if source[1] in only}
-    missing = set(only) - {name for _, name in chosen}
+    selected = {source: tool for source, tool in listed.items() if source[1] in only}
+    missing = set(only) - {name for _, name in selected}
     if missing:
         raise ConfigurationError(f"no MCP server has the tools {', '.join(sorted(missing))}")
-    return chosen
+    return selected
 
 
 def _make_tools(
-    sessions: Mapping[str, Session], listed: Mapping[tuple[str, str], Json], *, must_all: bool
+    sessions: Mapping[str, Session], listed: Mapping[tuple[str, str], Json], *, is_strict: bool
 ) -> MCPTools:
     names = safe_names(listed)
     tools: list[Tool] = []
@@ -121,21 +121,21 @@ def _make_tools(
         session = sessions[source[0]]
         try:
             tool = _make_tool(session, wire, names[source])
-            tool.validator()  # what only shows when it is compiled would else fail each call
+            tool.validator()  # compiles the schema, so that an error in it shows now
         except ConfigurationError as error:
-            if must_all:
+            if is_strict:
                 raise
-            warnings.append(_left_out(session.name, wire["name"], error))
+            warnings.append(_warn_left_out(session.name, wire["name"], error))
         else:
             tools.append(tool)
     return MCPTools(tools, warnings)
 
 
-def _left_out(server: str, tool: str, error: ConfigurationError) -> Warning:
+def _warn_left_out(server: str, tool: str, error: ConfigurationError) -> Warning:
     code = "tool_left_out"
-    message = f"the tool {tool!r} of the MCP server {server} is left out: {error.message}"
-    told = {"adapter": server, "tool": tool, "reason": code}
-    logger.warning("%s: %s", code, message, extra=told)
+    message = f"the tool {tool!r} of the MCP server {server} was left out: {error.message}"
+    fields = {"adapter": server, "tool": tool, "reason": code}
+    logger.warning("%s: %s", code, message, extra=fields)
     return Warning(code=code, message=message)
 
 
@@ -144,7 +144,8 @@ def _make_tool(session: Session, wire: Mapping[str, Any], name: str) -> Tool:
         result = decode_result(await session.call(wire["name"], arguments), name)
         if not result.is_error:
             return result
-        return msgspec.structs.replace(result, content=_scrub(result.content, session))
+        # An error message may quote a wrong key.
+        return msgspec.structs.replace(result, content=_redact(result.content, session.redactor))
 
     hints = wire.get("annotations") or {}
     return Tool(
@@ -161,64 +162,62 @@ def _make_tool(session: Session, wire: Mapping[str, Any], name: str) -> Tool:
     )
 
 
-def _scrub(value: Any, session: Session) -> Any:
-    """An error may quote the key that was wrong."""
+def _redact(value: Any, redactor: Redactor) -> Any:
     if isinstance(value, str):
-        return session.scrub(value)
+        return redactor.redact_message(value)
     if isinstance(value, Text):
-        return msgspec.structs.replace(value, text=session.scrub(value.text))
+        return msgspec.structs.replace(value, text=redactor.redact_message(value.text))
     if isinstance(value, (list, tuple)):
-        return type(value)(_scrub(item, session) for item in value)
+        return type(value)(_redact(item, redactor) for item in value)
     if isinstance(value, dict):
-        return {key: _scrub(item, session) for key, item in value.items()}
+        return {key: _redact(item, redactor) for key, item in value.items()}
     return value
 
 
-# Names of MCP tools -> names every provider takes.
+# Names of MCP tools -> names that every provider accepts.
 
 
 Source: TypeAlias = tuple[str, str]
-"""The prefix of a server (empty for none) and the name it gives a tool."""
+"""The prefix of a server (empty for none) and the server's name for a tool."""
 
 _VALID = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
-_OTHERS = re.compile(r"[^A-Za-z0-9_-]+")
-_DIGITS = 8
-_LONGEST = 64
+_INVALID_CHARACTERS = re.compile(r"[^A-Za-z0-9_-]+")
+_DIGEST_LENGTH = 8
+_MAX_LENGTH = 64
 
 
 def safe_names(sources: Iterable[Source]) -> dict[Source, str]:
     """
-    A name for each tool, no two alike.
+    A unique, valid name for each tool.
 
-    A name that is valid and wanted once stays as it is. Any other keeps what it can and ends in
-    a digest of the tool's prefix and name, so that it is the same in every run, whatever other
-    tools there are.
+    A name that is valid and unique is used as it is. Any other is cleaned and ends in a digest of
+    the prefix and the original name, so that it does not depend on the other tools.
     """
-    wanted = {source: _join_source(source) for source in sources}
-    asked = Counter(wanted.values())
-    plain = {name for name, times in asked.items() if times == 1 and _VALID.fullmatch(name)}
-    named = {source: name for source, name in wanted.items() if name in plain}
-    taken = set(plain)
-    for source in sorted(wanted.keys() - named.keys()):
-        named[source] = _digested(source, taken)
-        taken.add(named[source])
-    return {source: named[source] for source in wanted}
+    originals = {source: _full_name(source) for source in sources}
+    counts = Counter(originals.values())
+    unchanged = {name for name, count in counts.items() if count == 1 and _VALID.fullmatch(name)}
+    names = {source: name for source, name in originals.items() if name in unchanged}
+    taken = set(unchanged)
+    for source in sorted(originals.keys() - names.keys()):
+        names[source] = _name_with_digest(source, taken)
+        taken.add(names[source])
+    return {source: names[source] for source in originals}
 
 
-def _join_source(source: Source) -> str:
+def _full_name(source: Source) -> str:
     prefix, name = source
     return f"{prefix}_{name}" if prefix else name
 
 
-def _digested(source: Source, taken: set[str]) -> str:
-    stem = _OTHERS.sub("_", _join_source(source))
+def _name_with_digest(source: Source, taken: set[str]) -> str:
+    stem = _INVALID_CHARACTERS.sub("_", _full_name(source))
     if not stem[:1].isalpha():
         stem = f"t{stem}" if stem[:1] in ("_", "-") else f"t_{stem}"
-    stem = stem[: _LONGEST - _DIGITS - 1].rstrip("_-")
+    stem = stem[: _MAX_LENGTH - _DIGEST_LENGTH - 1].rstrip("_-")
     seed = "\0".join(source)
     while True:
-        digest = hashlib.sha256(seed.encode("utf-8", "surrogatepass")).hexdigest()[:_DIGITS]
+        digest = hashlib.sha256(seed.encode("utf-8", "surrogatepass")).hexdigest()[:_DIGEST_LENGTH]
         name = f"{stem}_{digest}"
         if name not in taken:
             return name
-        seed += "\0"  # somebody really calls a tool by the digest of another
+        seed += "\0"  # another tool has exactly this name
