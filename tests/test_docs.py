@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from interlingua import Client, HttpAdapter, set_default_client
+from interlingua import Client, HttpAdapter, dialects, set_default_client
 from interlingua.client.config import adapters_from_env
 from interlingua.local import local_server
 from interlingua.simulator import Simulator, latency, serve_in_thread, text, use_tools
@@ -68,12 +68,14 @@ def providers(monkeypatch):
             return text('{"name": "Alice", "age": 30}') + pace
         return use_tools(request) + pace
 
+    monkeypatch.setattr(dialects, "_registered", {})  # what one page registers, another has not
     with serve_in_thread(Simulator(answer)) as server:
         for name in ("OPENAI", "ANTHROPIC", "GEMINI"):
             monkeypatch.setenv(f"{name}_API_KEY", "a-key-of-the-reader")
             monkeypatch.setenv(f"{name}_BASE_URL", server.url)
         local = HttpAdapter("local", base_url=f"{server.url}/v1")
         set_default_client(Client({**adapters_from_env(), "local": local}))
+        monkeypatch.setattr(dialects, "_registered", {})  # what a page registers is for it alone
         yield
         set_default_client(None)
 

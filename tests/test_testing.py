@@ -130,5 +130,5 @@ def test_modes(tmp_path):
     path.write_text('{"format": "interlingua cassette 1", "exchanges": []}')
     assert isinstance(open_cassette(path, "auto"), ReplayTransport)
     assert isinstance(open_cassette(path), ReplayTransport)
-    with pytest.raises(ConfigurationError, match="no cassette mode 'once'"):
+    with pytest.raises(ConfigurationError, match="unknown cassette mode 'once'"):
         open_cassette(path, "once")

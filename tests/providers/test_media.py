@@ -31,7 +31,7 @@ def test_only_what_has_to_be_is_fetched():
     request = Request(messages=[Message.user([PAGE])])
 
     assert asyncio.run(gather_media(request, profile("mistral"))) is request
-    with pytest.raises(ConfigurationError, match="not on the open internet"):
+    with pytest.raises(ConfigurationError, match="is not a public address"):
         asyncio.run(gather_media(request, profile("groq")))
 
 

@@ -206,6 +206,15 @@ def test_retryable_can_be_said(cls):
 
 
 @pytest.mark.parametrize("cls", CLASSES.values())
+def test_a_retry_can_be_forbidden(cls):
+    """Whatever the class, and the provider, said."""
+    error = cls("x", retryable=True)
+    error.forbid_retry()
+
+    assert error.retryable is False
+
+
+@pytest.mark.parametrize("cls", CLASSES.values())
 def test_errors_can_be_copied_and_pickled(cls):
     """An error crosses a process boundary with its fields."""
     error = cls("x", retryable=True, **FACTS)

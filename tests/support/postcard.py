@@ -39,8 +39,11 @@ from interlingua.wire.classify import (
 )
 from interlingua.wire.fields import Fields, extra_of, merge, request_errors
 from interlingua.wire.json_text import dump_text
+from support import postcard_serve
 
 NAME = "postcard"
+serve = postcard_serve
+OPERATIONS = serve.OPERATIONS
 PATH = "/postcard"
 FACTS = Facts(
     name=NAME,

@@ -1,4 +1,4 @@
-"""Which addresses are on the open internet."""
+"""Which IP addresses are public."""
 
 from ipaddress import ip_address
 
@@ -58,20 +58,20 @@ OUTSIDE = [
 
 
 @pytest.mark.parametrize("address", INSIDE)
-def test_inside(address):
-    """Private, loopback, link-local, metadata, multicast, reserved, or no address at all."""
+def test_not_public(address):
+    """Private, link-local, metadata, multicast, reserved and invalid addresses are refused."""
     assert not is_public(address)
 
 
 @pytest.mark.parametrize("address", OUTSIDE)
-def test_outside(address):
-    """What anybody can reach."""
+def test_public(address):
+    """Addresses on the internet are public."""
     assert is_public(address)
 
 
 @given(st.ip_addresses(v=4))
-def test_an_address_inside_another_counts(address):
-    """However an IPv4 address is written into an IPv6 one, it is judged by itself."""
+def test_embedded_ipv4(address):
+    """An IPv4 address embedded in an IPv6 address decides whether it is public."""
     high, low = divmod(int(address), 65536)
 
     assert is_public(f"::ffff:{address}") is is_public(str(address))
@@ -81,8 +81,8 @@ def test_an_address_inside_another_counts(address):
 
 
 @pytest.mark.parametrize(("first", "last"), BLOCKS)
-def test_the_ends_of_each_block(first, last):
-    """A block is refused from its first address to its last, and what lies beside it is not."""
+def test_block_boundaries(first, last):
+    """A block is refused from its first to its last address, and its neighbours are not."""
     assert not is_public(first)
     assert not is_public(last)
     below, above = int(ip_address(first)) - 1, int(ip_address(last)) + 1
@@ -95,8 +95,8 @@ def test_the_ends_of_each_block(first, last):
 
 
 @given(st.ip_addresses(v=4) | st.ip_addresses(v=6, network="2000::/3"))
-def test_no_python_is_stricter(address):
-    """What this Python calls private, multicast or reserved is refused, except 6to4 as such."""
+def test_python_tables(address):
+    """Addresses that this Python calls private, multicast or reserved are refused, except 6to4."""
     if address.version == 6 and address.sixtofour is not None:
         return  # some Pythons refuse all of it; here the IPv4 address in it decides
     if address.is_private or address.is_multicast or address.is_reserved:

@@ -1,4 +1,4 @@
-"""What the calls of a loop share."""
+"""Connection pools of the default transport."""
 
 import asyncio
 import io
@@ -44,8 +44,8 @@ def certificate(tmp_path_factory):
     return made
 
 
-def test_tls_of_the_caller(certificate):
-    """A context that trusts the certificate makes the call work, and cancel closes it."""
+def test_custom_tls_context(certificate):
+    """A context that trusts the certificate works, and a cancelled request closes it."""
     trusting = ssl.create_default_context(cafile=str(certificate))
     with Server(streaming(b"one"), tls=server_tls(certificate)) as server:
 
@@ -59,8 +59,8 @@ def test_tls_of_the_caller(certificate):
         run(work, tls=trusting)
 
 
-def test_cancelled_while_it_sends():
-    """A server that does not read sees the end of a call all the same."""
+def test_cancelled_while_sending():
+    """A server that does not read still sees that the request was cancelled."""
     stuck = threading.Event()
     left = threading.Event()
 
@@ -86,8 +86,8 @@ def test_cancelled_while_it_sends():
 
 
 @pytest.mark.parametrize("size", [1, 300_000, 1 << 20, (1 << 20) + 1, 3_000_000])
-def test_a_request_arrives_whole(size):
-    """Whatever its size, and without aiohttp's warning of a large one, which is an error here."""
+def test_request_bodies_of_any_size(size):
+    """A body of any size arrives complete, without aiohttp's warning about large ones."""
     body = os.urandom(size)
     with Server(answering(reply())) as server:
         run(lambda transport: read(transport, HttpRequest(url=server.url, body=body)))
@@ -104,8 +104,8 @@ def test_only_large_bodies_are_sent_as_files(size, kind):
     assert type(_payload(b"x" * size)) is kind
 
 
-def test_one_call_is_one_request():
-    """A GET whose connection dies is not sent again behind the caller's back."""
+def test_no_hidden_retry():
+    """A GET whose connection is lost is not sent again by aiohttp."""
 
     async def script(connection):
         await connection.read_request()
@@ -125,8 +125,8 @@ def test_one_call_is_one_request():
     assert len(server.requests) == 2
 
 
-def test_cookies_are_not_kept():
-    """What one reply sets, the next request does not send."""
+def test_cookies_are_not_stored():
+    """A cookie from one reply is not sent with the next request."""
     told = reply(headers=("set-cookie: session=1; path=/",))
 
     async def work(transport):
@@ -139,8 +139,8 @@ def test_cookies_are_not_kept():
     assert all("cookie" not in request.headers for request in server.requests)
 
 
-def test_connections_are_used_again():
-    """Calls one after another share a connection, whether read whole or as a stream."""
+def test_connections_are_reused():
+    """Consecutive requests share a connection, whether read whole or as a stream."""
 
     async def script(connection):
         while await connection.read_request() is not None:
@@ -158,7 +158,7 @@ def test_connections_are_used_again():
 
 
 def test_redirects_are_not_followed():
-    """A 3xx is a reply like another: no key goes to a host that was not named."""
+    """A 3xx is returned as a reply, so no key goes to a host that was not named."""
     target = reply(b"caught")
     with Server(answering(target)) as thief:
         told = reply(status="307 Temporary Redirect", headers=(f"location: {thief.url}",))

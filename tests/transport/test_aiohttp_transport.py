@@ -27,14 +27,14 @@ from support.servers import (
 
 
 def test_it_is_a_transport():
-    """It has the shape the adapters ask for."""
+    """It satisfies the Transport protocol."""
     transport: Transport = AiohttpTransport()
 
     assert callable(transport.send)
 
 
 def test_a_whole_reply():
-    """Status, headers in lower case with doubles joined, and body; the request as it was given."""
+    """Status, lower-case headers with repeated names joined, and the body; the request as sent."""
     told = reply(b'{"b":2}', status="201 Created", headers=("X-One: 1", "X-Two: a", "x-two: b"))
     with Server(answering(told)) as server:
         status, headers, body = run(lambda transport: read(transport, call(server.url)))
@@ -48,8 +48,8 @@ def test_a_whole_reply():
     assert sent.headers["accept-encoding"] == "gzip, deflate"
 
 
-def test_a_stream_comes_as_it_is_sent():
-    """A chunk is handed over before the next one is sent, and nothing is lost or held back."""
+def test_stream():
+    """Each chunk is delivered before the server sends the next one."""
     turns = []
 
     async def script(connection):
@@ -73,8 +73,8 @@ def test_a_stream_comes_as_it_is_sent():
 
 
 @pytest.mark.parametrize("pack", [gzip.compress, zlib.compress])
-def test_packed_bodies_are_unpacked(pack):
-    """Gzip and deflate, whole and as a stream."""
+def test_decompression(pack):
+    """Gzip and deflate are decompressed, read whole and as a stream."""
     coding = "gzip" if pack is gzip.compress else "deflate"
     told = reply(pack(b"hello" * 1000), headers=(f"content-encoding: {coding}",))
     with Server(answering(told)) as server:
@@ -84,8 +84,8 @@ def test_packed_bodies_are_unpacked(pack):
     assert whole == streamed == b"hello" * 1000
 
 
-def test_import_is_late():
-    """aiohttp is loaded by the first call, not before."""
+def test_lazy_import():
+    """aiohttp is imported by the first request."""
     code = """
 import sys
 from interlingua.transport import default_transport
@@ -95,8 +95,8 @@ print("aiohttp" in sys.modules)
     assert complains(code).strip() == "False"
 
 
-def test_closing_twice_and_going_on():
-    """A transport that was closed opens again."""
+def test_use_after_close():
+    """A closed transport can be closed again, and opens new connections when used."""
 
     async def work(transport):
         await transport.close()

@@ -1,4 +1,4 @@
-"""An ASGI app in process."""
+"""The ASGI transport."""
 
 import asyncio
 
@@ -35,8 +35,8 @@ async def collect(transport):
         return [chunk async for chunk in got.chunks()]
 
 
-def test_what_the_app_sees_and_says():
-    """The request arrives whole, the reply comes back whole."""
+def test_request_and_reply():
+    """The request reaches the app complete, and so does the reply the client."""
     seen = {}
 
     async def app(scope, receive, send):
@@ -56,8 +56,8 @@ def test_what_the_app_sees_and_says():
     assert seen["received"] == {"type": "http.request", "body": b"hello", "more_body": False}
 
 
-def test_it_streams():
-    """The app does not go on before its chunk was read, within a few chunks."""
+def test_backpressure():
+    """The app waits when its reader is a few chunks behind."""
     sent = []
 
     async def app(_scope, _receive, send):
@@ -82,8 +82,8 @@ def test_it_streams():
 
 
 @pytest.mark.parametrize("how", ["leave", "abort", "cancel"])
-def test_the_app_sees_its_client_leave(how):
-    """It receives `http.disconnect`, and what it sends then fails."""
+def test_disconnect(how):
+    """The app receives `http.disconnect`, and its later sends fail."""
     seen = []
 
     async def app(_scope, receive, send):
@@ -120,8 +120,8 @@ def test_the_app_sees_its_client_leave(how):
     assert seen == ["http.disconnect", "refused"]
 
 
-def test_an_app_that_does_not_look_is_cancelled():
-    """A client that leaves does not wait for an app that does not listen."""
+def test_app_that_ignores_the_disconnect():
+    """An app that ignores the disconnect is cancelled after the grace time."""
     ends = []
 
     async def app(_scope, _receive, send):
@@ -139,8 +139,8 @@ def test_an_app_that_does_not_look_is_cancelled():
     assert ends == ["cancelled"]
 
 
-def test_what_an_app_does_after_its_reply():
-    """It may go on after its reply; closing the transport ends that."""
+def test_background_work():
+    """The app may go on after its reply; closing the transport cancels it."""
     done = []
 
     async def app(_scope, _receive, send):
@@ -160,7 +160,7 @@ def test_what_an_app_does_after_its_reply():
 
 
 def test_an_app_that_fails():
-    """Before its head no connection, after it a stream cut short; its error is the cause."""
+    """An exception is a NetworkError before the headers, a StreamError after; it is the cause."""
 
     async def at_once(_scope, _receive, _send):
         raise KeyError("x")
@@ -184,8 +184,8 @@ def test_an_app_that_fails():
 
 
 @pytest.mark.parametrize("phase", ["request", "first_byte", "stream_read"])
-def test_clocks(phase):
-    """A stall before the head or in the stream ends at its clock."""
+def test_timeouts(phase):
+    """A stall before the headers or in the stream is a timeout."""
 
     async def app(_scope, _receive, send):
         if phase == "stream_read":
@@ -202,8 +202,8 @@ async def read(transport):
         return await got.read()
 
 
-def test_the_clock_of_a_whole_exchange():
-    """It covers the body too, however often a piece of it comes; the stream's does not count."""
+def test_request_timeout():
+    """The request timeout also covers the body; the stream_read timeout does not apply to it."""
 
     async def drips(_scope, _receive, send):
         await send(START)
@@ -223,8 +223,8 @@ def test_the_clock_of_a_whole_exchange():
     assert run(pauses, read, timeouts=Timeouts(stream_read=0.01)) == b"x"
 
 
-def test_a_body_has_a_limit():
-    """As over a network."""
+def test_body_limit():
+    """A body over the limit is an error, as with the other transports."""
 
     async def app(_scope, _receive, send):
         await send(START)

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from interlingua.serving.asgi import headers_of, read_body
 from interlingua.serving.server import serve_in_thread
 from interlingua.spec.contracts import FormPart, HttpRequest
-from interlingua.spec.errors import ConfigurationError, NetworkError
+from interlingua.spec.errors import ConfigurationError, NetworkError, RequestTimeoutError
 from interlingua.transport import (
     AiohttpTransport,
     AsgiTransport,
@@ -115,24 +115,36 @@ def test_a_form_with_a_file(make, tmp_path):
 
 
 class Failing:
+    def __init__(self, error):
+        self.error = error
+
     async def __aiter__(self):
         yield b"x"
-        raise ZeroDivisionError("of the caller's own")
+        raise self.error
 
 
 @pytest.mark.parametrize("make", REAL)
 @pytest.mark.parametrize(
     ("body", "words"),
     [
-        (Failing(), "cannot be read: ZeroDivisionError"),
-        (Streamed(b"abc", size=2), "size is 2 bytes"),
-        (Streamed(b"abc", size=4), "size is 4 bytes"),
+        (Failing(ZeroDivisionError()), "cannot read the body of the request: ZeroDivisionError"),
+        (Streamed(b"abc", size=2), "declared size of 2 bytes"),
+        (Streamed(b"abc", size=4), "declared size of 4 bytes"),
     ],
 )
 def test_a_body_that_cannot_be_sent(make, body, words):
     """The error is about the body, not about the network."""
     with pytest.raises(ConfigurationError, match=words):
         put(make, body)
+
+
+@pytest.mark.parametrize("make", REAL)
+@pytest.mark.parametrize("error", [RequestTimeoutError("late"), NetworkError("gone")])
+def test_own_errors_of_a_body_are_not_translated(make, error):
+    """An SDKError of the body is raised unchanged, also if it is a TimeoutError or OSError."""
+    with pytest.raises(type(error)) as caught:
+        put(make, Failing(error))
+    assert caught.value is error
 
 
 @pytest.mark.parametrize("make", [AiohttpTransport, HttpxTransport])

@@ -1,4 +1,4 @@
-"""Replies made beforehand."""
+"""The transport with canned replies."""
 
 import asyncio
 
@@ -11,8 +11,8 @@ from interlingua.transport.canned import CannedReply, CannedTransport, MemoryRep
 REQUEST = HttpRequest(url="https://api.example.com/v1?key=secret", body=b"{}")
 
 
-def test_replies_in_turn():
-    """Each call gets the next one: a reply, an error, and at the end a clear complaint."""
+def test_replies_in_order():
+    """Each request gets the next reply or error; after the last one there is a clear error."""
     answers = [CannedReply(body=b"one", headers={"X-Id": "1"}), NetworkError("gone")]
     transport: Transport = CannedTransport(answers)
 
@@ -32,7 +32,7 @@ def test_replies_in_turn():
 
 
 def test_a_function_answers():
-    """What comes back may depend on what was sent."""
+    """A function can choose the reply for each request."""
     transport = CannedTransport(lambda request: CannedReply(body=request.body * 2))
 
     async def main():
@@ -43,7 +43,7 @@ def test_a_function_answers():
 
 
 def test_a_body_in_chunks():
-    """Chunks, silences and an error come in their order."""
+    """Chunks, pauses and an error come in their order."""
     body = (b"one", 0.001, b"", b"two", StreamError("cut"))
     transport = CannedTransport([CannedReply(body=body)])
     got = []
@@ -59,7 +59,7 @@ def test_a_body_in_chunks():
 
 
 def test_abort():
-    """A reader that waits is woken with an error, and a later one gets it too."""
+    """A waiting reader gets an error, and so does a later reader."""
     transport = CannedTransport([CannedReply(body=(b"one", 60.0))])
 
     async def main():
@@ -77,7 +77,7 @@ def test_abort():
 
 
 def test_cancel():
-    """A cancelled reader is cancelled, not told of a fault."""
+    """A cancelled reader gets CancelledError, not an error about the reply."""
     transport = CannedTransport([CannedReply(body=(60.0,))])
 
     async def main():
@@ -94,8 +94,8 @@ def test_cancel():
     asyncio.run(outer())
 
 
-def test_abort_under_a_cancellation_that_was_caught():
-    """A task that goes on after it was cancelled is told of the end, not cancelled again."""
+def test_abort_after_a_caught_cancellation():
+    """A task that caught its cancellation gets the error of abort, not another cancellation."""
     transport = CannedTransport([CannedReply(body=(60.0,))])
 
     async def reads():
@@ -119,8 +119,8 @@ def test_abort_under_a_cancellation_that_was_caught():
 
 
 @pytest.mark.parametrize("headers", [{}, {"content-type": "application/json"}])
-def test_a_body_has_a_limit(headers):
-    """Read whole, or as it comes though it is one value; a stream of events has none."""
+def test_body_limit(headers):
+    """The limit applies to a whole body and to JSON in chunks, but not to a stream of events."""
 
     async def body():
         for _ in range(3):

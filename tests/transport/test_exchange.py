@@ -1,4 +1,4 @@
-"""Clocks, and the end of a call: the server sees the connection close, each time."""
+"""Timeouts, and that the server sees the connection close however an exchange ends."""
 
 import asyncio
 import contextlib
@@ -56,16 +56,16 @@ async def drip_body(connection):
 @pytest.mark.parametrize("script", [silent, drip])
 @pytest.mark.parametrize("phase", ["first_byte", "request"])
 @pytest.mark.parametrize("action", [read, collect])
-def test_no_head_in_time(script, phase, action):
-    """A stall before the head, or a head that drips, ends at the clock and is not retried."""
+def test_headers_timeout(script, phase, action):
+    """Headers that do not arrive, or arrive slowly, are a timeout that is not retryable."""
     error = fails(script, action, timeouts=Timeouts(**{phase: SHORT}))
 
     assert type(error) is RequestTimeoutError
     assert (error.phase, error.retryable) == (phase, False)
 
 
-def test_a_body_that_drips():
-    """The clock of a whole exchange runs on while bytes come."""
+def test_request_timeout_with_a_slow_body():
+    """The request timeout also passes while bytes arrive."""
     error = fails(drip_body, timeouts=Timeouts(request=SHORT))
 
     assert type(error) is RequestTimeoutError
@@ -98,8 +98,8 @@ def test_field_bug_78_a_stream_that_goes_on_is_not_silent():
     assert body == b": ping\n\n" * 20
 
 
-def test_a_slow_reader_is_not_a_silent_server():
-    """The time a reader takes for itself does not count."""
+def test_slow_reader():
+    """The time that the reader takes between two chunks does not count."""
 
     async def work(transport):
         async with transport.send(call(server.url)) as got:
@@ -114,8 +114,8 @@ def test_a_slow_reader_is_not_a_silent_server():
     assert b"".join(got) == b"onetwo"
 
 
-def test_clocks_of_one_call():
-    """A request may bring its own."""
+def test_timeouts_of_one_request():
+    """A request may have its own timeouts."""
     with Server(silent) as server:
 
         async def work(transport):
@@ -125,8 +125,8 @@ def test_clocks_of_one_call():
         run(work)
 
 
-def test_connecting_takes_too_long():
-    """A connection that does not come about is the one timeout that may be tried again."""
+def test_connect_timeout():
+    """A connect timeout is the only timeout that is retryable."""
     with deaf() as url:
 
         async def work(transport):
@@ -152,15 +152,15 @@ def deaf():
         yield server.url.replace("http:", "https:")
 
 
-def test_no_clocks():
-    """None means none."""
+def test_no_timeouts():
+    """None means no timeout."""
     none = Timeouts(connect=None, request=None, first_byte=None, stream_read=None)
     with Server(streaming(b"one", end=LAST)) as server:
         assert run(lambda t: collect(t, call(server.url)), timeouts=none) == b"one"
 
 
-def test_a_reader_that_leaves_at_the_last_event_frees_the_connection():
-    """The end of the body may come just after the reader has left."""
+def test_connection_is_reused_after_the_last_event():
+    """The end of the body may arrive shortly after the reader has finished."""
 
     async def script(connection):
         while await connection.read_request() is not None:
@@ -179,8 +179,8 @@ def test_a_reader_that_leaves_at_the_last_event_frees_the_connection():
     assert [len(connection.requests) for connection in server.connections] == [3]
 
 
-def test_cancelled_before_the_head():
-    """The task is cancelled while it waits for the head."""
+def test_cancelled_before_the_headers():
+    """The task is cancelled while it waits for the headers."""
 
     async def action(transport, request, server):
         task = asyncio.ensure_future(read(transport, request))
@@ -200,8 +200,8 @@ def test_cancelled_in_the_middle():
     leaves(streaming(b"one"), action)
 
 
-def test_leaving_the_block():
-    """The block is left with an error, or early without one."""
+def test_leaving_the_block_early():
+    """The block ends early, with or without an error."""
 
     async def use(transport, request):
         async with transport.send(request) as got:
@@ -220,8 +220,8 @@ def test_leaving_the_block():
     leaves(streaming(b"one"), leave)
 
 
-def test_leaving_a_generator():
-    """A generator around the call is closed, or just forgotten."""
+def test_closing_a_generator():
+    """A generator around the exchange is closed, or garbage collected."""
 
     async def events(transport, request):
         async with transport.send(request) as got:
@@ -243,8 +243,8 @@ def test_leaving_a_generator():
     leaves(streaming(b"one"), forget)
 
 
-def test_a_forgotten_reply():
-    """A reply entered by hand and dropped does not keep its connection, nor complain."""
+def test_collected_reply():
+    """A reply that is garbage collected closes its connection, without a warning."""
 
     async def action(transport, request, _server):
         got = await transport.send(request).__aenter__()
@@ -256,7 +256,7 @@ def test_a_forgotten_reply():
 
 
 def test_abort():
-    """The connection closes under a reader, who gets an error."""
+    """The connection is closed, and a task that is reading gets an error."""
 
     async def action(transport, request, _server):
         async with transport.send(request) as got:
@@ -275,7 +275,7 @@ def test_abort():
 
 
 def test_many_streams_half_of_them_cancelled():
-    """500 at once, every second one cancelled: the others end well, and nothing stays open."""
+    """Of 500 streams every second is cancelled: the others finish, and nothing stays open."""
     count = 500
 
     async def script(connection):

@@ -1,4 +1,4 @@
-"""Every fault of the network is a typed error that says whether to try again."""
+"""Each network failure is a typed error that says whether it is retryable."""
 
 import asyncio
 import gzip
@@ -46,8 +46,8 @@ def certificate(tmp_path_factory):
 
 
 @pytest.mark.parametrize("action", [read, collect])
-def test_refused(action):
-    """Nobody listens: a network error that may be tried again."""
+def test_connection_refused(action):
+    """A refused connection is a retryable network error."""
 
     async def work(transport):
         with pytest.raises(NetworkError, match=r"cannot connect to 127\.0\.0\.1") as caught:
@@ -60,8 +60,8 @@ def test_refused(action):
     assert_no_key(error)
 
 
-def test_no_such_name():
-    """A host without an address: a network error that names it."""
+def test_unknown_host():
+    """A host without an address is a network error that names the host."""
 
     async def work(transport):
         with pytest.raises(NetworkError, match=r"cannot find the address of nowhere\.invalid") as c:
@@ -74,8 +74,8 @@ def test_no_such_name():
     assert_no_key(error)
 
 
-def test_a_certificate_nobody_signed(certificate):
-    """A certificate that is not trusted: an error that trying again cannot help."""
+def test_untrusted_certificate(certificate):
+    """An untrusted certificate is an error that is not retryable."""
     error = fails(answering(reply()), tls=server_tls(certificate))
 
     assert type(error) is NetworkError
@@ -83,8 +83,8 @@ def test_a_certificate_nobody_signed(certificate):
     assert "certificate" in error.message
 
 
-def test_no_tls_there():
-    """TLS to a server that speaks none."""
+def test_server_without_tls():
+    """TLS to a server without TLS is a network error."""
 
     async def script(connection):
         await connection.reader.read(1)
@@ -93,7 +93,7 @@ def test_no_tls_there():
     with Server(script) as server:
 
         async def work(transport):
-            with pytest.raises(NetworkError, match="no TLS") as caught:
+            with pytest.raises(NetworkError, match=r"the TLS handshake with .* failed") as caught:
                 await read(transport, call(server.url.replace("http:", "https:")))
             return caught.value
 
@@ -118,7 +118,7 @@ async def garbage(connection):
 @pytest.mark.parametrize("script", [reset_at_once, close_at_once, garbage])
 @pytest.mark.parametrize("action", [read, collect])
 def test_no_reply(script, action):
-    """A connection that ends, or makes no sense, before the head: may be tried again."""
+    """A connection that ends, or is not HTTP, before the headers is a retryable error."""
     error = fails(script, action)
 
     assert type(error) is NetworkError
@@ -126,8 +126,8 @@ def test_no_reply(script, action):
 
 
 @pytest.mark.parametrize("url", ["", "x", "ftp://a/b", "http://", "http:///x", "http://[", "/v1"])
-def test_no_url(url):
-    """What is no HTTP URL is the caller's mistake."""
+def test_invalid_url(url):
+    """An invalid URL is a ConfigurationError."""
 
     async def work(transport):
         with pytest.raises(ConfigurationError):
@@ -137,7 +137,7 @@ def test_no_url(url):
 
 
 def test_a_key_with_a_line_break():
-    """A header that cannot be sent is the caller's mistake, told without its value."""
+    """An invalid header is a ConfigurationError that does not show its value."""
 
     async def work(transport):
         request = HttpRequest(url=server.url, headers={"x-api-key": f"{KEY}\n"})
@@ -186,8 +186,8 @@ def fails_after(*sent, how, is_stream):
     ],
     ids=["between pieces", "inside a piece", "short of its length"],
 )
-def test_a_body_that_is_cut(sent, how):
-    """A whole read is a network error, a stream a stream error; never a short success."""
+def test_incomplete_body(sent, how):
+    """An incomplete body is a NetworkError, or a StreamError for a stream; never a success."""
     whole = fails_after(*sent, how=how, is_stream=False)
     stream = fails_after(*sent, how=how, is_stream=True)
 
@@ -196,7 +196,7 @@ def test_a_body_that_is_cut(sent, how):
     assert stream.retryable
 
 
-def test_what_came_before_the_cut_was_handed_over():
+def test_chunks_before_a_reset():
     """The chunks before a reset reach the reader."""
     got = []
     seen = threading.Event()
@@ -213,8 +213,8 @@ def test_what_came_before_the_cut_was_handed_over():
     assert b"".join(got) == b"onetwo"
 
 
-def test_packed_data_that_is_cut():
-    """Half a gzip member is not a body."""
+def test_incomplete_gzip():
+    """An incomplete gzip member is an error."""
     half = gzip.compress(os.urandom(5000))[:2500]
     told = reply(half, headers=("content-encoding: gzip",))
 
@@ -232,7 +232,7 @@ def test_packed_data_that_is_cut():
     ids=["with its length", "in pieces", "packed"],
 )
 def test_a_body_that_is_too_large(told):
-    """Over the limit is an error that says so, not memory without end."""
+    """A body over the limit is an error."""
     error = fails(answering(told), has_ended=True, max_body=4000)
 
     assert type(error) is DecodeError
@@ -246,8 +246,8 @@ def test_a_body_as_large_as_the_limit():
         assert len(run(lambda t: read(t, call(server.url)), max_body=4000)[2]) == 4000
 
 
-def test_a_packing_nobody_asked_for():
-    """Brotli is an error with its name, not noise."""
+def test_unsupported_content_encoding():
+    """An unsupported content encoding (Brotli) is an error that names it."""
     error = fails(answering(reply(b"\x0b", headers=("content-encoding: br",))), has_ended=True)
 
     assert type(error) is DecodeError

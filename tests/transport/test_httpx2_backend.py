@@ -1,4 +1,4 @@
-"""Connections that read while they write."""
+"""The backend that reads while it writes."""
 
 import asyncio
 
@@ -35,8 +35,8 @@ async def echo(connection):
         await connection.writer.drain()
 
 
-def test_what_is_written_comes_back():
-    """More than fits any buffer, in pieces as small as asked for."""
+def test_echo():
+    """More data than any buffer holds, read in pieces of the requested size."""
     data = bytes(range(256)) * 8_000
 
     async def work(stream):
@@ -58,8 +58,8 @@ def test_what_is_written_comes_back():
         assert run(server, work) == data
 
 
-def test_an_answer_before_the_end_stops_the_writer():
-    """It is not waited for a peer that reads no more: what it said can be read."""
+def test_early_response_stops_the_writer():
+    """The writer does not wait for a peer that has stopped reading; its response can be read."""
 
     async def answer(connection):
         await connection.reader.readexactly(1)
@@ -74,8 +74,8 @@ def test_an_answer_before_the_end_stops_the_writer():
         assert run(server, work) == b"enough"
 
 
-def test_what_came_before_a_reset_is_kept():
-    """First what was said, then that the connection is lost."""
+def test_data_before_a_reset():
+    """First the received data is read, then the error is raised."""
 
     async def answer(connection):
         await connection.send(b"last words")
@@ -96,8 +96,8 @@ def test_what_came_before_a_reset_is_kept():
         assert run(server, work) == b"last words"
 
 
-def test_a_peer_that_closes_is_seen_without_reading():
-    """So that a connection which was kept is not used again."""
+def test_closed_by_the_peer():
+    """A closed idle connection is readable, so httpcore2 does not reuse it."""
 
     async def close(connection):
         await connection.reader.readexactly(1)
@@ -114,8 +114,8 @@ def test_a_peer_that_closes_is_seen_without_reading():
         assert run(server, work) == b""
 
 
-def test_clocks():
-    """Silence, and a peer that does not read."""
+def test_timeouts():
+    """A silent peer is a read timeout; a peer that does not read is a write timeout."""
 
     async def silent(connection):
         connection.writer.transport.pause_reading()
@@ -130,8 +130,8 @@ def test_clocks():
         run(server, work)
 
 
-def test_no_connection():
-    """It says why."""
+def test_connection_refused():
+    """The error has the reason."""
 
     async def main(host, port):
         await Backend().connect_tcp(host, port)
@@ -143,7 +143,7 @@ def test_no_connection():
 
 
 def test_tls(tmp_path):
-    """Spoken from there on; a certificate nobody vouches for ends it."""
+    """TLS starts on an open connection; an untrusted certificate ends it."""
     path = tmp_path / "both.pem"
     make_certificate(path)
     trusting = httpcore2.default_ssl_context()

@@ -1,4 +1,4 @@
-"""The second transport keeps the contract of the first, on real sockets."""
+"""The httpx2 transport behaves like the default transport, on real sockets."""
 
 import asyncio
 import gc
@@ -86,7 +86,7 @@ def cut(*sent):
 
 
 def test_a_whole_reply_and_a_stream():
-    """Status, headers, body; doubles joined, packed data unpacked, redirects left alone."""
+    """Status, headers and body; joined headers, decompression, no redirects."""
     packed = reply(gzip.compress(b"hello"), headers=("content-encoding: gzip", "X-A: 1", "x-a: 2"))
     moved = reply(status="307 Temporary Redirect", headers=("location: http://127.0.0.1:9/",))
     with Server(answering(packed, CHUNKED + piece(b"a") + piece(b"b") + LAST, moved)) as server:
@@ -149,7 +149,7 @@ def test_refused_and_unknown():
 
 @pytest.mark.parametrize("how", ["cancel", "leave", "fail", "abort"])
 def test_the_socket_closes(how):
-    """Cancelled, left, failed or aborted: the server sees the connection close."""
+    """However the exchange ends early, the server sees the connection close."""
     with Server(streaming(b"one")) as server:
 
         async def use(transport, ready):
@@ -178,8 +178,8 @@ def test_the_socket_closes(how):
         run(work)
 
 
-def test_loops_one_after_another():
-    """One transport serves several loops, and leaves nothing open in any."""
+def test_several_event_loops():
+    """One transport works in several event loops, and leaves nothing open."""
     transport = HttpxTransport()
     with Server(answering(reply())) as server:
         for _ in range(3):
@@ -188,8 +188,8 @@ def test_loops_one_after_another():
         assert server.all_closed()
 
 
-def test_a_client_of_your_own():
-    """It is used as it is, and stays open."""
+def test_custom_client():
+    """A given client is used with its settings, and stays open."""
 
     async def main():
         seen = []
@@ -222,7 +222,7 @@ def environment(monkeypatch):
 
 
 def test_proxies_are_chosen_as_in_the_default_transport(environment):
-    """This machine is reached direct, other hosts through the proxy, some by NO_PROXY not."""
+    """Loopback and NO_PROXY hosts are connected directly, other hosts through the proxy."""
     with Server(answering(reply(b"proxied"))) as proxy, Server(answering(reply(b"own"))) as own:
         environment.setenv("ALL_PROXY", f"http://user:pass@127.0.0.1:{proxy.port}")
         environment.setenv("NO_PROXY", "direct.invalid")
@@ -248,7 +248,7 @@ def test_proxies_are_chosen_as_in_the_default_transport(environment):
 
 
 def test_a_proxy_that_refuses_a_tunnel(environment):
-    """Without the right password never one; its own trouble may pass."""
+    """A wrong password is not retryable; a server error of the proxy is."""
     for status, retryable in (("407 Proxy Authentication Required", False), ("502 Bad", True)):
         with Server(answering(reply(status=status))) as proxy:
             environment.setenv("HTTPS_PROXY", f"http://127.0.0.1:{proxy.port}")
@@ -270,8 +270,8 @@ def test_a_proxy_that_refuses_a_tunnel(environment):
         ("socksio", {"ALL_PROXY": "socks5h://127.0.0.1:9"}, {}),
     ],
 )
-def test_what_is_not_installed_is_named(environment, missing, variables, settings):
-    """With the extra that brings it."""
+def test_missing_packages(environment, missing, variables, settings):
+    """The error names the missing package and the extra that installs it."""
     environment.setitem(sys.modules, missing, None)
     for name, value in variables.items():
         environment.setenv(name, value)
@@ -287,7 +287,7 @@ def test_what_is_not_installed_is_named(environment, missing, variables, setting
 
 
 def test_a_stream_of_json_has_a_limit():
-    """It is one value, however it is read."""
+    """JSON that is read in chunks has the limit of a whole body."""
     large = reply(b"x" * 100, headers=("content-type: application/json",))
     with Server(answering(large)) as server:
 

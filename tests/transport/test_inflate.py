@@ -1,4 +1,4 @@
-"""Packed bodies come out whole, and no larger than asked."""
+"""Decompression of bodies."""
 
 import gzip
 import zlib
@@ -27,7 +27,7 @@ FORMS = [gzip.compress, zlib.compress, raw_deflate]
     step=st.integers(min_value=1, max_value=50),
 )
 def test_chunking_never_shows(data, form, step):
-    """Any cut of the packed bytes unpacks to the same data; gzip, zlib and bare deflate."""
+    """Any split of the compressed bytes gives the same data; gzip, zlib and raw deflate."""
     packed = form(data)
     inflater = Inflater(MAX)
 
@@ -38,8 +38,8 @@ def test_chunking_never_shows(data, form, step):
 
 
 @given(data=st.binary(min_size=1, max_size=500), cut=st.integers(min_value=1))
-def test_half_is_not_whole(data, cut):
-    """Packed data that stops early is known to have stopped early."""
+def test_incomplete_data(data, cut):
+    """Compressed data that ends early is detected."""
     packed = gzip.compress(data)
     inflater = Inflater(MAX)
     inflater.feed(packed[: 1 + cut % (len(packed) - 1)])
@@ -49,41 +49,41 @@ def test_half_is_not_whole(data, cut):
 
 
 def test_several_members():
-    """A gzip file may be several, one after another."""
+    """A gzip file may have several members."""
     assert Inflater(MAX).feed(gzip.compress(b"one") + gzip.compress(b"two")) == b"onetwo"
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_a_bomb(form):
-    """What unpacks to more than there is room for is refused; what fits is not."""
+def test_decompression_bomb(form):
+    """Data that decompresses to more than the limit is refused."""
     packed = form(b"x" * 5_000_000)
 
-    with pytest.raises(DecodeError, match="more than 1000 bytes"):
+    with pytest.raises(DecodeError, match="larger than 1000 bytes after decompression"):
         Inflater(1000).feed(packed)
     assert len(Inflater(5_000_000).feed(packed)) == 5_000_000
 
 
-def test_what_is_left_of_the_room_is_not_the_limit():
-    """The message names what can be changed, not what had been left of it."""
-    with pytest.raises(DecodeError, match=r"more than 1000000 bytes.*max_body"):
+def test_message_names_the_limit():
+    """The message names the configurable limit, not the remaining size."""
+    with pytest.raises(DecodeError, match=r"larger than 1000000 bytes.*max_body="):
         Inflater(MAX).feed(gzip.compress(b"x" * 100), 99)
 
 
-def test_noise():
-    """Bytes that are not packed are an error of ours."""
+def test_invalid_data():
+    """Bytes that are not compressed are a DecodeError."""
     with pytest.raises(DecodeError):
         Inflater(MAX).feed(b"\xff" * 100)
 
 
 @pytest.mark.parametrize("coding", ["", "identity", " Identity "])
-def test_nothing_to_unpack(coding):
-    """Plain bodies cost nothing."""
+def test_no_compression(coding):
+    """A body without compression needs no decompressor."""
     assert inflater_for({"content-encoding": coding}, MAX) is None
     assert inflater_for({}, MAX) is None
 
 
 @pytest.mark.parametrize("coding", ["br", "zstd", "gzip, gzip"])
-def test_what_was_not_asked_for(coding):
-    """Other packings are named."""
+def test_unsupported_encodings(coding):
+    """An unsupported content encoding is named."""
     with pytest.raises(DecodeError, match=coding):
         inflater_for({"content-encoding": coding}, MAX)

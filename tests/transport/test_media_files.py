@@ -54,8 +54,8 @@ def test_each_kind(tmp_path):
     assert one(Audio(url=str(sound))).media_type == "audio/wav"
 
 
-def test_what_the_caller_said_stays(tmp_path):
-    """A type or a name that was given is kept."""
+def test_given_values_are_kept(tmp_path):
+    """A given media type or file name is kept."""
     path = tmp_path / "a.txt"
     path.write_text("x")
 
@@ -64,7 +64,7 @@ def test_what_the_caller_said_stays(tmp_path):
     assert one(part) == Document(data=b"x", media_type="text/x-special", file_name="b.txt")
 
 
-def test_home_and_here(tmp_path, monkeypatch):
+def test_relative_paths(tmp_path, monkeypatch):
     """`~` is the home folder, `./` the current one."""
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.chdir(tmp_path)
@@ -103,22 +103,22 @@ def test_tool_results(tmp_path):
         ToolResult(tool_call_id="c", content={"url": "/etc/hosts"}),
     ],
 )
-def test_what_names_no_file(part):
-    """A request without files is the same object afterwards."""
+def test_no_files(part):
+    """A request without files is returned as the same object."""
     request = Request(messages=(Message(role="user", content=(part,)),))
 
     assert load_media(request) is request
     assert asyncio.run(load_media_async(request)) is request
 
 
-def test_what_cannot_be_read(tmp_path):
-    """No file, a folder, an empty one, one too large: what, where, why."""
+def test_unreadable_files(tmp_path):
+    """Missing, a folder, empty, too large: the error says where and why."""
     (tmp_path / "empty").touch()
     (tmp_path / "large").write_bytes(b"x" * 11)
 
     for name, why in (
         ("missing", "No such file"),
-        (".", "not a file"),
+        (".", "not a regular file"),
         ("empty", "empty"),
         ("large", "larger than 10 bytes"),
         ("nul\0", "cannot read"),
@@ -129,11 +129,11 @@ def test_what_cannot_be_read(tmp_path):
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes here")
-def test_a_pipe_is_not_waited_for(tmp_path):
-    """What has no end is not opened."""
+def test_pipes_are_not_opened(tmp_path):
+    """A pipe, which may block for ever, is not opened."""
     os.mkfifo(tmp_path / "pipe")
 
-    with pytest.raises(ConfigurationError, match="not a file"):
+    with pytest.raises(ConfigurationError, match="not a regular file"):
         one(Image(url=f"{tmp_path}/pipe"))
 
 
@@ -144,8 +144,8 @@ def test_as_large_as_the_limit(tmp_path):
     assert one(Document(url=f"{tmp_path}/a"), max_bytes=10).data == b"x" * 10
 
 
-def test_only_inside_a_folder(tmp_path):
-    """With a root nothing outside of it is read, by `..` or by a link."""
+def test_root_folder(tmp_path):
+    """With `root`, nothing outside of it is read, through `..` or a link."""
     root = tmp_path / "media"
     root.mkdir()
     (root / "a.png").write_bytes(PNG)

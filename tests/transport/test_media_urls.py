@@ -1,4 +1,4 @@
-"""Fetching what a URL shows, and not what it must not."""
+"""Fetching URLs, and protection against SSRF."""
 
 import asyncio
 
@@ -33,7 +33,7 @@ def moved(location, status="302 Found"):
 
 
 def test_a_file():
-    """Its bytes, its type by its bytes, its name."""
+    """The bytes, the media type detected from them, and the file name."""
     told = reply(PDF, headers=("content-type: text/plain",))
     with Server(answering(told)) as server:
         got = get(server.url.replace("/x", "/paper.pdf?a=b"))
@@ -45,8 +45,8 @@ def test_a_file():
     assert "cookie" not in request.headers
 
 
-def test_the_type_it_is_said_to_have():
-    """Where neither bytes nor name tell, the server is believed."""
+def test_declared_media_type():
+    """If neither bytes nor name show the type, the content-type header decides."""
     told = reply(b"plain", headers=("content-type: Text/Plain; charset=utf-8",))
     with Server(answering(told)) as server:
         assert get(server.url).media_type == "text/plain"
@@ -62,16 +62,16 @@ def test_the_type_it_is_said_to_have():
         "http://localhost.localdomain/", "http://example.com@127.0.0.1/",
     ],
 )  # fmt: skip
-def test_inside_is_refused(url):
-    """Nothing that leads inside is asked, however it is spelt."""
+def test_private_addresses_are_refused(url):
+    """Private addresses are refused in every spelling."""
     with pytest.raises((ConfigurationError, NetworkError)):
         asyncio.run(fetch(url, seconds=5))
 
 
 @pytest.mark.parametrize("url", ["http://127.0.0.1:{}/", "http://localhost:{}/"])
-def test_nothing_is_connected_to_inside(url):
-    """The refusal comes before the connection, for addresses and for names."""
-    refused = pytest.raises(ConfigurationError, match="not on the open internet")
+def test_no_connection_to_private_addresses(url):
+    """The URL is refused before a connection is opened, for addresses and for names."""
+    refused = pytest.raises(ConfigurationError, match="is not a public address")
     with Server(answering(reply())) as server, refused:
         asyncio.run(fetch(url.format(server.port)))
 
@@ -81,21 +81,21 @@ def test_nothing_is_connected_to_inside(url):
 @pytest.mark.parametrize(
     "url", ["", "file:///etc/passwd", "ftp://a/b", "//a/b", "/etc/passwd", "data:,x", "http://["]
 )
-def test_only_the_web(url):
-    """Other schemes, and what is no URL, are refused."""
+def test_only_http(url):
+    """Other schemes and invalid URLs are refused."""
     with pytest.raises(ConfigurationError):
         get(url)
 
 
 def test_no_passwords():
-    """A URL with a user or password in it is refused without saying them."""
+    """A URL with a user name or password is refused; the error does not show them."""
     with pytest.raises(ConfigurationError) as caught:
         get("http://me:secret@127.0.0.1/")
     assert "secret" not in str(caught.value)
 
 
 def test_redirects_are_followed():
-    """To a place that is allowed, also one named relative to this."""
+    """Redirects to allowed addresses are followed, relative ones too."""
 
     async def script(connection):
         asked = await connection.read_request()
@@ -112,8 +112,8 @@ def test_redirects_are_followed():
     "location",
     ["http://127.0.0.2:{}/", "http://[::1]:{}/", "http://169.254.169.254/", "file:///etc/passwd"],
 )
-def test_a_redirect_is_looked_at_again(location):
-    """The first host may be fine and the next one not."""
+def test_redirects_are_checked(location):
+    """The target of each redirect is checked."""
     with Server(answering(reply(b"secret"))) as inside:
         told = moved(location.format(inside.port))
         with Server(answering(told)) as server, pytest.raises(ConfigurationError):
@@ -122,14 +122,14 @@ def test_a_redirect_is_looked_at_again(location):
     assert inside.connections == []
 
 
-def test_redirects_without_end():
-    """A loop is given up, and so is a redirect to nowhere."""
+def test_redirect_loop():
+    """A redirect loop, and a redirect without a location, are errors."""
     given_up = pytest.raises(ConfigurationError, match="redirects more than")
     with Server(answering(moved("/v1/x"))) as server, given_up:
         get(server.url)
     assert len(server.requests) == MAX_REDIRECTS + 1
 
-    refused = pytest.raises(ConfigurationError, match="nowhere")
+    refused = pytest.raises(ConfigurationError, match="redirect without a location")
     with Server(answering(reply(status="302 Found"))) as server, refused:
         get(server.url)
 
@@ -145,15 +145,15 @@ def test_redirects_without_end():
         (CHUNKED + piece(b"x" * 101), ConfigurationError, False),
     ],
 )
-def test_what_cannot_be_had(told, kind, retryable):
-    """No file, a busy server, a packed file, one that is too large."""
+def test_refused_files(told, kind, retryable):
+    """Missing file, busy server, compressed file, file over the limit."""
     with Server(answering(told)) as server, pytest.raises(kind) as caught:
         get(server.url, max_bytes=100)
     assert caught.value.retryable is retryable
 
 
-def test_too_slow():
-    """All of it has one clock."""
+def test_timeout():
+    """One timeout covers all redirects and the body."""
 
     async def script(connection):
         await connection.read_request()
@@ -164,8 +164,8 @@ def test_too_slow():
         assert server.all_closed()
 
 
-def test_nobody_there():
-    """No connection is a network error."""
+def test_connection_refused():
+    """A refused connection is a network error."""
     with pytest.raises(NetworkError):
         get(f"http://127.0.0.1:{free_port()}/")
 
@@ -189,17 +189,17 @@ def test_only_what_the_server_cannot_take_is_fetched():
     assert len(server.requests) == 1
 
 
-def test_one_that_fails():
-    """The error of a part is the error of all."""
+def test_one_failure():
+    """If one file fails, the whole request fails with its error."""
     request = Request(messages=(Message.user([Document(url="http://127.0.0.1/x.pdf")]),))
 
-    with pytest.raises(ConfigurationError, match="not on the open internet"):
+    with pytest.raises(ConfigurationError, match="is not a public address"):
         asyncio.run(fetch_media(request, (Document,)))
 
 
 @pytest.mark.parametrize("own", [RequestTimeoutError("late"), NetworkError("gone")])
-def test_an_error_of_ours_passes_as_it_is(own, monkeypatch):
-    """Also one that is a TimeoutError or an OSError to Python."""
+def test_own_errors_are_not_translated(own, monkeypatch):
+    """An SDKError is not translated, also if it is a TimeoutError or an OSError."""
 
     async def fail(*_):
         raise own

@@ -1,4 +1,4 @@
-"""One transport, many loops."""
+"""One transport in many event loops."""
 
 import asyncio
 import os
@@ -173,8 +173,8 @@ class Values:
         return self.per_loop.get(asyncio.get_running_loop())
 
 
-def test_one_value_a_loop():
-    """The same one in a loop, another in the next; each is closed with its loop."""
+def test_one_value_per_loop():
+    """Each loop has its own value, which is closed with the loop."""
     values = Values()
 
     async def main():
@@ -188,8 +188,8 @@ def test_one_value_a_loop():
     assert values.discarded == []
 
 
-def test_loops_that_ended_without_a_word():
-    """Their values are discarded by the next use, so that they do not gather."""
+def test_loops_that_ended_without_shutdown():
+    """The next use discards values of closed loops, so that they do not accumulate."""
     values = Values()
     for _ in range(3):
         loop = asyncio.new_event_loop()
@@ -201,7 +201,7 @@ def test_loops_that_ended_without_a_word():
 
 
 def test_close():
-    """It closes the value here, and a later use opens another."""
+    """It closes the value of this loop; a later use opens another."""
     values = Values()
 
     async def main():

@@ -39,8 +39,8 @@ def environment(monkeypatch):
         ({"ALL_PROXY": "socks5://p:1"}, "http://127.0.0.1/", None),
     ],
 )
-def test_which_proxy(environment, variables, url, proxy):
-    """By scheme, not for the hosts that are left out, never for this machine itself."""
+def test_proxy_for_a_url(environment, variables, url, proxy):
+    """The scheme chooses the proxy; NO_PROXY hosts and loopback have none."""
     for name, value in variables.items():
         environment.setenv(name, value)
 
@@ -51,8 +51,8 @@ def test_which_proxy(environment, variables, url, proxy):
     assert proxies.find(url) == proxy
 
 
-def test_a_proxy_it_cannot_use(environment):
-    """SOCKS is for the other transport; going direct instead would be a surprise."""
+def test_unsupported_proxy(environment):
+    """A SOCKS proxy is an error that names the other transport, not a direct connection."""
     environment.setenv("ALL_PROXY", "socks5://user:secret@p:1")
 
     with pytest.raises(ConfigurationError, match="socks5") as caught:
@@ -60,8 +60,8 @@ def test_a_proxy_it_cannot_use(environment):
     assert "secret" not in str(caught.value)
 
 
-def test_a_call_through_a_proxy(environment):
-    """The proxy gets the whole URL and its own password, and the host's key goes along."""
+def test_request_through_a_proxy(environment):
+    """The proxy gets the full URL and its own password; the host gets its key."""
     with Server(answering(reply(b"proxied"))) as proxy:
         environment.setenv("HTTP_PROXY", f"http://user:pass@127.0.0.1:{proxy.port}")
         body = run(lambda transport: read(transport, call("http://provider.test/v1")))[2]
@@ -73,7 +73,7 @@ def test_a_call_through_a_proxy(environment):
 
 
 def test_a_proxy_that_refuses_a_tunnel(environment):
-    """A tunnel that is refused is no connection; without the right password never one."""
+    """A refused tunnel is a NetworkError; with a wrong password it is not retryable."""
     for status, retryable in (("407 Proxy Authentication Required", False), ("502 Bad", True)):
         with Server(answering(reply(status=status))) as proxy:
             environment.setenv("HTTPS_PROXY", f"http://127.0.0.1:{proxy.port}")
@@ -88,8 +88,8 @@ def test_a_proxy_that_refuses_a_tunnel(environment):
         assert "authorization" not in proxy.requests[0].headers
 
 
-def test_trust_env_can_be_refused(environment):
-    """Without it the environment says nothing."""
+def test_trust_env_false(environment):
+    """With trust_env=False the environment is ignored."""
     environment.setenv("HTTP_PROXY", "http://127.0.0.1:9")
 
     async def work(transport):

@@ -1,4 +1,4 @@
-"""Errors for clocks and sizes."""
+"""Errors for timeouts and sizes."""
 
 import asyncio
 
@@ -20,7 +20,7 @@ REQUEST = HttpRequest(url="https://user:secret@api.example.com:8443/v1?key=secre
 
 @pytest.mark.parametrize("phase", ["connect", "first_byte", "request", "stream_read"])
 def test_timeouts_name_host_and_seconds(phase):
-    """Only a connection that did not come about may be tried again unasked."""
+    """The message has host and seconds; only a connect timeout is retryable."""
     error = timeout_error(phase, REQUEST, Timeouts(**{phase: 1.5}))
 
     assert "api.example.com" in error.message
@@ -41,13 +41,13 @@ def test_timeouts_name_host_and_seconds(phase):
         (Timeouts(first_byte=0), (0, "first_byte")),
     ],
 )
-def test_the_clock_of_the_head(timeouts, expected):
-    """The shorter of the two; zero is a time."""
+def test_headers_timeout(timeouts, expected):
+    """The shorter of the two timeouts; zero is a timeout."""
     assert head_clock(timeouts) == expected
 
 
 def test_too_large():
-    """It says what to do."""
+    """The message says what to do."""
     error = too_large(REQUEST, 10)
 
     assert "max_body" in error.message
@@ -60,8 +60,8 @@ def test_no_host(url):
     assert host_of(HttpRequest(url=url)) == "no host"
 
 
-def test_a_body_that_grows():
-    """It is refused at the chunk that is too much, and what came before was handed out."""
+def test_body_over_the_limit():
+    """The chunk over the limit is refused, after the chunks before it were delivered."""
     read = []
 
     async def endless():
@@ -86,6 +86,6 @@ def test_a_body_that_grows():
         (None, False),
     ],
 )
-def test_what_is_one_value(content_type, answer):
-    """JSON is, whatever it is read for; events are not."""
+def test_is_one_value(content_type, answer):
+    """JSON is one value; a stream of events is not."""
     assert is_one_value({} if content_type is None else {"content-type": content_type}) is answer

@@ -4,10 +4,10 @@ What a user's type checker sees.
 Checked by mypy, never run.
 """
 
-from collections.abc import AsyncIterator, Coroutine, Mapping
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass
-from typing import Any, Literal, TypedDict, Unpack, assert_type
+from typing import Annotated, Any, Literal, TypedDict, Unpack, assert_type
 
 import msgspec
 import pydantic
@@ -146,7 +146,7 @@ class Shelf:
         return len(title)
 
 
-also: FunctionTool[..., list[str]] = search
+also: FunctionTool[Callable[..., list[str]]] = search
 assert_type(search("a", limit=2), list[str])
 page: Coroutine[Any, Any, bytes] = fetch_page("https://example.com")
 assert_type(Shelf().take("a"), int)
@@ -159,6 +159,45 @@ tools: list[Tool] = [
     Tool(name="passive", annotations=ToolAnnotations(read_only=True)),
     Tool(name="by_hand", parameters={"type": "object"}, execute=lambda: None),
 ]
+# Different tools in a list of no declared type, as programs keep them.
+TOOLS = [search, fetch_page, Shelf().take]
+MORE = [*TOOLS, Tool(name="passive")]
+BOTH = (search, fetch_page)
+
+
+async def ask_with_tools() -> None:
+    await generate("openai:gpt-5.2", "Hi", tools=TOOLS)
+    await generate("openai:gpt-5.2", "Hi", tools=MORE)
+    await generate("openai:gpt-5.2", "Hi", tools=BOTH)
+    await generate("openai:gpt-5.2", "Hi", tools=[search])
+    await generate_object("openai:gpt-5.2", "Hi", schema=int, tools=TOOLS)
+    async with aclosing(stream("openai:gpt-5.2", "Hi", tools=TOOLS)):
+        pass
+    await generate("openai:gpt-5.2", "Hi", tools=[len])  # type: ignore[list-item]
+
+
+# A schema may be any type that an annotation may name.
+
+
+async def objects_of_any_form() -> None:
+    model = "openai:gpt-5.2"
+    literal = await generate_object(model, "Hi", schema=Literal["red", "blue"])
+    assert_type(literal.output, Literal["red", "blue"])
+    one = await generate_object(model, "Hi", schema=Literal["red"])
+    assert_type(one.output, Literal["red"])
+    union = await generate_object(model, "Hi", schema=int | str)
+    assert_type(union.output, int | str)
+    optional = await generate_object(model, "Hi", schema=list[int] | None)
+    assert_type(optional.output, list[int] | None)
+    limited = await generate_object(model, "Hi", schema=Annotated[int, msgspec.Meta(ge=1)])
+    assert_type(limited.output, int)
+    plain = await generate_object(model, "Hi", schema={"type": "object"})
+    assert_type(plain.output, Any)
+    assert_type(stream_object(model, "Hi", schema=Literal["red"]), ObjectStream[Literal["red"]])
+    assert_type(stream_object(model, "Hi", schema=int | None), ObjectStream[int | None])
+    await generate_object(model, "Hi", schema=5)  # type: ignore[call-overload]
+
+
 assert_type(check_tools([*tools, ToolDefinition(name="g")]), dict[str, Tool])
 assert_type(search.definition, ToolDefinition)
 assert_type(search.problems({}), list[str])
@@ -166,7 +205,8 @@ assert_type(search.bind({}, {}), tuple[tuple[Any, ...], dict[str, Any]])
 
 assert_type(convert({}, Message), Message)
 assert_type(convert([], list[int]), list[int])
-maybe: int | None = convert(None, int | None)
+assert_type(convert(None, int | None), int | None)
+assert_type(convert("a", Literal["a", "b"]), Literal["a", "b"])
 assert_type(schema_of(int | None), dict[str, Any])
 
 # Answers, whole and as they come.

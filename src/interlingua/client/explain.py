@@ -50,7 +50,7 @@ def explain(adapter: HttpAdapter, request: Request, *, stream: bool = False) -> 
     fetches: tuple[str, ...] = ()
     if adapter.reads_files:
         request, fetches = load_files(request, adapter.profile_for(request.model))
-    call = adapter.prepare(replace(request, on_loss="warn"), stream=stream)
+    call = adapter.dry_run(replace(request, on_loss="warn"), stream=stream)
     refused = raising_losses(call.warnings, request, request.on_loss or adapter.on_loss)
     return Explanation(
         provider=adapter.name,

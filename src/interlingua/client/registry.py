@@ -52,7 +52,7 @@ class Registry:
     """
 
     def __init__(self, models: Collection[ModelEntry] = ()) -> None:
-        self.models = {entry.id: entry for entry in models}
+        self.models: dict[str, ModelEntry] = {entry.id: entry for entry in models}
         self._names: dict[str, ModelEntry] = {}
         self._tiers: dict[str, list[ModelEntry]] = {}
         self._served = {(entry.adapter, entry.wire_name) for entry in models}

@@ -14,11 +14,12 @@ from typing import Any, TypeAlias
 import msgspec
 
 from interlingua.conformance.transcript import Utterance, spoken
+from interlingua.spec.content import Json
 from interlingua.spec.request import BuiltinTool, Request, ToolSpec
 from interlingua.spec.response import Warning
 
-NO_INPUT = {"type": "object", "properties": {}}
-FREE_TEXT = {
+NO_INPUT: dict[str, Json] = {"type": "object", "properties": {}}
+FREE_TEXT: dict[str, Json] = {
     "type": "object",
     "properties": {"input": {"type": "string"}},
     "required": ["input"],
@@ -72,8 +73,10 @@ class Expected:
 
     def __init__(self, request: Request) -> None:
         self.request = request
-        self.utterances = spoken(request.messages)
-        self.offered = {f"tools[{i}]": tool for i, tool in enumerate(tools_of(request))}
+        self.utterances: list[Utterance] = spoken(request.messages)
+        self.offered: dict[str, dict[str, Any]] = {
+            f"tools[{i}]": tool for i, tool in enumerate(tools_of(request))
+        }
         self.free = False
         """Where results stand does not matter, only what they answer."""
 

@@ -30,16 +30,22 @@ _PNG = b"\x89PNG\r\n\x1a\n"
 _PDF = b"%PDF-1.7\n"
 _WAV = b"RIFF\x00\x00\x00\x00WAVE"
 
-words = st.text(st.characters(codec="utf-8", exclude_characters="\x00"), min_size=1, max_size=12)
-names = st.from_regex(r"[a-z][a-z0-9_]{0,10}", fullmatch=True)
-numbers = st.integers(-(2**53), 2**53) | st.floats(allow_nan=False, allow_infinity=False, width=32)
+words: st.SearchStrategy[str] = st.text(
+    st.characters(codec="utf-8", exclude_characters="\x00"), min_size=1, max_size=12
+)
+names: st.SearchStrategy[str] = st.from_regex(r"[a-z][a-z0-9_]{0,10}", fullmatch=True)
+numbers: st.SearchStrategy[int | float] = st.integers(-(2**53), 2**53) | st.floats(
+    allow_nan=False, allow_infinity=False, width=32
+)
 json_values: st.SearchStrategy[Any] = st.recursive(
     st.none() | st.booleans() | numbers | words,
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(words, inner, max_size=3),
     max_leaves=8,
 )
-json_objects = st.dictionaries(words, json_values, max_size=3)
-schemas = st.just({"type": "object", "properties": {"city": {"type": "string"}}})
+json_objects: st.SearchStrategy[dict[str, Any]] = st.dictionaries(words, json_values, max_size=3)
+schemas: st.SearchStrategy[dict[str, Any]] = st.just(
+    {"type": "object", "properties": {"city": {"type": "string"}}}
+)
 
 
 _booleans = st.booleans()

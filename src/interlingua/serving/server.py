@@ -27,7 +27,7 @@ class Server:
         self._connections: set[Connection] = set()
         self.host = ""
         self.port = 0
-        self.accepted = 0
+        self.accepted: int = 0
         """Connections since the start."""
 
     @property

@@ -59,7 +59,7 @@ class Simulator(Application):
         key: str | None = None,
         models: Iterable[str] | None = None,
     ) -> None:
-        self.script = _script_of(answers)
+        self.script: Script = _script_of(answers)
         self._key = key
         self._models = None if models is None else tuple(models)
         self._cache = PrefixCache()

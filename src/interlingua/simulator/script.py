@@ -46,7 +46,7 @@ class Exchange:
         self.ended: float | None = None
         self.disconnected: float | None = None
         """When the client disconnected, if that was before the whole answer was sent."""
-        self.over = threading.Event()
+        self.over: threading.Event = threading.Event()
 
     def __repr__(self) -> str:
         state = "open" if self.ended is None else "over"

@@ -135,6 +135,7 @@ class SDKError(Exception):
     """The finished steps (`StepResult`) of the run."""
     total_usage: Usage | None = None
     """The tokens of all steps of the run, the failed one included."""
+    __cause__: BaseException | None
 
     def __init__(
         self,
@@ -159,6 +160,10 @@ class SDKError(Exception):
             if value is not None and name not in vars(self):
                 setattr(self, name, value)
         return self
+
+    def forbid_retry(self) -> None:
+        """Say that the call cannot be repeated, for instance as its body can be read only once."""
+        self.retryable = False
 
     @property
     def cause(self) -> BaseException | None:

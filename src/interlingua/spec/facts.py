@@ -223,10 +223,6 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     cache: CacheRules = CacheRules()
     framings: tuple[Framing, ...] = ("sse",)
     """The framings of its streams. A reply of JSON is a stream only where `json-array` is one."""
-    version_header: str = ""
-    """The header that names the version of the API; empty if there is none."""
-    version: str = ""
-    """The version that is spoken unless the profile or the request names another."""
     paused: tuple[str, ...] = ()
     """The raw finish reasons of a turn that the provider paused: it is asked to go on."""
     continuation: Continuation | None = None

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from types import UnionType
-from typing import Any, TypeVar, overload
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
@@ -40,6 +39,9 @@ _ERROR_FIELDS = tuple(
     name for name in _ErrorDocument.__struct_fields__ if name not in ("kind", "message", "path")
 )
 
+if TYPE_CHECKING:
+    from typing_extensions import TypeForm
+
 T = TypeVar("T")
 
 
@@ -50,11 +52,7 @@ def to_document(value: Message | Request | Response | StreamEvent) -> dict[str, 
     return document
 
 
-@overload
-def from_document(document: Any, kind: type[T]) -> T: ...
-@overload
-def from_document(document: Any, kind: UnionType) -> StreamEvent: ...
-def from_document(document: Any, kind: Any) -> Any:
+def from_document(document: Any, kind: TypeForm[T]) -> T:
     """The value a document holds; `kind` is `Message`, `Request`, `Response` or `StreamEvent`."""
     if isinstance(document, dict):
         version = document.get(_VERSION_KEY, FORMAT_VERSION)
@@ -65,7 +63,8 @@ def from_document(document: Any, kind: Any) -> Any:
                 path=_VERSION_KEY,
             )
     try:
-        return msgspec.convert(document, kind, dec_hook=_decode_error)
+        value: T = msgspec.convert(document, kind, dec_hook=_decode_error)
+        return value
     except msgspec.ValidationError as error:
         raise DecodeError(f"not a {_name(kind)} document: {error}") from error
     except RecursionError as error:
@@ -81,11 +80,7 @@ def to_json(value: Message | Request | Response | StreamEvent) -> bytes:
         return json.dumps(document, separators=(",", ":")).encode()
 
 
-@overload
-def from_json(data: bytes | str | dict[str, Any], kind: type[T]) -> T: ...
-@overload
-def from_json(data: bytes | str | dict[str, Any], kind: UnionType) -> StreamEvent: ...
-def from_json(data: bytes | str | dict[str, Any], kind: Any) -> Any:
+def from_json(data: bytes | str | dict[str, Any], kind: TypeForm[T]) -> T:
     """
     The reverse of `to_json`; JSON that was parsed already may be given as a dict.
 

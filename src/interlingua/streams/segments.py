@@ -34,8 +34,8 @@ class TextSegment:
     __slots__ = ("extra", "id", "index", "pieces")
 
     def __init__(self, index: int, extra: Extra | None = None) -> None:
-        self.id = f"text_{index}"
-        self.index = index
+        self.id: str = f"text_{index}"
+        self.index: int = index
         self.pieces: list[str] = []
         self.extra: dict[str, Any] = dict(extra or {})
 
@@ -50,7 +50,11 @@ class TextSegment:
         part = Text(text=_join(self.pieces), extra=self.extra)
         return TextEnd(id=self.id, index=self.index, part=part)
 
-    cut = peek = end
+    def peek(self) -> TextEnd:
+        return self.end()
+
+    def cut(self) -> TextEnd:
+        return self.end()
 
 
 class ReasoningSegment:
@@ -59,8 +63,8 @@ class ReasoningSegment:
     __slots__ = ("data", "extra", "id", "index", "pieces", "signature")
 
     def __init__(self, index: int, extra: Extra | None = None) -> None:
-        self.id = f"reasoning_{index}"
-        self.index = index
+        self.id: str = f"reasoning_{index}"
+        self.index: int = index
         self.pieces: list[str] = []
         self.extra: dict[str, Any] = dict(extra or {})
         self.signature: str | None = None
@@ -82,7 +86,11 @@ class ReasoningSegment:
         )
         return ReasoningEnd(id=self.id, index=self.index, part=part)
 
-    cut = peek = end
+    def peek(self) -> ReasoningEnd:
+        return self.end()
+
+    def cut(self) -> ReasoningEnd:
+        return self.end()
 
 
 class ToolCallSegment:
@@ -109,10 +117,10 @@ class ToolCallSegment:
         tool_type: ToolType = "function",
         extra: Extra | None = None,
     ) -> None:
-        self.id = f"tool_call_{index}"
-        self.index = index
-        self.call_id = call_id
-        self.name = name
+        self.id: str = f"tool_call_{index}"
+        self.index: int = index
+        self.call_id: str = call_id
+        self.name: str = name
         self.tool_type = tool_type
         self.pieces: list[str] = []
         self.extra: dict[str, Any] = dict(extra or {})

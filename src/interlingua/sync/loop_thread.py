@@ -204,7 +204,7 @@ def wait(gate: LockType) -> None:
         pass
 
 
-background = Background()
+background: Background = Background()
 _inherited: list[object] = []
 """Loops of a parent process: kept, since closing one here would deafen the parent's."""
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from types import TracebackType, UnionType
-from typing import Any, Generic, Self, TypeVar, Unpack, overload
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, Unpack, overload
 
 from interlingua.api.objects import functions as asynchronous
 from interlingua.api.objects.stream import ObjectStream as AsyncObjectStream
-from interlingua.api.run.abort import AbortSignal
 from interlingua.api.run.results import GenerateResult
+from interlingua.providers.cancel import AbortSignal
 from interlingua.spec.content import Json
 from interlingua.spec.errors import AbortError, ConfigurationError
 from interlingua.spec.messages import Message
@@ -17,6 +17,9 @@ from interlingua.spec.response import Response
 from interlingua.sync.blocking_iterator import BlockingIterator
 from interlingua.sync.client import GenerateOptions, unwrap
 from interlingua.sync.loop_thread import background
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeForm
 
 T = TypeVar("T")
 
@@ -33,7 +36,7 @@ def generate_object(
     model: str,
     prompt: str | Message | None = None,
     *,
-    schema: type[T],
+    schema: TypeForm[T],
     **options: Unpack[ObjectOptions],
 ) -> GenerateResult[T]: ...
 @overload
@@ -41,7 +44,7 @@ def generate_object(
     model: str,
     prompt: str | Message | None = None,
     *,
-    schema: Mapping[str, Any] | UnionType,
+    schema: Mapping[str, Any],
     **options: Unpack[ObjectOptions],
 ) -> GenerateResult[Any]: ...
 def generate_object(
@@ -68,7 +71,7 @@ def stream_object(
     model: str,
     prompt: str | Message | None = None,
     *,
-    schema: type[T],
+    schema: TypeForm[T],
     **options: Unpack[ObjectOptions],
 ) -> ObjectStream[T]: ...
 @overload
@@ -76,7 +79,7 @@ def stream_object(
     model: str,
     prompt: str | Message | None = None,
     *,
-    schema: Mapping[str, Any] | UnionType,
+    schema: Mapping[str, Any],
     **options: Unpack[ObjectOptions],
 ) -> ObjectStream[Any]: ...
 def stream_object(

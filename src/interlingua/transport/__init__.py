@@ -1,8 +1,8 @@
 """
-The only code that touches a network, or a file. Each transport is loaded at its first use.
+Transports: the only code that does network I/O. Each one is imported on first use.
 
-Import from here to choose how requests are sent (another HTTP library, an ASGI application, canned
-replies, a recording), to set `Timeouts`, or to write a `Transport` of your own.
+Import from here to choose how requests are sent (another HTTP library, an ASGI app, canned
+replies, a recording), to set `Timeouts`, or to write your own `Transport`.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -31,7 +31,7 @@ __all__ = [
     "default_transport",
 ]
 
-_ON_USE = {
+_LAZY = {
     "AsgiTransport": "asgi",
     "CannedReply": "canned",
     "CannedTransport": "canned",
@@ -41,11 +41,11 @@ _ON_USE = {
     "ReplayTransport": "cassette",
 }
 
-if not TYPE_CHECKING:  # else a checker would believe in any name
+if not TYPE_CHECKING:  # a type checker would accept any name if it saw `__getattr__`
 
     def __getattr__(name: str) -> Any:
         from importlib import import_module
 
-        if name not in _ON_USE:
+        if name not in _LAZY:
             raise AttributeError(f"module 'interlingua.transport' has no attribute {name!r}")
-        return getattr(import_module(f"interlingua.transport.{_ON_USE[name]}"), name)
+        return getattr(import_module(f"interlingua.transport.{_LAZY[name]}"), name)

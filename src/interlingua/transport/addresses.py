@@ -1,22 +1,22 @@
-"""Which addresses a URL that somebody gave us may lead to."""
+"""Which IP addresses are public: a guard against server-side request forgery (SSRF)."""
 
 from __future__ import annotations
 
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 
-# The special-purpose registries of IANA, as this guard reads them. `ipaddress` has tables of its
-# own, but they changed between patch releases of one Python. A block that the registries call
-# reachable only in parts is refused whole: no document is served from such parts.
+# From IANA's special-purpose address registries. The tables in `ipaddress` are not used because
+# they changed between patch releases of Python. A block of which the registries call only parts
+# globally reachable is refused completely: nobody serves documents from those parts.
 # https://www.iana.org/assignments/iana-ipv4-special-registry
 _REFUSED_V4 = tuple(
     IPv4Network(block)
     for block in (
         "0.0.0.0/8",  # this network
         "10.0.0.0/8",  # private
-        "100.64.0.0/10",  # shared by carriers; one cloud has its metadata there
+        "100.64.0.0/10",  # carrier-grade NAT; the metadata service of one cloud is there
         "127.0.0.0/8",  # loopback
-        "168.63.129.16/32",  # Azure's own services; not in the registry
-        "169.254.0.0/16",  # link-local; most clouds have their metadata there
+        "168.63.129.16/32",  # internal services of Azure; not in the registry
+        "169.254.0.0/16",  # link-local; the metadata services of most clouds are there
         "172.16.0.0/12",  # private
         "192.0.0.0/24",  # protocol assignments
         "192.0.2.0/24",  # documentation
@@ -30,8 +30,9 @@ _REFUSED_V4 = tuple(
     )
 )
 # https://www.iana.org/assignments/iana-ipv6-special-registry
-# IANA has given out no unicast address outside of this block. Loopback, unique local, link-local,
-# site-local, multicast, discard-only, segment routing and IPv4-compatible addresses are outside.
+# All global unicast addresses that IANA has assigned are in this block. Loopback, unique local,
+# link-local, site-local, multicast, discard-only, segment routing and IPv4-compatible addresses
+# are outside of it.
 _UNICAST_V6 = IPv6Network("2000::/3")
 _REFUSED_V6 = tuple(
     IPv6Network(block)
@@ -41,7 +42,8 @@ _REFUSED_V6 = tuple(
         "3fff::/20",  # documentation
     )
 )
-# An address in one of these leads to the IPv4 address that starts at this bit from the right.
+# An address in one of these blocks contains an IPv4 address, which starts at this bit (from the
+# right) and decides whether the address is public.
 _EMBEDDING_V6 = (
     (IPv6Network("::ffff:0:0/96"), 0),  # IPv4-mapped
     (IPv6Network("64:ff9b::/96"), 0),  # NAT64
@@ -50,7 +52,7 @@ _EMBEDDING_V6 = (
 
 
 def is_public(text: str) -> bool:
-    """Whether this is an address on the open internet; an IPv4 one inside an IPv6 one counts."""
+    """Whether this is a public IP address; an IPv4 address embedded in IPv6 is checked too."""
     try:
         address = ip_address(text.partition("%")[0])
     except ValueError:

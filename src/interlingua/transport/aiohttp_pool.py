@@ -27,46 +27,47 @@ from interlingua.transport.timeouts import host_of, timeout_error
 from interlingua.version import USER_AGENT
 
 KEEP_ALIVE = 60.0
-"""Seconds an unused connection is kept: tools run between two calls of a conversation."""
+"""Seconds an idle connection is kept. Tools may run between two requests of a conversation."""
 
 _MAX_HEADER = 64 * 1024
-_LARGE = 1 << 20  # the size above which aiohttp warns of a body of bytes
-_RESET = struct.pack("ii", 1, 0)  # linger, for no time
+_LARGE = 1 << 20  # aiohttp warns about bodies of bytes above this size
+_RESET = struct.pack("ii", 1, 0)  # SO_LINGER on, 0 seconds: close() sends a reset
 
 
 class Lingering(Protocol):
-    """A call that can be cut off."""
+    """An exchange whose reader has finished, but whose body has not ended."""
 
     def abort(self) -> None:
         """Close its connection."""
 
 
 class Response(aiohttp.ClientResponse):
-    """A response whose connection is cut, not flushed, if its head does not come."""
+    """A response that resets its connection if the status line and headers do not arrive."""
 
     async def start(self, connection: Any) -> aiohttp.ClientResponse:
-        """Wait for the head."""
+        """Wait for the status line and the headers."""
         try:
             return await super().start(connection)
         except BaseException:
-            # closing would wait until a server that does not read has read what is left
+            # A normal close waits until the server has read the rest of the request, and a server
+            # that has stopped reading never does.
             if connection.transport is not None:
                 cut(connection.transport)
             raise
 
 
 class Pool:
-    """One aiohttp session, and what its calls share."""
+    """One aiohttp session, and the state that its exchanges share."""
 
     def __init__(self, *, trust_env: bool, tls: ssl.SSLContext | None) -> None:
-        # aiohttp's own `trust_env` asks for the proxy in a thread and for netrc at each call,
-        # and what netrc says would collide with our keys.
+        # aiohttp's own `trust_env` looks up the proxy in a thread and reads netrc for each request,
+        # and credentials from netrc would conflict with the API keys.
         proxies = Proxies() if trust_env else None
         self._proxies = proxies or None
         self.lingering: set[Lingering] = set()
-        """Calls whose reader has left, and whose body may end at any moment."""
+        """Exchanges whose reader has finished, and whose body may end at any moment."""
         self._clocks: dict[float | None, aiohttp.ClientTimeout] = {}
-        self.session = aiohttp.ClientSession(
+        self.session: aiohttp.ClientSession = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(
                 limit=0,
                 keepalive_timeout=KEEP_ALIVE,
@@ -82,11 +83,11 @@ class Pool:
             max_line_size=_MAX_HEADER,
             max_field_size=_MAX_HEADER,
         )
-        # a call is one request: whether it is repeated is for the caller's policy to say
+        # aiohttp may send a request again after a lost connection; only the retry policy may do so.
         self.session._retry_connection = False  # noqa: SLF001
 
     async def request(self, request: HttpRequest, timeouts: Timeouts) -> aiohttp.ClientResponse:
-        """The response, its head read."""
+        """Send the request; returns when the status line and the headers have arrived."""
         clock = self._clocks.get(timeouts.connect)
         if clock is None:
             clock = aiohttp.ClientTimeout(total=None, connect=timeouts.connect)
@@ -130,7 +131,7 @@ class Pool:
         await self.session.close()
 
     def discard(self) -> None:
-        """Close what can be closed without the loop, which no longer runs."""
+        """Close the connections without the event loop, which is no longer running."""
         connector = self.session.connector
         self.session.detach()
         if connector is None:
@@ -140,43 +141,43 @@ class Pool:
         handlers = [handler for queue in idle.values() for handler, _ in queue]
         for handler in (*handlers, *busy):
             if handler.transport is not None:
-                _bury(handler.transport)
+                _abort_without_loop(handler.transport)
         idle.clear()
         busy.clear()
 
 
 def _payload(body: bytes) -> bytes | io.BytesIO | None:
-    # aiohttp writes bytes in one go, which holds up the event loop if they are many. It reads a
-    # file piece by piece in a thread, which makes a call of 256 kB to 1 MB a third dearer.
+    # aiohttp writes bytes at once, which blocks the event loop if there are many. It reads a file
+    # piece by piece in a thread, which makes a request of 256 kB to 1 MB a third more expensive.
     if len(body) > _LARGE:
         return io.BytesIO(body)
     return body or None
 
 
 def cut(transport: asyncio.BaseTransport) -> None:
-    """Close a connection at once, whatever is left to send."""
+    """Close a connection at once; discards data that is not sent yet."""
     if not isinstance(transport, asyncio.WriteTransport):
         return
     peer = transport.get_extra_info("socket")
     if peer is not None:
         with suppress(OSError, AttributeError):
-            # a peer that does not read would learn of a plain close only after it has read all
+            # Without a reset, a peer that is not reading does not notice the close.
             peer.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
-            # and it would not learn of it while a forked child holds the socket too
+            # Without a shutdown, the connection stays open while a forked child has the socket.
             peer.shutdown(socket.SHUT_RDWR)
     transport.abort()
 
 
 def drop_response(response: aiohttp.ClientResponse) -> None:
-    """Close the connection of a response whose body has not ended."""
+    """Close the connection of a response whose body is incomplete."""
     connection = response.connection
     if connection is not None and connection.transport is not None:
         cut(connection.transport)
     response.close()
 
 
-def _bury(transport: Any) -> None:
-    # The loop cannot call back any more, so what it would have called is called here.
+def _abort_without_loop(transport: Any) -> None:
+    # A closed loop does not run the callback that closes the socket, so it is called here.
     with suppress(RuntimeError):
         transport.abort()
         return
@@ -187,14 +188,12 @@ def _bury(transport: Any) -> None:
             finish(None)
 
 
-# What can go wrong in aiohttp -> our errors.
-
-
-# The errors of aiohttp are not chained: their texts hold URLs, and so perhaps keys.
+# Translation of aiohttp's errors. They are not chained to ours: their texts contain URLs, and a
+# URL may contain an API key.
 
 
 def send_error(error: Exception, request: HttpRequest, timeouts: Timeouts) -> SDKError:
-    """The error for a call that failed before the head of a reply came."""
+    """The error for a request that failed before the headers of the response arrived."""
     host = host_of(request)
     match error:
         case SDKError():
@@ -207,43 +206,45 @@ def send_error(error: Exception, request: HttpRequest, timeouts: Timeouts) -> SD
             retryable = error.status >= 500
             return NetworkError(f"the proxy refused {host}: {error.status}", retryable=retryable)
         case aiohttp.ServerDisconnectedError():
-            return NetworkError(f"{host} closed the connection before it replied")
+            return NetworkError(f"{host} closed the connection before it sent a response")
         case aiohttp.ClientResponseError():
-            return NetworkError(f"{host} answered with something that is not HTTP")
+            return NetworkError(f"the response from {host} is not valid HTTP")
         case aiohttp.ClientConnectionError() | OSError():
-            return NetworkError(f"the connection to {host} was lost before it replied")
+            return NetworkError(f"the connection to {host} was lost before a response came")
         case aiohttp.InvalidURL() | aiohttp.NonHttpUrlClientError():
-            return ConfigurationError(f"not a URL that a request can go to (host: {host})")
-        case ValueError():
-            # of a key with a line break at its end, mostly
             return ConfigurationError(
-                f"the request to {host} has a header that cannot be sent; "
-                "look for line breaks in keys and header values"
+                f"the request URL is invalid (host: {host}); use http:// or https:// and a host"
             )
-    return NetworkError(f"the call to {host} failed: {type(error).__name__}")
+        case ValueError():
+            # Usually an API key with a line break at its end.
+            return ConfigurationError(
+                f"the request to {host} has an invalid header; "
+                "check API keys and header values for line breaks"
+            )
+    return NetworkError(f"the request to {host} failed: {type(error).__name__}")
 
 
 def _connect_error(error: aiohttp.ClientConnectorError, host: str) -> NetworkError:
     if isinstance(error, aiohttp.ClientConnectorDNSError):
         return NetworkError(f"cannot find the address of {host}: {error.os_error.strerror}")
     if isinstance(error, aiohttp.ClientSSLError):
-        # the one for certificates has no other cause than this
+        # a certificate error is in `certificate_error`; other TLS errors are in `os_error`
         cause = getattr(error, "certificate_error", None) or error.os_error
         reason = getattr(cause, "verify_message", None) or getattr(cause, "reason", None)
         why = reason or type(cause).__name__
-        return NetworkError(f"no TLS with {host}: {why}", retryable=False)
+        return NetworkError(f"the TLS handshake with {host} failed: {why}", retryable=False)
     number = error.os_error.errno
     why = os.strerror(number) if number else type(error.os_error).__name__
     return NetworkError(f"cannot connect to {host}: {why}")
 
 
 def body_error(error: Exception, request: HttpRequest, *, in_stream: bool) -> SDKError:
-    """The error for a body that stopped; of a stream that is a `StreamError`."""
+    """The error for an incomplete body: `StreamError` for a stream, else `NetworkError`."""
     host = host_of(request)
     if isinstance(error, (aiohttp.ClientPayloadError, EOFError)):
-        text = f"the reply of {host} ended in the middle"
+        text = f"the response from {host} is incomplete: it ended too early"
     elif isinstance(error, (aiohttp.ClientError, OSError, RuntimeError)):
-        text = f"the connection to {host} was lost in the middle of the reply"
+        text = f"the connection to {host} was lost during the response"
     else:
-        text = f"the reply of {host} cannot be read: {type(error).__name__}"
+        text = f"cannot read the response from {host}: {type(error).__name__}"
     return StreamError(text) if in_stream else NetworkError(text)

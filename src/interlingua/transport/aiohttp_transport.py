@@ -1,4 +1,4 @@
-"""The default transport: HTTP/1.1 over aiohttp, which is loaded by the first call."""
+"""The default transport: HTTP/1.1 over aiohttp, which is imported by the first request."""
 
 from __future__ import annotations
 
@@ -17,11 +17,12 @@ if TYPE_CHECKING:
 
 class AiohttpTransport:
     """
-    Sends over HTTP/1.1, each event loop with its own pool of connections.
+    Sends requests over HTTP/1.1, with one connection pool per event loop.
 
-    One transport serves any number of loops, threads and forked processes, one after another or
-    at once. Proxies come from the environment unless `trust_env` is false; certificates are
-    checked against the system's store, or as `tls` says. Cookies are not kept.
+    One transport may be used from any number of event loops, threads and forked processes, also
+    at the same time. Proxies are read from the environment unless `trust_env` is false.
+    Certificates are verified against the system's store, or with the SSL context `tls`. Cookies
+    are not stored.
     """
 
     def __init__(
@@ -39,7 +40,7 @@ class AiohttpTransport:
         self._pools: PerLoop[Pool] = PerLoop(self._open, _close, _discard)
 
     def send(self, request: HttpRequest) -> AbstractAsyncContextManager[HttpReply]:
-        """Send, and hold the connection while the block runs."""
+        """Send the request; the connection stays open while the `async with` block runs."""
         from interlingua.transport.exchange import Exchange
 
         loop = asyncio.get_running_loop()
@@ -52,7 +53,7 @@ class AiohttpTransport:
         )
 
     async def close(self) -> None:
-        """Release every connection; a later call opens new ones."""
+        """Close every connection; a later request opens new ones."""
         await self._pools.close()
 
     def _open(self) -> Pool:
@@ -62,7 +63,7 @@ class AiohttpTransport:
 
 
 def default_transport() -> Transport:
-    """A transport of its own for whoever asks."""
+    """A new transport with the default settings."""
     return AiohttpTransport()
 
 

@@ -1,4 +1,4 @@
-"""An ASGI app as a transport: no socket, and yet a stream, a disconnect, a clock."""
+"""A transport that runs an ASGI app in the process, with streaming, disconnects and timeouts."""
 
 from __future__ import annotations
 
@@ -20,16 +20,17 @@ App: TypeAlias = Callable[
 ]
 
 GRACE = 0.05
-"""Seconds an app has to notice that its client has left; then it is cancelled."""
-_AHEAD = 16  # chunks an app may be ahead of its reader
+"""Seconds an app has to react to `http.disconnect` before it is cancelled."""
+_QUEUE_SIZE = 16  # chunks that wait for the reader; then the app's `send` waits
 
 
 class AsgiTransport:
     """
-    Runs an ASGI app in this loop.
+    Sends requests to an ASGI app in the current event loop.
 
-    The app sees what it would see behind a server: a body, then `http.disconnect` once the
-    client has left. What it raises is a lost connection here, with its own error as the cause.
+    As behind a server, the app receives the body, and `http.disconnect` after the client has
+    disconnected. An exception in the app is a `NetworkError` or `StreamError` for the client,
+    with the exception as its cause.
     """
 
     def __init__(
@@ -38,15 +39,15 @@ class AsgiTransport:
         self._app = app
         self._timeouts = timeouts or Timeouts()
         self._max_body = max_body
-        self._after: set[asyncio.Task[None]] = set()
+        self._tasks: set[asyncio.Task[None]] = set()
 
     def send(self, request: HttpRequest) -> AbstractAsyncContextManager[HttpReply]:
-        """Run the app for this request while the block runs."""
+        """Run the app for this request; the `async with` block gets its reply."""
         return self._run(request)
 
     async def close(self) -> None:
-        """Cancel what apps still do after their replies."""
-        for task in tuple(self._after):
+        """Cancel the work that apps do after their replies."""
+        for task in tuple(self._tasks):
             await _cancel(task)
 
     @asynccontextmanager
@@ -54,14 +55,14 @@ class AsgiTransport:
         timeouts = request.timeouts or self._timeouts
         run = _Run(request, timeouts)
         task = asyncio.ensure_future(run.drive(self._app))
-        self._after.add(task)
-        task.add_done_callback(self._after.discard)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
         try:
             status, headers = await run.head()
             yield _Reply(run, status, headers, self._max_body)
         finally:
-            run.leave()
-            if not run.is_complete:  # else it may go on with what it does after its reply
+            run.disconnect()
+            if not run.is_complete:  # after a complete reply the app may go on (background work)
                 try:
                     await asyncio.wait((task,), timeout=GRACE)
                 finally:
@@ -69,14 +70,14 @@ class AsgiTransport:
 
 
 class _Reply(MemoryReply):
-    """The app's reply; which clock its body has depends on how it is read."""
+    """The app's reply; `read` uses the request timeout, `chunks` the stream_read timeout."""
 
     def __init__(self, run: _Run, status: int, headers: dict[str, str], limit: int) -> None:
-        super().__init__(status, headers, run.body(), run.leave, limit=limit)
+        super().__init__(status, headers, run.body(), run.disconnect, limit=limit)
         self._run = run
 
     async def read(self) -> bytes:
-        """The whole body, within the time of the exchange."""
+        """The whole body, within the request timeout."""
         self._run.is_stream = False
         return await super().read()
 
@@ -85,7 +86,7 @@ class _Run:
     """One request as the app sees it."""
 
     def __init__(self, request: HttpRequest, timeouts: Timeouts) -> None:
-        self._gone = asyncio.Event()
+        self._disconnected = asyncio.Event()
         self.is_complete = False
         self.is_stream = True
         self._request = request
@@ -95,24 +96,24 @@ class _Run:
         self._head: asyncio.Future[tuple[int, dict[str, str]]] = self._loop.create_future()
         self._pieces: AsyncIterator[bytes] | None = None
         self._is_sent = False
-        # chunks, then None at the end or the error that ended it
-        self._queue: asyncio.Queue[bytes | SDKError | None] = asyncio.Queue(_AHEAD)
+        # Chunks, then None at the end or the error that ended the body.
+        self._queue: asyncio.Queue[bytes | SDKError | None] = asyncio.Queue(_QUEUE_SIZE)
 
     async def drive(self, app: App) -> None:
         """Run the app to its end."""
         failure: Exception | None = None
         try:
             await app(_scope(self._request), self._receive, self._send)
-        except Exception as error:  # noqa: BLE001 -- told to the client
+        except Exception as error:  # noqa: BLE001 -- the client gets it as a cause
             failure = error
-        if self.is_complete or self._gone.is_set():
+        if self.is_complete or self._disconnected.is_set():
             return
         why = "returned" if failure is None else f"failed: {type(failure).__name__}"
         if not self._head.done():
-            text = f"the app {why} before it replied"
+            text = f"the ASGI app {why} before it sent a response"
             self._head.set_exception(NetworkError(text, cause=failure))
             return
-        text = f"the app {why} in the middle of its reply"
+        text = f"the ASGI app {why} before its response was complete"
         await self._queue.put(StreamError(text, cause=failure))
 
     async def head(self) -> tuple[int, dict[str, str]]:
@@ -121,20 +122,22 @@ class _Run:
         try:
             async with asyncio.timeout(seconds):
                 return await self._head
+        except SDKError:  # before TimeoutError, which it may be
+            raise
         except TimeoutError:
             pass
         raise timeout_error(phase, self._request, self._timeouts)
 
     async def body(self) -> AsyncIterator[bytes]:
-        """The body as the app sends it."""
+        """The chunks of the body, as the app sends them."""
         phase: TimeoutPhase
         while True:
             seconds, since, phase = self._timeouts.request, self._began, "request"
             if self.is_stream:
                 seconds, since, phase = self._timeouts.stream_read, self._loop.time(), "stream_read"
-            due = None if seconds is None else since + seconds
+            deadline = None if seconds is None else since + seconds
             try:
-                async with asyncio.timeout_at(due):
+                async with asyncio.timeout_at(deadline):
                     chunk = await self._queue.get()
             except TimeoutError:
                 break
@@ -145,16 +148,16 @@ class _Run:
             yield chunk
         raise timeout_error(phase, self._request, self._timeouts)
 
-    def leave(self) -> None:
-        """The client is gone: let the app know, and wait for nobody."""
-        self._gone.set()
+    def disconnect(self) -> None:
+        """Tell the app that the client has disconnected, and unblock an app that is sending."""
+        self._disconnected.set()
         while not self._queue.empty():
             self._queue.get_nowait()
 
     async def _receive(self) -> Event:
         body = self._request.body
         if self._is_sent:
-            await self._gone.wait()
+            await self._disconnected.wait()
             return {"type": "http.disconnect"}
         if isinstance(body, bytes):
             self._is_sent = True
@@ -162,14 +165,14 @@ class _Run:
         return await self._next_piece()
 
     async def _next_piece(self) -> Event:
-        """The next piece of a streamed body; one that cannot be read ends the call."""
+        """The next piece of a streamed body; an error while reading it ends the exchange."""
         if self._pieces is None:
             self._pieces = aiter(OutgoingBody(self._request))
         try:
             piece = await anext(self._pieces, None)
         except SDKError as error:
             self._is_sent = True
-            self._gone.set()
+            self._disconnected.set()
             if not self._head.done():
                 self._head.set_exception(error)
             return {"type": "http.disconnect"}
@@ -177,8 +180,8 @@ class _Run:
         return {"type": "http.request", "body": piece or b"", "more_body": piece is not None}
 
     async def _send(self, event: Event) -> None:
-        if self._gone.is_set():
-            raise OSError("the client has left")
+        if self._disconnected.is_set():
+            raise OSError("the client has disconnected")  # what ASGI 2.4 asks servers to raise
         if event["type"] == "http.response.start":
             headers: dict[str, str] = {}
             for raw_name, raw_value in event.get("headers", ()):

@@ -1,4 +1,4 @@
-"""Bodies that are sent piece by piece: files, and anything that yields bytes."""
+"""Streamed request bodies: files, and any async iterable of bytes."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ _PIECE = 256 * 1024
 
 class FileBody:
     """
-    The bytes of a file, read in a thread as they are sent.
+    The bytes of a file, read in a thread while they are sent.
 
-    It can be sent any number of times, so that a failed attempt may be repeated.
+    It can be sent repeatedly, so a failed attempt can be retried.
     """
 
     def __init__(self, path: str | Path) -> None:
-        self.path = Path(path)
+        self.path: Path = Path(path)
         try:
-            self.size = self.path.stat().st_size
+            self.size: int = self.path.stat().st_size
         except OSError as error:
             raise ConfigurationError(f"cannot read {self.path}: {error.strerror}") from error
 
@@ -40,10 +40,10 @@ class FileBody:
 
 class OutgoingBody:
     """
-    A streamed body on its way, which knows why it could not be read.
+    A streamed body that keeps the error that occurred while it was read.
 
-    HTTP libraries report an error of the body as a lost connection. `error` is what happened, and
-    is a `ConfigurationError` unless the body raised an error of ours.
+    HTTP libraries report such an error as a lost connection. `error` is the original one: an
+    `SDKError` that the body raised, or a `ConfigurationError` for any other exception.
     """
 
     def __init__(self, request: HttpRequest) -> None:
@@ -67,11 +67,11 @@ class OutgoingBody:
             self.error = error
             raise
         except Exception as error:
-            self.error = ConfigurationError(f"the body of the request cannot be read: {error!r}")
+            self.error = ConfigurationError(f"cannot read the body of the request: {error!r}")
             raise self.error from error
         if self._size is not None and sent != self._size:
             self.error = ConfigurationError(
-                f"the body of the request says that its size is {self._size} bytes, and has another"
+                f"the body of the request does not have its declared size of {self._size} bytes"
             )
             raise self.error
 
@@ -84,12 +84,12 @@ async def read_whole(request: HttpRequest) -> bytes:
 
 
 async def with_whole_body(request: HttpRequest) -> HttpRequest:
-    """The request with its body read to the end, for transports that keep what was sent."""
+    """The request with its body as bytes, for transports that store requests."""
     return replace(request, body=await read_whole(request))
 
 
 def length_headers(request: HttpRequest) -> dict[str, str]:
-    """The headers of the request, with the length of a streamed body whose size is known."""
+    """The headers of the request, with `content-length` for a streamed body of known size."""
     headers = dict(request.headers)
     if request.body_size is not None and not isinstance(request.body, bytes):
         headers["content-length"] = str(request.body_size)

@@ -1,4 +1,4 @@
-"""Transports without a network: replies made beforehand."""
+"""A transport without a network that returns prepared replies, for tests."""
 
 from __future__ import annotations
 
@@ -12,50 +12,50 @@ import msgspec
 from interlingua.spec.contracts import HttpReply, HttpRequest
 from interlingua.spec.errors import ConfigurationError, StreamError
 from interlingua.transport.bodies import with_whole_body
-from interlingua.transport.timeouts import MAX_BODY, Bounded, is_one_value
+from interlingua.transport.timeouts import MAX_BODY, Bounded, is_one_value, too_large
 from interlingua.wire.ratelimit_headers import lower_names
 
 Piece: TypeAlias = bytes | float | Exception
-"""What a canned body is made of: bytes, seconds of silence, or the error that ends it."""
+"""A piece of a canned body: bytes, a pause in seconds, or an error that ends the body."""
 
 
 class CannedReply(msgspec.Struct, frozen=True, kw_only=True):
-    """A reply that waits to be given."""
+    """A prepared reply."""
 
     status: int = 200
     headers: Mapping[str, str] = {}
     body: bytes | tuple[Piece, ...] = b""
-    """All of it, or its chunks."""
+    """The whole body, or its pieces."""
     after: float = 0.0
-    """Seconds until its head comes."""
+    """Seconds until the status and headers arrive."""
 
 
 Answer: TypeAlias = CannedReply | Exception
-"""What a call gets: a reply, or the error of having none."""
+"""The result of a request: a reply, or an exception that `send` raises."""
 
 
 class CannedTransport:
     """
-    Gives each call the next reply, or what a function makes of the request.
+    Answers each request with the next prepared reply, or with the result of a function.
 
         transport = CannedTransport([CannedReply(body=b"{}"), NetworkError("gone")])
 
-    `requests` holds what was sent.
+    `requests` lists the requests that were sent.
     """
 
     def __init__(self, answers: Iterable[Answer] | Callable[[HttpRequest], Answer]) -> None:
         self.requests: list[HttpRequest] = []
-        self._choose = answers if callable(answers) else _in_turn(iter(answers))
+        self._choose = answers if callable(answers) else _in_order(iter(answers))
 
     def send(self, request: HttpRequest) -> AbstractAsyncContextManager[HttpReply]:
-        """Give the next reply; `requests` gets a streamed body when it was read to its end."""
+        """Open the next reply; `requests` gets a streamed body after it was read to its end."""
         if not isinstance(request.body, bytes):
             return self._send_streamed(request)
         self.requests.append(request)
-        return give(self._choose(request))
+        return open_reply(self._choose(request))
 
     async def close(self) -> None:
-        """There is nothing to release."""
+        """Does nothing: there is nothing to release."""
 
     @asynccontextmanager
     async def _send_streamed(self, request: HttpRequest) -> AsyncIterator[HttpReply]:
@@ -64,8 +64,8 @@ class CannedTransport:
 
 
 @asynccontextmanager
-async def give(answer: Answer) -> AsyncIterator[HttpReply]:
-    """A canned answer as a transport's block."""
+async def open_reply(answer: Answer) -> AsyncIterator[HttpReply]:
+    """An `async with` block that yields the canned reply, or raises the canned error."""
     if isinstance(answer, Exception):
         raise answer
     if answer.after > 0:
@@ -91,7 +91,7 @@ class MemoryReply:
         limit: int = MAX_BODY,
     ) -> None:
         self.status = status
-        self.headers = lower_names(headers)
+        self.headers: dict[str, str] = lower_names(headers)
         self._source = source
         self._on_abort = on_abort
         self._limit = limit
@@ -100,18 +100,24 @@ class MemoryReply:
 
     async def read(self) -> bytes:
         """The whole body; `DecodeError` if it is larger than the limit."""
-        return b"".join([chunk async for chunk in Bounded(self, None, self._limit)])
+        chunks, room = [], self._limit
+        async for chunk in self:
+            chunks.append(chunk)
+            room -= len(chunk)
+            if room < 0:
+                raise too_large(None, self._limit)
+        return b"".join(chunks)
 
     def chunks(self) -> AsyncIterator[bytes]:
-        """The body as it comes."""
+        """The chunks of the body, as they arrive."""
         return Bounded(self, None, self._limit) if is_one_value(self.headers) else self
 
     def abort(self) -> None:
-        """End it; who reads from it gets an error."""
+        """Close the reply; a task that is reading from it gets an error."""
         self._is_closed = True
         if self._on_abort is not None:
             self._on_abort()
-        reading, self._reading = self._reading, None  # it is woken once
+        reading, self._reading = self._reading, None  # so that the task is cancelled only once
         if reading is not None:
             reading.cancel()
 
@@ -119,23 +125,24 @@ class MemoryReply:
         return self
 
     async def __anext__(self) -> bytes:
-        while not self._is_closed:
-            chunk = await self._next()
-            if chunk:
-                return chunk
-        raise StreamError("the reply was closed before its end")
+        chunk = b""
+        while not chunk:
+            if self._is_closed:
+                raise StreamError("the response was closed before its end")
+            task = self._reading = asyncio.current_task()
+            before = 0 if task is None else task.cancelling()
+            try:
+                chunk = await anext(self._source)
+            except asyncio.CancelledError:
+                if not self._was_woken(task, before):
+                    raise
+            finally:
+                self._reading = None
+        return chunk
 
-    async def _next(self) -> bytes:
-        task = self._reading = asyncio.current_task()
-        before = 0 if task is None else task.cancelling()
-        try:
-            return await anext(self._source)
-        except asyncio.CancelledError:
-            if self._is_closed and task is not None and task.uncancel() <= before:
-                return b""
-            raise
-        finally:
-            self._reading = None
+    def _was_woken(self, task: asyncio.Task[object] | None, before: int) -> bool:
+        """Whether `abort` requested a cancellation, which is then taken back; no other one is."""
+        return self._is_closed and task is not None and task.uncancel() <= before
 
 
 async def _play(pieces: Iterable[Piece]) -> AsyncIterator[bytes]:
@@ -148,11 +155,13 @@ async def _play(pieces: Iterable[Piece]) -> AsyncIterator[bytes]:
             await asyncio.sleep(piece)
 
 
-def _in_turn(answers: Iterator[Answer]) -> Callable[[HttpRequest], Answer]:
+def _in_order(answers: Iterator[Answer]) -> Callable[[HttpRequest], Answer]:
     def choose(request: HttpRequest) -> Answer:
         try:
             return next(answers)
         except StopIteration:
-            raise ConfigurationError(f"no canned reply is left for {request!r}") from None
+            raise ConfigurationError(
+                f"no canned reply is left for {request!r}; give CannedTransport one per request"
+            ) from None
 
     return choose

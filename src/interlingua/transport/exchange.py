@@ -1,4 +1,4 @@
-"""One call under way: its clock, its reply, its end."""
+"""One HTTP exchange over aiohttp: the request, its timeouts, and the response."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ from interlingua.transport.timeouts import (
 
 LINGER = 0.05
 """
-Seconds in which a body that its reader has left may still end.
+Seconds to wait for the end of the body after its reader has finished.
 
-A stream's reader leaves at the last event. The end of the body is then a few bytes away, and
-worth a connection that can be used again.
+A reader of a stream stops at the last event. The end of the body is then only a few bytes away,
+and if it arrives the connection can be reused.
 """
 
 
 class _SilenceError(Exception):
-    """Wakes whoever waits for the body."""
+    """Wakes the task that waits for the body, after a timeout."""
 
 
 class Exchange:
-    """A call and its reply: enter it to send."""
+    """A request and its reply; entering it sends the request."""
 
     __slots__ = (
         "__weakref__", "_began", "_expired", "_limit", "_loop", "_phase", "_pool", "_request",
@@ -51,7 +51,7 @@ class Exchange:
         timeouts: Timeouts,
         limit: int,
     ) -> None:
-        self.status = 0
+        self.status: int = 0
         self.headers: Mapping[str, str] = {}
         self._request = request
         self._pool = pool
@@ -59,7 +59,8 @@ class Exchange:
         self._timeouts = timeouts
         self._limit = limit
         self._response: aiohttp.ClientResponse | None = None
-        # The clock: one timer a call, that is looked at when it rings and not moved by each chunk.
+        # One timer per exchange. Chunks do not move it; when it fires, it checks the time of the
+        # last chunk and is set again if the timeout has not passed. This is cheaper.
         self._timer: asyncio.TimerHandle | None = None
         self._phase: TimeoutPhase = "first_byte"
         self._expired: TimeoutPhase | None = None
@@ -70,7 +71,7 @@ class Exchange:
         task = self._task = asyncio.current_task()
         before = 0 if task is None else task.cancelling()
         self._began = self._loop.time()
-        self._wind()
+        self._set_timer()
         error: SDKError | None = None
         try:
             response = await self._pool.request(self._request, self._timeouts)
@@ -79,11 +80,11 @@ class Exchange:
             if self._expired is None or task is None or task.uncancel() > before:
                 raise
             error = timeout_error(self._expired, self._request, self._timeouts)
-        except Exception as failure:  # noqa: BLE001 -- each is translated
+        except Exception as failure:  # noqa: BLE001 -- all are translated
             self._stop()
             error = send_error(failure, self._request, self._timeouts)
         if error is not None:
-            raise error  # here, so that what it was made of is not its context
+            raise error  # outside of `except`, so that aiohttp's error is not its __context__
         self._task = None
         self._phase = "request"
         self._response = response
@@ -100,7 +101,7 @@ class Exchange:
         self._stop()
         response = self._response
         if response is None or response.connection is None:
-            self._response = None  # the body has ended, and the connection is free
+            self._response = None  # the body has ended; aiohttp has released the connection
         elif kind is None:
             self._pool.lingering.add(self)
             self._loop.call_later(LINGER, self.abort)
@@ -108,12 +109,12 @@ class Exchange:
             self.abort()
 
     def __del__(self) -> None:
-        # forgotten before its end; this may be any thread
+        # Collected before the body ended. The collector may run in any thread.
         if self._response is not None and not self._loop.is_closed():
             self._loop.call_soon_threadsafe(drop_response, self._response)
 
     def abort(self) -> None:
-        """Close the connection, if it is still this call's; who reads from it gets an error."""
+        """Close the connection, unless it was released; a task that is reading gets an error."""
         self._pool.lingering.discard(self)
         response, self._response = self._response, None
         if response is not None:
@@ -135,7 +136,7 @@ class Exchange:
                     break
             if inflater is not None and room >= 0:
                 inflater.finish()
-        except Exception as failure:  # noqa: BLE001 -- each is translated
+        except Exception as failure:  # noqa: BLE001 -- all are translated
             error = self._failed(failure, in_stream=False)
         else:
             if room >= 0:
@@ -144,11 +145,11 @@ class Exchange:
         raise error
 
     def chunks(self) -> AsyncIterator[bytes]:
-        """The body as it comes; each time all that has come."""
+        """The body as it arrives; each chunk holds all bytes that have arrived so far."""
         content = self._content()
         inflater = inflater_for(self.headers, self._limit)
         self._phase = "stream_read"
-        self._wind()
+        self._set_timer()
         chunks = _Chunks(self, content, inflater, self._loop)
         if is_one_value(self.headers):
             return Bounded(chunks, self._request, self._limit)
@@ -156,7 +157,7 @@ class Exchange:
 
     def _content(self) -> aiohttp.StreamReader:
         if self._response is None:
-            raise StreamError("the reply was closed before it was read")
+            raise StreamError("the response was closed before it was read")
         return self._response.content
 
     def _failed(self, failure: Exception, *, in_stream: bool) -> SDKError:
@@ -166,7 +167,7 @@ class Exchange:
             return timeout_error(self._expired, self._request, self._timeouts)
         return body_error(failure, self._request, in_stream=in_stream)
 
-    def _due(self) -> tuple[float | None, TimeoutPhase]:
+    def _deadline(self) -> tuple[float | None, TimeoutPhase]:
         timeouts = self._timeouts
         if self._phase == "stream_read":
             silence = timeouts.stream_read
@@ -178,21 +179,23 @@ class Exchange:
         seconds, phase = head_clock(timeouts) if is_head else (timeouts.request, self._phase)
         return None if seconds is None else self._began + seconds, phase
 
-    def _wind(self) -> None:
-        due, _ = self._due()
+    def _set_timer(self) -> None:
+        deadline, _ = self._deadline()
         timer = self._timer
         if timer is not None:
-            if due is not None and timer.when() <= due:
-                return  # it rings before, and is wound again then
+            if deadline is not None and timer.when() <= deadline:
+                return  # the timer fires before the deadline, and is set again then
             timer.cancel()
-        # weak, so that a forgotten call is not kept by its timer
-        self._timer = None if due is None else self._loop.call_at(due, _ring, weakref.ref(self))
-
-    def _ring(self) -> None:
+        # A weak reference, so that the timer does not keep an abandoned exchange alive.
         self._timer = None
-        due, phase = self._due()
-        if due is None or due > self._loop.time():
-            self._wind()
+        if deadline is not None:
+            self._timer = self._loop.call_at(deadline, _on_timer, weakref.ref(self))
+
+    def _on_timer(self) -> None:
+        self._timer = None
+        deadline, phase = self._deadline()
+        if deadline is None or deadline > self._loop.time():
+            self._set_timer()
             return
         self._expired = phase
         if self._task is not None:
@@ -207,7 +210,7 @@ class Exchange:
 
 
 class _Chunks:
-    """The body of a reply as it comes."""
+    """The chunks of a body, as they arrive."""
 
     __slots__ = ("_exchange", "_inflater", "_now", "_readany")
 
@@ -239,8 +242,8 @@ class _Chunks:
                 exchange.waiting_since = self._now()
             if inflater is not None:
                 inflater.finish()
-        except Exception as failure:  # noqa: BLE001 -- each is translated
-            error = exchange._failed(failure, in_stream=True)  # noqa: SLF001 -- the two are one
+        except Exception as failure:  # noqa: BLE001 -- all are translated
+            error = exchange._failed(failure, in_stream=True)  # noqa: SLF001 -- same module
         else:
             raise StopAsyncIteration
         finally:
@@ -248,14 +251,14 @@ class _Chunks:
         raise error
 
 
-def _ring(reference: weakref.ref[Exchange]) -> None:
+def _on_timer(reference: weakref.ref[Exchange]) -> None:
     exchange = reference()
     if exchange is not None:
-        exchange._ring()  # noqa: SLF001 -- the two are one
+        exchange._on_timer()  # noqa: SLF001 -- same module
 
 
 def _lower(headers: Mapping[str, str]) -> dict[str, str]:
-    """As a reply has them: names in lower case, the values of a name that came twice joined."""
+    """The headers with names in lower case; the values of a repeated name are joined by commas."""
     lowered = {name.lower(): value for name, value in headers.items()}
     if len(lowered) != len(headers):
         joined: dict[str, list[str]] = {}

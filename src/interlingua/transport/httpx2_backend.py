@@ -1,8 +1,8 @@
 """
-Connections for HTTP/1.1 over httpx2 that read while they write.
+A network backend for httpx2 (HTTP/1.1) that reads while it writes.
 
-A server may refuse a large request before it has read all of it, and close. Its answer is then
-on its way while we still write, and would be lost with the connection if nobody read it.
+A server may refuse a large request before it has read all of it, and close the connection. Its
+response arrives while the client is still writing, and is lost unless the client also reads.
 """
 
 from __future__ import annotations
@@ -16,32 +16,36 @@ from typing import Any
 
 import httpcore2
 
-_HIGH = 256 * 1024  # bytes that may wait for their reader
-_STAGGER = 0.25  # seconds until the next address of a host is tried beside the first
+_HIGH_WATER = 256 * 1024  # pause reading above this many buffered bytes
+_HAPPY_EYEBALLS_DELAY = 0.25  # seconds until the next address is tried in parallel (RFC 8305)
 
 
 class Backend(httpcore2.AsyncNetworkBackend):
-    """Opens connections in the running loop."""
+    """Opens connections in the running event loop."""
 
     async def connect_tcp(
         self,
         host: str,
         port: int,
-        timeout: float | None = None,  # noqa: ASYNC109 -- as httpcore2 has it
+        timeout: float | None = None,  # noqa: ASYNC109 -- httpcore2's signature
         local_address: str | None = None,
         socket_options: Iterable[Any] | None = None,
     ) -> httpcore2.AsyncNetworkStream:
-        """A connection to a host."""
+        """Open a TCP connection."""
         loop = asyncio.get_running_loop()
         local = None if local_address is None else (local_address, 0)
-        with _told(httpcore2.ConnectTimeout, httpcore2.ConnectError):
+        with _translate_errors(httpcore2.ConnectTimeout, httpcore2.ConnectError):
             async with asyncio.timeout(timeout):
-                _, wire = await loop.create_connection(
-                    _Wire, host, port, local_addr=local, happy_eyeballs_delay=_STAGGER
+                _, connection = await loop.create_connection(
+                    _Connection,
+                    host,
+                    port,
+                    local_addr=local,
+                    happy_eyeballs_delay=_HAPPY_EYEBALLS_DELAY,
                 )
         for option in socket_options or ():
-            wire.transport.get_extra_info("socket").setsockopt(*option)
-        return _Stream(wire)
+            connection.transport.get_extra_info("socket").setsockopt(*option)
+        return _Stream(connection)
 
     async def sleep(self, seconds: float) -> None:
         """Wait."""
@@ -49,111 +53,111 @@ class Backend(httpcore2.AsyncNetworkBackend):
 
 
 class _Stream(httpcore2.AsyncNetworkStream):
-    """A connection as httpcore2 uses it."""
+    """A connection with httpcore2's interface."""
 
-    def __init__(self, wire: _Wire) -> None:
-        self._wire = wire
+    def __init__(self, connection: _Connection) -> None:
+        self._connection = connection
 
     async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:  # noqa: ASYNC109
-        with _told(httpcore2.ReadTimeout, httpcore2.ReadError):
+        with _translate_errors(httpcore2.ReadTimeout, httpcore2.ReadError):
             async with asyncio.timeout(timeout):
-                return await self._wire.receive(max_bytes)
+                return await self._connection.receive(max_bytes)
 
     async def write(self, buffer: bytes, timeout: float | None = None) -> None:  # noqa: ASYNC109
         if buffer:
-            with _told(httpcore2.WriteTimeout, httpcore2.WriteError):
+            with _translate_errors(httpcore2.WriteTimeout, httpcore2.WriteError):
                 async with asyncio.timeout(timeout):
-                    await self._wire.send(buffer)
+                    await self._connection.send(buffer)
 
     async def aclose(self) -> None:
-        self._wire.transport.abort()
-        await asyncio.sleep(0)  # so that the socket is closed when this returns
+        self._connection.transport.abort()
+        await asyncio.sleep(0)  # the loop closes the socket in its next iteration
 
     async def start_tls(
         self,
         ssl_context: ssl.SSLContext,
         server_hostname: str | None = None,
-        timeout: float | None = None,  # noqa: ASYNC109 -- as above
+        timeout: float | None = None,  # noqa: ASYNC109 -- httpcore2's signature
     ) -> httpcore2.AsyncNetworkStream:
         try:
-            with _told(httpcore2.ConnectTimeout, httpcore2.ConnectError):
+            with _translate_errors(httpcore2.ConnectTimeout, httpcore2.ConnectError):
                 async with asyncio.timeout(timeout):
-                    await self._wire.encrypt(ssl_context, server_hostname)
+                    await self._connection.encrypt(ssl_context, server_hostname)
         except BaseException:
-            self._wire.transport.abort()
+            self._connection.transport.abort()
             raise
         return self
 
     def get_extra_info(self, info: str) -> Any:
         if info == "is_readable":
-            return self._wire.has_news
+            return self._connection.is_readable
         names = {"client_addr": "sockname", "server_addr": "peername"}
-        return self._wire.transport.get_extra_info(names.get(info, info))
+        return self._connection.transport.get_extra_info(names.get(info, info))
 
 
-class _Wire(asyncio.Protocol):
-    """What has come and not been read, and whether more can be sent."""
+class _Connection(asyncio.Protocol):
+    """The received bytes that are not read yet, and whether more can be sent."""
 
     def __init__(self) -> None:
         self.transport: asyncio.Transport
         self._buffer = bytearray()
-        self._event = asyncio.Event()  # something has changed
-        self._is_over = False
+        self._event = asyncio.Event()  # set when data comes, writing resumes or the connection ends
+        self._is_closed = False  # by the peer, or lost
         self._is_full = False
         self._error: Exception | None = None
 
     @property
-    def has_news(self) -> bool:
-        """Whether the peer has said something, or has closed."""
-        return bool(self._buffer) or self._is_over
+    def is_readable(self) -> bool:
+        """Whether bytes have arrived, or the connection is closed."""
+        return bool(self._buffer) or self._is_closed
 
-    async def receive(self, most: int) -> bytes:
-        """What has come; nothing at the end."""
-        while not self.has_news:
+    async def receive(self, max_bytes: int) -> bytes:
+        """The next bytes; empty at the end."""
+        while not self.is_readable:
             self._event.clear()
             await self._event.wait()
         if not self._buffer and self._error is not None:
             raise self._error
-        taken = bytes(self._buffer[:most])
-        del self._buffer[:most]
-        if len(self._buffer) <= _HIGH and not self._is_over:
+        data = bytes(self._buffer[:max_bytes])
+        del self._buffer[:max_bytes]
+        if len(self._buffer) <= _HIGH_WATER and not self._is_closed:
             self.transport.resume_reading()
-        return taken
+        return data
 
     async def send(self, data: bytes) -> None:
         """
-        Hand over the data and wait until there is room for more.
+        Write the data and wait until more can be written.
 
-        `ConnectionError` if there will be none: the peer is gone, or answers before it has read
-        what was asked.
+        Raises `ConnectionError` if the connection is closed, or if the peer responds before it
+        has read the whole request.
         """
-        if not self._is_over:
+        if not self._is_closed:
             self.transport.write(data)
-        while self._is_full and not self._is_over:
+        while self._is_full and not self._is_closed:
             if self._buffer:
                 raise ConnectionAbortedError
             self._event.clear()
             await self._event.wait()
-        if self._is_over:
+        if self._is_closed:
             raise self._error or ConnectionResetError()
 
     async def encrypt(self, context: ssl.SSLContext, host: str | None) -> None:
-        """Speak TLS from here on."""
+        """Start TLS on this connection."""
         loop = asyncio.get_running_loop()
         transport = await loop.start_tls(self.transport, self, context, server_hostname=host)
         if transport is None:
             raise ConnectionResetError
         self.transport = transport
 
-    # What the loop calls.
+    # Callbacks of asyncio.Protocol.
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)  # noqa: S101 -- TCP has no other
+        assert isinstance(transport, asyncio.Transport)  # noqa: S101 -- always true for TCP
         self.transport = transport
 
     def data_received(self, data: bytes) -> None:
         self._buffer += data
-        if len(self._buffer) > _HIGH:
+        if len(self._buffer) > _HIGH_WATER:
             self.transport.pause_reading()
         self._event.set()
 
@@ -172,23 +176,24 @@ class _Wire(asyncio.Protocol):
         self._event.set()
 
     def _end(self, error: Exception | None) -> None:
-        self._is_over = True
+        self._is_closed = True
         self._error = self._error or error
         self._event.set()
 
 
 @contextmanager
-def _told(
-    late: type[httpcore2.TimeoutException], failed: type[httpcore2.NetworkError]
+def _translate_errors(
+    timeout_type: type[httpcore2.TimeoutException], error_type: type[httpcore2.NetworkError]
 ) -> Iterator[None]:
-    """What the system raises, as httpcore2 says it."""
+    """Raises the errors of the system as httpcore2's types."""
     try:
         yield
     except TimeoutError as error:
-        raise late from error
+        raise timeout_type from error
     except ssl.SSLError as error:
-        raise failed(str(error)) from error
+        raise error_type(str(error)) from error
     except OSError as error:
         number = error.errno
+        # A failed name lookup (gaierror) has a negative number, which `os.strerror` does not know.
         why = os.strerror(number) if number and number > 0 else error.strerror
-        raise failed(why or type(error).__name__) from error
+        raise error_type(why or type(error).__name__) from error

@@ -1,4 +1,4 @@
-"""The second transport, over httpx2 (extra `httpx`): HTTP/2, SOCKS, or a client of your own."""
+"""A transport over httpx2 (extra `httpx`): HTTP/2, SOCKS proxies, or your own httpx2 client."""
 
 from __future__ import annotations
 
@@ -39,12 +39,13 @@ if TYPE_CHECKING:
 
 class HttpxTransport:
     """
-    Sends through httpx2, each event loop with a client of its own.
+    Sends requests through httpx2, with its own clients for each event loop.
 
-    Proxies come from the environment as in `AiohttpTransport`, SOCKS ones too.
+    Proxies are read from the environment as in `AiohttpTransport`; SOCKS proxies work too.
 
-    A `client` that is given is used as it is set up, in the one loop it belongs to, and is left
-    open: it is its owner's. Redirects are not followed and cookies not kept in any case.
+    `client` is your own httpx2 client: it is used with its settings, only in the event loop it
+    belongs to, and `close` leaves it open. Redirects are never followed. Cookies are not stored,
+    except by your own client.
     """
 
     def __init__(
@@ -64,11 +65,11 @@ class HttpxTransport:
         self._clients: PerLoop[_Clients] = PerLoop(self._open, _close, _discard)
 
     def send(self, request: HttpRequest) -> AbstractAsyncContextManager[HttpReply]:
-        """Send, and hold the connection while the block runs."""
+        """Send the request; the connection stays open while the `async with` block runs."""
         return self._exchange(self._given or self._client_for(request), request)
 
     async def close(self) -> None:
-        """Release every connection; a client that was given stays open."""
+        """Close every connection; your own `client` stays open."""
         await self._clients.close()
 
     def _client_for(self, request: HttpRequest) -> httpx2.AsyncClient:
@@ -94,18 +95,19 @@ class HttpxTransport:
 
 
 class _Clients:
-    """The clients of one event loop: one that goes direct, and one for each proxy."""
+    """The clients of one event loop: one for direct connections, and one for each proxy."""
 
     def __init__(self, *, trust_env: bool, http2: bool) -> None:
         self._trust_env = trust_env
         self._http2 = http2
-        # The proxies are not left to httpx2: it would send keys for this machine through them.
+        # httpx2's own proxy lookup is not used: it would send requests to loopback, and their
+        # keys, through the proxy.
         proxies = Proxies((*HTTP, *SOCKS)) if trust_env else None
         self._proxies = proxies or None
         self._by_proxy: dict[str | None, httpx2.AsyncClient] = {}
 
     def find(self, url: str) -> httpx2.AsyncClient:
-        """The client through which this URL is reached."""
+        """The client for this URL, with its proxy."""
         proxy = None if self._proxies is None else self._proxies.find(url)
         client = self._by_proxy.get(proxy)
         if client is None:
@@ -128,7 +130,7 @@ class _Clients:
                 importlib.import_module(name)
             except ImportError:
                 raise ConfigurationError(
-                    f"{name} is not installed; pip install 'interlingua[httpx]'"
+                    f"{name} is not installed; run pip install 'interlingua[httpx]'"
                 ) from None
         import httpx2
 
@@ -136,13 +138,14 @@ class _Clients:
 
         transport = httpx2.AsyncHTTPTransport(
             http2=self._http2,
-            trust_env=self._trust_env,  # for the certificates it names
+            trust_env=self._trust_env,  # for SSL_CERT_FILE and SSL_CERT_DIR
             limits=httpx2.Limits(keepalive_expiry=60.0),
             proxy=proxy,
         )
         if not self._http2:
-            # Without it a refusal that comes early is lost; httpx2 has no argument for it. HTTP/2
-            # has a stream for each answer, and httpcore2 counts on reading it record by record.
+            # Our backend reads an early refusal of a large request; httpx2 has no public argument
+            # for it. HTTP/2 has a stream for each response, and httpcore2 relies on reading it
+            # record by record.
             transport._pool._network_backend = Backend()  # noqa: SLF001
         client = httpx2.AsyncClient(
             headers={"accept-encoding": ACCEPTED, "user-agent": USER_AGENT},
@@ -177,13 +180,13 @@ async def _head(
         raise
     except TimeoutError:
         error = timeout_error(phase, request, timeouts)
-    except Exception as failure:  # noqa: BLE001 -- each is translated
+    except Exception as failure:  # noqa: BLE001 -- all are translated
         error = _send_error(failure, request, timeouts)
-    raise error  # here, so that what it was made of is not its context
+    raise error  # outside of `except`, so that httpx2's error is not its __context__
 
 
 class _Reply:
-    """A response of httpx2 as the adapters read it."""
+    """An httpx2 response with the interface of `HttpReply`."""
 
     def __init__(
         self,
@@ -218,7 +221,7 @@ class _Reply:
             raise
         except TimeoutError:
             error = timeout_error("request", self._request, self._timeouts)
-        except Exception:  # noqa: BLE001 -- each is translated
+        except Exception:  # noqa: BLE001 -- all are translated
             error = self._body_error(NetworkError)
         else:
             if room >= 0:
@@ -227,7 +230,7 @@ class _Reply:
         raise error
 
     def chunks(self) -> AsyncIterator[bytes]:
-        """The body as it comes."""
+        """The chunks of the body, as they arrive."""
         chunks = self._chunks()
         if is_one_value(self.headers):
             return Bounded(chunks, self._request, self._limit)
@@ -245,7 +248,7 @@ class _Reply:
             except TimeoutError:
                 error: SDKError = timeout_error(phase, self._request, self._timeouts)
                 break
-            except Exception:  # noqa: BLE001 -- each is translated
+            except Exception:  # noqa: BLE001 -- all are translated
                 error = self._body_error(StreamError)
                 break
             if chunk is None:
@@ -254,12 +257,12 @@ class _Reply:
         raise error
 
     def abort(self) -> None:
-        """Close the connection; who reads from it gets an error."""
+        """Close the connection; a task that is reading from it gets an error."""
         if self._closing is None:
             self._closing = asyncio.ensure_future(self._response.aclose())
 
     async def _unpacked(self) -> AsyncIterator[bytes]:
-        if self._response.is_stream_consumed:  # a client for tests may give replies read before
+        if self._response.is_stream_consumed:  # a mock client may return responses already read
             yield self._response.content
             return
         inflater = inflater_for(self.headers, self._limit)
@@ -271,7 +274,7 @@ class _Reply:
             inflater.finish()
 
     def _body_error(self, kind: type[NetworkError | StreamError]) -> SDKError:
-        return kind(f"the reply of {host_of(self._request)} ended in the middle")
+        return kind(f"the response from {host_of(self._request)} is incomplete: it ended too early")
 
 
 def _send_error(failure: Exception, request: HttpRequest, timeouts: Timeouts) -> SDKError:
@@ -282,23 +285,26 @@ def _send_error(failure: Exception, request: HttpRequest, timeouts: Timeouts) ->
         case httpx2.ConnectTimeout() | httpx2.PoolTimeout():
             return timeout_error("connect", request, timeouts)
         case httpx2.ConnectError():
-            # only the text tells TLS from the rest, and it holds no URL
-            is_tls = "SSL" in str(failure)
-            what = "no TLS with" if is_tls else "cannot connect to"
-            return NetworkError(f"{what} {host}: {failure}", retryable=not is_tls)
+            # Only the text distinguishes TLS errors from others. It does not contain the URL.
+            if "SSL" in str(failure):
+                text = f"the TLS handshake with {host} failed: {failure}"
+                return NetworkError(text, retryable=False)
+            return NetworkError(f"cannot connect to {host}: {failure}")
         case httpx2.InvalidURL() | httpx2.UnsupportedProtocol():
-            return ConfigurationError(f"not a URL that a request can go to (host: {host})")
+            return ConfigurationError(
+                f"the request URL is invalid (host: {host}); use http:// or https:// and a host"
+            )
         case httpx2.ProxyError():
-            retryable = str(failure).startswith("5")  # the text begins with the status
+            retryable = str(failure).startswith("5")  # the text starts with the status code
             return NetworkError(f"the proxy refused {host}: {failure}", retryable=retryable)
         case httpx2.LocalProtocolError() | ValueError():
             return ConfigurationError(
-                f"the request to {host} has a header that cannot be sent; "
-                "look for line breaks in keys and header values"
+                f"the request to {host} has an invalid header; "
+                "check API keys and header values for line breaks"
             )
         case httpx2.RemoteProtocolError():
-            return NetworkError(f"{host} closed the connection, or answered with no HTTP")
-    return NetworkError(f"the connection to {host} was lost before it replied")
+            return NetworkError(f"{host} closed the connection, or its response is not valid HTTP")
+    return NetworkError(f"the connection to {host} was lost before a response came")
 
 
 async def _close(clients: _Clients) -> None:
@@ -306,4 +312,4 @@ async def _close(clients: _Clients) -> None:
 
 
 def _discard(clients: _Clients) -> None:
-    """Its sockets go with it: httpx2 can close them only inside its loop."""
+    """Does nothing: httpx2 can close sockets only in their loop; the collector closes them."""

@@ -1,4 +1,4 @@
-"""Files and URLs named in parts -> their bytes, before a request is encoded."""
+"""Reads the files that parts name, before a request is encoded."""
 
 from __future__ import annotations
 
@@ -26,10 +26,11 @@ def load_media(
     request: Request, *, max_bytes: int = MAX_FILE, root: str | PathLike[str] | None = None
 ) -> Request:
     """
-    The request with the bytes of every file its parts name (`/…`, `./…`, `~…`).
+    The request with each local path in a part's `url` (`/…`, `./…`, `~…`) replaced by the bytes.
 
-    The same object if they name none. With `root`, only files inside that folder are read. For
-    the requests of this program only: in one that came over a network a path is somebody else's.
+    Returns the same object if there is no path. With `root`, only files inside that folder are
+    read. Use it only for requests that your program built itself: in a request from the network
+    a path was chosen by a stranger.
     """
     inside = None if root is None else Path(root).resolve()
 
@@ -42,28 +43,28 @@ def load_media(
 async def load_media_async(
     request: Request, *, max_bytes: int = MAX_FILE, root: str | PathLike[str] | None = None
 ) -> Request:
-    """The same; files are read in a thread, and without files there is nothing to wait for."""
+    """`load_media`, with the files read in a thread; no thread is used if there are no files."""
     if not find_media(request, _names_file):
         return request
     return await asyncio.to_thread(load_media, request, max_bytes=max_bytes, root=root)
 
 
 def find_media(request: Request, wanted: Callable[[Media], bool]) -> list[tuple[str, Media]]:
-    """The media parts that are wanted, those in tool results too, and where they stand."""
-    found: list[tuple[str, Media]] = []
+    """The wanted media parts and their paths in the request; includes those in tool results."""
+    parts: list[tuple[str, Media]] = []
 
-    def note(part: Media, where: str) -> Media:
-        found.append((where, part))
+    def collect(part: Media, where: str) -> Media:
+        parts.append((where, part))
         return part
 
-    replace_media(request, wanted, note)
-    return found
+    replace_media(request, wanted, collect)
+    return parts
 
 
 def replace_media(
     request: Request, wanted: Callable[[Media], bool], change: Callable[[Media, str], Media]
 ) -> Request:
-    """The request with each wanted part changed; the same object if no part was."""
+    """The request with each wanted media part changed; the same object if nothing changed."""
     messages = [
         _in_message(message, wanted, change, f"messages[{index}].content")
         for index, message in enumerate(request.messages)
@@ -106,7 +107,7 @@ def _in_parts(
 
 
 def with_bytes(part: Media, data: bytes, media_type: str | None, name: str | None) -> Media:
-    """The part with its bytes in place of its address."""
+    """The part with `data` in place of `url`."""
     fields: dict[str, Any] = {
         "url": None,
         "data": data,
@@ -126,7 +127,7 @@ def _load(part: Media, where: str, max_bytes: int, inside: Path | None) -> Media
     try:
         path = Path(name).expanduser()
         if inside is not None and not path.resolve().is_relative_to(inside):
-            raise ConfigurationError(f"{where}: {name!r} is outside of the folder for media")
+            raise ConfigurationError(f"{where}: {name!r} is outside of the allowed folder {inside}")
         data = _read(path, max_bytes)
     except _RefusedError as refused:
         raise ConfigurationError(f"{where}: cannot read {name!r}: {refused}") from None
@@ -141,9 +142,9 @@ class _RefusedError(Exception):
 
 
 def _read(path: Path, max_bytes: int) -> bytes:
-    # A pipe or a device has no end, and opening it may wait for ever: look before.
+    # Opening a pipe may block for ever, and a device may be endless, so check before.
     if not stat.S_ISREG(path.stat().st_mode):
-        raise _RefusedError("it is not a file")
+        raise _RefusedError("it is not a regular file")
     with path.open("rb") as file:
         data = file.read(max_bytes + 1)
     if len(data) > max_bytes:

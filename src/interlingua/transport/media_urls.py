@@ -1,9 +1,10 @@
 """
-What a URL in a part shows, for dialects that take only bytes.
+Fetches the URLs in parts, for dialects that accept only bytes.
 
-The URL may come from anybody, so it may lead only to the open internet: names are looked up
-here, every address they have must be public, the connection goes to one that was looked at, and
-all of it again for each redirect. No proxy is used, since it would look names up by itself.
+A URL may come from a stranger, so only public addresses are allowed (protection against SSRF).
+The host name is resolved here, all of its addresses must be public, and the connection goes to
+one of the checked addresses. Each redirect is checked again. No proxy is used, because a proxy
+would resolve the name itself.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ SECONDS = 30.0
 
 
 class Fetched(NamedTuple):
-    """What a URL led to."""
+    """A file that was fetched from a URL."""
 
     data: bytes
     media_type: str | None
@@ -51,7 +52,7 @@ async def fetch_media(
     seconds: float = SECONDS,
     allowed: Callable[[str], bool] = is_public,
 ) -> Request:
-    """The request with the bytes of each URL in parts of these kinds."""
+    """The request with the bytes in place of each URL, in parts of the types in `kinds`."""
 
     def wanted(part: Media) -> bool:
         return isinstance(part, kinds) and _is_web(part.url)
@@ -86,9 +87,9 @@ async def fetch(
     allowed: Callable[[str], bool] = is_public,
 ) -> Fetched:
     """
-    What the URL shows; `ConfigurationError` if it leads where it must not.
+    Fetch a file; raises `ConfigurationError` if the URL leads to an address that is not allowed.
 
-    `allowed` says to which addresses it may lead.
+    `allowed` takes an IP address and says whether a connection to it is allowed.
     """
     error: SDKError
     try:
@@ -98,14 +99,14 @@ async def fetch(
         raise
     except TimeoutError:
         error = RequestTimeoutError(
-            f"{_host(url)} did not send the file within {seconds:g} s",
+            f"timed out after {seconds:g} s while fetching a file from {_host(url)}",
             phase="request",
             retryable=False,
         )
     except ValueError:
-        error = ConfigurationError("a URL to fetch cannot be read")
-    except Exception as failure:  # noqa: BLE001 -- each is translated
-        error = _refused_inside(failure) or NetworkError(
+        error = ConfigurationError("cannot parse the URL of a file to fetch")
+    except Exception as failure:  # noqa: BLE001 -- all are translated
+        error = _forbidden_cause(failure) or NetworkError(
             f"cannot fetch from {_host(url)}: {type(failure).__name__}"
         )
     raise error
@@ -137,30 +138,32 @@ async def _follow(text: str, max_bytes: int, allowed: Callable[[str], bool]) -> 
 
 async def _take(url: URL, response: aiohttp.ClientResponse, max_bytes: int) -> Fetched:
     if response.status != 200:
-        text = f"{url.host} has no file to fetch: HTTP {response.status}"
+        text = f"cannot fetch a file from {url.host}: HTTP {response.status}"
         if response.status >= 500 or response.status == 429:
             raise NetworkError(text)
         raise ConfigurationError(text)
     if response.headers.get("content-encoding", "identity").lower() != "identity":
-        raise DecodeError(f"{url.host} sent a packed file, which was not asked for")
+        raise DecodeError(f"{url.host} sent a compressed file, but only identity was accepted")
     data = bytearray()
     async for chunk in response.content.iter_any():
         data += chunk
         if len(data) > max_bytes:
             raise ConfigurationError(f"the file at {url.host} is larger than {max_bytes} bytes")
     name = url.name or None
-    said = response.headers.get("content-type", "").partition(";")[0].strip().lower()
-    return Fetched(bytes(data), media_type_for(bytes(data), name, said or None), name)
+    declared = response.headers.get("content-type", "").partition(";")[0].strip().lower()
+    return Fetched(bytes(data), media_type_for(bytes(data), name, declared or None), name)
 
 
 def _checked(url: URL, allowed: Callable[[str], bool]) -> URL:
-    # The same object goes to aiohttp, so nobody can read another host out of it.
+    # This object, not the text, goes to aiohttp: two parsers could see two different hosts.
     host = url.host
     if url.scheme not in {"http", "https"} or not host:
         raise ConfigurationError(f"only http and https URLs can be fetched, not {url.scheme!r}")
     if url.user is not None or url.password is not None:
-        raise ConfigurationError(f"the URL at {host} holds a user or password; it is not fetched")
-    # what is an address already is not looked up
+        raise ConfigurationError(
+            f"the URL at {host} contains a user name or password and was not fetched; remove them"
+        )
+    # An IP address in the URL is not resolved, so `_resolver` does not check it.
     if (":" in host or host.replace(".", "").isdigit()) and not allowed(host):
         raise _forbidden(host)
     return url
@@ -168,31 +171,33 @@ def _checked(url: URL, allowed: Callable[[str], bool]) -> URL:
 
 def _next_url(url: URL, location: str | None) -> URL:
     if not location:
-        raise ConfigurationError(f"{url.host} redirects to nowhere")
+        raise ConfigurationError(f"{url.host} sent a redirect without a location header")
     target = url.join(type(url)(location))
     if url.scheme == "https" and target.scheme == "http":
-        raise ConfigurationError(f"{url.host} redirects from https to http; it is not followed")
+        raise ConfigurationError(f"{url.host} redirects from https to http, which is not allowed")
     return target
 
 
 def _forbidden(host: str) -> ConfigurationError:
-    return ConfigurationError(f"{host} is not on the open internet; it is not fetched from")
+    return ConfigurationError(
+        f"{host} is not a public address, so the file was not fetched; pass its bytes instead"
+    )
 
 
 def _resolver(allowed: Callable[[str], bool]) -> aiohttp.abc.AbstractResolver:
     from aiohttp.abc import AbstractResolver
 
     class Guarded(AbstractResolver):
-        """Looks names up, and refuses those with an address that is not public."""
+        """Resolves host names, and refuses a name with an address that is not allowed."""
 
         async def resolve(
             self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
         ) -> list[Any]:
             loop = asyncio.get_running_loop()
-            found = await loop.getaddrinfo(
+            entries = await loop.getaddrinfo(
                 host, port, type=socket.SOCK_STREAM, family=family, flags=socket.AI_ADDRCONFIG
             )
-            if not all(allowed(str(entry[4][0])) for entry in found):
+            if not all(allowed(str(entry[4][0])) for entry in entries):
                 raise _ForbiddenError(host)
             return [
                 {
@@ -203,27 +208,27 @@ def _resolver(allowed: Callable[[str], bool]) -> aiohttp.abc.AbstractResolver:
                     "proto": entry[2],
                     "flags": socket.AI_NUMERICHOST,
                 }
-                for entry in found
+                for entry in entries
             ]
 
         async def close(self) -> None:
-            """There is nothing to close."""
+            """Does nothing: there is nothing to close."""
 
     return Guarded()
 
 
 class _ForbiddenError(OSError):
-    """A name that leads inside; an OSError, since only those pass through aiohttp."""
+    """A host whose address is not allowed; an OSError, because aiohttp handles only those."""
 
 
-def _refused_inside(failure: BaseException) -> ConfigurationError | None:
-    seen: BaseException | None = failure
-    while seen is not None:
-        inner = getattr(seen, "os_error", None)
-        for one in (seen, inner):
-            if isinstance(one, _ForbiddenError):
-                return _forbidden(str(one.args[0]))
-        seen = seen.__cause__
+def _forbidden_cause(failure: BaseException) -> ConfigurationError | None:
+    # aiohttp wraps the resolver's error, as `os_error` or as the cause.
+    error: BaseException | None = failure
+    while error is not None:
+        for candidate in (error, getattr(error, "os_error", None)):
+            if isinstance(candidate, _ForbiddenError):
+                return _forbidden(str(candidate.args[0]))
+        error = error.__cause__
     return None
 
 

@@ -1,9 +1,9 @@
 """
-One value for each event loop.
+One value per event loop, such as a connection pool.
 
-Connections belong to the loop they were opened in. A value opened here is closed when its loop
-shuts down its generators (as `asyncio.run` does), when its holder is collected, or on `close`;
-after a fork the child leaves the parent's values alone and opens its own.
+A connection belongs to the event loop in which it was opened. A value is closed on `close`, when
+its loop shuts down its async generators (as `asyncio.run` does), or when its `PerLoop` is garbage
+collected. After a fork, the child does not touch the parent's values and opens its own.
 """
 
 from __future__ import annotations
@@ -25,9 +25,10 @@ class _Entry(NamedTuple, Generic[Value]):
 
 class PerLoop(Generic[Value]):
     """
-    Opens a value on first use in a loop.
+    Opens a value on its first use in an event loop.
 
-    `close_value` runs in the loop; `discard` must do without, since the loop no longer runs.
+    `close_value` runs in the loop of the value. `discard` releases a value whose loop no longer
+    runs, so it must not use the loop.
     """
 
     def __init__(
@@ -39,7 +40,7 @@ class PerLoop(Generic[Value]):
         self._open = open_value
         self._close = close_value
         self._discard = discard
-        # The values hold their loops, so weak keys would never go: entries are removed by hand.
+        # Not a WeakKeyDictionary: a value refers to its loop, so the loop would never be collected.
         self._entries: dict[asyncio.AbstractEventLoop, _Entry[Value]] = {}
         weakref.finalize(self, _discard_stopped, self._entries, discard)
         _alive.add(self)
@@ -52,13 +53,13 @@ class PerLoop(Generic[Value]):
             value = self._open()
             entry = _Entry(value, _keep(weakref.ref(self), loop, value, self._close))
             self._entries[loop] = entry
-            # Its first step makes the loop know it; it has nothing to wait for.
+            # The first step registers the generator with the loop. It does not wait for anything.
             with suppress(StopIteration):
                 entry.keeper.__anext__().__await__().__next__()
         return entry.value
 
     async def close(self) -> None:
-        """Close the value of this loop, and ask the other loops to close theirs."""
+        """Close the value of this loop, and schedule the close of the others in their loops."""
         here = asyncio.get_running_loop()
         for loop in tuple(self._entries):
             entry = self._entries.pop(loop, None)
@@ -72,7 +73,7 @@ class PerLoop(Generic[Value]):
                 self._discard(entry.value)
 
     def forget(self) -> None:
-        """Let go of everything without touching it: it is another process's."""
+        """Drop the values without closing them: they belong to the parent process."""
         _inherited.append(dict(self._entries))
         self._entries.clear()
 
@@ -83,13 +84,17 @@ async def _keep(
     value: Value,
     close: Callable[[Value], Awaitable[None]],
 ) -> AsyncGenerator[None, None]:
-    """A generator that the loop closes before it ends, or when nobody holds it any more."""
+    """
+    A generator that closes the value when it is closed itself.
+
+    The event loop closes its async generators at shutdown, and when they are garbage collected.
+    """
     try:
         yield
     finally:
         holder = owner()
         if holder is not None:
-            holder._entries.pop(loop, None)  # noqa: SLF001 -- the two are one
+            holder._entries.pop(loop, None)  # noqa: SLF001 -- same module
         await close(value)
 
 
@@ -106,7 +111,7 @@ def _discard_closed(
 def _discard_stopped(
     entries: dict[asyncio.AbstractEventLoop, _Entry[Value]], discard: Callable[[Value], None]
 ) -> None:
-    # A loop that runs closes its keeper itself.
+    # A running loop closes the generator itself.
     for loop in tuple(entries):
         if not loop.is_running():
             discard(entries.pop(loop).value)
@@ -114,7 +119,7 @@ def _discard_stopped(
 
 _alive: weakref.WeakSet[PerLoop[Any]] = weakref.WeakSet()
 _inherited: list[object] = []
-"""What a parent process had open: kept, since closing it here would disturb the parent."""
+"""Values of the parent process. They are kept alive: closing them would disturb the parent."""
 
 
 def _after_fork() -> None:

@@ -1,4 +1,4 @@
-"""Which proxy to go through: `HTTP_PROXY`, `HTTPS_PROXY`, `ALL_PROXY`, `NO_PROXY`."""
+"""Proxies from the environment: `HTTP_PROXY`, `HTTPS_PROXY`, `ALL_PROXY`, `NO_PROXY`."""
 
 from __future__ import annotations
 
@@ -15,27 +15,29 @@ SOCKS = ("socks5", "socks5h")
 
 class Proxies:
     """
-    The environment as it was when this was made.
+    The proxies that the environment named when this object was created.
 
-    This machine itself is never reached through a proxy: servers on loopback are local models.
-    `kinds` are those that can be used; going direct instead of through another would be a surprise.
+    Loopback addresses never use a proxy: they are local models. `kinds` are the supported schemes
+    of proxies; any other scheme is an error, because a direct connection would be a surprise.
     """
 
     def __init__(self, kinds: Collection[str] = HTTP) -> None:
         self._kinds = kinds
         self._by_scheme = getproxies()
-        self._found: dict[str, str | None] = {}
+        self._by_origin: dict[str, str | None] = {}
 
     def __bool__(self) -> bool:
         return any(key in self._by_scheme for key in ("http", "https", "all"))
 
     def find(self, url: str) -> str | None:
-        """The proxy's URL for this one; None to go direct."""
+        """The proxy for this URL; None for a direct connection."""
         parts = urlsplit(url)
         origin = f"{parts.scheme}://{parts.netloc}"
-        if origin not in self._found:
-            self._found[origin] = self._choose(parts.scheme.lower(), parts.hostname, parts.netloc)
-        return self._found[origin]
+        if origin not in self._by_origin:
+            self._by_origin[origin] = self._choose(
+                parts.scheme.lower(), parts.hostname, parts.netloc
+            )
+        return self._by_origin[origin]
 
     def _choose(self, scheme: str, host: str | None, netloc: str) -> str | None:
         proxy = self._by_scheme.get(scheme) or self._by_scheme.get("all")
@@ -47,9 +49,10 @@ class Proxies:
             proxy = f"http://{proxy}"
         kind = urlsplit(proxy).scheme
         if kind not in self._kinds:
-            cure = "use HttpxTransport, or " if kind in SOCKS else ""
+            advice = "use HttpxTransport, or " if kind in SOCKS else ""
             raise ConfigurationError(
-                f"this transport cannot use a {kind} proxy; {cure}unset the proxy variables"
+                f"this transport does not support a {kind} proxy; {advice}unset HTTP_PROXY, "
+                "HTTPS_PROXY and ALL_PROXY, or pass trust_env=False"
             )
         return proxy
 

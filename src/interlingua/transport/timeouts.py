@@ -1,4 +1,4 @@
-"""Clocks that ran out and bodies that are too large -> our errors."""
+"""Errors for timeouts and for bodies that are too large, shared by the transports."""
 
 from __future__ import annotations
 
@@ -9,19 +9,22 @@ from interlingua.spec.contracts import HttpRequest, Timeouts
 from interlingua.spec.errors import DecodeError, RequestTimeoutError, TimeoutPhase
 
 MAX_BODY = 128 * 1024 * 1024
-"""The largest body that is one value, unpacked; a stream of events has no end to measure."""
+"""The largest decompressed body in bytes; a stream of events has no such limit."""
 
-# Messages name the host, never the URL: its query may hold a key.
-_CLOCKS: dict[TimeoutPhase, str] = {
-    "connect": "no connection to {host} within {seconds:g} s",
-    "first_byte": "no reply from {host} within {seconds:g} s",
-    "request": "the exchange with {host} took longer than {seconds:g} s",
-    "stream_read": "the stream from {host} was silent for {seconds:g} s",
+# Messages name the host and never the URL, because its query may contain an API key.
+_MESSAGES: dict[TimeoutPhase, str] = {
+    "connect": "timed out after {seconds:g} s while connecting to {host} (connect timeout)",
+    "first_byte": "timed out after {seconds:g} s without a response from {host} "
+    "(first_byte timeout)",
+    "request": "timed out after {seconds:g} s before the response from {host} was complete "
+    "(request timeout)",
+    "stream_read": "timed out: the stream from {host} sent nothing for {seconds:g} s "
+    "(stream_read timeout)",
 }
 
 
 def host_of(request: HttpRequest) -> str:
-    """The host a request goes to, for messages."""
+    """The host of a request, for messages."""
     try:
         return urlsplit(request.url).hostname or "no host"
     except ValueError:
@@ -31,14 +34,15 @@ def host_of(request: HttpRequest) -> str:
 def timeout_error(
     phase: TimeoutPhase, request: HttpRequest, timeouts: Timeouts
 ) -> RequestTimeoutError:
-    """The error for a clock that ran out; a read that was slow is not retried unasked."""
+    """The error for a timeout. Only a connect timeout is retryable by default."""
     seconds = getattr(timeouts, phase) or 0
-    text = _CLOCKS[phase].format(host=host_of(request), seconds=seconds)
+    text = _MESSAGES[phase].format(host=host_of(request), seconds=seconds)
+    # After the request was sent the provider may have worked on it, and a retry may cost twice.
     return RequestTimeoutError(text, phase=phase, retryable=phase == "connect")
 
 
 def head_clock(timeouts: Timeouts) -> tuple[float | None, TimeoutPhase]:
-    """The seconds in which the head of a reply must come, and whose they are."""
+    """The timeout for the headers of a response: the shorter of `first_byte` and `request`."""
     first, whole = timeouts.first_byte, timeouts.request
     if first is not None and (whole is None or first < whole):
         return first, "first_byte"
@@ -47,20 +51,20 @@ def head_clock(timeouts: Timeouts) -> tuple[float | None, TimeoutPhase]:
 
 def too_large(request: HttpRequest | None, limit: int) -> DecodeError:
     """The error for a body over the limit."""
-    whose = "" if request is None else f" of {host_of(request)}"
+    source = "" if request is None else f" from {host_of(request)}"
     return DecodeError(
-        f"the reply{whose} is larger than {limit} bytes; "
-        "give the transport a larger max_body if that is right"
+        f"the response{source} is larger than {limit} bytes; "
+        "to allow it, pass a larger max_body= to the transport"
     )
 
 
 def is_one_value(headers: Mapping[str, str]) -> bool:
-    """Whether the body is one JSON value, though it may be read as it comes."""
+    """Whether the body is one JSON value (and not a stream of events), even if read in chunks."""
     return "json" in headers.get("content-type", "")
 
 
 class Bounded:
-    """The chunks of a body that is one value; `DecodeError` once they are over the limit."""
+    """The chunks of a body; raises `DecodeError` when their total size is over the limit."""
 
     __slots__ = ("_chunks", "_limit", "_request", "_room")
 

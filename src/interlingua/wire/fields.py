@@ -29,8 +29,8 @@ class Fields:
         if not isinstance(value, dict):
             raise wrong_type(path, "an object", value)
         self.left: dict[str, Any] = dict(value)
-        self.path = path
-        self.strict = strict
+        self.path: str = path
+        self.strict: bool = strict
 
     def at(self, key: str) -> str:
         """The JSON path of a field."""

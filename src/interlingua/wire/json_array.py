@@ -11,11 +11,9 @@ from collections.abc import Callable
 
 from interlingua.spec.contracts import Frame
 from interlingua.spec.errors import StreamError
-
-MAX_EVENT_BYTES = 16 * 1024 * 1024
+from interlingua.wire.sse import MAX_EVENT_BYTES, drop_bom
 
 _BACKSLASH = 0x5C
-_BOM = b"\xef\xbb\xbf"
 # Skips complete strings in one match; stops at a bracket, or at the opening quote of a string
 # that is still incomplete. The groups are not possessive: CPython before 3.11.5 restores the
 # wrong position after a possessive group fails. A greedy repeat stores each iteration, so the
@@ -50,8 +48,10 @@ class JSONArrayDecoder:
         if self._failure is not None:
             raise self._failure
         self._buffer += chunk
-        if self._at_start and not self._drop_bom():
-            return []
+        if self._at_start:
+            if not drop_bom(self._buffer):
+                return []
+            self._at_start = False
         frames: list[Frame] = []
         try:
             self._scan(frames)
@@ -71,16 +71,6 @@ class JSONArrayDecoder:
             self._failure = StreamError(f"the JSON stream ended {where}")
             raise self._failure
         return []
-
-    def _drop_bom(self) -> bool:
-        """Removes a byte order mark; False while more bytes are needed to recognise one."""
-        start = self._buffer[:3]
-        if start == _BOM:
-            del self._buffer[:3]
-        elif _BOM.startswith(start):
-            return False
-        self._at_start = False
-        return True
 
     def _scan(self, frames: list[Frame]) -> None:
         begin = 0

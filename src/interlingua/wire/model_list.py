@@ -1,4 +1,4 @@
-"""Lists of models: pages read and pages written, with the field names of each dialect."""
+"""Lists of models: reading and writing pages, with the field names of a dialect."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from interlingua.wire.json_text import loads
 
 
 class ModelFields(msgspec.Struct, frozen=True, kw_only=True):
-    """The names under which a dialect describes a model, the likeliest first."""
+    """The field names with which a dialect describes a model; the first one present is used."""
 
     id: tuple[str, ...] = ("id", "name")
     name: tuple[str, ...]
     context_window: tuple[str, ...]
     max_output_tokens: tuple[str, ...]
     id_prefix: str = ""
-    """What stands before an id in a list, and not in a request."""
+    """The prefix that ids have in lists, but not in requests."""
 
 
 def read_models(body: bytes, fields: ModelFields) -> list[ServedModel]:
-    """The models of one page; whatever in it cannot be read as a model is left out."""
+    """The models of one page; entries that are not models are ignored."""
     page = loads(body)
     if isinstance(page, dict):
         page = page.get("data") or page.get("models") or []
@@ -34,7 +34,7 @@ def read_models(body: bytes, fields: ModelFields) -> list[ServedModel]:
 
 
 def read_page(body: bytes) -> dict[str, Any]:
-    """The page as an object, for the fields that say where the next one is."""
+    """The page as an object, for its pagination fields; empty if it is not an object."""
     try:
         page = loads(body)
     except DecodeError:
@@ -43,21 +43,21 @@ def read_page(body: bytes) -> dict[str, Any]:
 
 
 def page_size(query: Mapping[str, str], name: str, *, default: int, highest: int) -> int:
-    """How many models a page has; `InvalidRequestError` if the query's number is none."""
+    """The page size that the query asks for; `InvalidRequestError` if it is not a number."""
     text = query.get(name)
     if text is None:
         return default
     if not text.isdecimal() or not int(text):
-        raise InvalidRequestError(f"{name}: must be a whole number above 0", error_code=None)
+        raise InvalidRequestError(f"{name}: must be an integer greater than 0", error_code=None)
     return min(int(text), highest)
 
 
 def page_start(models: Sequence[ServedModel], last_id: str, name: str) -> int:
-    """Where the page after the model of that id begins."""
+    """The index of the first model after the one with the id `last_id`."""
     for index, model in enumerate(models):
         if model.id == last_id:
             return index + 1
-    raise InvalidRequestError(f"{name}: there is no model {last_id!r}", error_code=None)
+    raise InvalidRequestError(f"{name}: the model {last_id!r} does not exist", error_code=None)
 
 
 def _read_model(entry: dict[str, Any], fields: ModelFields) -> ServedModel:

@@ -1,4 +1,4 @@
-"""Forms as multipart/form-data."""
+"""Encodes forms as multipart/form-data (RFC 7578)."""
 
 from __future__ import annotations
 
@@ -7,21 +7,22 @@ from hashlib import sha256
 
 from interlingua.spec.contracts import Content, FormPart
 
+# The HTML standard's escapes for names and file names; they prevent header injection.
 _ESCAPES = str.maketrans({'"': "%22", "\r": "%0D", "\n": "%0A"})
 
 
 class FormBody:
-    """A form whose files are sent as they are read."""
+    """A form with streamed files; `size` is None if the size of a file is unknown."""
 
     def __init__(self, segments: list[Content]) -> None:
         self._segments = segments
         sizes = [_size(segment) for segment in segments]
         known = [size for size in sizes if size is not None]
-        self.size = sum(known) if len(known) == len(sizes) else None
+        self.size: int | None = sum(known) if len(known) == len(sizes) else None
 
     @property
     def is_repeatable(self) -> bool:
-        """Whether it can be sent again."""
+        """Whether the form can be sent again."""
         return all(is_repeatable(segment) for segment in self._segments)
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
@@ -37,9 +38,9 @@ def encode_form(parts: tuple[FormPart, ...], new_id: Callable[[], str]) -> tuple
     """
     The content type and the body of a form.
 
-    The boundary of a form that is in memory follows from its content, so that equal forms are
-    equal bytes. That of a form with streamed files is a new id: their content must not be able
-    to contain it.
+    If the whole form is in memory, the boundary is a digest of its content, so that equal forms
+    give equal bytes. If files are streamed, the boundary is a new id, which nobody can put into
+    the files beforehand.
     """
     boundary = _digest(parts) or new_id()
     segments: list[Content] = []
@@ -54,7 +55,7 @@ def encode_form(parts: tuple[FormPart, ...], new_id: Callable[[], str]) -> tuple
 
 
 def is_repeatable(content: Content) -> bool:
-    """Whether the same bytes can be sent again: an async iterator is used up after the first."""
+    """Whether the content can be sent again; an async iterator is exhausted after one use."""
     if isinstance(content, FormBody):
         return content.is_repeatable
     return isinstance(content, bytes) or not isinstance(content, AsyncIterator)

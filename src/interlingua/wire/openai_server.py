@@ -1,8 +1,8 @@
 """
-The server side that both APIs of OpenAI share: error bodies by status, keys, lists of models.
+The server side that both of OpenAI's APIs share: error bodies by status, keys, lists of models.
 
-Error bodies that were recorded or are documented are as they were; where the vendor is not known
-to answer with a status, the body has its usual shape.
+Error bodies are as recorded or documented. For a status that the vendor is not known to send, the
+body has the usual shape.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ _ERRORS: dict[int, tuple[str, str | None, str]] = {
 
 
 def error_body(failure: Failure, model: str) -> Json:
-    """The body for a status; None where a load balancer answers."""
+    """The body for a status; None for a status that a load balancer sends, without JSON."""
     if failure.status not in _ERRORS and failure.message is None and failure.status > 500:
         return None
     usual = "server_error" if failure.status >= 500 else "invalid_request_error"
@@ -91,15 +91,15 @@ def error_body(failure: Failure, model: str) -> Json:
 
 
 def wrong_key(*, is_missing: bool) -> Failure:
-    """The answer to a request whose key is missing or wrong."""
+    """The failure for a request whose key is missing or wrong."""
     return Failure(status=401, message=_MISSING_KEY if is_missing else None)
 
 
 def list_models(models: Sequence[ServedModel]) -> Json:
-    """All models: this list has no pages."""
+    """The list of all models; OpenAI's list has no pages."""
     return {"object": "list", "data": [describe_model(model) for model in models]}
 
 
 def describe_model(model: ServedModel) -> dict[str, Any]:
-    """One model; when it was made is not known."""
+    """The description of one model; the creation time is unknown and sent as 0."""
     return {"id": model.id, "object": "model", "created": 0, "owned_by": model.provider}

@@ -54,8 +54,9 @@ class SSEDecoder:
             searched = len(buffer)
             buffer += chunk
             if self._at_start:
-                if not self._drop_bom():
+                if not drop_bom(buffer):
                     return []
+                self._at_start = False
                 searched = 0
             end = buffer.rfind(b"\n\n", searched - 1 if searched else 0) + 2
             if end < 2:
@@ -92,16 +93,6 @@ class SSEDecoder:
         self._after_cr = chunk.endswith(b"\r")
         return chunk.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
 
-    def _drop_bom(self) -> bool:
-        """Removes a byte order mark; False while more bytes are needed to recognise one."""
-        start = self._buffer[:3]
-        if start == _BOM:
-            del self._buffer[:3]
-        elif _BOM.startswith(start):
-            return False
-        self._at_start = False
-        return True
-
     def _wait(self, frames: list[Frame]) -> list[Frame]:
         """Keep the incomplete event, unless it is already too large."""
         if self._buffer.startswith(b"\n"):  # blank lines before an event have no meaning
@@ -126,6 +117,14 @@ class SSEDecoder:
         if not frames:
             raise self._failure
         return frames  # frames before the failure are delivered first; the next call raises
+
+
+def drop_bom(buffer: bytearray) -> bool:
+    """Removes a byte order mark; False while more bytes are needed to recognise one."""
+    if buffer.startswith(_BOM):
+        del buffer[:3]
+        return True
+    return not _BOM.startswith(buffer)
 
 
 def encode_sse(frame: Frame) -> bytes:

@@ -1,4 +1,4 @@
-"""Token counts: what of a request counts, and the number in a reply."""
+"""Token counts: the request to count, and the number in the response."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ def counted_request(
     request: Request, dialect: str, kept: Collection[str] | None, options: Mapping[str, Any]
 ) -> Request:
     """
-    The request without the settings that do not count.
+    The request reduced to the fields that count as input.
 
-    Of its options for the dialect those in `kept` stay, or all if that is None.
+    Of its provider options for the dialect, only the names in `kept` remain; None keeps all.
     """
     given = request.provider_options.get(dialect)
     given = given if isinstance(given, Mapping) else {}
@@ -33,9 +33,9 @@ def counted_request(
 
 
 def read_count(body: bytes, name: str) -> int:
-    """The number of that name; `DecodeError` if there is none."""
+    """The token count in the field `name`; raises `DecodeError` if there is none."""
     value = loads(body)
-    found = count(value.get(name)) if isinstance(value, dict) else None
-    if found is None:
-        raise DecodeError("the provider's answer holds no token count")
-    return found
+    tokens = count(value.get(name)) if isinstance(value, dict) else None
+    if tokens is None:
+        raise DecodeError(f"the provider's response has no token count in {name!r}")
+    return tokens

@@ -1,7 +1,7 @@
 """Editing keeps what does not change, and knows where things were."""
 
 from interlingua.prepare.history.edit import (
-    Trail,
+    Edits,
     cut,
     edit,
     edit_parts,
@@ -21,7 +21,7 @@ RESPONSES = HistoryRules(dialect="openai_responses", paired_thinking=True, bound
 
 def test_places_are_those_of_the_beginning():
     """However often a part is edited and moved, it is told by where it was."""
-    trail = Trail(HISTORY)
+    trail = Edits(HISTORY)
     part = with_fields(HISTORY[1].content[1], trail, text="c")
     part = with_fields(part, trail, text="d")
 
@@ -33,7 +33,7 @@ def test_places_are_those_of_the_beginning():
 
 def test_what_was_not_there_has_no_place():
     """A part that a repair added points nowhere."""
-    trail = Trail(HISTORY)
+    trail = Edits(HISTORY)
 
     assert trail.place(Text(text="new")) is None
     assert trail.place(with_fields(Text(text="new"), trail, text="newer")) is None
@@ -41,7 +41,7 @@ def test_what_was_not_there_has_no_place():
 
 def test_edit_gives_the_same_tuple_for_no_change():
     """Identity says that nothing was done."""
-    trail = Trail(HISTORY)
+    trail = Edits(HISTORY)
 
     assert edit(HISTORY, lambda message: message) is HISTORY
     assert edit_parts(HISTORY, lambda part, _: part, trail) is HISTORY
@@ -50,7 +50,7 @@ def test_edit_gives_the_same_tuple_for_no_change():
 
 def test_edit_leaves_out():
     """None leaves a message or part out; a message without parts goes too."""
-    trail = Trail(HISTORY)
+    trail = Edits(HISTORY)
 
     assert edit(HISTORY, lambda message: message if message.text != "one" else None) == HISTORY[1:]
     kept = edit_parts(HISTORY, lambda part, _: part if part.text == "b" else None, trail)
@@ -76,7 +76,7 @@ def test_a_thought_goes_with_what_it_led_to():
         for name in "ab"
     )
     message = Message.assistant([Text(text="so"), other, thought, thought, first, second])
-    trail = Trail((message,))
+    trail = Edits((message,))
 
     kept = without(message, {4}, RESPONSES, trail)
 
@@ -87,7 +87,7 @@ def test_a_thought_goes_with_what_it_led_to():
 
 def test_a_message_without_parts_is_none():
     """Whoever takes out the last part takes out the message."""
-    trail = Trail(HISTORY)
+    trail = Edits(HISTORY)
 
     assert without(HISTORY[0], {0}, RESPONSES, trail) is None
 
@@ -100,34 +100,34 @@ def test_unbind_takes_off_what_ties():
     }
     part = Text(text="so", extra=extra)
 
-    free = unbind(part, RESPONSES, Trail(()))
+    free = unbind(part, RESPONSES, Edits(()))
 
     assert free.extra == {
         "openai_responses": {"item": {"phase": "p"}, "logprobs": []},
         "elsewhere": {"id": "y"},
     }
-    assert unbind(free, RESPONSES, Trail(())) is free
+    assert unbind(free, RESPONSES, Edits(())) is free
 
 
 def test_with_parts_keeps_the_rest():
     """Only the content is another."""
     message = Message(role="user", content=(Text(text="a"),), name="Ann", metadata={"k": 1})
 
-    edited = with_parts(message, [Text(text="b")], Trail((message,)))
+    edited = with_parts(message, [Text(text="b")], Edits((message,)))
 
     assert (edited.text, edited.name, edited.metadata) == ("b", "Ann", {"k": 1})
 
 
 def test_a_path_in_what_became_of_it():
     """Told by the place in the history as it came; what was not there has none."""
-    trail = Trail(HISTORY)
+    trail = Edits(HISTORY)
     edited = (Message.user("new"), with_parts(HISTORY[1], HISTORY[1].content[1:], trail))
 
-    assert trail.trace("messages[1]", edited) == "messages[1]"
-    assert trail.trace("messages[1].content[0]", edited) == "messages[1].content[1]"
-    assert trail.trace("messages[1].name", edited) == "messages[1].name"
-    assert trail.trace("messages[0].content[0]", edited) is None
-    assert trail.trace("temperature", edited) == "temperature"
+    assert trail.original_path("messages[1]", edited) == "messages[1]"
+    assert trail.original_path("messages[1].content[0]", edited) == "messages[1].content[1]"
+    assert trail.original_path("messages[1].name", edited) == "messages[1].name"
+    assert trail.original_path("messages[0].content[0]", edited) is None
+    assert trail.original_path("temperature", edited) == "temperature"
 
 
 def test_what_was_narrowed_before_is_known():
@@ -144,7 +144,7 @@ def test_what_was_narrowed_before_is_known():
         Message(role="tool", content=(fewer, came[1].content[1])),
     )
 
-    trail = Trail(narrowed, came)
+    trail = Edits(narrowed, came)
 
     assert trail.place(narrowed[0]) == "messages[0]"
     assert trail.place(narrowed[0].content[0]) == "messages[0].content[1]"

@@ -1,6 +1,6 @@
 """Which result answers which call."""
 
-from interlingua.prepare.history.edit import Trail
+from interlingua.prepare.history.edit import Edits
 from interlingua.prepare.history.pairs import Pairs, end_of_results, holds_only_results, pairs_of
 from interlingua.spec.content import Opaque, Text, ToolCall, ToolResult
 from interlingua.spec.facts import HistoryRules
@@ -102,7 +102,7 @@ def test_holds_only_results():
 def test_pairs_are_found_once():
     """As long as the history is the very same."""
     history = (calls("a"), answers("a"))
-    trail = Trail(history)
+    trail = Edits(history)
     found = pairs_of(history, TARGET, trail)
 
     assert pairs_of(history, TARGET, trail) is found

@@ -3,7 +3,7 @@
 import msgspec
 
 from interlingua.history import repair
-from interlingua.prepare.history.edit import Trail
+from interlingua.prepare.history.edit import Edits
 from interlingua.prepare.history.results import join
 from interlingua.spec.content import Document, Image, Text, ToolCall, ToolResult
 from interlingua.spec.messages import Message
@@ -193,7 +193,7 @@ def test_join_keeps_what_is_said_of_all():
     left = Message(role="tool", content=(result("a"),), metadata={"k": 1, "m": 1}, id="1")
     right = Message(role="user", content=(result("b"), Text(text="x")), metadata={"k": 1, "m": 2})
 
-    joined = join([left, right], Trail((left, right)))
+    joined = join([left, right], Edits((left, right)))
 
     assert joined == Message(
         role="user", content=(result("a"), result("b"), Text(text="x")), metadata={"k": 1}, id="1"

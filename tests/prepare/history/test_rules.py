@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from interlingua import dialects
 from interlingua.conformance.strategies import conversations
 from interlingua.history import repair
-from interlingua.prepare.history.edit import Trail
+from interlingua.prepare.history.edit import Edits
 from interlingua.prepare.history.rules import RULES, HistoryRepair, apply_rules
 from interlingua.prepare.history.rules import __doc__ as told
 from interlingua.prepare.history.target import RepairPolicy, rules_for
@@ -482,7 +482,7 @@ def hardly_damaged(draw):
 @given(histories | sound | hardly_damaged(), targets(), policies)
 def test_a_rule_without_its_signs_has_nothing_to_do(history, target, policy):
     """What is not run would not have changed anything, at its stage of a repair."""
-    trail = Trail(history)
+    trail = Edits(history)
     for rule, about in RULES:
         is_run = not about or not about.isdisjoint(scan_of(history, trail).triggers)
         repaired = rule(history, target, policy, trail)

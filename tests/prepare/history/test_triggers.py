@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from interlingua.prepare.history.edit import Trail
+from interlingua.prepare.history.edit import Edits
 from interlingua.prepare.history.triggers import (
     ADJACENT_ROLES,
     BLANK_TEXT,
@@ -139,7 +139,7 @@ def test_what_is_inside_results_is_seen():
 def test_it_is_made_once():
     """Rules that ask about the same history share what was seen."""
     history = (ASK,)
-    trail = Trail(history)
+    trail = Edits(history)
 
     assert scan_of(history, trail) is scan_of(history, trail)
     assert scan_of((ASK, ASK), trail) is not scan_of(history, trail)

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from interlingua.prepare.schema import narrowed
 from interlingua.prepare.schema.narrow import encode_parameters, narrow
 from interlingua.prepare.schema.narrowed import Narrowed, remembered
-from interlingua.prepare.schema.rules import ANTHROPIC, GEMINI_JSON_SCHEMA, OPENAI_STRICT
 from interlingua.spec.warnings import WarningList
+from support.facts import ANTHROPIC, GEMINI_JSON_SCHEMA, OPENAI_STRICT
 from support.schemas import grafted, soup
 
 ALL = st.sampled_from([OPENAI_STRICT, ANTHROPIC, GEMINI_JSON_SCHEMA])

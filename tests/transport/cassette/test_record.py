@@ -47,8 +47,8 @@ async def collect(transport):
         return [chunk async for chunk in got.chunks()]
 
 
-def test_what_is_kept_and_what_is_not(tmp_path):
-    """Request and reply are all there, but no key in any place."""
+def test_secrets_are_redacted(tmp_path):
+    """Request and reply are complete, without any key."""
     path = tmp_path / "tape.json"
     body = f'{{"echo":"{KEY}"}}'.encode()
 
@@ -68,8 +68,8 @@ def test_what_is_kept_and_what_is_not(tmp_path):
     assert "error" not in exchange
 
 
-def test_keys_told_apart(tmp_path):
-    """What the caller names as secret is left out too."""
+def test_given_secrets(tmp_path):
+    """The given secrets are redacted too."""
     path = tmp_path / "tape.json"
 
     async def main():
@@ -109,8 +109,8 @@ def test_streams_keep_their_chunks_and_pauses(tmp_path):
     assert "error" not in exchange
 
 
-def test_failures_are_kept(tmp_path):
-    """No connection, a cut in the middle: the error, after what had come."""
+def test_failures_are_recorded(tmp_path):
+    """A failed connection and an incomplete body are recorded with their errors."""
 
     async def use(transport):
         for kind, action in ((NetworkError, read), (StreamError, collect)):
@@ -130,8 +130,8 @@ def test_failures_are_kept(tmp_path):
     assert [chunk["text"] for chunk in second["reply"]["chunks"]] == ["one"]
 
 
-def test_a_reader_that_leaves(tmp_path):
-    """What was read is kept, and that it was not all."""
+def test_cancelled_reader(tmp_path):
+    """The chunks that were read are recorded, with the fact that more was coming."""
 
     async def use(transport):
         async with transport.send(REQUEST) as got:
@@ -144,8 +144,8 @@ def test_a_reader_that_leaves(tmp_path):
     assert exchange["error"]["type"] == "StreamError"
 
 
-def test_a_reader_that_has_its_last_event(tmp_path):
-    """It leaves of itself, before the end of the body: nothing is missing."""
+def test_reader_finished(tmp_path):
+    """A reader that stops at the last event gives a complete recording."""
 
     async def use(transport):
         async with transport.send(REQUEST) as got:
@@ -178,8 +178,8 @@ def test_good_streams_are_good_recordings(tmp_path, dialect):
 
 
 @pytest.mark.parametrize("how", ["cancel", "break"])
-def test_a_stream_that_was_given_up(tmp_path, how):
-    """Who stops it before its end has not read all of it."""
+def test_aborted_stream(tmp_path, how):
+    """A stream that was stopped early gives an incomplete recording."""
     path = tmp_path / "t.json"
 
     async def main():
@@ -201,22 +201,22 @@ def test_a_stream_that_was_given_up(tmp_path, how):
     assert exchange["error"]["type"] == "StreamError"
 
 
-def test_the_time_to_the_head(tmp_path):
-    """It is kept as the pauses are."""
+def test_time_to_the_headers(tmp_path):
+    """The time to the headers is recorded."""
     (exchange,) = record(tmp_path / "t.json", CannedReply(body=b"x", after=0.05), use=read)
 
     assert exchange["reply"]["after"] >= 0.04
     assert exchange["reply"]["chunks"][0]["after"] < 0.04
 
 
-def test_a_folder_is_no_file(tmp_path):
-    """It is said before anything is sent."""
+def test_path_is_a_folder(tmp_path):
+    """A folder as path is refused before anything is sent."""
     with pytest.raises(ConfigurationError, match="is a folder"):
         RecordingTransport(CannedTransport([]), tmp_path)
 
 
-def test_an_error_of_the_reader_is_not_the_network_s(tmp_path):
-    """What the caller raises about what it read does not count as a fault."""
+def test_errors_of_the_reader(tmp_path):
+    """The reader's own error is not recorded as a network error."""
 
     async def use(transport):
         with pytest.raises(NetworkError):
@@ -233,7 +233,7 @@ def test_an_error_of_the_reader_is_not_the_network_s(tmp_path):
 
 
 def test_a_conversation_is_one_file(tmp_path):
-    """Calls follow each other; a new recording begins anew."""
+    """Exchanges are appended; a new recording overwrites the file."""
 
     async def twice(transport):
         await read(transport)

@@ -54,8 +54,8 @@ def replay(path, *requests, **settings):
     bodies=st.lists(st.lists(st.binary(min_size=1, max_size=20), max_size=5), max_size=4),
     status=st.sampled_from([200, 400, 429, 500]),
 )
-def test_what_was_recorded_comes_back(tmp_path_factory, bodies, status):
-    """Status, headers and chunks, whatever their bytes."""
+def test_round_trip(tmp_path_factory, bodies, status):
+    """Status, headers and chunks of any bytes are replayed."""
     path = tmp_path_factory.mktemp("t") / "t.json"
     replies = [
         CannedReply(status=status, headers={"x-request-id": "r"}, body=tuple(body))
@@ -72,7 +72,7 @@ def test_what_was_recorded_comes_back(tmp_path_factory, bodies, status):
 
 
 def test_equal_requests_get_their_replies_in_order(tmp_path):
-    """Asked twice means recorded twice; a third time is a mistake."""
+    """Two equal requests get two replies; a third one is an error."""
     path = tmp_path / "t.json"
     record(path, *((ask({}), CannedReply(body=text)) for text in (b"1", b"2")))
 
@@ -81,8 +81,8 @@ def test_equal_requests_get_their_replies_in_order(tmp_path):
         replay(path, ask({}), ask({}), ask({}))
 
 
-def test_what_does_not_count(tmp_path):
-    """Host, key, order of fields and blanks do not; ignored fields do not."""
+def test_ignored_differences(tmp_path):
+    """Host, key, order of fields, white space and ignored fields are not compared."""
     path = tmp_path / "t.json"
     record(path, (ask({"a": 1, "b": f"x {KEY}", "user": "1"}), CannedReply(body=b"ok")))
 
@@ -100,17 +100,17 @@ def test_what_does_not_count(tmp_path):
 @pytest.mark.parametrize(
     ("request_", "complaint"),
     [
-        (ask({"a": [1, {"b": 2}]}, method="GET"), "GET /v1/x; recorded are: POST /v1/x"),
-        (ask({"a": [1, {"b": 2}]}, path="/v2"), "POST /v2; recorded are: POST /v1/x"),
-        (ask({"a": [1, {"b": 3}]}), r"body\.a\[1\]\.b: was recorded as 2, is 3 now"),
-        (ask({"a": [1]}), r"body\.a: was recorded with 2 items, has 1 now"),
-        (ask({}), r"body\.a: was recorded as \[1, {'b': 2}\], is not there now"),
-        (ask({"a": [1, {"b": 2}], "c": KEY}), r"body\.c: was not recorded, is '\*+' now"),
+        (ask({"a": [1, {"b": 2}]}, method="GET"), "GET /v1/x; it has replies for: POST /v1/x"),
+        (ask({"a": [1, {"b": 2}]}, path="/v2"), "POST /v2; it has replies for: POST /v1/x"),
+        (ask({"a": [1, {"b": 3}]}), r"body\.a\[1\]\.b: recorded 2, now 3"),
+        (ask({"a": [1]}), r"body\.a: recorded 2 items, now 1"),
+        (ask({}), r"body\.a: recorded \[1, {'b': 2}\], now absent"),
+        (ask({"a": [1, {"b": 2}], "c": KEY}), r"body\.c: not recorded, now '\*+'"),
         (ask(b"not json"), "body"),
     ],
 )
 def test_no_match_says_what_differs(tmp_path, request_, complaint):
-    """The nearest recording, and where it differs; no key is shown."""
+    """The error shows the most similar recording and its differences, without keys."""
     path = tmp_path / "t.json"
     record(path, (ask({"a": [1, {"b": 2}]}), CannedReply()))
 
@@ -121,7 +121,7 @@ def test_no_match_says_what_differs(tmp_path, request_, complaint):
 
 
 def test_only_a_few_differences_are_shown(tmp_path):
-    """A message can be read."""
+    """A long list of differences is cut."""
     path = tmp_path / "t.json"
     record(path, (ask({str(n): n for n in range(20)}), CannedReply()))
 
@@ -129,8 +129,8 @@ def test_only_a_few_differences_are_shown(tmp_path):
         replay(path, ask({str(n): -n - 1 for n in range(20)}))
 
 
-def test_failures_come_back(tmp_path):
-    """No connection, and a cut after what had come."""
+def test_failures_are_replayed(tmp_path):
+    """A failed connection, and an error after the recorded chunks."""
     path = tmp_path / "t.json"
     record(
         path,
@@ -146,7 +146,7 @@ def test_failures_come_back(tmp_path):
 
 
 def test_pauses(tmp_path):
-    """They are left out unless a speed is given."""
+    """Pauses are skipped unless a speed is given."""
     path = tmp_path / "t.json"
     record(path, (ask({}), CannedReply(body=(b"a", 0.2, b"b"))))
 
@@ -160,8 +160,8 @@ def test_pauses(tmp_path):
     assert asyncio.run(timed(4)) >= 0.04
 
 
-def test_the_time_to_the_head(tmp_path):
-    """It is waited for as a pause is."""
+def test_time_to_the_headers(tmp_path):
+    """The time to the headers is replayed like a pause."""
     path = tmp_path / "t.json"
     record(path, (ask({}), CannedReply(body=b"a", after=0.2)))
 
@@ -175,8 +175,8 @@ def test_the_time_to_the_head(tmp_path):
     assert asyncio.run(timed(4)) >= 0.04
 
 
-def test_ids_that_are_new_in_each_run(tmp_path):
-    """Of calls that came without one: which is which counts, their letters do not."""
+def test_generated_ids(tmp_path):
+    """Generated ids match by their order, not by their text."""
 
     def turn(first, second, answered):
         calls = [{"id": first}, {"id": second, "name": "call_now"}]
@@ -187,14 +187,14 @@ def test_ids_that_are_new_in_each_run(tmp_path):
     record(path, (turn(made[0], made[1], made[0]), CannedReply(body=b"ok")))
 
     assert replay(path, turn(made[2], made[3], made[2]))[0][2] == [b"ok"]
-    with pytest.raises(ConfigurationError, match=r"tool_call_id: was recorded as 'id 1'"):
+    with pytest.raises(ConfigurationError, match=r"tool_call_id: recorded 'id 1'"):
         replay(path, turn(made[2], made[3], made[3]))
     with pytest.raises(ConfigurationError, match="call_abc"):
         replay(path, turn("call_abc", made[3], "call_abc"))
 
 
-def test_what_is_left(tmp_path):
-    """One can tell whether all of a recording was asked for."""
+def test_unused(tmp_path):
+    """`unused` is the number of exchanges that were not replayed."""
     path = tmp_path / "t.json"
     record(path, (ask({"n": 1}), CannedReply()), (ask({"n": 2}), CannedReply()))
 
@@ -214,6 +214,6 @@ JSON = st.recursive(
 
 
 @given(JSON, JSON)
-def test_differences_are_found_if_there_are_any(one, other):
-    """None exactly where two values are equal."""
+def test_differences(one, other):
+    """There are none exactly if two values are equal."""
     assert (list(differences(one, other)) == []) is (one == other)

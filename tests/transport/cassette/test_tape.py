@@ -1,4 +1,4 @@
-"""The file of a recording."""
+"""The cassette file."""
 
 import json
 
@@ -24,8 +24,8 @@ JSON = st.recursive(
 
 
 @given(st.binary() | st.text().map(str.encode) | JSON.map(lambda value: json.dumps(value).encode()))
-def test_bytes_come_back(data):
-    """Whatever form they are kept in, it is JSON and gives the bytes again."""
+def test_data_round_trip(data):
+    """The stored form is JSON and gives the same bytes."""
     held = json.loads(json.dumps(encode_data(data)))
 
     assert decode_data(held) == data
@@ -39,8 +39,8 @@ def test_the_most_readable_form():
     assert encode_data(b"\xff") == {"base64": "/w=="}
 
 
-def test_a_file_is_whole_after_each(tmp_path):
-    """Each exchange is added without reading the others, and the file is JSON all the time."""
+def test_file_is_valid_after_each_exchange(tmp_path):
+    """An exchange is appended without reading the others, and the file is always valid JSON."""
     path = tmp_path / "deep" / "tape.json"
     exchanges = [
         {"request": {"method": "POST", "url": "/", "text": f"é{number}"}} for number in range(3)
@@ -54,8 +54,8 @@ def test_a_file_is_whole_after_each(tmp_path):
 
 
 @pytest.mark.parametrize("text", [None, "", "{}", "[]", "no", '{"format": "other"}'])
-def test_what_is_no_cassette(tmp_path, text):
-    """A missing or foreign file is a clear mistake, with its name."""
+def test_not_a_cassette(tmp_path, text):
+    """A missing or foreign file is an error that names the file."""
     path = tmp_path / "tape.json"
     if text is not None:
         path.write_text(text)
@@ -77,11 +77,14 @@ REQUEST = '{"method": "POST", "url": "/"}'
         (', "exchanges": [{"request": {"method": "POST"}}]', r"url.*request"),
         (f', "exchanges": [{{"request": {REQUEST}, "reply": {{}}}}]', "status"),
         (f', "exchanges": [{{"request": {REQUEST}, "error": 1}}]', "error"),
-        (', "exchanges": [{"request": {"method": "P", "url": "/", "base64": "a"}}]', "broken"),
+        (
+            ', "exchanges": [{"request": {"method": "P", "url": "/", "base64": "a"}}]',
+            "is invalid: ",
+        ),
     ],
 )
-def test_what_is_a_broken_cassette(tmp_path, rest, what):
-    """It says which file, and what of it is wrong."""
+def test_invalid_cassette(tmp_path, rest, what):
+    """The error names the file and what is wrong in it."""
     path = tmp_path / "tape.json"
     path.write_text(f'{{"format": "interlingua cassette 1"{rest}}}')
 
@@ -89,8 +92,8 @@ def test_what_is_a_broken_cassette(tmp_path, rest, what):
         load_exchanges(path)
 
 
-def test_a_folder_is_no_cassette(tmp_path):
-    """Neither to read nor to write."""
+def test_path_is_a_folder(tmp_path):
+    """A folder can neither be read nor written."""
     with pytest.raises(ConfigurationError, match="cannot read the cassette"):
         load_exchanges(tmp_path)
     with pytest.raises(ConfigurationError, match="cannot write the cassette"):
@@ -101,15 +104,15 @@ def test_a_folder_is_no_cassette(tmp_path):
 @pytest.mark.parametrize(
     "kind", [errors.NetworkError, errors.StreamError, errors.DecodeError, errors.SDKError]
 )
-def test_errors_come_back(kind, retryable):
-    """Class, message and whether to try again."""
+def test_errors_round_trip(kind, retryable):
+    """Class, message and `retryable` are restored."""
     error = decode_error(encode_error(kind("what", retryable=retryable)))
 
     assert (type(error), error.message, error.retryable) == (kind, "what", retryable)
 
 
-def test_timeouts_come_back():
-    """With the clock that ran out."""
+def test_timeouts_round_trip():
+    """The phase of a timeout is restored."""
     error = decode_error(encode_error(RequestTimeoutError("slow", phase="connect")))
 
     assert isinstance(error, RequestTimeoutError)
@@ -117,8 +120,8 @@ def test_timeouts_come_back():
 
 
 @pytest.mark.parametrize("kind", ["Gone", "ErrorClass", "Any", None])
-def test_errors_nobody_knows(kind):
-    """A class that is not one of ours is a stream error."""
+def test_unknown_errors(kind):
+    """An unknown class becomes a StreamError."""
     error: SDKError = decode_error({"type": kind, "message": "x"})
 
     assert type(error) is StreamError

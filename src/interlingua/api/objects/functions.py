@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from types import UnionType
-from typing import Any, TypeVar, Unpack, overload
+from typing import TYPE_CHECKING, Any, TypeVar, Unpack, overload
 
 from interlingua.api.objects.schema import object_schema
 from interlingua.api.objects.strategy import ObjectGoal, plan
@@ -16,6 +15,9 @@ from interlingua.api.run.run import Run
 from interlingua.spec.errors import ConfigurationError
 from interlingua.spec.messages import Message
 from interlingua.spec.request import Request
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeForm
 
 T = TypeVar("T")
 
@@ -32,7 +34,7 @@ async def generate_object(
     model: str,
     prompt: str | Message | None = None,
     *,
-    schema: type[T],
+    schema: TypeForm[T],
     **options: Unpack[ObjectOptions],
 ) -> GenerateResult[T]: ...
 @overload
@@ -40,7 +42,7 @@ async def generate_object(
     model: str,
     prompt: str | Message | None = None,
     *,
-    schema: Mapping[str, Any] | UnionType,
+    schema: Mapping[str, Any],
     **options: Unpack[ObjectOptions],
 ) -> GenerateResult[Any]: ...
 async def generate_object(
@@ -73,7 +75,7 @@ def stream_object(
     model: str,
     prompt: str | Message | None = None,
     *,
-    schema: type[T],
+    schema: TypeForm[T],
     **options: Unpack[ObjectOptions],
 ) -> ObjectStream[T]: ...
 @overload
@@ -81,7 +83,7 @@ def stream_object(
     model: str,
     prompt: str | Message | None = None,
     *,
-    schema: Mapping[str, Any] | UnionType,
+    schema: Mapping[str, Any],
     **options: Unpack[ObjectOptions],
 ) -> ObjectStream[Any]: ...
 def stream_object(

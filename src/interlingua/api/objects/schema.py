@@ -56,8 +56,8 @@ class ObjectSchema:
             raise ConfigurationError(f"the schema is nested deeper than {MAX_DEPTH} levels")
         self._added_nulls = AddedNulls(self.json_schema)
         self._validator = Validator(self.json_schema)
-        self.name = _name(self.json_schema, schema)
-        self.is_wrapped = not _is_object(self.json_schema)
+        self.name: str = _name(self.json_schema, schema)
+        self.is_wrapped: bool = not _is_object(self.json_schema)
         self._wire_schema: dict[str, Json] = (
             _wrap(self.json_schema) if self.is_wrapped else {"type": "object", **self.json_schema}
         )

@@ -73,7 +73,7 @@ class ObjectGoal:
         self._has_tools = bool(tools)
         self._reasks_left = max_validation_retries
         self._read: tuple[Response, Reading | NoObjectGeneratedError] | None = None
-        self.tool = self._make_tool(tools) if mode == "tool" else None
+        self.tool: Tool | None = self._make_tool(tools) if mode == "tool" else None
 
     # Asking.
 

@@ -7,6 +7,7 @@ import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from functools import cached_property
 from typing import (
+    TYPE_CHECKING,
     Any,
     Concatenate,
     Generic,
@@ -14,13 +15,12 @@ from typing import (
     Self,
     TypeAlias,
     TypeVar,
-    cast,
     overload,
 )
 
 import msgspec
 
-from interlingua.api.tools.binding import CONTEXT, Calling, read_handler
+from interlingua.api.tools.binding import CONTEXT, Calling, copied, read_handler
 from interlingua.api.tools.result_content import to_result_content
 from interlingua.api.tools.validator import Validator
 from interlingua.api.types import read_function
@@ -39,7 +39,8 @@ __all__ = [
     "tool",
 ]
 
-P = ParamSpec("P")
+F = TypeVar("F", bound=Callable[..., Any])
+F_co = TypeVar("F_co", covariant=True)
 Q = ParamSpec("Q")
 R = TypeVar("R")
 S = TypeVar("S")
@@ -145,16 +146,20 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         )
 
     def bind(
-        self, arguments: Mapping[str, Json], context: Mapping[str, Any]
+        self,
+        arguments: Mapping[str, Json],
+        context: Mapping[str, Any],
+        values: Mapping[str, Any] | None = None,
     ) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """
         The positional and keyword arguments for `execute`, converted from the model's arguments.
 
-        Raises `InvalidToolCallError` if they do not match the types of the function.
+        `values` are the result of `read`. Without them the arguments are read here, and
+        `InvalidToolCallError` is raised if they do not match the types of the function.
         """
         if self.calling is None:
             raise ConfigurationError(f"the tool {self.name!r} is passive: it has no function")
-        return self.calling.bind(arguments, context)
+        return self.calling.bind(arguments, context, values)
 
     def validator(self) -> Validator:
         """The compiled schema; call it with arguments to get the list of problems."""
@@ -162,36 +167,55 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
     def problems(self, arguments: Json) -> list[str]:
         """The problems of the arguments of a call, each as `path: message`."""
+        return self.read(arguments)[1]
+
+    def read(self, arguments: Json) -> tuple[dict[str, Any] | None, list[str]]:
+        """
+        The arguments of a call converted to the types of its function, and their problems.
+
+        The values are None if the function has no types: it gets the arguments as they are.
+        """
         calling = self.calling
+        values = None
         if calling is not None and calling.hints is not None:
             # A type may reject values that its schema allows, for example in its constructor.
             try:
-                calling.hints.read(arguments)
+                # of a copy: the call stays in the history, whatever the function does to them
+                values = calling.hints.read(copied(arguments))
             except MismatchError as error:
-                return [str(problem) for problem in error.problems] or [error.message]
+                return None, [str(problem) for problem in error.problems] or [error.message]
+            if self.parameters is calling.hints.schema:
+                return values, []  # the types check all that the schema made from them checks
         problems = self._validator(arguments)
-        if problems or calling is None or not isinstance(arguments, Mapping):
-            return problems
-        return calling.problems(arguments)
+        if not problems and calling is not None and isinstance(arguments, Mapping):
+            problems = calling.problems(arguments)
+        return (None if problems else values), problems
 
     @cached_property
     def _validator(self) -> Validator:
         return Validator(dict(self.parameters))
 
 
-class FunctionTool(Tool, Generic[P, R], frozen=True, kw_only=True, dict=True):
-    """A tool made from a typed function; it can be called like the function."""
+class FunctionTool(Tool, Generic[F_co], frozen=True, kw_only=True, dict=True):
+    """
+    A tool made from a typed function; it can be called like the function.
 
-    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
-        """Call the function directly."""
-        return cast(R, super().__call__(*args, **kwargs))
+    `FunctionTool[Callable[[int], str]]` is one of a function from int to str. The type of the
+    function is one covariant variable, so that a list of different tools is a list of tools to
+    every type checker.
+    """
+
+    if TYPE_CHECKING:  # at run time, that of `Tool` calls the function
+
+        @property
+        def __call__(self) -> F_co: ...  # type: ignore[override] # to a checker: the function
 
     @overload
     def __get__(self, instance: None, owner: type) -> Self: ...
     @overload
     def __get__(
-        self: FunctionTool[Concatenate[S, Q], R], instance: S, owner: type | None = None
-    ) -> FunctionTool[Q, R]: ...
+        self: FunctionTool[Callable[Concatenate[S, Q], R]], instance: S, owner: type | None = None
+    ) -> FunctionTool[Callable[Q, R]]: ...
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         """Bind a method that is a tool to its object, like any other method."""
         calling, function = self.calling, self.execute
@@ -208,7 +232,7 @@ class FunctionTool(Tool, Generic[P, R], frozen=True, kw_only=True, dict=True):
 
 
 @overload
-def tool(function: Callable[P, R], /) -> FunctionTool[P, R]: ...
+def tool(function: F, /) -> FunctionTool[F]: ...
 @overload
 def tool(
     *,
@@ -219,7 +243,7 @@ def tool(
     strict: bool | None = None,
     needs_approval: NeedsApproval = False,
     inline: bool = False,
-) -> Callable[[Callable[P, R]], FunctionTool[P, R]]: ...
+) -> Callable[[F], FunctionTool[F]]: ...
 def tool(
     function: Callable[..., Any] | None = None,
     /,
@@ -243,7 +267,7 @@ def tool(
     names = frame.f_back.f_locals if frame is not None and frame.f_back is not None else {}
     del frame  # a reference to its own frame would be a reference cycle
 
-    def make(function: Callable[..., Any]) -> FunctionTool[..., Any]:
+    def make(function: F) -> FunctionTool[F]:
         hints = read_function(function, leave_out=CONTEXT, names=names)
         return FunctionTool(
             name=hints.name if name is None else name,

@@ -60,7 +60,9 @@ class PydanticShape:
             raise ConfigurationError(
                 f"{where}: pydantic cannot make a JSON Schema of {type_!r}: {error}"
             ) from error
-        self.label = type_.__name__ if isinstance(type_, type) else str(schema.get("type", "value"))
+        self.label: str = (
+            type_.__name__ if isinstance(type_, type) else str(schema.get("type", "value"))
+        )
 
     def schema(self, definitions: Definitions) -> dict[str, Json]:
         """The schema that pydantic writes."""

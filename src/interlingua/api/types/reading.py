@@ -13,7 +13,7 @@ import typing
 import uuid
 from collections.abc import Callable, Mapping
 from functools import lru_cache
-from typing import Any, TypeVar, get_args, get_origin, overload
+from typing import TYPE_CHECKING, Any, TypeVar, get_args, get_origin
 
 import msgspec
 
@@ -42,6 +42,9 @@ from interlingua.api.types.shapes import (
 from interlingua.api.types.unions import UnionShape
 from interlingua.spec.content import Json
 from interlingua.spec.errors import ConfigurationError, MismatchError
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeForm
 
 T = TypeVar("T")
 
@@ -99,18 +102,15 @@ def schema_of(type_: Any) -> dict[str, Json]:
     return definitions.finish(shape_of(type_).schema(definitions))
 
 
-@overload
-def convert(value: Json, type_: type[T]) -> T: ...
-@overload
-def convert(value: Json, type_: Any) -> Any: ...  # a union, for example, is not a `type`
-def convert(value: Json, type_: Any) -> Any:
+def convert(value: Json, type_: TypeForm[T]) -> T:
     """
     Convert a JSON value to a Python type.
 
     Raises `MismatchError`, which lists every problem with its path. Unknown keys are ignored,
     unless the type forbids them.
     """
-    return decode(shape_of(type_), value)
+    converted: T = decode(shape_of(type_), value)
+    return converted
 
 
 def decode(shape: Shape, value: Json) -> Any:

@@ -58,7 +58,7 @@ class Scalar:
         self.type = type_
         self._schema = schema
         self._parse = parse
-        self.label = str(schema.get("format", schema["type"]))
+        self.label: str = str(schema.get("format", schema["type"]))
 
     def schema(self, definitions: Definitions) -> dict[str, Json]:
         """The type and format."""
@@ -91,7 +91,7 @@ class Choice:
         self._values = {(isinstance(option, bool), option): value for option, value in values}
         self._options = [option for _, option in self._values]
         self._description = description
-        self.label = " | ".join(repr(option) for option in self._options)
+        self.label: str = " | ".join(repr(option) for option in self._options)
 
     def schema(self, definitions: Definitions) -> dict[str, Json]:
         """An `enum`, with the type if all options have the same one."""
@@ -287,7 +287,7 @@ class Constrained:
         self._inner = inner
         self._annotations = annotations
         self._limits = limits
-        self.label = inner.label
+        self.label: str = inner.label
 
     def schema(self, definitions: Definitions) -> dict[str, Json]:
         """The inner schema with the limits and annotations."""

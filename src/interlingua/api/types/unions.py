@@ -16,7 +16,7 @@ class UnionShape:
 
     def __init__(self, members: tuple[Shape, ...]) -> None:
         self._members = members
-        self.label = " or ".join(dict.fromkeys(member.label for member in members))
+        self.label: str = " or ".join(dict.fromkeys(member.label for member in members))
 
     def schema(self, definitions: Definitions) -> dict[str, Json]:
         """`anyOf`, without duplicates."""

@@ -225,9 +225,9 @@ class PartAssembler:
         """The open text, to which a plain delta can go directly."""
         self.extra: dict[str, Any] = {}
         """Other fields of the message."""
-        self.count = 0
+        self.count: int = 0
         """How many parts have begun."""
-        self.has_refusal = False
+        self.has_refusal: bool = False
         """Whether one of them declines."""
         self._thought: Thought | None = None
         self._calls = CallAssembler(make_id, self._place)

@@ -140,7 +140,7 @@ class TagSplitter:
     def __init__(self) -> None:
         self._waiting = ""
         self._inside = False
-        self.is_past = False
+        self.is_past: bool = False
         """All that follows is text."""
         self.tags: dict[str, Any] | None = None
         """What must be remembered of the tags; None if there were none."""
@@ -185,7 +185,7 @@ class Thought:
     def __init__(self, index: int, about: Mapping[str, Any]) -> None:
         self._about = dict(about)
         self._details: list[list[Any]] = []  # the fragments of each
-        self.segment = ReasoningSegment(index, {NAME: about})
+        self.segment: ReasoningSegment = ReasoningSegment(index, {NAME: about})
 
     def learn(self, text: str, about: Mapping[str, Any], details: Sequence[Any]) -> str:
         """Take in a fragment; the text it adds."""

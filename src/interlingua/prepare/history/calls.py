@@ -7,9 +7,9 @@ import re
 from collections.abc import Iterator
 
 from interlingua.prepare.history.edit import (
+    Edits,
     Messages,
     Spot,
-    Trail,
     cut,
     edit,
     edit_parts,
@@ -35,7 +35,7 @@ _unusual = re.compile(r"[^A-Za-z0-9_-]+").sub
 
 
 def drop_misplaced_calls(
-    messages: Messages, target: HistoryRules, _: RepairPolicy, trail: Trail
+    messages: Messages, target: HistoryRules, _: RepairPolicy, trail: Edits
 ) -> Messages:
     """Only the model calls."""
     if not target.paired_calls:
@@ -49,7 +49,7 @@ def drop_misplaced_calls(
 
 
 def drop_aborted_calls(
-    messages: Messages, target: HistoryRules, _: RepairPolicy, trail: Trail
+    messages: Messages, target: HistoryRules, _: RepairPolicy, trail: Edits
 ) -> Messages:
     """Of a turn that was cut short, only calls that came whole and were truly answered stay."""
     aborted = [i for i, message in enumerate(messages) if is_aborted(message)]
@@ -84,7 +84,7 @@ def is_genuine(result: Part | None) -> bool:
 
 
 def drop_orphan_results(
-    messages: Messages, target: HistoryRules, _: RepairPolicy, trail: Trail
+    messages: Messages, target: HistoryRules, _: RepairPolicy, trail: Edits
 ) -> Messages:
     """A result needs its call before it, and a call takes one result."""
     if not target.paired_calls or target.stored:
@@ -97,7 +97,7 @@ def drop_orphan_results(
 
 
 def answer_calls(
-    messages: Messages, target: HistoryRules, policy: RepairPolicy, trail: Trail
+    messages: Messages, target: HistoryRules, policy: RepairPolicy, trail: Edits
 ) -> Messages:
     """Every call has its result: one that says there is none, or the call goes."""
     if not target.paired_calls:
@@ -124,7 +124,7 @@ def answer_calls(
 
 
 def _drop_calls(
-    messages: Messages, spots: list[Spot], target: HistoryRules, trail: Trail
+    messages: Messages, spots: list[Spot], target: HistoryRules, trail: Edits
 ) -> Messages:
     gone: dict[int, set[int]] = {}
     for i, k in spots:
@@ -144,7 +144,7 @@ def _no_result(call: ToolCall) -> ToolResult:
 
 
 def rename_duplicate_calls(
-    messages: Messages, target: HistoryRules, _: RepairPolicy, trail: Trail
+    messages: Messages, target: HistoryRules, _: RepairPolicy, trail: Edits
 ) -> Messages:
     """No two calls of a turn, or of the history, have the same id, and none an empty one."""
     if target.unique_call_ids == "no":
@@ -177,7 +177,7 @@ def _fresh(name: str, used: set[str]) -> str:
 
 
 def rename_calls(
-    messages: Messages, target: HistoryRules, _: RepairPolicy, trail: Trail
+    messages: Messages, target: HistoryRules, _: RepairPolicy, trail: Edits
 ) -> Messages:
     """Ids that the target rejects are mapped, in the call and in its result alike."""
     if target.call_id is None:
@@ -197,7 +197,7 @@ def rename_calls(
 
 
 def _rename(
-    messages: Messages, renamed: dict[Spot, str], result_of: dict[Spot, Spot], trail: Trail
+    messages: Messages, renamed: dict[Spot, str], result_of: dict[Spot, Spot], trail: Edits
 ) -> Messages:
     if not renamed:
         return messages
@@ -220,7 +220,7 @@ def _rename(
 
 
 def rename_tools(
-    messages: Messages, target: HistoryRules, _: RepairPolicy, trail: Trail
+    messages: Messages, target: HistoryRules, _: RepairPolicy, trail: Edits
 ) -> Messages:
     """A tool's name that the target rejects, as a model may make one up, is made acceptable."""
     if target.call_name is None:
@@ -243,7 +243,7 @@ def rename_tools(
 
 
 def wrap_arguments(
-    messages: Messages, target: HistoryRules, _: RepairPolicy, trail: Trail
+    messages: Messages, target: HistoryRules, _: RepairPolicy, trail: Edits
 ) -> Messages:
     """Argument text that is no object goes in one under `input`."""
     if not target.valid_arguments:
@@ -268,7 +268,7 @@ def _is_object(call: ToolCall) -> bool:
 
 
 def put_calls_last(
-    messages: Messages, target: HistoryRules, _: RepairPolicy, trail: Trail
+    messages: Messages, target: HistoryRules, _: RepairPolicy, trail: Edits
 ) -> Messages:
     """Calls stand after what else the model said in the message."""
     if not target.calls_last:

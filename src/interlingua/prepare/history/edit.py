@@ -1,4 +1,4 @@
-"""Editing a history: the same objects where nothing changes, and a trail of what did."""
+"""Editing a history: the same objects where nothing changes, and a record of what did."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ Found = TypeVar("Found", bound=Message | Part)
 Finding = TypeVar("Finding")
 
 
-class Trail(WarningList):
+class Edits(WarningList):
     """
-    The changes made to a history, told by their places in the history as it came.
+    The changes made to a history, with paths into the history as the caller gave it.
 
-    Places are looked up by object, so an edited part must be registered with `same`. The
+    Paths are looked up by object, so an edited part must be registered with `place_like`. The
     table is made at the first change: a history that needs none costs nothing.
     """
 
@@ -38,7 +38,7 @@ class Trail(WarningList):
         self, messages: Messages, history: Messages | None = None, target: str = "the target"
     ) -> None:
         super().__init__(target)
-        self.history = messages if history is None else history
+        self.history: Messages = messages if history is None else history
         """As it came; `messages` may have been narrowed since, part by part."""
         self._narrowed = messages
         self._places: dict[int, tuple[object, str]] = {}  # the object keeps its id from reuse
@@ -49,31 +49,31 @@ class Trail(WarningList):
         self.add(code, self.place(at), **fields)
 
     def place(self, found: Message | Part) -> str | None:
-        """Where it was in the beginning; None for what was not there."""
+        """Its path in the history as the caller gave it; None for what was not there."""
         known = self._table().get(id(found))
         return None if known is None else known[1]
 
-    def same(self, edited: Found, original: Message | Part) -> Found:
-        """`edited`, which stands where `original` stood."""
+    def place_like(self, edited: Found, original: Message | Part) -> Found:
+        """`edited`, registered at the path of `original`, which it replaces."""
         place = self.place(original)
         if place is not None:
             self._places.setdefault(id(edited), (edited, place))
         return edited
 
-    def remember(self, messages: Messages, find: Callable[..., Finding], *about: Any) -> Finding:
-        """What `find` finds out about a history; the next rule that asks has it at once."""
+    def cached(self, messages: Messages, find: Callable[..., Finding], *about: Any) -> Finding:
+        """The result of `find(messages, *about)`, computed once per state of the history."""
         known = self._memory.get(find)
         if known is None or known[0] is not messages:
             known = self._memory[find] = (messages, find(messages, *about))
         found: Finding = known[1]
         return found
 
-    def know(self, messages: Messages, found: Any) -> None:
-        """What is known of a history already: what its type, called, would find out."""
+    def store(self, messages: Messages, found: Any) -> None:
+        """Store what is known of a history already, for `cached` with its type as `find`."""
         self._memory[type(found)] = (messages, found)
 
-    def trace(self, path: str, messages: Messages) -> str | None:
-        """The path in the history as it came, of one in what became of it."""
+    def original_path(self, path: str, messages: Messages) -> str | None:
+        """The path in the history as the caller gave it, of a path in the edited one."""
         found = _read_path(path)
         if found is None:
             return path
@@ -114,7 +114,7 @@ class Trail(WarningList):
             k += 1
 
 
-Rule: TypeAlias = Callable[[Messages, HistoryRules, RepairPolicy, Trail], Messages]
+Rule: TypeAlias = Callable[[Messages, HistoryRules, RepairPolicy, Edits], Messages]
 """One repair. It returns the very tuple it was given if there is nothing to do."""
 
 
@@ -132,7 +132,7 @@ def edit(messages: Messages, change: Callable[[Message], Message | None]) -> Mes
 
 
 def edit_parts(
-    messages: Messages, change: Callable[[Part, Message], Part | None], trail: Trail
+    messages: Messages, change: Callable[[Part, Message], Part | None], trail: Edits
 ) -> Messages:
     """Each part changed, or left out where that gives None; a message left empty goes too."""
 
@@ -146,18 +146,18 @@ def edit_parts(
     return edit(messages, edit_message)
 
 
-def with_parts(message: Message, parts: Iterable[Part], trail: Trail) -> Message:
+def with_parts(message: Message, parts: Iterable[Part], trail: Edits) -> Message:
     """The message with other parts."""
-    return trail.same(msgspec.structs.replace(message, content=tuple(parts)), message)
+    return trail.place_like(msgspec.structs.replace(message, content=tuple(parts)), message)
 
 
-def with_fields(part: Found, trail: Trail, **fields: Any) -> Found:
+def with_fields(part: Found, trail: Edits, **fields: Any) -> Found:
     """The part with other fields."""
-    return trail.same(msgspec.structs.replace(part, **fields), part)
+    return trail.place_like(msgspec.structs.replace(part, **fields), part)
 
 
 def cut(
-    messages: Messages, gone: dict[int, set[int]], target: HistoryRules, trail: Trail
+    messages: Messages, gone: dict[int, set[int]], target: HistoryRules, trail: Edits
 ) -> Messages:
     """The history without these parts, by message; a message left empty goes too."""
     if not gone:
@@ -170,7 +170,7 @@ def cut(
 
 
 def without(
-    message: Message, gone: Collection[int], target: HistoryRules, trail: Trail
+    message: Message, gone: Collection[int], target: HistoryRules, trail: Edits
 ) -> Message | None:
     """
     The message without some of its parts; None if nothing is left.
@@ -201,7 +201,7 @@ def _leaders(parts: tuple[Part, ...], gone: Collection[int], target: HistoryRule
     return found
 
 
-def unbind(part: Part, target: HistoryRules, trail: Trail) -> Part:
+def unbind(part: Part, target: HistoryRules, trail: Edits) -> Part:
     """
     The part without what ties it to a thought that is gone.
 

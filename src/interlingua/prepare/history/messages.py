@@ -8,8 +8,8 @@ from typing import Any
 import msgspec
 
 from interlingua.prepare.history.edit import (
+    Edits,
     Messages,
-    Trail,
     cut,
     edit,
     edit_parts,
@@ -36,7 +36,7 @@ _halves = re.compile("[\ud800-\udfff]").sub
 
 
 def clean_surrogates(
-    messages: Messages, target: HistoryRules, _: RepairPolicy, trail: Trail
+    messages: Messages, target: HistoryRules, _: RepairPolicy, trail: Edits
 ) -> Messages:
     """Half a surrogate pair is no character: U+FFFD takes its place. Two halves are one again."""
     if target.lone_surrogates or all(
@@ -125,7 +125,7 @@ def _whole(value: Any) -> Any:
 
 
 def drop_blank_texts(
-    messages: Messages, target: HistoryRules, _: RepairPolicy, trail: Trail
+    messages: Messages, target: HistoryRules, _: RepairPolicy, trail: Edits
 ) -> Messages:
     """Blank texts are left out, though their message be empty then."""
     if target.empty_text or not any(map(_has_blanks, messages)):
@@ -143,7 +143,7 @@ def _end_of_prompts(messages: Messages) -> int:
     return first
 
 
-def _clean(message: Message, trail: Trail) -> Message:
+def _clean(message: Message, trail: Edits) -> Message:
     kept: list[Part] = []
     for part in message.content:
         if _is_blank(part):
@@ -177,7 +177,7 @@ def _is_blank(part: Part) -> bool:
     return isinstance(part, (Text, Refusal)) and (not part.text or part.text.isspace())
 
 
-def _with_content(part: Part, trail: Trail) -> Part:
+def _with_content(part: Part, trail: Edits) -> Part:
     """A result without blank texts, and with some content if it tells a failure."""
     if not isinstance(part, ToolResult) or not _lacks_content(part):
         return part
@@ -192,7 +192,7 @@ def _with_content(part: Part, trail: Trail) -> Part:
 
 
 def drop_empty_messages(
-    messages: Messages, target: HistoryRules, _: RepairPolicy, trail: Trail
+    messages: Messages, target: HistoryRules, _: RepairPolicy, trail: Edits
 ) -> Messages:
     """
     Messages without content are left out, unless the target's own marks say more.
@@ -233,12 +233,12 @@ def _last_word(messages: Messages, empty: set[int]) -> int | None:
     return found
 
 
-def _warn_of_placeholder(at: Message | Part, requirement: str, trail: Trail) -> None:
+def _warn_of_placeholder(at: Message | Part, requirement: str, trail: Edits) -> None:
     trail.change("placeholder_added", at, requirement=requirement, text=PLACEHOLDER)
 
 
 def drop_blank_prompts(
-    messages: Messages, target: HistoryRules, _: RepairPolicy, trail: Trail
+    messages: Messages, target: HistoryRules, _: RepairPolicy, trail: Edits
 ) -> Messages:
     """
     Of several system prompts, the blank ones are left out.
@@ -259,7 +259,7 @@ def drop_blank_prompts(
 
 
 def begin_conversation(
-    messages: Messages, target: HistoryRules, _: RepairPolicy, trail: Trail
+    messages: Messages, target: HistoryRules, _: RepairPolicy, trail: Edits
 ) -> Messages:
     """There is something left to answer, if there was something at all."""
     is_turn = _end_of_prompts(messages) < len(messages)
@@ -271,7 +271,7 @@ def begin_conversation(
 
 
 def accompany_documents(
-    messages: Messages, target: HistoryRules, _: RepairPolicy, trail: Trail
+    messages: Messages, target: HistoryRules, _: RepairPolicy, trail: Edits
 ) -> Messages:
     """A document stands beside some text."""
     if target.lone_documents:
@@ -288,7 +288,7 @@ def accompany_documents(
 
 
 def drop_foreign_blocks(
-    messages: Messages, target: HistoryRules, _: RepairPolicy, trail: Trail
+    messages: Messages, target: HistoryRules, _: RepairPolicy, trail: Edits
 ) -> Messages:
     """Opaque blocks mean something only to the dialect they came from."""
     if target.foreign_blocks:
@@ -306,7 +306,7 @@ def drop_foreign_blocks(
 
 
 def fold_system(
-    messages: Messages, target: HistoryRules, _: RepairPolicy, trail: Trail
+    messages: Messages, target: HistoryRules, _: RepairPolicy, trail: Edits
 ) -> Messages:
     """
     A system message within the conversation is said by the user, in its place.
@@ -336,7 +336,7 @@ def fold_system(
     return tuple(edited)
 
 
-def _append(folded: list[Part], edited: list[Message], first: int, trail: Trail) -> None:
+def _append(folded: list[Part], edited: list[Message], first: int, trail: Edits) -> None:
     if folded and len(edited) > first and edited[-1].role == "user":
         edited[-1] = with_parts(edited[-1], [*edited[-1].content, *folded], trail)
     elif folded:
@@ -344,7 +344,7 @@ def _append(folded: list[Part], edited: list[Message], first: int, trail: Trail)
 
 
 def merge_roles(
-    messages: Messages, target: HistoryRules, _: RepairPolicy, trail: Trail
+    messages: Messages, target: HistoryRules, _: RepairPolicy, trail: Edits
 ) -> Messages:
     """Consecutive messages of one role are one message."""
     if not target.merge_roles:

@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Iterable
 from typing import Any
 
-from interlingua.prepare.history.edit import Messages, Spot, Trail
+from interlingua.prepare.history.edit import Edits, Messages, Spot
 from interlingua.spec.content import Opaque, Part, ToolCall, ToolResult
 from interlingua.spec.facts import HistoryRules
 from interlingua.spec.messages import Message
@@ -33,7 +33,7 @@ class Pairs:
         """The results that answer no call."""
         self.misplaced: list[Spot] = []
         """The calls that are not the model's."""
-        self.ends = _ends(messages, joined=target.joins_roles)
+        self.ends: dict[int, int] = _ends(messages, joined=target.joins_roles)
         """Of each message of the model, the last message of its turn."""
         self._turns: dict[int, list[Spot]] | None = None
         self._dialect = target.dialect
@@ -113,9 +113,9 @@ def holds_only_results(message: Message) -> bool:
     )
 
 
-def pairs_of(messages: Messages, target: HistoryRules, trail: Trail) -> Pairs:
+def pairs_of(messages: Messages, target: HistoryRules, trail: Edits) -> Pairs:
     """The pairs, found once for as long as the history does not change."""
-    return trail.remember(messages, Pairs, target)
+    return trail.cached(messages, Pairs, target)
 
 
 def _ends(messages: Messages, *, joined: bool) -> dict[int, int]:

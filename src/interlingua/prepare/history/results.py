@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from interlingua.prepare.history.edit import (
+    Edits,
     Messages,
     Spot,
-    Trail,
     edit,
     is_unchanged,
     with_fields,
@@ -28,7 +28,7 @@ _SEE_BELOW = "The output is in the next user message."
 
 
 def place_results(
-    messages: Messages, target: HistoryRules, _: RepairPolicy, trail: Trail
+    messages: Messages, target: HistoryRules, _: RepairPolicy, trail: Edits
 ) -> Messages:
     """The results of a turn stand together right after it."""
     if target.results == "anywhere":
@@ -52,7 +52,7 @@ def place_results(
 
 
 def _move(
-    messages: Messages, gone: set[Spot], moved: dict[int, list[ToolResult]], trail: Trail
+    messages: Messages, gone: set[Spot], moved: dict[int, list[ToolResult]], trail: Edits
 ) -> Messages:
     touched = {i for i, _ in gone}
     edited: list[Message] = []
@@ -69,7 +69,7 @@ def _move(
 
 
 def order_results(
-    messages: Messages, target: HistoryRules, _: RepairPolicy, trail: Trail
+    messages: Messages, target: HistoryRules, _: RepairPolicy, trail: Edits
 ) -> Messages:
     """
     The results of a turn stand in the order of its calls, in whichever order they came.
@@ -104,7 +104,7 @@ def order_results(
 
 
 def put_results_first(
-    messages: Messages, target: HistoryRules, _: RepairPolicy, trail: Trail
+    messages: Messages, target: HistoryRules, _: RepairPolicy, trail: Edits
 ) -> Messages:
     """Results stand before what else their message holds."""
     if not target.results_first:
@@ -124,7 +124,7 @@ def put_results_first(
 
 
 def gather_results(
-    messages: Messages, target: HistoryRules, _: RepairPolicy, trail: Trail
+    messages: Messages, target: HistoryRules, _: RepairPolicy, trail: Edits
 ) -> Messages:
     """
     Results that stand together are in one message.
@@ -166,7 +166,7 @@ def _have_neighbours(messages: Messages) -> bool:
     return False
 
 
-def join(messages: list[Message], trail: Trail) -> Message:
+def join(messages: list[Message], trail: Edits) -> Message:
     """
     One message of several: results first, unless it is the model's.
 
@@ -176,7 +176,7 @@ def join(messages: list[Message], trail: Trail) -> Message:
     parts = [part for message in messages for part in message.content]
     if first.role != "assistant":
         parts.sort(key=lambda part: not isinstance(part, ToolResult))
-    return trail.same(
+    return trail.place_like(
         Message(
             role="user" if any(message.role == "user" for message in messages) else first.role,
             content=tuple(parts),
@@ -193,7 +193,7 @@ def join(messages: list[Message], trail: Trail) -> Message:
     )
 
 
-def move_media(messages: Messages, target: HistoryRules, _: RepairPolicy, trail: Trail) -> Messages:
+def move_media(messages: Messages, target: HistoryRules, _: RepairPolicy, trail: Edits) -> Messages:
     """Media of results follow in a user message, after all the results of a turn."""
     if target.result_media:
         return messages
@@ -219,7 +219,7 @@ def _moves(part: Part, target: HistoryRules) -> bool:
     return isinstance(part, MEDIA_TYPES) and target.dialect not in part.extra
 
 
-def _without_media(part: Part, moved: list[Part], target: HistoryRules, trail: Trail) -> Part:
+def _without_media(part: Part, moved: list[Part], target: HistoryRules, trail: Edits) -> Part:
     inside = part.parts or () if isinstance(part, ToolResult) else ()
     media = [inner for inner in inside if _moves(inner, target)]
     if not (media and isinstance(part, ToolResult)):
@@ -239,7 +239,7 @@ _WORDS = {"url": "by URL", "data": "as bytes", "file_id": "by file id", "text": 
 
 
 def drop_unsayable_media(
-    messages: Messages, target: HistoryRules, _: RepairPolicy, trail: Trail
+    messages: Messages, target: HistoryRules, _: RepairPolicy, trail: Edits
 ) -> Messages:
     """
     Media in a form that the target does not take; what came from itself stays.
@@ -260,7 +260,7 @@ def drop_unsayable_media(
     return edit(messages, drop)
 
 
-def _drop_inside(part: Part, target: HistoryRules, trail: Trail) -> Part:
+def _drop_inside(part: Part, target: HistoryRules, trail: Edits) -> Part:
     if not isinstance(part, ToolResult) or not part.parts:
         return part
     content: list[Part] = []
@@ -275,7 +275,7 @@ def _drop_inside(part: Part, target: HistoryRules, trail: Trail) -> Part:
     return part if same else with_fields(part, trail, content=tuple(content))
 
 
-def _is_lost(part: Part, target: HistoryRules, trail: Trail) -> bool:
+def _is_lost(part: Part, target: HistoryRules, trail: Edits) -> bool:
     media = _unsupported_media(part, target)
     if media:
         trail.change(MEDIA_DROPPED[part.kind], part, part=part.kind, media=media)

@@ -60,7 +60,7 @@ from interlingua.prepare.history.calls import (
     rename_tools,
     wrap_arguments,
 )
-from interlingua.prepare.history.edit import Messages, Rule, Trail
+from interlingua.prepare.history.edit import Edits, Messages, Rule
 from interlingua.prepare.history.messages import (
     accompany_documents,
     begin_conversation,
@@ -177,20 +177,20 @@ def apply_rules(
     if is_whole and not _applicable(frozenset(scan.triggers)):
         return messages
     name = target.model or target.dialect if warnings is None else warnings.target
-    trail = Trail(messages, history, name)
-    trail.know(messages, scan)
+    trail = Edits(messages, history, name)
+    trail.store(messages, scan)
     repaired, position = messages, 0
     while position < len(RULES):
         repaired, position = _change_once(repaired, target, policy, trail, position)
     if warnings is not None:
         warnings.warnings += trail.warnings
         if repaired is not trail.history:
-            warnings.origin = partial(trail.trace, messages=repaired)
+            warnings.origin = partial(trail.original_path, messages=repaired)
     return repaired
 
 
 def _change_once(
-    messages: Messages, target: HistoryRules, policy: RepairPolicy, trail: Trail, position: int
+    messages: Messages, target: HistoryRules, policy: RepairPolicy, trail: Edits, position: int
 ) -> tuple[Messages, int]:
     """What the next rule with something to do makes of it, and the position of the one after."""
     for i in _applicable(frozenset(scan_of(messages, trail).triggers)):

@@ -8,9 +8,9 @@ from itertools import islice
 from typing import NamedTuple
 
 from interlingua.prepare.history.edit import (
+    Edits,
     Messages,
     Spot,
-    Trail,
     edit,
     is_unchanged,
     unbind,
@@ -58,7 +58,7 @@ class _Loss(NamedTuple):
 
 
 def drop_stale_thinking(
-    messages: Messages, target: HistoryRules, policy: RepairPolicy, trail: Trail
+    messages: Messages, target: HistoryRules, policy: RepairPolicy, trail: Edits
 ) -> Messages:
     """Thoughts and signatures of another model, where they are good only for their own."""
     if not (target.thinking_per_model and target.model):
@@ -87,7 +87,7 @@ def _is_same_model(left: str, right: str) -> bool:
 
 
 def drop_foreign_thinking(
-    messages: Messages, target: HistoryRules, policy: RepairPolicy, trail: Trail
+    messages: Messages, target: HistoryRules, policy: RepairPolicy, trail: Edits
 ) -> Messages:
     """Thoughts that the target did not make, or does not take at all."""
     if target.thinking == "any":
@@ -121,7 +121,7 @@ def _form(part: Thinking) -> str:
 
 
 def drop_unsigned_thinking(
-    messages: Messages, target: HistoryRules, policy: RepairPolicy, trail: Trail
+    messages: Messages, target: HistoryRules, policy: RepairPolicy, trail: Edits
 ) -> Messages:
     """Thoughts without the signature that was to come, as a broken stream leaves them."""
     if not target.signed_thinking:
@@ -136,7 +136,7 @@ def drop_unsigned_thinking(
 
 
 def _settle(
-    message: Message, loss: _Loss, target: HistoryRules, policy: RepairPolicy, trail: Trail
+    message: Message, loss: _Loss, target: HistoryRules, policy: RepairPolicy, trail: Edits
 ) -> Message | None:
     """The message with its lost thoughts left out or said as text, and what they held freed."""
     lost = [part for part in message.content if type(part) is Thinking and loss.is_lost(part)]
@@ -158,22 +158,22 @@ def _settle(
     return with_parts(message, parts, trail) if parts else None
 
 
-def _say(part: Thinking, loss: _Loss, policy: RepairPolicy, trail: Trail) -> list[Part]:
+def _say(part: Thinking, loss: _Loss, policy: RepairPolicy, trail: Edits) -> list[Part]:
     if policy.foreign_thinking == "text" and part.text.strip() and not part.redacted:
         trail.change(loss.codes.as_text, part, reason=loss.reason)
-        return [trail.same(Text(text=part.text), part)]
+        return [trail.place_like(Text(text=part.text), part)]
     trail.change(loss.codes.dropped, part, reason=loss.reason)
     return []
 
 
-def _free(part: Part, target: HistoryRules, trail: Trail) -> Part:
+def _free(part: Part, target: HistoryRules, trail: Edits) -> Part:
     signature = extra_of(part, target.dialect).get(target.signature_field)
     is_stand_in = signature is not None and signature == target.unchecked_signature
     return part if is_stand_in else unbind(part, target, trail)
 
 
 def drop_trailing_thinking(
-    messages: Messages, target: HistoryRules, _: RepairPolicy, trail: Trail
+    messages: Messages, target: HistoryRules, _: RepairPolicy, trail: Edits
 ) -> Messages:
     """A thought is followed by what it led to."""
     if target.trailing_thinking:
@@ -191,7 +191,7 @@ def drop_trailing_thinking(
     return messages if is_unchanged(edited, messages) else tuple(edited)
 
 
-def _without_trailing(message: Message, trail: Trail) -> Message | None:
+def _without_trailing(message: Message, trail: Edits) -> Message | None:
     parts = message.content
     count = len(parts)
     while count and isinstance(parts[count - 1], Thinking):
@@ -204,7 +204,7 @@ def _without_trailing(message: Message, trail: Trail) -> Message | None:
 
 
 def drop_thinking_only(
-    messages: Messages, target: HistoryRules, _: RepairPolicy, trail: Trail
+    messages: Messages, target: HistoryRules, _: RepairPolicy, trail: Edits
 ) -> Messages:
     """A message of nothing but thoughts has nothing that the target can say."""
     if target.thinking_only:
@@ -222,7 +222,7 @@ def drop_thinking_only(
 
 
 def sign_calls(
-    messages: Messages, target: HistoryRules, policy: RepairPolicy, trail: Trail
+    messages: Messages, target: HistoryRules, policy: RepairPolicy, trail: Edits
 ) -> Messages:
     """Calls that another model made have no signature: they get a stand-in, or become text."""
     field = target.signature_field
@@ -254,7 +254,7 @@ def sign_calls(
 
 
 def _tell_calls(
-    messages: Messages, turns: set[int], target: HistoryRules, trail: Trail
+    messages: Messages, turns: set[int], target: HistoryRules, trail: Edits
 ) -> Messages:
     """The calls of some messages, and their results, as text."""
     pairs = pairs_of(messages, target, trail)
@@ -265,7 +265,7 @@ def _tell_calls(
         trail.change("unsigned_call_as_text", call)
         raw = call.raw_arguments
         text = f"Called {call.name} with {dump_text(call.arguments) if raw is None else raw}"
-        told[spot] = [trail.same(Text(text=text), call)]
+        told[spot] = [trail.place_like(Text(text=text), call)]
         answer = pairs.result_of.get(spot)
         result = None if answer is None else messages[answer[0]].content[answer[1]]
         if answer is not None and isinstance(result, ToolResult):
@@ -277,14 +277,14 @@ def _tell_calls(
     )
 
 
-def _tell_message(message: Message, i: int, told: dict[Spot, list[Part]], trail: Trail) -> Message:
+def _tell_message(message: Message, i: int, told: dict[Spot, list[Part]], trail: Edits) -> Message:
     parts = [part for k, whole in enumerate(message.content) for part in told.get((i, k), [whole])]
     is_tool = message.role == "tool" and all(isinstance(part, ToolResult) for part in parts)
     role = "user" if message.role == "tool" and not is_tool else message.role
     return with_fields(message, trail, content=tuple(parts), role=role)
 
 
-def _tell_result(result: ToolResult, call: ToolCall, trail: Trail) -> list[Part]:
+def _tell_result(result: ToolResult, call: ToolCall, trail: Edits) -> list[Part]:
     content = result.content
     parts = result.parts
     media: list[Part] = []
@@ -293,4 +293,4 @@ def _tell_result(result: ToolResult, call: ToolCall, trail: Trail) -> list[Part]
         media = [part for part in parts if isinstance(part, MEDIA_TYPES)]
     text = content if isinstance(content, str) else dump_text(content)
     verb = "failed" if result.is_error else "returned"
-    return [trail.same(Text(text=f"{call.name} {verb}: {text}"), result), *media]
+    return [trail.place_like(Text(text=f"{call.name} {verb}: {text}"), result), *media]

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from interlingua.prepare.history.edit import Messages, Trail
+from interlingua.prepare.history.edit import Edits, Messages
 from interlingua.spec.content import Document, Opaque, Part, Refusal, Text, ToolCall, ToolResult
 from interlingua.spec.messages import Message, Role
 
@@ -109,9 +109,9 @@ def is_plain_conversation(messages: Messages) -> bool:
     return before in _TALKING
 
 
-def scan_of(messages: Messages, trail: Trail) -> HistoryScan:
+def scan_of(messages: Messages, trail: Edits) -> HistoryScan:
     """The scan of a history, made once for as long as the history does not change."""
-    return trail.remember(messages, HistoryScan)
+    return trail.cached(messages, HistoryScan)
 
 
 def _message_triggers(messages: Messages, parts: list[Part]) -> set[Trigger]:

@@ -64,11 +64,11 @@ class Narrower:
     def __init__(self, root: Json, rules: SchemaRules) -> None:
         self.root = root
         self.rules = rules
-        self.reader = Reader(root)
-        self.log = Log()
+        self.reader: Reader = Reader(root)
+        self.log: Log = Log()
         self.done: dict[int, tuple[Any, Any]] = {}
         self.moved: dict[str, str] = {}
-        self.taken = set(root.get("$defs", ())) if isinstance(root, dict) else set()
+        self.taken: set[str] = set(root.get("$defs", ())) if isinstance(root, dict) else set()
         self.pending: deque[tuple[str, Any]] = deque()
 
     def narrow_root(self) -> Json:

@@ -40,10 +40,10 @@ class Draft:
     __slots__ = ("hints", "log", "out", "path")
 
     def __init__(self, node: dict[str, Any], path: str, log: Log) -> None:
-        self.out = dict(node)
-        self.path = path
+        self.out: dict[str, Any] = dict(node)
+        self.path: str = path
         self.hints: dict[str, Any] = {}
-        self.log = log
+        self.log: Log = log
 
     def note(self, what: str, *, loses: bool = False) -> None:
         """Remember a change."""

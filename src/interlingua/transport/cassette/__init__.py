@@ -1,4 +1,4 @@
-"""Calls recorded to a file and replayed from it."""
+"""Cassettes: HTTP exchanges recorded to a file and replayed from it."""
 
 from interlingua.transport.cassette.record import RecordingTransport
 from interlingua.transport.cassette.replay import ReplayTransport

@@ -1,4 +1,4 @@
-"""Calls written down as they are made."""
+"""A transport that records its exchanges to a file."""
 
 from __future__ import annotations
 
@@ -17,16 +17,18 @@ from interlingua.transport.bodies import read_whole
 from interlingua.transport.cassette.tape import append_exchange, encode_data, encode_error
 from interlingua.wire.secrets import Redactor, redact_headers, redact_url
 
-# How the bytes came over the network; a replay has only the body.
-_OF_THE_WAY = frozenset(("content-encoding", "content-length", "transfer-encoding", "connection"))
+# These headers describe the transfer over the network; a replay has only the decoded body.
+_TRANSFER_HEADERS = frozenset(
+    ("content-encoding", "content-length", "transfer-encoding", "connection")
+)
 
 
 class RecordingTransport:
     """
-    Passes calls on, and writes each to a file once it has ended.
+    Sends requests through `inner`, and writes each exchange to a file when it has ended.
 
-    The file is begun anew by the first call. Keys are left out: headers and parameters that hold
-    them, what looks like one, and `secrets`, wherever they stand.
+    The first exchange overwrites the file. Secrets are redacted: headers and query parameters
+    that carry keys, text that looks like a key, and the given `secrets`, anywhere in the exchange.
     """
 
     def __init__(
@@ -35,7 +37,7 @@ class RecordingTransport:
         self._inner = inner
         self._path = Path(path)
         if self._path.is_dir():
-            raise ConfigurationError(f"{str(path)!r} is a folder; name a file to record to")
+            raise ConfigurationError(f"{str(path)!r} is a folder; give the path of a file to write")
         self._redactor = Redactor(secrets)
         self._count = 0
 
@@ -50,29 +52,34 @@ class RecordingTransport:
 
     @asynccontextmanager
     async def _exchange(self, request: HttpRequest) -> AsyncIterator[HttpReply]:
-        tap: _Tap | None = None
+        recorded: _RecordedReply | None = None
         error: SDKError | None = None
         began = asyncio.get_running_loop().time()
         body = await read_whole(request)
         request = replace(request, body=body)
         try:
             async with self._inner.send(request) as reply:
-                tap = _Tap(reply, began)
-                yield tap
-                tap.is_left = True
+                recorded = _RecordedReply(reply, began)
+                yield recorded
+                recorded.reader_is_done = True
         except SDKError as failure:
-            # an error that the reader raised itself, about what it read, is not the transport's
-            if tap is None:
+            # With a reply, the error came from its reader (for example, the decoder) and not from
+            # the transport, so it is not recorded.
+            if recorded is None:
                 error = failure
             else:
-                tap.is_left = True
+                recorded.reader_is_done = True
             raise
         finally:
-            if tap is not None or error is not None:
-                self._write(request, body, tap, error)
+            if recorded is not None or error is not None:
+                self._write(request, body, recorded, error)
 
     def _write(
-        self, request: HttpRequest, body: bytes, tap: _Tap | None, error: SDKError | None
+        self,
+        request: HttpRequest,
+        body: bytes,
+        recorded: _RecordedReply | None,
+        error: SDKError | None,
     ) -> None:
         redact = self._redactor
         exchange: dict[str, Json] = {
@@ -83,20 +90,20 @@ class RecordingTransport:
                 **encode_data(redact.redact(body)),
             }
         }
-        if tap is not None:
-            error = tap.error
-            chunks = redact.redact_chunks([chunk for _, chunk in tap.taken])
+        if recorded is not None:
+            error = recorded.error
+            chunks = redact.redact_chunks([chunk for _, chunk in recorded.timed_chunks])
             exchange["reply"] = {
-                "after": round(tap.after, 4),
-                "status": tap.status,
-                "headers": self._headers(tap.headers),
+                "after": round(recorded.after, 4),
+                "status": recorded.status,
+                "headers": self._headers(recorded.headers),
                 "chunks": [
                     {"after": round(after, 4), **encode_data(chunk)}
-                    for (after, _), chunk in zip(tap.taken, chunks, strict=True)
+                    for (after, _), chunk in zip(recorded.timed_chunks, chunks, strict=True)
                 ],
             }
-            if error is None and not tap.is_whole:
-                error = StreamError("the reader left here when this was recorded")
+            if error is None and not recorded.is_whole:
+                error = StreamError("the recording ends here: the reader was stopped")
         if error is not None:
             exchange["error"] = encode_error(error)
         append_exchange(self._path, exchange, is_first=self._count == 0)
@@ -106,31 +113,32 @@ class RecordingTransport:
         return {
             name: self._redactor.redact_text(value)
             for name, value in redact_headers(headers).items()
-            if name not in _OF_THE_WAY
+            if name not in _TRANSFER_HEADERS
         }
 
 
-class _Tap:
-    """A reply that remembers what was read from it."""
+class _RecordedReply:
+    """A reply that keeps the chunks that are read from it."""
 
     def __init__(self, reply: HttpReply, began: float) -> None:
         self.status = reply.status
         self.headers = reply.headers
-        self.taken: list[tuple[float, bytes]] = []
+        self.timed_chunks: list[tuple[float, bytes]] = []
+        """The chunks, each with the seconds since the one before."""
         self.error: SDKError | None = None
-        self.is_left = False
-        """Whether the reader left of itself: it has its last event, or an error it found."""
+        self.reader_is_done = False
+        """Whether the reader stopped by itself: after the last event, or with its own error."""
         self._has_ended = False
         self._is_aborted = False
         self._reply = reply
         self._last = asyncio.get_running_loop().time()
         self.after = self._last - began
-        """Seconds until the head came."""
+        """Seconds until the headers arrived."""
 
     @property
     def is_whole(self) -> bool:
-        """Whether all was read that the reader wanted; not if it was stopped."""
-        return self._has_ended or (self.is_left and not self._is_aborted)
+        """Whether the reader got all it wanted; false if it was cancelled."""
+        return self._has_ended or (self.reader_is_done and not self._is_aborted)
 
     async def read(self) -> bytes:
         """The whole body."""
@@ -139,15 +147,15 @@ class _Tap:
         except SDKError as failure:
             self.error = failure
             raise
-        self._take(body)
+        self._keep(body)
         self._has_ended = True
         return body
 
     async def chunks(self) -> AsyncIterator[bytes]:
-        """The body as it comes."""
+        """The chunks of the body, as they arrive."""
         try:
             async for chunk in self._reply.chunks():
-                self._take(chunk)
+                self._keep(chunk)
                 yield chunk
         except SDKError as failure:
             self.error = failure
@@ -159,7 +167,7 @@ class _Tap:
         self._is_aborted = True
         self._reply.abort()
 
-    def _take(self, chunk: bytes) -> None:
+    def _keep(self, chunk: bytes) -> None:
         now = asyncio.get_running_loop().time()
-        self.taken.append((now - self._last, chunk))
+        self.timed_chunks.append((now - self._last, chunk))
         self._last = now

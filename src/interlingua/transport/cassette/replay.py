@@ -1,4 +1,4 @@
-"""Calls answered from a recording."""
+"""A transport that answers requests from a recorded file."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from interlingua.spec.content import Json
 from interlingua.spec.contracts import HttpReply, HttpRequest
 from interlingua.spec.errors import ConfigurationError, DecodeError
 from interlingua.transport.bodies import with_whole_body
-from interlingua.transport.canned import CannedReply, Piece, give
+from interlingua.transport.canned import CannedReply, Piece, open_reply
 from interlingua.transport.cassette.tape import (
     decode_data,
     decode_error,
@@ -23,13 +23,14 @@ from interlingua.transport.cassette.tape import (
 from interlingua.wire.json_text import loads
 from interlingua.wire.secrets import Redactor, redact_url, target_of
 
-_MADE_ID = re.compile(r"(?:[a-z]+_)+[0-7][0-9A-HJKMNP-TV-Z]{25}").fullmatch  # words and a ULID
-_SHOWN = 5  # differences in a message
-_WIDTH = 60  # characters of a value in it
+# An id that this library generated: words and a ULID.
+_is_generated_id = re.compile(r"(?:[a-z]+_)+[0-7][0-9A-HJKMNP-TV-Z]{25}").fullmatch
+_MAX_DIFFERENCES = 5  # in a message
+_MAX_VALUE = 60  # characters of a value in a message
 
 
-class _Asked(NamedTuple):
-    """What of a request decides which recording answers it."""
+class _RequestKey(NamedTuple):
+    """The properties of a request that must match the recording."""
 
     method: str
     target: str
@@ -38,12 +39,11 @@ class _Asked(NamedTuple):
 
 class ReplayTransport:
     """
-    Answers each call with the recorded exchange of the same method, path, query and body.
+    Answers each request with the recorded exchange of the same method, path, query and body.
 
-    JSON bodies are compared as values, without the fields named in `ignore`; hosts, keys and the
-    ids we make for what came without one do not count. Equal requests get their replies in the
-    order they were recorded. `speed` 1 keeps the recorded pauses, 2 halves them, 0 leaves them
-    out.
+    JSON bodies are compared as values, without the top-level fields in `ignore`. Hosts, API keys
+    and ids that this library generated are not compared. Equal requests get their replies in
+    recorded order. `speed` 1 keeps the recorded pauses, 2 halves them, 0 (the default) skips them.
     """
 
     def __init__(
@@ -59,40 +59,40 @@ class ReplayTransport:
         self._ignore = frozenset(ignore)
         self._secrets = secrets
         self._exchanges = load_exchanges(self._path)
-        self._asked = [self._recorded(exchange) for exchange in self._exchanges]
+        self._keys = [self._recorded_key(exchange) for exchange in self._exchanges]
         self._used: set[int] = set()
 
     @property
     def unused(self) -> int:
-        """How many exchanges have not been asked for."""
+        """The number of recorded exchanges that were not replayed."""
         return len(self._exchanges) - len(self._used)
 
     def send(self, request: HttpRequest) -> AbstractAsyncContextManager[HttpReply]:
-        """Answer with the exchange that was recorded for this request."""
+        """Replay the exchange that was recorded for this request."""
         if not isinstance(request.body, bytes):
             return self._send_streamed(request)
         redactor = Redactor(self._secrets)
         redactor.learn(request)
         target = target_of(redactor.redact_text(redact_url(request.url)))
-        asked = _Asked(request.method, target, self._body(redactor.redact(request.body)))
-        for index, recorded in enumerate(self._asked):
-            if index not in self._used and recorded == asked:
+        key = _RequestKey(request.method, target, self._body(redactor.redact(request.body)))
+        for index, recorded in enumerate(self._keys):
+            if index not in self._used and recorded == key:
                 self._used.add(index)
-                return give(self._answer(self._exchanges[index]))
-        raise ConfigurationError(self._complaint(asked))
+                return open_reply(self._answer(self._exchanges[index]))
+        raise ConfigurationError(self._explain_miss(key))
 
     async def close(self) -> None:
-        """There is nothing to release."""
+        """Does nothing: there is nothing to release."""
 
     @asynccontextmanager
     async def _send_streamed(self, request: HttpRequest) -> AsyncIterator[HttpReply]:
         async with self.send(await with_whole_body(request)) as reply:
             yield reply
 
-    def _recorded(self, exchange: dict[str, Any]) -> _Asked:
+    def _recorded_key(self, exchange: dict[str, Any]) -> _RequestKey:
         request = exchange["request"]
         target = target_of(request["url"])
-        return _Asked(request["method"], target, self._body(decode_data(request)))
+        return _RequestKey(request["method"], target, self._body(decode_data(request)))
 
     def _body(self, data: bytes) -> Json:
         try:
@@ -108,7 +108,7 @@ class ReplayTransport:
         reply = exchange.get("reply")
         if reply is None:
             return failure or ConfigurationError(
-                f"{str(self._path)!r} has an exchange with no reply"
+                f"{str(self._path)!r} has an exchange without a reply; record it again"
             )
         body: list[Piece] = []
         for chunk in reply["chunks"]:
@@ -122,25 +122,26 @@ class ReplayTransport:
             status=reply["status"], headers=reply["headers"], body=tuple(body), after=pause
         )
 
-    def _complaint(self, asked: _Asked) -> str:
-        what = f"{str(self._path)!r} has no reply for {asked.method} {asked.target}"
-        if asked in self._asked:
-            times = self._asked.count(asked)
-            return f"{what}: it was recorded {times} times, and is asked for once more"
-        like = [recorded for recorded in self._asked if recorded[:2] == asked[:2]]
-        if not like:
-            known = sorted({f"{recorded.method} {recorded.target}" for recorded in self._asked})
-            return f"{what}; recorded are: {', '.join(known) or 'none'}"
-        nearest = min((list(differences(one.body, asked.body)) for one in like), key=len)
-        shown = "\n".join(f"  {line}" for line in nearest[:_SHOWN])
-        more = f"\n  and {len(nearest) - _SHOWN} more" if len(nearest) > _SHOWN else ""
-        return f"{what}; the nearest one that was recorded differs at\n{shown}{more}"
+    def _explain_miss(self, key: _RequestKey) -> str:
+        miss = f"the cassette {str(self._path)!r} has no reply for {key.method} {key.target}"
+        if key in self._keys:
+            count = self._keys.count(key)
+            return f"{miss}: it was recorded {count} times and requested {count + 1} times"
+        candidates = [recorded for recorded in self._keys if recorded[:2] == key[:2]]
+        if not candidates:
+            known = sorted({f"{recorded.method} {recorded.target}" for recorded in self._keys})
+            return f"{miss}; it has replies for: {', '.join(known) or 'nothing'}"
+        nearest = min((list(differences(one.body, key.body)) for one in candidates), key=len)
+        lines = "\n".join(f"  {line}" for line in nearest[:_MAX_DIFFERENCES])
+        rest = len(nearest) - _MAX_DIFFERENCES
+        more = f"\n  and {rest} more" if rest > 0 else ""
+        return f"{miss}; the most similar recorded request differs at\n{lines}{more}"
 
 
 def number_ids(value: Json, known: dict[str, str]) -> Json:
-    """The value with the ids that are new in each run as their numbers, in order of appearance."""
+    """The value with generated ids, which differ in each run, replaced by `id 1`, `id 2`, …"""
     if isinstance(value, str):
-        if _MADE_ID(value) is None:
+        if _is_generated_id(value) is None:
             return value
         return known.setdefault(value, f"id {len(known) + 1}")
     if isinstance(value, dict):
@@ -148,26 +149,26 @@ def number_ids(value: Json, known: dict[str, str]) -> Json:
     return [number_ids(item, known) for item in value] if isinstance(value, list) else value
 
 
-def differences(recorded: Json, asked: Json, path: str = "body") -> Iterator[str]:
-    """Where two JSON values differ, a line each."""
-    if isinstance(recorded, dict) and isinstance(asked, dict):
-        for name in [*recorded, *(name for name in asked if name not in recorded)]:
+def differences(recorded: Json, actual: Json, path: str = "body") -> Iterator[str]:
+    """The differences between two JSON values, one line each."""
+    if isinstance(recorded, dict) and isinstance(actual, dict):
+        for name in [*recorded, *(name for name in actual if name not in recorded)]:
             inner = f"{path}.{name}"
-            if name not in asked:
-                yield f"{inner}: was recorded as {_show(recorded[name])}, is not there now"
+            if name not in actual:
+                yield f"{inner}: recorded {_show(recorded[name])}, now absent"
             elif name not in recorded:
-                yield f"{inner}: was not recorded, is {_show(asked[name])} now"
+                yield f"{inner}: not recorded, now {_show(actual[name])}"
             else:
-                yield from differences(recorded[name], asked[name], inner)
-    elif isinstance(recorded, list) and isinstance(asked, list):
-        if len(recorded) != len(asked):
-            yield f"{path}: was recorded with {len(recorded)} items, has {len(asked)} now"
-        for index, (one, other) in enumerate(zip(recorded, asked, strict=False)):
+                yield from differences(recorded[name], actual[name], inner)
+    elif isinstance(recorded, list) and isinstance(actual, list):
+        if len(recorded) != len(actual):
+            yield f"{path}: recorded {len(recorded)} items, now {len(actual)}"
+        for index, (one, other) in enumerate(zip(recorded, actual, strict=False)):
             yield from differences(one, other, f"{path}[{index}]")
-    elif recorded != asked:
-        yield f"{path}: was recorded as {_show(recorded)}, is {_show(asked)} now"
+    elif recorded != actual:
+        yield f"{path}: recorded {_show(recorded)}, now {_show(actual)}"
 
 
 def _show(value: Json) -> str:
     text = repr(value)
-    return text if len(text) <= _WIDTH else f"{text[:_WIDTH]}…"
+    return text if len(text) <= _MAX_VALUE else f"{text[:_MAX_VALUE]}…"

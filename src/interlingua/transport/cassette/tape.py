@@ -1,5 +1,5 @@
 """
-The file of a recording: JSON, laid out to be read and compared by people.
+The cassette file: JSON, formatted so that people can read and diff it.
 
     {"format": "interlingua cassette 1", "exchanges": [
      {"request": {"method", "url", "headers", "json" | "text" | "base64"},
@@ -9,9 +9,9 @@ The file of a recording: JSON, laid out to be read and compared by people.
      ...
     ]}
 
-`after` is seconds: of a reply since the request was sent, of a chunk since the head or the chunk
-before. `error` is there if the exchange failed: without a `reply` before its head, else after its
-chunks.
+`after` is in seconds: for a reply since the request was sent, for a chunk since the headers or the
+chunk before it. `error` is present if the exchange failed: before the headers if there is no
+`reply`, otherwise after the chunks.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class _Tape(msgspec.Struct, kw_only=True):
 
 
 def append_exchange(path: Path, exchange: dict[str, Json], *, is_first: bool) -> None:
-    """Write one more exchange; the file is whole after each."""
+    """Append an exchange; the file is valid JSON after each call."""
     text = json.dumps(exchange, indent=1, ensure_ascii=False)
     try:
         if is_first:
@@ -82,28 +82,30 @@ def append_exchange(path: Path, exchange: dict[str, Json], *, is_first: bool) ->
 
 
 def load_exchanges(path: Path) -> list[dict[str, Any]]:
-    """The exchanges of a file; `ConfigurationError` if it is none, or not a good one."""
+    """The exchanges of a cassette; raises `ConfigurationError` if it is missing or invalid."""
     try:
         tape = loads(path.read_bytes())
     except FileNotFoundError:
-        raise ConfigurationError(f"there is no cassette {str(path)!r}; record it first") from None
+        raise ConfigurationError(
+            f"the cassette {str(path)!r} does not exist; record it first"
+        ) from None
     except OSError as error:
         raise ConfigurationError(f"cannot read the cassette {str(path)!r}: {error}") from error
     except DecodeError as error:
         raise ConfigurationError(f"{str(path)!r} is not a cassette: {error}") from None
     if not isinstance(tape, dict) or tape.get("format") != FORMAT:
-        raise ConfigurationError(f"{str(path)!r} is not a cassette of the form {FORMAT!r}")
+        raise ConfigurationError(f"{str(path)!r} is not a cassette with the format {FORMAT!r}")
     try:
         for exchange in msgspec.convert(tape, _Tape).exchanges:
-            for held in (exchange.request, *(exchange.reply.chunks if exchange.reply else ())):
-                base64.b64decode(held.base64)
-    except ValueError as error:  # msgspec's and base64's
-        raise ConfigurationError(f"the cassette {str(path)!r} is broken: {error}") from None
+            for item in (exchange.request, *(exchange.reply.chunks if exchange.reply else ())):
+                base64.b64decode(item.base64)
+    except ValueError as error:  # from msgspec or base64
+        raise ConfigurationError(f"the cassette {str(path)!r} is invalid: {error}") from None
     return list(tape["exchanges"])
 
 
 def encode_data(data: bytes) -> dict[str, Json]:
-    """Bytes in the most readable form that gives them back exactly."""
+    """The bytes in the most readable form from which they can be restored exactly."""
     try:
         text = data.decode()
     except UnicodeDecodeError:
@@ -118,31 +120,31 @@ def encode_data(data: bytes) -> dict[str, Json]:
     return {"text": text}
 
 
-def decode_data(held: dict[str, Any]) -> bytes:
-    """The bytes again."""
-    if "json" in held:
-        return dumps(held["json"])
-    if "base64" in held:
-        return base64.b64decode(held["base64"])
-    return str(held.get("text", "")).encode()
+def decode_data(item: dict[str, Any]) -> bytes:
+    """The bytes that `encode_data` stored."""
+    if "json" in item:
+        return dumps(item["json"])
+    if "base64" in item:
+        return base64.b64decode(item["base64"])
+    return str(item.get("text", "")).encode()
 
 
 def encode_error(error: SDKError) -> dict[str, Json]:
-    """The error of a transport."""
-    held: dict[str, Json] = {
+    """A transport error as JSON."""
+    fields: dict[str, Json] = {
         "type": type(error).__name__,
         "message": error.message,
         "retryable": error.retryable,
     }
     if getattr(error, "phase", None) is not None:
-        held["phase"] = error.phase  # type: ignore[attr-defined] # only timeouts have one
-    return held
+        fields["phase"] = error.phase  # type: ignore[attr-defined] # only timeouts have one
+    return fields
 
 
-def decode_error(held: dict[str, Any]) -> SDKError:
-    """The error again; one of a kind that no longer exists is a `StreamError`."""
-    kind = getattr(errors, str(held.get("type")), None)
+def decode_error(fields: dict[str, Any]) -> SDKError:
+    """The error that `encode_error` stored; an unknown type becomes a `StreamError`."""
+    kind = getattr(errors, str(fields.get("type")), None)
     if not (isinstance(kind, type) and issubclass(kind, SDKError)):
         kind = StreamError
-    fields = {"phase": held["phase"]} if "phase" in held else {}
-    return kind(held.get("message", ""), retryable=held.get("retryable"), **fields)
+    phase = {"phase": fields["phase"]} if "phase" in fields else {}
+    return kind(fields.get("message", ""), retryable=fields.get("retryable"), **phase)

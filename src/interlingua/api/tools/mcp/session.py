@@ -37,8 +37,8 @@ class Session:
         timeout: float | None,
         errlog: TextIO | None = None,
     ) -> None:
-        self.name = name_of(server)
-        self.redactor = Redactor(secrets_of(server))
+        self.name: str = name_of(server)
+        self.redactor: Redactor = Redactor(secrets_of(server))
         self._can_reconnect = isinstance(server, (str, MCPHttpServer))
         self._timeout = timeout
         self._connect = partial(

@@ -23,7 +23,7 @@ from interlingua.spec.response import Warning
 from interlingua.spec.warnings import make_warning
 from interlingua.wire.secrets import Redactor
 
-logger = logging.getLogger("interlingua")
+logger: logging.Logger = logging.getLogger("interlingua")
 
 
 class MCPTools(list[Tool]):
@@ -31,7 +31,7 @@ class MCPTools(list[Tool]):
 
     def __init__(self, tools: Iterable[Tool] = (), warnings: Iterable[Warning] = ()) -> None:
         super().__init__(tools)
-        self.warnings = tuple(warnings)
+        self.warnings: tuple[Warning, ...] = tuple(warnings)
 
 
 @asynccontextmanager

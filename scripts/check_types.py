@@ -1,0 +1,57 @@
+"""
+The types as pyright sees them: those of the package are complete, and the typed examples are right.
+
+mypy checks the same examples. A user's editor is likely to run pyright, which infers other types
+where a name has no annotation; `--verifytypes` finds these names.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+LEAST = 0.99  # of the package's public names have a known type
+MOST_SHOWN = 20
+
+
+def main() -> int:
+    """1 if something is wrong."""
+    score, unknown = completeness()
+    print(f"{score:.1%} of the names have a known type, at least {LEAST:.0%} must")
+    for name in unknown[:MOST_SHOWN]:
+        print(f"  {name}")
+    examples = pyright(cwd=ROOT)
+    print(examples.stdout.strip() or examples.stderr.strip())
+    return int(score < LEAST or examples.returncode != 0)
+
+
+def completeness() -> tuple[float, list[str]]:
+    """How complete the package's types are, and the names whose type is not known."""
+    # outside the project, so that the package is read as a program that installed it reads it
+    run = pyright("--verifytypes", "interlingua", "--ignoreexternal", "--outputjson", cwd=Path("/"))
+    try:
+        report = json.loads(run.stdout)["typeCompleteness"]
+    except (ValueError, KeyError):
+        raise SystemExit(run.stdout + run.stderr) from None
+    names = [one["name"] for one in report["symbols"] if not one["isTypeKnown"]]
+    return report["completenessScore"], names
+
+
+def pyright(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    """Runs it with the interpreter, and so the packages, that run this."""
+    return subprocess.run(  # noqa: S603 -- a tool of the project
+        [sys.executable, "-m", "pyright", "--pythonpath", sys.executable, *arguments],
+        cwd=cwd,
+        env={**os.environ, "PYRIGHT_PYTHON_IGNORE_WARNINGS": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())
