@@ -1,7 +1,7 @@
 """
 A dialect of another package: a small wire format that none of ours resembles.
 
-    POST /postcard {"to": model, "lines": [{"by": "user", "says": "Hi."}, …], "stream": true}
+    POST /postcard {"to": model, "lines": [{"by": "user", "says": "Hi."}, …], "live": true}
 
 A line says a text, asks for a tool (`asks`) or answers (`answers`). A stream is server-sent events:
 `begin`, `more` text, whole lines, `end`.
@@ -126,7 +126,7 @@ def encode_request(request, profile=NEUTRAL_PROFILE, *, stream=False):
         if getattr(request, name) is not None
     )
     if stream:
-        body["stream"] = True
+        body["live"] = True
     path = options.pop("path", PATH)
     body = merge(body, options)
     return WireCall(path=path, body=body, stream=stream, warnings=(*losses.warnings, *lost))
@@ -136,7 +136,7 @@ def decode_request(call):
     """What a server received."""
     with request_errors():
         fields = Fields(call.body)
-        fields.take("stream")
+        fields.take("live")
         messages = []
         for line in fields.array("lines") or ():
             inner = Fields(line)
