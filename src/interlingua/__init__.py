@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from interlingua.api.objects.functions import generate_object as generate_object
     from interlingua.api.objects.functions import stream_object as stream_object
     from interlingua.api.objects.stream import ObjectStream as ObjectStream
-    from interlingua.api.run.abort import AbortController as AbortController
-    from interlingua.api.run.abort import AbortSignal as AbortSignal
     from interlingua.api.run.default_client import get_default_client as get_default_client
     from interlingua.api.run.default_client import set_default_client as set_default_client
     from interlingua.api.run.generate import StreamResult as StreamResult
@@ -45,11 +43,13 @@ if TYPE_CHECKING:
     from interlingua.api.run.results import StepResult as StepResult
     from interlingua.api.tools.tool import Tool as Tool
     from interlingua.api.tools.tool import tool as tool
+    from interlingua.client.attempts import retry as retry
     from interlingua.client.client import Client as Client
     from interlingua.client.explain import Explanation as Explanation
     from interlingua.client.retry_policy import RetryPolicy as RetryPolicy
-    from interlingua.client.retry_policy import retry as retry
     from interlingua.providers.adapter import HttpAdapter as HttpAdapter
+    from interlingua.providers.cancel import AbortController as AbortController
+    from interlingua.providers.cancel import AbortSignal as AbortSignal
     from interlingua.providers.named import AnthropicAdapter as AnthropicAdapter
     from interlingua.providers.named import GeminiAdapter as GeminiAdapter
     from interlingua.providers.named import LocalAdapter as LocalAdapter
@@ -88,7 +88,7 @@ _NAMES = {
     "api.execute": ("execute",),
     "api.objects.functions": ("generate_object", "stream_object"),
     "api.objects.stream": ("ObjectStream",),
-    "api.run.abort": ("AbortController", "AbortSignal"),
+    "providers.cancel": ("AbortController", "AbortSignal"),
     "api.run.default_client": ("get_default_client", "set_default_client"),
     "api.run.generate": ("StreamResult", "generate", "stream"),
     "api.run.options": ("GenerateOptions", "TimeoutConfig"),
@@ -96,7 +96,8 @@ _NAMES = {
     "api.tools.tool": ("Tool", "tool"),
     "client.client": ("Client",),
     "client.explain": ("Explanation",),
-    "client.retry_policy": ("RetryPolicy", "retry"),
+    "client.attempts": ("retry",),
+    "client.retry_policy": ("RetryPolicy",),
     "providers.adapter": ("HttpAdapter",),
     "providers.named": (
         "AnthropicAdapter",

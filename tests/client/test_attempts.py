@@ -1,150 +1,435 @@
-"""Attempts, and what is told of them: see also test_client.py, which has them on the wire."""
+"""Attempts: how often, in which order, what is told of them, and what stays the same."""
 
 import asyncio
 
 import pytest
-from msgspec.structs import replace
 
-from interlingua.client.attempts import Calls, policy_of
+from interlingua import sync
+from interlingua.api.execute.execution import execute
+from interlingua.api.run.generate import generate, stream
 from interlingua.client.call_events import CallCompleted, CallFailed, CallStarted
-from interlingua.spec.errors import AbortError, ConfigurationError, RateLimitError
+from interlingua.client.client import Client
+from interlingua.client.middleware.layers import per_attempt
+from interlingua.client.retry_policy import RetryPolicy
+from interlingua.providers.adapter import HttpAdapter
+from interlingua.spec.content import Image
+from interlingua.spec.errors import (
+    AbortError,
+    ErrorClass,
+    RateLimitError,
+    ServerError,
+    StreamError,
+)
+from interlingua.spec.events import (
+    Finish,
+    ProviderEvent,
+    ReasoningDelta,
+    ReasoningStart,
+    StreamStart,
+    TextDelta,
+    TextStart,
+    ToolCallStart,
+)
+from interlingua.spec.messages import Message
 from interlingua.spec.request import Request
 from interlingua.spec.response import FinishReason, Response, Usage
+from interlingua.streams.accumulate import events_from_response
+from interlingua.transport.canned import CannedReply, CannedTransport
+from interlingua.wire.json_text import dumps
 
-REQUEST = Request(model="m", request_id="r")
+REQUEST = Request(model="here:m", messages="hi", request_id="r")
+FAST = RetryPolicy(base_delay=0.0)
+DONE = Response(
+    message=Message.assistant("done"),
+    finish_reason=FinishReason(reason="stop"),
+    usage=Usage(input_tokens=1, output_tokens=2),
+)
 
 
 class Adapter:
-    """Fails as often as told, then answers."""
+    """Gives these answers in turn: an error is raised, a list is the events of a stream."""
 
     name = "here"
+    max_retries = 0
 
-    def __init__(self, failures, max_retries):
-        self.failures = failures
-        self.max_retries = max_retries
+    def __init__(self, *answers):
+        self.answers = list(answers)
+        self.requests = []
 
     async def complete(self, request):
-        if self.failures:
-            self.failures -= 1
-            raise RateLimitError("slow down", retry_after=self.wait)
-        return Response(
-            model=request.model,
-            finish_reason=FinishReason(reason="stop"),
-            usage=Usage(input_tokens=1, output_tokens=2),
-        )
+        self.requests.append(request)
+        answer = self.answers.pop(0)
+        if isinstance(answer, BaseException):
+            raise answer
+        return answer
 
-    wait = 0.0
+    async def stream(self, request):
+        self.requests.append(request)
+        answer = self.answers.pop(0)
+        for event in answer if isinstance(answer, list) else [answer]:
+            if isinstance(event, BaseException):
+                raise event
+            if isinstance(event, Response):
+                for each in events_from_response(event):
+                    yield each
+            else:
+                yield event
+
+    async def close(self):
+        pass
 
 
-def test_each_attempt_is_told():
-    """With its number, and how it ended."""
-    calls, told = Calls(), []
-    calls.subscribers = (told.append,)
+async def ask(client, mode, **options):
+    if mode == "complete":
+        return await client.complete(REQUEST, **options)
+    events = [event async for event in client.stream(REQUEST, **options)]
+    return events[-1].response
 
-    answer = asyncio.run(calls.complete(Adapter(1, 2), REQUEST))
 
-    assert answer.usage.total_tokens == 3
-    assert [(type(event), event.attempt) for event in told] == [
+both = pytest.mark.parametrize("mode", ["complete", "stream"])
+
+
+# Through every function.
+
+
+OVERLOADED = CannedReply(status=529, body=b'{"error": {"type": "overloaded_error"}}')
+MESSAGE = {
+    "id": "msg_1",
+    "type": "message",
+    "role": "assistant",
+    "model": "m",
+    "content": [],
+    "stop_reason": None,
+    "usage": {"input_tokens": 8, "output_tokens": 1},
+}
+WHOLE = CannedReply(
+    headers={"content-type": "application/json"},
+    body=dumps(
+        {**MESSAGE, "content": [{"type": "text", "text": "done"}], "stop_reason": "end_turn"}
+    ),
+)
+FRAMES = [
+    {"type": "message_start", "message": MESSAGE},
+    {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}},
+    {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": "done"}},
+    {"type": "content_block_stop", "index": 0},
+    {"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": {"output_tokens": 2}},
+    {"type": "message_stop"},
+]
+STREAMED = CannedReply(
+    headers={"content-type": "text/event-stream"},
+    body=b"".join(b"data: " + dumps(frame) + b"\n\n" for frame in FRAMES),
+)
+MODEL = "anthropic:m"
+
+
+async def by_generate(client, **options):
+    return (await generate(MODEL, "hi", client=client, **options)).response
+
+
+async def by_stream(client, **options):
+    events = stream(MODEL, "hi", client=client, **options)
+    assert [event.type for event in [event async for event in events]].count("stream_start") == 1
+    return events.response()
+
+
+async def by_execute(client, **options):
+    result = await execute(MODEL, "hi", client=client, **options)
+    assert result.error is None
+    assert result.text == "done"
+
+
+async def by_sync(client, **options):
+    result = await asyncio.to_thread(sync.generate, MODEL, "hi", client=client, **options)
+    return result.response
+
+
+@pytest.mark.parametrize(
+    ("ask", "reply"),
+    [(by_generate, WHOLE), (by_stream, STREAMED), (by_execute, STREAMED), (by_sync, WHOLE)],
+)
+def test_two_retries_through_every_function(ask, reply, monkeypatch):
+    """One id, attempts 0 to 2; what is about requests ran once, what is about attempts thrice."""
+    monkeypatch.setattr(RetryPolicy, "delay", quick_delay)
+    outer, inner, events = [], [], []
+
+    async def once(request, following):
+        outer.append(request)
+        return await following(request)
+
+    @per_attempt
+    async def each(request, following):
+        inner.append(request)
+        return await following(request)
+
+    transport = CannedTransport([OVERLOADED, OVERLOADED, reply])
+    adapter = HttpAdapter("anthropic", "sk-0123456789", transport=transport)
+    client = Client({"anthropic": adapter}, middleware=[once, each])
+    client.subscribe(events.append)
+
+    response = asyncio.run(ask(client, max_retries=2))
+
+    assert (len(outer), len(inner)) == (1, 3)
+    assert [(type(event), event.attempt) for event in events] == [
         (CallStarted, 0),
         (CallFailed, 0),
         (CallStarted, 1),
-        (CallCompleted, 1),
+        (CallFailed, 1),
+        (CallStarted, 2),
+        (CallCompleted, 2),
     ]
-    assert (told[-1].finish_reason, told[-1].usage) == ("stop", answer.usage)
+    assert {(event.request_id, event.step) for event in events} == {(outer[0].request_id, 0)}
+    assert len({request.body for request in transport.requests}) == 1
+    if response is not None:
+        assert response.request_id == outer[0].request_id
+        assert [(attempt.number, attempt.error_class) for attempt in response.attempts] == [
+            (0, ErrorClass.SERVER_ERROR),
+            (1, ErrorClass.SERVER_ERROR),
+            (2, None),
+        ]
+        assert response.attempts[-1].usage == response.usage
 
 
-def test_a_wait_can_be_cancelled():
-    """The call ends as aborted, and its id is free again."""
+def quick_delay(policy, error, attempt, *_):
+    return 0.0 if attempt < policy.max_retries and policy.is_retryable(error) else None
 
-    async def run():
-        calls, adapter = Calls(), Adapter(5, 5)
-        adapter.wait = 30.0
-        waiting = asyncio.ensure_future(calls.complete(adapter, REQUEST))
+
+@both
+def test_encoding_and_files_once_for_all_attempts(mode, monkeypatch, tmp_path):
+    """The next attempt sends the same bytes, also if the file has changed meanwhile."""
+    monkeypatch.setattr(RetryPolicy, "delay", quick_delay)
+    path = tmp_path / "a.png"
+    path.write_bytes(b"\x89PNG\r\n\x1a\n1")
+    replies = [OVERLOADED, WHOLE if mode == "complete" else STREAMED]
+
+    def reply(_):
+        path.write_bytes(b"\x89PNG\r\n\x1a\n2")
+        return replies.pop(0)
+
+    transport = CannedTransport(reply)
+    encoded = []
+    adapter = HttpAdapter("anthropic", "sk-0123456789", transport=transport)
+    encode = adapter._encode
+    monkeypatch.setattr(adapter, "_encode", lambda *a, **k: encoded.append(1) or encode(*a, **k))
+    client = Client({"anthropic": adapter})
+    request = Request(model=MODEL, messages=Message.user([Image(url=str(path))]))
+
+    async def work():
+        if mode == "complete":
+            return await client.complete(request, retry=FAST)
+        return [event async for event in client.stream(request, retry=FAST)]
+
+    asyncio.run(work())
+
+    assert len(encoded) == 1
+    assert len(transport.requests) == 2
+    assert transport.requests[0].body == transport.requests[1].body
+
+
+# Which policy.
+
+
+@both
+@pytest.mark.parametrize(
+    ("own", "given", "attempts"),
+    [(0, None, 1), (2, None, 3), (2, FAST, 3), (3, RetryPolicy(max_retries=0), 1)],
+)
+def test_which_policy(mode, own, given, attempts, monkeypatch):
+    """A client alone does not retry; the call's policy goes before the adapter's."""
+    monkeypatch.setattr(RetryPolicy, "delay", quick_delay)
+    adapter = Adapter(*[ServerError("down") for _ in range(9)])
+    adapter.max_retries = own
+
+    with pytest.raises(ServerError) as caught:
+        asyncio.run(ask(Client({"here": adapter}), mode, retry=given))
+
+    assert len(adapter.requests) == attempts
+    assert [attempt.number for attempt in caught.value.attempts] == list(range(attempts))
+
+
+@both
+def test_a_wait_that_is_too_long_is_told_in_the_error(mode):
+    """At once, with the reason."""
+    adapter = Adapter(RateLimitError("slow down", retry_after=3600))
+
+    with pytest.raises(RateLimitError, match="asks to wait 3600 s, and max_delay is 60 s"):
+        asyncio.run(ask(Client({"here": adapter}), mode, retry=RetryPolicy()))
+
+
+# Streams.
+
+
+EMPTY = [StreamStart(), TextStart(id="t", index=0), TextDelta(id="t", index=0, delta="")]
+CONTENT = {
+    "text": [*EMPTY, TextDelta(id="t", index=0, delta="x")],
+    "reasoning": [
+        StreamStart(),
+        ReasoningStart(id="t", index=0),
+        ReasoningDelta(id="t", index=0, delta="x"),
+    ],
+    "call": [StreamStart(), ToolCallStart(id="t", index=0, tool_call_id="c", name="f")],
+    "media": [StreamStart(), ProviderEvent(part=Image(url="https://a.example/b.png"), index=0)],
+}
+
+
+async def until_error(client):
+    """The events of a stream that fails, and its error."""
+    events = []
+    try:
+        async for event in client.stream(REQUEST, retry=FAST):
+            events.append(event)  # noqa: PERF401 -- what came before the error is kept
+    except StreamError as error:
+        return events, error
+    raise AssertionError("it did not fail")
+
+
+@pytest.mark.parametrize("begun", range(len(EMPTY) + 1))
+def test_a_stream_is_retried_until_the_first_content(begun):
+    """What came before it is not seen: there is one start."""
+    usage = StreamStart(usage=Usage(input_tokens=5))
+    broken = [usage if type(event) is StreamStart else event for event in EMPTY[:begun]]
+    adapter = Adapter([*broken, StreamError("cut")], [DONE])
+
+    async def work():
+        client = Client({"here": adapter})
+        return [event async for event in client.stream(REQUEST, retry=FAST)]
+
+    events = asyncio.run(work())
+
+    assert [event.type for event in events].count("stream_start") == 1
+    assert events[-1].response.text == "done"
+    failed, _ = events[-1].response.attempts
+    assert failed.usage == (Usage(input_tokens=5) if begun else None)
+
+
+@pytest.mark.parametrize("kind", CONTENT)
+def test_a_stream_is_not_retried_after_content(kind):
+    """It would be seen twice."""
+    adapter = Adapter([*CONTENT[kind], StreamError("cut")], [DONE])
+
+    events, error = asyncio.run(until_error(Client({"here": adapter})))
+
+    assert len(adapter.answers) == 1
+    assert [event.type for event in events][-2:] == ["error", "finish"]
+    assert error.partial is events[-1].response
+
+
+def test_what_was_withheld_is_shown_when_it_is_given_up():
+    """An error that is not retried takes nothing from what came before it."""
+    adapter = Adapter([*EMPTY, StreamError("cut", retryable=False)])
+
+    events, _ = asyncio.run(until_error(Client({"here": adapter})))
+
+    assert [event.type for event in events] == [
+        "stream_start",
+        "text_start",
+        "text_delta",
+        "text_end",
+        "error",
+        "finish",
+    ]
+
+
+def test_an_empty_answer_is_an_answer():
+    """Its end passes, though there was no content."""
+    adapter = Adapter([StreamStart(), Finish(finish_reason=FinishReason(reason="stop"))])
+    response = asyncio.run(ask(Client({"here": adapter}), "stream", retry=FAST))
+
+    assert response.finish_reason.reason == "stop"
+
+
+# Cancelling a wait.
+
+
+@both
+def test_a_wait_can_be_cancelled(mode):
+    """The call ends as cancelled, and its id is free again."""
+
+    async def work():
+        client = Client({"here": Adapter(RateLimitError("slow down", retry_after=30))})
+        waiting = asyncio.ensure_future(ask(client, mode, retry=RetryPolicy()))
         await asyncio.sleep(0.01)
-        told = calls.cancel("r"), calls.cancel("r")
-        with pytest.raises(AbortError) as caught:
-            await waiting
-        return told, caught.value.request_id, calls.cancel("r")
+        answers = await client.cancel("r"), await client.cancel("r")
+        if mode == "complete":
+            with pytest.raises(AbortError) as caught:
+                await waiting
+            assert caught.value.request_id == "r"
+        else:
+            assert (await waiting).finish_reason.reason == "cancelled"
+        return (*answers, await client.cancel("r"))
 
-    assert asyncio.run(run()) == ((True, False), "r", False)
+    assert asyncio.run(work()) == (True, False, False)
 
 
-def test_all_waits_end_when_it_is_closed():
+def test_all_waits_end_when_the_client_is_closed():
     """Nobody is left waiting for an attempt that cannot be made."""
 
-    async def run():
-        calls, adapter = Calls(), Adapter(5, 5)
-        adapter.wait = 30.0
+    async def work():
+        adapter = Adapter(*[RateLimitError("slow down", retry_after=30) for _ in range(2)])
+        client = Client({"here": adapter})
         waiting = [
-            asyncio.ensure_future(calls.complete(adapter, replace(REQUEST, request_id=name)))
-            for name in "ab"
+            asyncio.ensure_future(ask(client, "complete", retry=RetryPolicy())) for _ in range(2)
         ]
         await asyncio.sleep(0.01)
-        calls.close()
+        await client.close()
         done = await asyncio.wait_for(asyncio.gather(*waiting, return_exceptions=True), 10)
         return [type(error) for error in done]
 
-    assert asyncio.run(run()) == [AbortError, AbortError]
+    assert asyncio.run(work()) == [AbortError, AbortError]
 
 
-def test_an_id_is_one_calls():
-    """The second is refused, and the first can still be cancelled."""
-
-    async def run():
-        calls, adapter = Calls(), Adapter(5, 5)
-        adapter.wait = 30.0
-        first = asyncio.ensure_future(calls.complete(adapter, REQUEST))
-        await asyncio.sleep(0.01)
-        with pytest.raises(ConfigurationError, match="request id 'r' is under way"):
-            await calls.complete(adapter, REQUEST)
-        assert calls.cancel("r")
-        await asyncio.gather(first, return_exceptions=True)
-
-    asyncio.run(run())
+# Who listens.
 
 
-def test_one_request_if_asked():
-    """Whatever is set: who calls tries again by itself."""
-    adapter = Adapter(1, 3)
-    with pytest.raises(RateLimitError):
-        asyncio.run(Calls().complete(adapter, REQUEST, retries=False))
-
-    assert adapter.failures == 0
-
-
-def test_a_listener_that_fails_ends_nothing(caplog):
+@both
+def test_a_listener_that_fails_ends_nothing(mode, caplog):
     """It is logged; the others hear, and the call is answered."""
-    calls, told = Calls(), []
+    client, events = Client({"here": Adapter(DONE)}), []
 
     def broken(event):
         raise ValueError(event)
 
-    calls.subscribers = (broken, told.append)
-    answer = asyncio.run(calls.complete(Adapter(0, 0), REQUEST))
+    client.subscribe(broken)
+    client.subscribe(events.append)
+    answer = asyncio.run(ask(client, mode))
 
     assert answer.finish_reason.reason == "stop"
-    assert [event.type for event in told] == ["call_started", "call_completed"]
+    assert [event.type for event in events] == ["call_started", "call_completed"]
+    assert (events[-1].finish_reason, events[-1].usage) == ("stop", DONE.usage)
     assert "a subscriber failed on call_started" in caplog.text
 
 
-def test_an_error_that_is_not_ours_is_an_end_too():
+@both
+def test_an_error_that_is_not_ours_is_an_end_too(mode):
     """An adapter may be anybody's."""
-
-    class Broken(Adapter):
-        async def complete(self, request):
-            raise KeyError(request.model)
-
-    calls, told = Calls(), []
-    calls.subscribers = (told.append,)
+    client, events = Client({"here": Adapter(KeyError("m"))}), []
+    client.subscribe(events.append)
     with pytest.raises(KeyError):
-        asyncio.run(calls.complete(Broken(0, 0), REQUEST))
+        asyncio.run(ask(client, mode, retry=FAST))
 
-    assert [type(event) for event in told] == [CallStarted, CallFailed]
-    assert told[-1].message == "KeyError"
+    assert [type(event) for event in events] == [CallStarted, CallFailed]
+    assert events[-1].message == "KeyError"
 
 
-def test_only_a_setting_makes_it_try_again():
-    """Layer 3 never retries by itself."""
-    assert policy_of(Adapter(0, 0)) is None
-    assert policy_of(object()) is None
-    assert policy_of(Adapter(0, 3)).max_retries == 3
+@both
+def test_a_call_that_is_left_is_an_end_too(mode):
+    """Somebody may count what is under way."""
+
+    class Slow(Adapter):
+        async def complete(self, _):
+            await asyncio.sleep(60)
+
+        async def stream(self, _):
+            yield StreamStart()
+            await asyncio.sleep(60)
+
+    async def work():
+        client, events = Client({"here": Slow()}), []
+        client.subscribe(events.append)
+        task = asyncio.ensure_future(ask(client, mode))
+        await asyncio.sleep(0.01)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        return [(type(event), getattr(event, "error_class", None)) for event in events]
+
+    assert asyncio.run(work()) == [(CallStarted, None), (CallFailed, ErrorClass.CANCELLED)]

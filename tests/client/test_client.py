@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from interlingua.client.call_events import CallCompleted, CallFailed, CallStarted
 from interlingua.client.client import Client
 from interlingua.client.registry import ModelEntry, Registry
+from interlingua.client.retry_policy import RetryPolicy
 from interlingua.providers.adapter import HttpAdapter
 from interlingua.simulator import Simulator, error, latency, serve_in_thread, text
 from interlingua.spec.contracts import NEUTRAL_PROFILE
@@ -20,6 +21,7 @@ from interlingua.spec.errors import (
     ServerError,
     UnsupportedError,
 )
+from interlingua.spec.events import StreamStart
 from interlingua.spec.request import Request
 from interlingua.transport.canned import CannedReply, CannedTransport
 from support.simulated import DIALECTS, KEY, adapters, complete, run, settled, simulated, stream
@@ -82,16 +84,32 @@ def test_middleware_sees_both_modes():
     assert seen == [("gemini", True), ("gemini", True)]
 
 
-def test_who_can_cancel():
-    """An adapter that is no more than it has to be cannot."""
+@pytest.mark.parametrize("mode", ["complete", "stream"])
+def test_an_adapter_that_cannot_cancel_is_cancelled_too(mode):
+    """The scope of the call ends, whatever the adapter knows."""
 
     class Plain:
         name = "plain"
 
-    client = Client({"plain": Plain(), **adapters("http://127.0.0.1:9")})
+        async def complete(self, _):
+            await asyncio.sleep(60)
 
-    assert client.can_cancel(Request(model="openai:m", messages="hi"))
-    assert not client.can_cancel(Request(model="plain:m", messages="hi"))
+        async def stream(self, _):
+            yield StreamStart()
+            await asyncio.sleep(60)
+
+    async def work():
+        client = Client({"plain": Plain()})
+        request = Request(model="plain:m", messages="hi", request_id="r")
+        loop = asyncio.get_running_loop()
+        loop.call_later(0.02, lambda: asyncio.run_coroutine_threadsafe(client.cancel("r"), loop))
+        if mode == "complete":
+            with pytest.raises(AbortError):
+                await client.complete(request)
+            return "cancelled"
+        return [event async for event in client.stream(request)][-1].finish_reason.reason
+
+    assert asyncio.run(asyncio.wait_for(work(), 10)) == "cancelled"
 
 
 @pytest.mark.parametrize(
@@ -196,13 +214,14 @@ def test_leaving_at_the_end_is_no_failure():
 
 
 def test_who_tries_again_itself_makes_one_request():
-    """`retries=False` goes before what the adapter is set to, in both modes."""
+    """The policy of the call goes before what the adapter is set to, in both modes."""
+    once = RetryPolicy(max_retries=0)
 
     async def work(client):
         with pytest.raises(ServerError):
-            await client.complete(peer.ask("openai"), retries=False)
+            await client.complete(peer.ask("openai"), retry=once)
         with pytest.raises(ServerError):
-            await anext(client.stream(peer.ask("openai"), retries=False))
+            await anext(client.stream(peer.ask("openai"), retry=once))
 
     with simulated(error(503, retry_after=0), max_retries=2) as peer:
         run(peer, work)

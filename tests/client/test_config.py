@@ -86,7 +86,7 @@ def test_a_row_without_an_address_is_left_out():
 )
 def test_hosts_of_ollama(given, url):
     """In the forms in which it reads them itself."""
-    call = adapters_from_env({"OLLAMA_HOST": given})["ollama"].prepare(Request(model="m"))
+    call = adapters_from_env({"OLLAMA_HOST": given})["ollama"].dry_run(Request(model="m"))
 
     assert call.url == f"{url}/chat/completions"
 
@@ -97,7 +97,7 @@ def test_a_key_needs_a_scheme_that_was_named():
     with pytest.raises(ConfigurationError, match=r"must look like https.*look at OPENAI_BASE_URL"):
         adapters_from_env(environ)
     environ["OPENAI_BASE_URL"] = "localhost:8080"
-    call = adapters_from_env(environ)["openai"].prepare(Request(model="m"))
+    call = adapters_from_env(environ)["openai"].dry_run(Request(model="m"))
     assert call.url == "http://localhost:8080/v1/responses"
 
 
@@ -112,12 +112,12 @@ def test_names_of_the_environment():
             "OLLAMA_HOST": "127.0.0.1:11434",
         }
     )
-    call = adapters["openai"].prepare(Request(model="m", messages="hi"))
+    call = adapters["openai"].dry_run(Request(model="m", messages="hi"))
 
     assert list(adapters) == ["openai", "gemini", "ollama", "local"]
     assert call.url == "https://proxy.example/v1/responses"
     assert call.headers["openai-organization"] == "org-1"
-    local = adapters["ollama"].prepare(Request(model="m", messages="hi"))
+    local = adapters["ollama"].dry_run(Request(model="m", messages="hi"))
     assert local.url == "http://127.0.0.1:11434/v1/chat/completions"
 
 
@@ -137,13 +137,13 @@ def test_a_registry_file(write):
 
     assert default == "claude"
     assert (claude.name, claude.max_retries, claude.is_configured) == ("claude", 2, True)
-    call = claude.prepare(Request(model="claude-opus-4-6", messages="hi"))
+    call = claude.dry_run(Request(model="claude-opus-4-6", messages="hi"))
     assert call.url == "https://api.anthropic.com/v1/messages"
     assert call.headers["x-team"] == "search"
     assert (opus.id, opus.adapter, opus.wire_name) == ("claude:opus", "claude", "claude-opus-4-6")
     assert (opus.tier, opus.can_delegate) == ("deep", True)
     assert registry.find("deep") is opus
-    llama = house.prepare(Request(model="house-llama", messages="hi"))
+    llama = house.dry_run(Request(model="house-llama", messages="hi"))
     assert llama.url == "http://gpu.example:8000/v1/chat/completions"
     assert llama.body["top_k"] == 5
     assert not house.profile_for("house-llama").tools
@@ -177,7 +177,7 @@ def test_where_a_file_is_silent_the_environment_counts(write):
     text += "    base_url: https://own.example/v1\n    extra_headers: {OpenAI-Organization: mine}\n"
     adapters, _, _ = read_registry(write(text), environ)
     silent, azure, own = (
-        adapters[name].prepare(Request(model="m")) for name in ("openai", "azure", "own")
+        adapters[name].dry_run(Request(model="m")) for name in ("openai", "azure", "own")
     )
 
     assert silent.url == "https://proxy.example/v1/responses"

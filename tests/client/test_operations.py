@@ -6,6 +6,7 @@ import pytest
 
 from interlingua.client.call_events import CallCompleted, CallFailed, CallStarted
 from interlingua.client.client import Client
+from interlingua.client.retry_policy import RetryPolicy
 from interlingua.providers.adapter import HttpAdapter
 from interlingua.simulator import Simulator, serve_in_thread
 from interlingua.spec.contracts import WireCall
@@ -82,7 +83,7 @@ def test_retries_can_be_left_out():
     """By the caller, or because none are set."""
     client, transport = canned_client(BUSY, DONE)
     with pytest.raises(ServerError):
-        asyncio.run(client.perform("a", ECHO, "hi", retries=False))
+        asyncio.run(client.perform("a", ECHO, "hi", retry=RetryPolicy(max_retries=0)))
     assert len(transport.requests) == 1
     client, transport = canned_client(BUSY, DONE, max_retries=0)
     with pytest.raises(ServerError):

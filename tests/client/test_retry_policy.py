@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from interlingua.client.retry_policy import NO_RETRIES, RetryPolicy, retry, retry_stream
+from interlingua.client.attempts import retry
+from interlingua.client.retry_policy import RetryPolicy
 from interlingua.spec.errors import (
     AuthenticationError,
     ConfigurationError,
@@ -17,7 +18,6 @@ from interlingua.spec.errors import (
     ServerError,
     StreamError,
 )
-from interlingua.spec.events import StreamStart
 
 FAST = RetryPolicy(base_delay=0.0)
 
@@ -43,10 +43,12 @@ def run(flaky, policy):
     async def sleep(seconds):
         slept.append(seconds)
 
-    try:
-        return asyncio.run(retry(flaky, policy, sleep=sleep)), flaky.calls, slept
-    except Exception as error:  # noqa: BLE001 -- it is what we look at
-        return error, flaky.calls, slept
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("interlingua.client.attempts.asyncio.sleep", sleep)
+        try:
+            return asyncio.run(retry(flaky, policy)), flaky.calls, slept
+        except Exception as error:  # noqa: BLE001 -- it is what we look at
+            return error, flaky.calls, slept
 
 
 @given(st.integers(0, 6))
@@ -107,6 +109,25 @@ def test_field_bug_73_a_wait_that_is_too_long_is_not_waited():
     assert run(Flaky(RateLimitError("x", retry_after=61.0)), patient) == ("answer", 2, [60.0])
 
 
+@pytest.mark.parametrize("after", [0, 0.0, -5.0])
+def test_no_wait_at_all_is_the_backoff(after):
+    """A hint of 0, or a moment that has passed, does not make a client hammer the provider."""
+    policy = RetryPolicy(jitter=False)
+
+    assert policy.delay(RateLimitError("x", retry_after=after), 1) == 2.0
+
+
+def test_a_wait_that_is_too_long_is_explained():
+    """Only if that is why there is no other attempt."""
+    policy = RetryPolicy(max_retries=1)
+    error = RateLimitError("x", retry_after=61.0)
+
+    assert "asks to wait 61 s, and max_delay is 60 s" in policy.explain(error, 0)
+    assert policy.explain(error, 1) is None
+    assert policy.explain(RateLimitError("x", retry_after=1.0), 0) is None
+    assert policy.explain(RateLimitError("x", retry_after=61.0, retryable=False), 0) is None
+
+
 def test_a_read_timeout_is_repeated_only_if_asked():
     """The provider may be at work on the answer, and bill it."""
     error = RequestTimeoutError("no reply", phase="first_byte", retryable=False)
@@ -127,7 +148,7 @@ def test_whoever_wants_to_know_is_told():
 
 def test_no_retries():
     """The first error is the last."""
-    assert run(Flaky(ServerError("down")), NO_RETRIES)[1:] == (1, [])
+    assert run(Flaky(ServerError("down")), RetryPolicy(max_retries=0))[1:] == (1, [])
 
 
 @pytest.mark.parametrize("name", ["max_retries", "base_delay", "max_delay", "backoff_multiplier"])
@@ -136,60 +157,3 @@ def test_numbers_that_cannot_be(name, number):
     """They are told when the policy is made."""
     with pytest.raises(ConfigurationError, match="from 0 up"):
         RetryPolicy(**{name: number})
-
-
-class FlakyStream:
-    """Streams that fail before or after their first event."""
-
-    def __init__(self, *plans):
-        self.plans = list(plans)
-        self.closed = 0
-
-    def __call__(self):
-        return self._events(self.plans.pop(0))
-
-    async def _events(self, plan):
-        try:
-            for step in plan:
-                if isinstance(step, Exception):
-                    raise step
-                yield step
-        finally:
-            self.closed += 1
-
-
-async def collect(flaky, policy=FAST):
-    seen = []
-    try:
-        async for event in retry_stream(flaky, policy):
-            seen.append(event)  # noqa: PERF401 -- what came before an error is kept
-    except StreamError as error:
-        return seen, error
-    return seen, None
-
-
-def test_a_stream_is_repeated_only_before_its_first_event():
-    """What was handed out is never told twice, and every attempt is closed."""
-    start, broken = StreamStart(id="1"), StreamError("cut")
-    early = FlakyStream([broken], [broken], [start])
-    late = FlakyStream([start, broken], [start])
-
-    assert asyncio.run(collect(early)) == ([start], None)
-    assert early.closed == 3
-    assert asyncio.run(collect(late)) == ([start], broken)
-    assert (late.closed, len(late.plans)) == (1, 1)
-
-
-def test_leaving_a_retried_stream_closes_it():
-    """At once, not when it is collected."""
-    flaky = FlakyStream([StreamStart(id="1"), StreamStart(id="2")])
-
-    async def leave():
-        events = retry_stream(flaky, FAST)
-        async for _ in events:
-            break
-        await events.aclose()
-
-    asyncio.run(leave())
-
-    assert flaky.closed == 1

@@ -39,7 +39,7 @@ def test_a_key_stays_where_it_is(provider, key, caplog):
         client.subscribe(out.append)
         out += [client, client._adapters]
         out.append(client.explain(peer.ask(provider)))
-        out.append(client._adapters[provider].prepare(peer.ask(provider)))
+        out.append(client._adapters[provider].dry_run(peer.ask(provider)))
         out += asyncio.run(tried(client, peer.ask(provider)))
         out += asyncio.run(tried(client, peer.ask(provider)))
 

@@ -48,7 +48,7 @@ def test_environment_and_routes():
 def test_native_apis():
     """Each vendor is spoken to in its own language."""
     paths = {
-        name: HttpAdapter(name, KEY).prepare(Request(model="m", messages="hi")).url
+        name: HttpAdapter(name, KEY).dry_run(Request(model="m", messages="hi")).url
         for name in ("openai", "anthropic", "gemini")
     }
 
@@ -66,7 +66,7 @@ def test_beta_headers():
         messages="hi",
         provider_options={"anthropic": {"beta_headers": ["a-1", "b-2"], "betas": ["c-3"]}},
     )
-    call = adapter.prepare(request)
+    call = adapter.dry_run(request)
 
     assert set(call.headers["anthropic-beta"].split(",")) == {"a-1", "b-2", "c-3"}
     assert "beta_headers" not in json.dumps(call.body)

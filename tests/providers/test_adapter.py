@@ -130,16 +130,19 @@ def latency_of(between=0.0, first=0.0):
     return latency(first=first, between=between, write_bytes=64 if between else None)
 
 
-def test_an_id_is_one_calls():
-    """Two calls under way with one id could not be told apart."""
+def test_calls_that_share_an_id_are_cancelled_together():
+    """As two hedged requests are; and the id is free again."""
 
     async def work(client):
-        first = asyncio.ensure_future(client.complete(peer.ask("openai", request_id="x")))
-        await settled(lambda: peer.app.script.received)
-        with pytest.raises(ConfigurationError, match="request id 'x' is under way"):
-            await client.complete(peer.ask("openai", request_id="x"))
-        await client.cancel("x")
-        await asyncio.gather(first, return_exceptions=True)
+        calls = [
+            asyncio.ensure_future(client.complete(peer.ask("openai", request_id="x")))
+            for _ in range(2)
+        ]
+        await settled(lambda: len(peer.app.script.received) == 2)
+        assert await client.cancel("x")
+        errors = await asyncio.gather(*calls, return_exceptions=True)
+        assert [type(error) for error in errors] == [AbortError, AbortError]
+        assert not await client.cancel("x")
 
     with simulated(text("a") + latency_of(first=30)) as peer:
         run(peer, work)
@@ -213,7 +216,7 @@ def test_headers_and_options():
         default_headers={"Anthropic-Beta": "a, b", "X-Team": "search"},
         options={"betas": ["b", "c"], "service_tier": "auto", "top": {"x": 1, "y": 1}},
     )
-    call = adapter.prepare(
+    call = adapter.dry_run(
         Request(
             model="claude-haiku-4-5",
             messages="hi",
@@ -237,11 +240,11 @@ def test_options_by_any_name_it_goes_by(name):
         model="m", messages="hi", provider="route", provider_options={name: {"b": {"y": 2}}}
     )
 
-    call = adapter.prepare(request)
+    call = adapter.dry_run(request)
 
     assert (call.body["a"], call.body["b"]) == (1, {"x": 1, "y": 2})
     assert not call.warnings
-    assert call.request.provider_options == {name: {"b": {"y": 2}}}
+    assert request.provider_options == {name: {"b": {"y": 2}}}
 
 
 def test_it_does_not_remember_without_end():
@@ -291,7 +294,7 @@ def test_cancel_while_it_is_made_ready(mode):
             assert events[-1].finish_reason.reason == "cancelled"
             assert events[0].request_id == "r"
         gate.opened.set()
-        assert not adapter._flights
+        assert not len(adapter._scopes)
 
     asyncio.run(work())
 

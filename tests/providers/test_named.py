@@ -30,7 +30,7 @@ BASE = "https://proxy.example/v1"
 )
 def test_where_they_call(adapter, url):
     """The provider's own address, or the one given."""
-    assert adapter.prepare(Request(model="m", messages="hi")).url == url
+    assert adapter.dry_run(Request(model="m", messages="hi")).url == url
 
 
 def test_they_can_have_another_name():

@@ -131,7 +131,7 @@ def test_pages_are_followed_until_one_repeats():
 def test_lists_are_where_calls_are(row, base):
     """Under one version, whether the base URL names it or not."""
     (sent,) = sent_for(row, "list_models", reply=dumps(OPENAI), base_url=base)
-    call = HttpAdapter(row, "k", base_url=base).prepare(Request(model="m", messages="hi"))
+    call = HttpAdapter(row, "k", base_url=base).dry_run(Request(model="m", messages="hi"))
 
     folder = sent.url.rpartition("/models")[0]
     assert (sent.method, sent.body) == ("GET", b"")

@@ -4,15 +4,14 @@ import pytest
 
 from interlingua import dialects
 from interlingua.spec.content import Text, ToolCall
-from interlingua.spec.contracts import Frame
-from interlingua.spec.errors import ServerError, StreamError
-from interlingua.spec.events import ErrorEvent, Finish, StreamStart, TextDelta, TextEnd
+from interlingua.spec.errors import DecodeError, SDKError, ServerError, StreamError
+from interlingua.spec.events import Finish, StreamStart, TextDelta
 from interlingua.spec.messages import Message
 from interlingua.spec.response import FinishReason, Response, Warning
-from interlingua.streams.accumulate import events_from_response
+from interlingua.streams.accumulate import StreamAccumulator, events_from_response
 from interlingua.streams.frames import json_frame
 from interlingua.streams.grammar import Grammar
-from interlingua.streams.reader import StreamReader, WholeBody, WholeDecoder
+from interlingua.streams.reader import StreamReader
 from interlingua.wire.json_array import JSONArrayDecoder
 from interlingua.wire.sse import encode_sse
 from support import corpus
@@ -29,8 +28,31 @@ ANSWER = Response(
 )
 
 
-def reader_for(dialect="anthropic_messages"):
-    return StreamReader(dialects.get(dialect).stream_decoder(), ABOUT, lambda: 7)
+def reader_for(dialect="anthropic_messages", **settings):
+    return StreamReader(dialects.get(dialect).stream_decoder(), ABOUT, lambda: 7, **settings)
+
+
+def drive(reader, *chunks):
+    """The events of these chunks and of the end after them, and the error that ended them."""
+    events = []
+    try:
+        for chunk in chunks:
+            for frame in reader.frames.feed(chunk):
+                events += [reader.label(event) for event in reader.decoder.feed(frame)]
+                if reader.is_finished:
+                    return events, None
+        for event in reader.finish():
+            events.append(event)
+    except SDKError as error:
+        return events, error
+    return events, None
+
+
+def fold(events):
+    accumulator = StreamAccumulator()
+    for event in events:
+        accumulator.feed(event)
+    return accumulator
 
 
 def body_of(response, dialect="anthropic_messages"):
@@ -54,14 +76,11 @@ def test_the_last_event_has_the_whole_response(dialect, size):
     """With what only the caller knew, however the bytes are cut."""
     reader = reader_for(dialect)
     body = body_of(ANSWER, dialect)
-    events = []
-    for at in range(0, len(body), size):
-        events += reader.feed(body[at : at + size])
-    events += reader.finish()
-    response = check(events)[-1].response
+    events, error = drive(reader, *(body[at : at + size] for at in range(0, len(body), size)))
+    response = fold(check(events)).response()
 
     assert reader.is_finished
-    assert reader.error is None
+    assert error is None
     assert (events[0].provider, events[0].request_id) == ("here", "r1")
     assert response.text == "Let me look."
     assert response.tool_calls[0].arguments == {"city": "Oslo"}
@@ -71,38 +90,13 @@ def test_the_last_event_has_the_whole_response(dialect, size):
 
 @pytest.mark.parametrize("dialect", dialects.names())
 def test_every_cut_ends_in_an_error_with_what_had_come(dialect):
-    """Never a short success: the events before it come first, then the error, then the end."""
+    """Never a short success: the events before it come first."""
     body = body_of(ANSWER, dialect)
     last_frame = body.rstrip().rindex(b"\n\n")  # what is in it may be the end already
     for cut in range(last_frame):
-        reader = reader_for(dialect)
-        events = [*reader.feed(body[:cut]), *reader.finish()]
-        error = reader.error
+        events, error = drive(reader_for(dialect), body[:cut])
         assert isinstance(error, StreamError)
-        events += reader.fail(error)
-        if not events:
-            continue
-        *_, told, last = check(events)
-        assert isinstance(told, ErrorEvent)
-        assert told.error is error
-        assert error.partial is last.response
-        assert last.finish_reason.reason == "error"
-        assert ANSWER.text.startswith(last.response.text)
-
-
-def test_cancelled_before_and_after_the_first_event():
-    """Open parts are closed, an unfinished call with what parses, and the end says why."""
-    body = body_of(ANSWER)
-    early = check(reader_for().cancel())
-    reader = reader_for()
-    events = reader.feed(body[: body.index(b"Oslo")])
-    late = check([*events, *reader.cancel()])
-
-    assert [type(event) for event in early] == [StreamStart, Finish]
-    assert (early[0].request_id, early[-1].response.model) == ("r1", "asked")
-    assert late[-1].finish_reason == FinishReason(reason="cancelled")
-    assert late[-1].response.text == "Let me look."
-    assert late[-1].response.tool_calls[0].arguments == {}
+        assert ANSWER.text.startswith(fold(events).partial().text)
 
 
 def test_events_before_an_error_in_the_same_bytes_are_kept():
@@ -110,52 +104,55 @@ def test_events_before_an_error_in_the_same_bytes_are_kept():
     overload = {"type": "error", "error": {"type": "overloaded_error", "message": "x"}}
     told = encode_sse(json_frame(overload, "error"))
     body = body_of(ANSWER)
-    reader = reader_for()
-    events = reader.feed(body[: body.index(b"event: content_block_stop")] + told)
+    events, error = drive(reader_for(), body[: body.index(b"event: content_block_stop")] + told)
 
     assert any(isinstance(event, TextDelta) for event in events)
-    assert isinstance(reader.error, ServerError)
-    assert reader.is_done
-    assert reader.finish() == []
-    assert any(isinstance(event, TextEnd) for event in reader.fail(reader.error))
+    assert isinstance(error, ServerError)
 
 
 def test_field_bug_55_what_follows_the_end_does_not_matter():
     """Neither more bytes nor nonsense."""
-    reader = reader_for()
-    events = reader.feed(body_of(ANSWER) + b"data: {broken\n\n")
+    events, error = drive(reader_for(), body_of(ANSWER) + b"data: {broken\n\n")
 
     assert isinstance(events[-1], Finish)
-    assert reader.error is None
+    assert error is None
 
 
-def test_nothing_is_told_of_a_stream_that_never_began():
-    """So that it can be tried again."""
-    error = StreamError("reset")
+def test_a_whole_response_at_the_end_can_be_refused():
+    """Before any event of it is shown."""
 
-    assert reader_for().fail(error) == []
+    class Decoder:
+        def feed(self, _):
+            return []
+
+        def finish(self):
+            reason = FinishReason(reason="stop")
+            return [StreamStart(), Finish(finish_reason=reason, response=ANSWER)]
+
+    def refuse(response):
+        raise DecodeError(f"no answer: {response.id}")
+
+    reader = StreamReader(Decoder(), ABOUT, lambda: 7, check=refuse)
+    events, error = drive(reader, b"")
+
+    assert (events, error.message) == ([], "no answer: 1")
 
 
-def test_a_whole_body_where_a_stream_was_asked():
-    """Its events are those it would have had."""
-    spoken = dialects.get("openai_chat")
-    reader = reader_for("openai_chat")
-    reader.begin(None, WholeBody(), WholeDecoder(lambda _: ANSWER))
-    events = [*reader.feed(b"{"), *reader.feed(b"}"), *reader.finish()]
+def test_what_is_no_delta_can_be_edited():
+    """As the arguments of strict tools are."""
+    reader = reader_for(edit=lambda event: StreamStart() if type(event) is StreamStart else event)
+    events, _ = drive(reader, body_of(ANSWER))
 
-    assert spoken.NAME == "openai_chat"
-    assert check(events)[-1].response.text == "Let me look."
-    assert WholeDecoder(lambda _: ANSWER).feed(Frame(data="")) == events_from_response(ANSWER)
+    assert events[0] == StreamStart()
 
 
 def test_json_arrays():
     """Gemini without SSE."""
-    reader = reader_for("gemini_generate")
-    reader.begin(None, JSONArrayDecoder())
+    reader = reader_for("gemini_generate", frames=JSONArrayDecoder())
     chunk = b'[{"candidates":[{"content":{"parts":[{"text":"hi"}]},"finishReason":"STOP"}]}]'
-    events = [*reader.feed(chunk), *reader.finish()]
+    events, _ = drive(reader, chunk)
 
-    assert check(events)[-1].response.text == "hi"
+    assert fold(check(events)).response().text == "hi"
 
 
 @pytest.mark.skipif(not corpus.is_here(), reason="no recorded exchanges at hand")
@@ -166,10 +163,9 @@ def test_recorded_streams(dialect):
     for case in corpus.cases(dialect):
         if case.stream is None or case.framing != "sse":
             continue
-        reader = reader_for(dialect)
-        events = [*reader.feed(case.stream), *reader.finish()]
-        if reader.error is not None:
+        events, error = drive(reader_for(dialect), case.stream)
+        if error is not None:
             continue
         seen += 1
-        assert check(events)[-1].response.finish_reason.reason != "error", case.name
+        assert fold(check(events)).response().finish_reason.reason != "error", case.name
     assert seen > 100

@@ -7,8 +7,8 @@ import time
 import pytest
 
 from interlingua import sync
-from interlingua.api.run.abort import AbortController
 from interlingua.api.tools.tool import tool
+from interlingua.providers.cancel import AbortController
 from interlingua.simulator import error, text, tool_call, tool_loop
 from interlingua.spec.errors import AbortError, AuthenticationError, ConfigurationError
 from interlingua.streams.grammar import Grammar

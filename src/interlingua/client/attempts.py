@@ -1,13 +1,19 @@
-"""The calls behind a client's request: attempts, the waits between them, what is told of them."""
+"""
+The attempts of a call: the only place that retries, and that tells subscribers of each attempt.
+
+Middleware that runs once per request is outside of it, `per_attempt` middleware inside.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
+from functools import partial
 from itertools import count
 from time import perf_counter
-from typing import Any
+from typing import Any, NamedTuple, TypeGuard, TypeVar
+
+from msgspec.structs import replace
 
 from interlingua.client.call_events import (
     CallCompleted,
@@ -16,225 +22,402 @@ from interlingua.client.call_events import (
     CallStarted,
     Subscriber,
 )
-from interlingua.client.retry_policy import RetryPolicy, Sleep, close, retry, retry_stream
-from interlingua.providers.call import logger, since
-from interlingua.providers.cancel import CancelledCallError, Flight
+from interlingua.client.middleware.layers import Onion, Shown
+from interlingua.client.retry_policy import DEFAULT_POLICY, RetryPolicy
+from interlingua.providers.adapter import HttpAdapter
+from interlingua.providers.call import Ready, logger, since
+from interlingua.providers.cancel import CANCELLED, CancelScope, Scopes
+from interlingua.providers.fold import close_stream, fold_stream
 from interlingua.spec.contracts import Adapter
-from interlingua.spec.errors import AbortError, ConfigurationError, ErrorClass, SDKError
+from interlingua.spec.errors import ErrorClass, SDKError, StreamError
 from interlingua.spec.events import Finish, StreamEvent, StreamStart
 from interlingua.spec.request import Request
-from interlingua.spec.response import FinishReason, Response
+from interlingua.spec.response import Attempt, FinishReason, Response, Usage
+from interlingua.streams.accumulate import StreamAccumulator
+from interlingua.streams.grammar import is_content
+
+Value = TypeVar("Value")
 
 
 class Calls:
-    """Makes the calls of one client."""
+    """
+    The calls of one client.
 
-    def __init__(self, *, strict: bool = False) -> None:
+    `address` gives a request its provider, model and id; `resolve` is for requests that a
+    middleware has changed.
+    """
+
+    def __init__(
+        self,
+        adapters: Mapping[str, Adapter],
+        address: Callable[[Request], Request],
+        resolve: Callable[[Request], Request],
+        *,
+        outer: Onion,
+        inner: Onion,
+        settings: Mapping[str, Any],
+    ) -> None:
+        self.adapters = adapters
+        self.address = address
+        self.resolve = resolve
+        self.outer = outer
+        self.inner = inner
+        self.settings = settings
+        """Arguments of the adapters' own methods."""
+        self.scopes = Scopes()
+        """The runs and calls under way."""
         self.subscribers: tuple[Subscriber, ...] = ()
-        self._settings: dict[str, Any] = {"strict": True} if strict else {}
-        self._waits: dict[str, Flight] = {}
 
-    def complete(
-        self, adapter: Adapter, request: Request, *, retries: bool = True
-    ) -> Awaitable[Response]:
-        """The whole answer, after as many attempts as the adapter is set to, or after one."""
-        policy = policy_of(adapter) if retries else None
-        return (
-            self._complete_once(adapter, request, 0)
-            if policy is None
-            else self._complete_again(adapter, request, policy)
-        )
+    def open(self, request: Request, retry: RetryPolicy | None = None, step: int = 0) -> Attempts:
+        """A call of this request, which gets its provider, model and id."""
+        return Attempts(self, self.address(request), retry, step)
 
     def stream(
-        self, adapter: Adapter, request: Request, *, retries: bool = True
-    ) -> AsyncIterator[StreamEvent]:
-        """The same for an answer as it comes."""
-        policy = policy_of(adapter) if retries else None
-        return (
-            self._stream_once(adapter, request, 0)
-            if policy is None
-            else self._stream_again(adapter, request, policy)
+        self,
+        request: Request,
+        scope: CancelScope | None = None,
+        retry: RetryPolicy | None = None,
+        step: int = 0,
+        accumulator: StreamAccumulator | None = None,
+    ) -> AsyncGenerator[StreamEvent, None]:
+        """The same as it comes, in a scope of its own unless given."""
+        attempts = self.open(request, retry, step)
+        return fold_stream(
+            attempts.events,
+            attempts.request,
+            self.scopes,
+            scope,
+            accumulator=accumulator,
+            finish=attempts.finish,
         )
 
-    async def perform(
+    def perform(
         self,
-        adapter: Adapter,
         request: Request,
-        call: Callable[[], Awaitable[Any]],
-        *,
-        retries: bool = True,
+        call: Callable[[], Awaitable[Value]],
+        retry: RetryPolicy | None = None,
+    ) -> Awaitable[Value]:
+        """The result of an operation; of the request only the provider, model and id count."""
+        return Attempts(self, request, retry).complete(request, lambda _: call())
+
+
+class Attempts:
+    """
+    One call of a client: its policy, its scope, and the attempts so far.
+
+    Policy and scope are bound here, when the call enters the middleware: whatever request a
+    middleware passes on, they stay.
+    """
+
+    __slots__ = (
+        "_calls",
+        "_count",
+        "_ready",
+        "_retry",
+        "_scope",
+        "_shown",
+        "_step",
+        "_subscribers",
+        "records",
+        "request",
+    )
+
+    def __init__(
+        self,
+        calls: Calls,
+        request: Request,
+        retry: RetryPolicy | None = None,
+        step: int = 0,
+    ) -> None:
+        self._calls = calls
+        self.request = request
+        self._subscribers = calls.subscribers
+        self._retry = retry
+        self._step = step
+        self._count = 0
+        self._ready: tuple[Request, Ready] | None = None
+        self._shown: Shown | None = None  # only where there is middleware
+        self._scope: CancelScope | None = None
+        self.records: tuple[Attempt, ...] = ()
+        """The attempts that are over."""
+
+    def answer(self, scope: CancelScope) -> Awaitable[Response]:
+        """The whole answer, through all middleware."""
+        self._scope = scope
+        outer = self._calls.outer
+        if outer.is_empty:
+            return self.complete(self.request)
+        return outer.wrap_complete(self.complete)(self.request)
+
+    def events(self, scope: CancelScope) -> AsyncIterator[StreamEvent]:
+        """The same as it comes."""
+        self._scope = scope
+        outer, inner = self._calls.outer, self._calls.inner
+        if outer.is_empty and inner.is_empty:
+            return self.stream(self.request)
+        self._shown = Shown()
+        return outer.wrap_stream(self.stream, self._shown)(self.request)
+
+    def finish(self, finish: Finish, accumulator: StreamAccumulator) -> Response:
+        """The response of a stream, of the events that have left the middleware."""
+        shown = self._shown
+        response = accumulator.response() if shown is None else shown.settle(finish, accumulator)
+        return replace(response, attempts=self.records)
+
+    # The loop.
+
+    async def complete(
+        self, request: Request, send: Callable[[Request], Awaitable[Any]] | None = None
     ) -> Any:
-        """The result of an operation; of `request` only the model and the id count."""
-        attempts = count()
+        """The whole answer, or what `send` gives, after as many attempts as the policy allows."""
+        if send is None:
+            request, inner = self._resolve(request), self._calls.inner
+            send = self._send if inner.is_empty else inner.wrap_complete(self._send)
+        policy = self._policy(request)
+        for retries in count():
+            attempt = self._start(request, stream=False)
+            try:
+                result = await send(request)
+            except BaseException as error:
+                self._fail(attempt, request, error)
+                delay = self._delay(error, policy, retries)
+                if delay is None:
+                    raise
+            else:
+                if not isinstance(result, Response):
+                    self._complete(attempt, request, _PERFORMED)
+                    return result
+                self._complete(attempt, request, result)
+                return replace(result, attempts=self.records)
+            await asyncio.sleep(delay)
+        raise AssertionError("unreachable")
 
-        async def attempt() -> Any:
-            with self._telling(adapter, request, next(attempts), stream=False) as completed:
-                result = await call()
-                completed(Response(finish_reason=FinishReason(reason="stop")))
-                return result
+    async def stream(  # noqa: C901, PLR0912 -- in one piece: a generator more would cost every delta
+        self, request: Request
+    ) -> AsyncGenerator[StreamEvent, None]:
+        """
+        The same as it comes; what fails after the first content event is not tried again.
 
-        policy = policy_of(adapter) if retries else None
+        Until then the events of an attempt that may be retried are withheld, so that the reader
+        sees the beginning of one only.
+        """
+        request = self._resolve(request)
+        policy = self._policy(request)
+        for retries in count():
+            may_retry = policy is not None and retries < policy.max_retries
+            withheld: list[StreamEvent] | None = [] if may_retry else None
+            attempt = self._start(request, stream=True)
+            is_over, usage = False, None
+            events = self._open(request)
+            try:
+                async for event in events:
+                    kind = type(event)
+                    if kind is StreamStart:
+                        usage = event.usage  # type: ignore[union-attr]
+                    elif kind is Finish and not is_over:
+                        is_over = True
+                        self._complete(attempt, request, event)  # type: ignore[arg-type]
+                    if withheld is not None:
+                        withheld.append(event)
+                        if not is_content(event) and kind is not Finish:
+                            continue
+                        for early in withheld[:-1]:
+                            yield early
+                        withheld = None
+                    yield event
+                if is_over:
+                    return
+                raise StreamError("the stream ended without its last event")  # noqa: TRY301
+            except BaseException as error:
+                if not is_over:  # an attempt has one end, whatever happens after it
+                    self._fail(attempt, request, error, usage)
+                delay = self._delay(error, None if withheld is None else policy, retries)
+                if delay is None:
+                    for early in withheld or () if isinstance(error, SDKError) else ():
+                        yield early
+                    raise
+            finally:
+                await close_stream(events)
+            await asyncio.sleep(delay)
+
+    def _policy(self, request: Request) -> RetryPolicy | None:
+        """What the call says goes first, then what the adapter is set to."""
+        policy = self._retry
+        if policy is None or policy is DEFAULT_POLICY:
+            retries = getattr(self._calls.adapters[request.provider or ""], "max_retries", 0)
+            return RetryPolicy(max_retries=retries) if retries else policy
+        return policy
+
+    def _delay(
+        self, error: BaseException, policy: RetryPolicy | None, retries: int
+    ) -> float | None:
+        """Seconds until the next attempt; None if there is none."""
+        if not isinstance(error, SDKError):
+            return None
+        error.attempts = self.records
         if policy is None:
-            return await attempt()
-        with self._waiting(request) as sleep:
-            try:
-                return await retry(attempt, policy, sleep=sleep)
-            except CancelledCallError:
-                gone = AbortError("the call was cancelled", request_id=request.request_id)
-                raise gone from None
+            return None
+        delay = policy.delay(error, retries)
+        if delay is not None:
+            policy.notify(error, retries, delay)
+            return delay
+        explanation = policy.explain(error, retries)
+        if explanation is not None:
+            error.message = f"{error.message} ({explanation})"
+            error.args = (error.message, *error.args[1:])
+        return None
 
-    def cancel(self, request_id: str) -> bool:
-        """Stop a call that waits for its next attempt."""
-        flight = self._waits.get(request_id)
-        return flight is not None and flight.cancel()
+    # One attempt.
 
-    def close(self) -> None:
-        """Stop all that wait for their next attempt."""
-        for flight in tuple(self._waits.values()):
-            flight.cancel()
+    async def _send(self, request: Request) -> Response:
+        if not self._calls.inner.is_empty:
+            request = self._resolve(request)
+        adapter = self._calls.adapters[request.provider or ""]
+        if has_stations(adapter):
+            return await adapter.answer(await self._make_ready(adapter, request, stream=False))
+        return await adapter.complete(request, **self._calls.settings)
 
-    def _complete_once(
-        self, adapter: Adapter, request: Request, attempt: int
-    ) -> Awaitable[Response]:
-        if not self.subscribers:
-            return adapter.complete(request, **self._settings)
-        return self._complete_told(adapter, request, attempt)
+    def _open(self, request: Request) -> AsyncIterator[StreamEvent]:
+        """The events of one attempt, through the middleware that is about attempts."""
+        if self._shown is None:
+            return self._send_stream(request)
+        return self._calls.inner.wrap_stream(self._send_stream, self._shown, attach=True)(request)
 
-    async def _complete_told(self, adapter: Adapter, request: Request, attempt: int) -> Response:
-        with self._telling(adapter, request, attempt, stream=False) as told:
-            response = await adapter.complete(request, **self._settings)
-            told(response)
-            return response
+    def _send_stream(self, request: Request) -> AsyncIterator[StreamEvent]:
+        request = self._resolve(request)
+        adapter = self._calls.adapters[request.provider or ""]
+        if has_stations(adapter):
+            make_ready = partial(self._make_ready, adapter, request, stream=True)
+            return adapter.events(make_ready, self._scope or CancelScope())
+        return adapter.stream(request, **self._calls.settings)
 
-    async def _complete_again(
-        self, adapter: Adapter, request: Request, policy: RetryPolicy
-    ) -> Response:
-        attempts = count()
-        with self._waiting(request) as sleep:
-            try:
-                return await retry(
-                    lambda: self._complete_once(adapter, request, next(attempts)),
-                    policy,
-                    sleep=sleep,
-                )
-            except CancelledCallError:
-                gone = AbortError("the call was cancelled", request_id=request.request_id)
-                raise gone from None
+    async def _make_ready(self, adapter: HttpAdapter, request: Request, *, stream: bool) -> Ready:
+        """The request as it is sent, made once for all attempts that send the same one."""
+        if self._ready is None or self._ready[0] is not request:
+            ready = await adapter.ready(request, stream=stream, **self._calls.settings)
+            self._ready = (request, ready)
+        return self._ready[1]
 
-    def _stream_once(
-        self, adapter: Adapter, request: Request, attempt: int
-    ) -> AsyncIterator[StreamEvent]:
-        events = adapter.stream(request, **self._settings)
-        if not self.subscribers:
-            return events
-        return self._stream_told(adapter, request, attempt, events)
+    def _resolve(self, request: Request) -> Request:
+        """The request with its provider and model looked up again, if a middleware changed it."""
+        known = self.request
+        if request is known:
+            return request
+        if request.request_id != known.request_id:  # a call has one id
+            request = replace(request, request_id=known.request_id)
+        if request.provider == known.provider and request.model == known.model:
+            return request
+        return self._calls.resolve(request)
 
-    async def _stream_told(
-        self,
-        adapter: Adapter,
-        request: Request,
-        attempt: int,
-        events: AsyncIterator[StreamEvent],
-    ) -> AsyncIterator[StreamEvent]:
-        with self._telling(adapter, request, attempt, stream=True) as told:
-            try:
-                async for event in events:
-                    if type(event) is Finish and event.finish_reason.reason != "error":
-                        told(event.response or Response(finish_reason=event.finish_reason))
-                    yield event
-            finally:
-                await close(events)
+    # What is told of it.
 
-    async def _stream_again(
-        self, adapter: Adapter, request: Request, policy: RetryPolicy
-    ) -> AsyncIterator[StreamEvent]:
-        attempts = count()
-        with self._waiting(request) as sleep:
-            events = retry_stream(
-                lambda: self._stream_once(adapter, request, next(attempts)), policy, sleep=sleep
+    def _start(self, request: Request, *, stream: bool) -> _Start:
+        number = self._count
+        self._count += 1
+        if self._subscribers:
+            self._tell(CallStarted(**self._facts(number, request), stream=stream))
+        return _Start(number, perf_counter())
+
+    def _complete(self, start: _Start, request: Request, end: Response | Finish) -> None:
+        latency, usage = since(start.began), end.usage
+        attempt = Attempt(
+            number=start.number,
+            provider=request.provider or "",
+            model=request.model,
+            usage=usage,
+            latency_ms=latency,
+        )
+        self.records = (*self.records, attempt)
+        if self._subscribers:
+            reason = end.finish_reason.reason
+            facts = self._facts(start.number, request)
+            self._tell(
+                CallCompleted(**facts, usage=usage, finish_reason=reason, latency_ms=latency)
             )
-            try:
-                async for event in events:
-                    yield event
-            except CancelledCallError:
-                for event in _cancelled(adapter, request):
-                    yield event
-            finally:
-                await close(events)
+
+    def _fail(
+        self, start: _Start, request: Request, error: BaseException, usage: Usage | None = None
+    ) -> None:
+        latency, retryable = since(start.began), False
+        if isinstance(error, SDKError):
+            kind, message, retryable = error.error_class, error.message, error.retryable
+            usage = usage if error.partial is None else error.partial.usage
+        elif isinstance(error, (GeneratorExit, asyncio.CancelledError)):
+            kind, message = ErrorClass.CANCELLED, CANCELLED
+        else:  # of an adapter or a middleware that is not ours
+            kind, message = ErrorClass.OTHER, type(error).__name__
+        attempt = Attempt(
+            number=start.number,
+            provider=request.provider or "",
+            model=request.model,
+            error_class=kind,
+            usage=usage,
+            latency_ms=latency,
+        )
+        self.records = (*self.records, attempt)
+        if self._subscribers:
+            facts = self._facts(start.number, request)
+            self._tell(
+                CallFailed(
+                    **facts,
+                    error_class=kind,
+                    message=message,
+                    retryable=retryable,
+                    latency_ms=latency,
+                )
+            )
+
+    def _facts(self, number: int, request: Request) -> dict[str, Any]:
+        return {
+            "request_id": request.request_id or "",
+            "provider": request.provider or "",
+            "model": request.model,
+            "step": self._step,
+            "attempt": number,
+        }
 
     def _tell(self, event: CallEvent) -> None:
-        for subscriber in self.subscribers:
+        for subscriber in self._subscribers:
             try:
                 subscriber(event)
-            except Exception:  # noqa: BLE001 -- whoever only listens must not end the call
+            except Exception:  # noqa: BLE001 -- a subscriber that fails must not end the call
                 logger.exception("a subscriber failed on %s", event.type)
 
-    @contextmanager
-    def _waiting(self, request: Request) -> Iterator[Sleep]:
-        """A sleep that `cancel` ends."""
-        request_id = request.request_id or ""
-        if request_id in self._waits:
-            raise ConfigurationError(
-                f"a call with the request id {request_id!r} is under way; ids must differ",
-                request_id=request_id,
-            )
-        flight = self._waits[request_id] = Flight()
+
+_PERFORMED = Finish(finish_reason=FinishReason(reason="stop"))
+"""The end of an operation, which has no answer."""
+
+
+class _Start(NamedTuple):
+    number: int
+    began: float
+
+
+def has_stations(adapter: Adapter) -> TypeGuard[HttpAdapter]:
+    """Whether it is ours, and answers as ours do: then its stations are called one by one."""
+    kind = type(adapter)
+    return (
+        isinstance(adapter, HttpAdapter)
+        and kind.complete is HttpAdapter.complete
+        and kind.stream is HttpAdapter.stream
+    )
+
+
+async def retry(
+    call: Callable[[], Awaitable[Value]], policy: RetryPolicy = DEFAULT_POLICY
+) -> Value:
+    """
+    What `call` gives, after as many attempts as the policy allows; its last error else.
+
+    For calls of one's own: those of a client are retried with `client.complete(retry=policy)`.
+    """
+    for retries in count():
         try:
-            yield lambda seconds: flight.wait(asyncio.sleep(seconds))
-        finally:
-            del self._waits[request_id]
-
-    @contextmanager
-    def _telling(
-        self, adapter: Adapter, request: Request, attempt: int, *, stream: bool
-    ) -> Iterator[Callable[[Response], None]]:
-        """Tell of an attempt's start, and of its end, whichever it has."""
-        about: dict[str, Any] = {
-            "request_id": request.request_id or "",
-            "provider": adapter.name,
-            "model": request.model,
-            "attempt": attempt,
-        }
-        began = perf_counter()
-        is_told = False  # an attempt has one end, whatever happens after it
-
-        def completed(response: Response) -> None:
-            nonlocal is_told
-            is_told = True
-            reason = response.finish_reason.reason
-            ended = CallCompleted(
-                **about, usage=response.usage, finish_reason=reason, latency_ms=since(began)
-            )
-            self._tell(ended)
-
-        def failed(**why: Any) -> None:
-            if not is_told:
-                self._tell(CallFailed(**about, **why, latency_ms=since(began)))
-
-        self._tell(CallStarted(**about, stream=stream))
-        try:
-            yield completed
+            return await call()
         except SDKError as error:
-            failed(error_class=error.error_class, message=error.message, retryable=error.retryable)
-            raise
-        except (GeneratorExit, asyncio.CancelledError):
-            gone = "whoever waited for it went away"
-            failed(error_class=ErrorClass.CANCELLED, message=gone)
-            raise
-        except Exception as error:
-            failed(message=type(error).__name__)  # of an adapter that is not ours
-            raise
-
-
-def policy_of(adapter: Adapter | None) -> RetryPolicy | None:
-    """How often an adapter is set to be called again; None if it is not."""
-    retries = getattr(adapter, "max_retries", 0)
-    return RetryPolicy(max_retries=retries, on_long_wait="cap") if retries else None
-
-
-def _cancelled(adapter: Adapter, request: Request) -> list[StreamEvent]:
-    """A stream that was cancelled before it began."""
-    reason = FinishReason(reason="cancelled")
-    about: dict[str, Any] = {"provider": adapter.name, "request_id": request.request_id}
-    response = Response(model=request.model, finish_reason=reason, **about)
-    return [StreamStart(**about), Finish(finish_reason=reason, response=response)]
+            delay = policy.delay(error, retries)
+            if delay is None:
+                raise
+            policy.notify(error, retries, delay)
+        await asyncio.sleep(delay)
+    raise AssertionError("unreachable")

@@ -22,8 +22,10 @@ class _CallEvent(
     request_id: str
     provider: str
     model: str
+    step: int = 0
+    """0 for the first call of the model in a run, then one more for each that follows it."""
     attempt: int = 0
-    """0 for the first, then one for each retry."""
+    """0 for the first, then one more for each retry."""
 
 
 class CallStarted(_CallEvent, frozen=True, kw_only=True, tag="call_started"):

@@ -4,23 +4,25 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
-from functools import lru_cache, partial
+from functools import lru_cache
 from inspect import signature
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, TypeVar, cast
+from typing import Any, Self
 
 from msgspec.structs import replace
 
-from interlingua.client.attempts import Calls, policy_of
+from interlingua.client.attempts import Calls
 from interlingua.client.call_events import Subscriber
 from interlingua.client.config import adapters_from_env, read_registry
 from interlingua.client.explain import Explanation, explain
-from interlingua.client.middleware.layers import Middleware, Onion
+from interlingua.client.middleware.layers import Middleware, Onion, is_per_attempt
 from interlingua.client.middleware.operations import OperationCall, OperationLayers
 from interlingua.client.registry import Registry, Route, check_configured, resolve
+from interlingua.client.retry_policy import RetryPolicy
 from interlingua.providers.adapter import HttpAdapter
 from interlingua.providers.call import logger
+from interlingua.providers.cancel import CancelScope
 from interlingua.providers.operations import find_performer, name_models
 from interlingua.providers.ulid import new_ulid
 from interlingua.spec.contracts import NEUTRAL_PROFILE, Adapter, Profile
@@ -29,8 +31,6 @@ from interlingua.spec.events import StreamEvent
 from interlingua.spec.operations import Operation, ServedModel
 from interlingua.spec.request import Request
 from interlingua.spec.response import Response
-
-Value = TypeVar("Value")
 
 ROUTES = 256
 """How many names of models a client remembers the way to."""
@@ -67,15 +67,20 @@ class Client:
         self._default = default_provider
         self._registry = registry or Registry()
         self._route = lru_cache(ROUTES)(self._find_route)
-        self._calls = calls = Calls(strict=strict)
         layers = tuple(middleware)
-        onion = Onion(layers)
-        self._operation_layers = OperationLayers(layers)
-        send = self._send_again if layers else self._send
-        self._complete = onion.wrap_complete(send(calls.complete))
-        self._complete_once = onion.wrap_complete(send(partial(calls.complete, retries=False)))
-        self._stream = onion.wrap_stream(send(calls.stream))
-        self._stream_once = onion.wrap_stream(send(partial(calls.stream, retries=False)))
+        outer = [layer for layer in layers if not is_per_attempt(layer)]
+        inner = [layer for layer in layers if is_per_attempt(layer)]
+        self._outer_operations = OperationLayers(outer)
+        self._inner_operations = OperationLayers(inner)
+        self.calls = Calls(
+            self._adapters,
+            self._address,
+            self._resolve_again,
+            outer=Onion(outer),
+            inner=Onion(inner),
+            settings={"strict": True} if strict else {},
+        )
+        """The calls under way; a run makes its own here, in its scope."""
 
     @classmethod
     def from_env(
@@ -128,41 +133,30 @@ class Client:
 
     # Calls.
 
-    async def complete(self, request: Request, *, retries: bool = True) -> Response:
-        """
-        The whole answer. It is not tried again unless its adapter is set to.
-
-        `retries=False` is for callers that try again themselves: one request, whatever is set.
-        """
-        complete = self._complete if retries else self._complete_once
-        return await complete(self._address(request))
+    async def complete(self, request: Request, *, retry: RetryPolicy | None = None) -> Response:
+        """The whole answer. It is not retried, unless `retry` says so or its adapter is set to."""
+        scope, attempts = CancelScope(), self.calls.open(request, retry)
+        work = attempts.answer(scope)
+        return await self.calls.scopes.wait(attempts.request.request_id or "", work, scope)
 
     def stream(
-        self, request: Request, *, retries: bool = True
+        self, request: Request, *, retry: RetryPolicy | None = None
     ) -> AsyncGenerator[StreamEvent, None]:
         """The answer as it comes; the last event, `Finish`, has the whole response."""
-        stream = self._stream if retries else self._stream_once
-        # only a middleware that returns an iterator of its own making has no `aclose`
-        return cast("AsyncGenerator[StreamEvent, None]", stream(self._address(request)))
+        return self.calls.stream(request, None, retry)
 
     async def cancel(self, request_id: str) -> bool:
-        """Stop the call of this id; False if there is none under way. May be asked twice."""
-        stopped = self._calls.cancel(request_id)
+        """
+        Stop the run or call of this id; False if there is none under way. May be asked twice.
+
+        A tool, a wait for the next attempt and a queue are ended too.
+        """
+        stopped = self.calls.scopes.cancel(request_id)
         for adapter in self._adapters.values():
             cancel = getattr(adapter, "cancel", None)
             if cancel is not None and await cancel(request_id):
                 stopped = True
         return stopped
-
-    def can_cancel(self, request: Request) -> bool:
-        """Whether the adapter of this request can stop a call that is under way."""
-        adapter = self._adapters.get(self._address(request).provider or "")
-        return hasattr(adapter, "cancel")
-
-    def retries_itself(self, request: Request) -> bool:
-        """Whether the adapter of this request is set to try again: nobody else should then."""
-        adapter = self._adapters.get(self._address(request).provider or "")
-        return policy_of(adapter) is not None
 
     def profile_for(self, request: Request) -> Profile:
         """What is known of the model that would answer; the neutral profile if nothing is."""
@@ -191,7 +185,7 @@ class Client:
         operation: str | Operation,
         value: Any = None,
         *,
-        retries: bool = True,
+        retry: RetryPolicy | None = None,
     ) -> Any:
         """
         Do what is no answer: an operation of the provider's dialect by name, or one of your own.
@@ -203,13 +197,15 @@ class Client:
         name = operation if isinstance(operation, str) else operation.name
         request_id = getattr(value, "request_id", None) or new_ulid()
         call = OperationCall(name=name, provider=provider, request_id=request_id)
+        perform = self._inner_operations.wrap(call, find_performer(adapter, operation, request_id))
 
         def send(value: Any) -> Awaitable[Any]:
-            about = Request(model=getattr(value, "model", None) or "", request_id=request_id)
-            perform = find_performer(adapter, operation, request_id)
-            return self._calls.perform(adapter, about, lambda: perform(value), retries=retries)
+            model = getattr(value, "model", None) or ""
+            about = Request(provider=provider, model=model, request_id=request_id)
+            return self.calls.perform(about, lambda: perform(value), retry)
 
-        return await self._operation_layers.wrap(call, send)(value)
+        work = self._outer_operations.wrap(call, send)(value)
+        return await self.calls.scopes.wait(request_id, work)
 
     async def count_tokens(self, request: Request) -> int:
         """How many tokens the request has, as its provider counts them, asked live."""
@@ -249,12 +245,11 @@ class Client:
 
     def subscribe(self, subscriber: Subscriber) -> Callable[[], None]:
         """Call `subscriber` with each call event; the function returned ends that."""
-        calls = self._calls
-        calls.subscribers = (*calls.subscribers, subscriber)
+        self.calls.subscribers = (*self.calls.subscribers, subscriber)
 
         def unsubscribe() -> None:
-            left = (known for known in calls.subscribers if known is not subscriber)
-            calls.subscribers = tuple(left)
+            others = (known for known in self.calls.subscribers if known is not subscriber)
+            self.calls.subscribers = tuple(others)
 
         return unsubscribe
 
@@ -262,7 +257,7 @@ class Client:
 
     async def close(self) -> None:
         """Stop what is under way, the waits between attempts too, and release every connection."""
-        self._calls.close()
+        self.calls.scopes.cancel_all()
         closing = (adapter.close() for adapter in self._adapters.values())
         for failure in await asyncio.gather(*closing, return_exceptions=True):
             if failure is not None:
@@ -295,23 +290,13 @@ class Client:
         named = Request(provider=provider, model=model)
         return resolve(named, self._adapters, self._registry, self._default)
 
-    def _send(self, call: Callable[[Adapter, Request], Value]) -> Callable[[Request], Value]:
-        """The innermost layer: who was found answers."""
-        adapters = self._adapters
-        return lambda request: call(adapters[request.provider or ""], request)
-
-    def _send_again(self, call: Callable[[Adapter, Request], Value]) -> Callable[[Request], Value]:
-        """The same behind middleware, which may have named another provider or model."""
-        send = self._send(call)
-
-        def find_and_send(request: Request) -> Value:
-            # a name that an entry is served by is not looked up again: it may be another's id
-            is_found = self._registry.serves(request.provider, request.model)
-            if not is_found or request.provider not in self._adapters:
-                request = self._address(request)
-            return send(request)
-
-        return find_and_send
+    def _resolve_again(self, request: Request) -> Request:
+        """The request of a middleware that named another provider or model."""
+        # a name that an entry is served by is not looked up again: it may be another's id
+        is_served = self._registry.serves(request.provider, request.model)
+        if is_served and request.provider in self._adapters:
+            return request
+        return self._address(request)
 
     def _http(self, name: str) -> HttpAdapter:
         adapter = self._adapters[check_configured(name, self._adapters)]

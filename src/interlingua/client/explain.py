@@ -46,7 +46,7 @@ def explain(adapter: HttpAdapter, request: Request, *, stream: bool = False) -> 
     fetches: tuple[str, ...] = ()
     if adapter.reads_files:
         request, fetches = load_files(request, adapter.profile_for(request.model))
-    call = adapter.prepare(request, stream=stream)
+    call = adapter.dry_run(request, stream=stream)
     return Explanation(
         provider=adapter.name,
         model=request.model,

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
 import random
-from collections.abc import AsyncIterator, Awaitable, Callable
-from typing import Literal, TypeAlias, TypeVar
+from collections.abc import Callable
+from typing import Literal, TypeAlias
 
 import msgspec
 
 from interlingua.spec.errors import ConfigurationError, RequestTimeoutError, SDKError
-from interlingua.spec.events import StreamEvent
 
-Value = TypeVar("Value")
 OnRetry: TypeAlias = Callable[[SDKError, int, float], object]
 """Called before each retry with the error, the number of the attempt that failed, the delay."""
 
@@ -50,13 +47,30 @@ class RetryPolicy(
         if attempt >= self.max_retries or not self.is_retryable(error):
             return None
         asked = getattr(error, "retry_after", None)
-        if asked is not None:
+        if asked is not None and asked > 0:  # 0 or a moment that has passed: wait the backoff
             if asked <= self.max_delay:
-                return max(float(asked), 0.0)
+                return float(asked)
             return self.max_delay if self.on_long_wait == "cap" else None
         growth: float = self.backoff_multiplier**attempt if attempt < 64 else float("inf")
         delay = min(self.base_delay * growth, self.max_delay)
         return delay * (0.5 + chance()) if self.jitter else delay
+
+    def notify(self, error: SDKError, attempt: int, delay: float) -> None:
+        """Call `on_retry`."""
+        if self.on_retry is not None:
+            self.on_retry(error, attempt, delay)
+
+    def explain(self, error: Exception, attempt: int) -> str | None:
+        """Why a retryable error is not retried, if that is because of the wait it asks for."""
+        asked = getattr(error, "retry_after", None)
+        if asked is None or asked <= self.max_delay or attempt >= self.max_retries:
+            return None
+        if not self.is_retryable(error):
+            return None
+        return (
+            f"not retried: the provider asks to wait {asked:g} s, and max_delay is "
+            f"{self.max_delay:g} s"
+        )
 
     def is_retryable(self, error: Exception) -> bool:
         """Whether another attempt may help."""
@@ -66,64 +80,4 @@ class RetryPolicy(
 
 
 DEFAULT_POLICY = RetryPolicy()
-NO_RETRIES = RetryPolicy(max_retries=0)
-
-Sleep: TypeAlias = Callable[[float], Awaitable[object]]
-
-
-async def retry(
-    call: Callable[[], Awaitable[Value]],
-    policy: RetryPolicy = DEFAULT_POLICY,
-    *,
-    sleep: Sleep = asyncio.sleep,
-) -> Value:
-    """What `call` gives, after as many attempts as the policy allows; its last error else."""
-    attempt = 0
-    while True:
-        try:
-            return await call()
-        except SDKError as error:
-            await _wait(error, attempt, policy, sleep)
-        attempt += 1
-
-
-async def retry_stream(
-    call: Callable[[], AsyncIterator[StreamEvent]],
-    policy: RetryPolicy = DEFAULT_POLICY,
-    *,
-    sleep: Sleep = asyncio.sleep,
-) -> AsyncIterator[StreamEvent]:
-    """The same for a stream: only what fails before the first event is tried again."""
-    attempt = 0
-    while True:
-        events = call()
-        begun = False
-        try:
-            async for event in events:
-                begun = True
-                yield event
-            return
-        except SDKError as error:
-            if begun:
-                raise
-            await _wait(error, attempt, policy, sleep)
-        finally:
-            await close(events)
-        attempt += 1
-
-
-async def close(events: AsyncIterator[StreamEvent]) -> None:
-    """Close an iterator that may be a generator, so that what it holds is released now."""
-    ended = getattr(events, "aclose", None)
-    if ended is not None:
-        await ended()
-
-
-async def _wait(error: SDKError, attempt: int, policy: RetryPolicy, sleep: Sleep) -> None:
-    """Wait before the next attempt, or raise the error if there is none."""
-    delay = policy.delay(error, attempt)
-    if delay is None:
-        raise error
-    if policy.on_retry is not None:
-        policy.on_retry(error, attempt, delay)
-    await sleep(delay)
+"""What the high-level functions pass if their caller says nothing; an adapter's own goes before."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from functools import partial
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Unpack
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 from msgspec.structs import replace
 
 from interlingua.prepare.plain import may_hold_media
+from interlingua.prepare.prepare import prepare
 from interlingua.prepare.schema import restore_arguments, restore_event
 from interlingua.providers.adapter_options import (
     RowSettings,
@@ -23,14 +24,24 @@ from interlingua.providers.adapter_options import (
 )
 from interlingua.providers.answer_check import (
     UNCLEAR,
-    AnswersOnly,
+    WholeBody,
+    WholeDecoder,
     check_answer,
+    check_body,
     read_refusal,
 )
-from interlingua.providers.call import Call, headers_for, join_headers, log_losses, since
-from interlingua.providers.cancel import CancelledCallError, Flight, Watched
+from interlingua.providers.call import (
+    DryRun,
+    Ready,
+    headers_for,
+    join_headers,
+    log_losses,
+    since,
+)
+from interlingua.providers.cancel import CancelScope, Scopes
 from interlingua.providers.catalog.profiles import profile_for
 from interlingua.providers.error_labels import Stamp
+from interlingua.providers.fold import fold_stream
 from interlingua.providers.installed_dialects import find_dialect
 from interlingua.providers.media import gather_media
 from interlingua.providers.operations import (
@@ -46,18 +57,26 @@ from interlingua.providers.rows import find_provider
 from interlingua.providers.ulid import new_ulid
 from interlingua.spec.capabilities import AdapterCapabilities
 from interlingua.spec.content import Json
-from interlingua.spec.contracts import Dialect, HttpReply, HttpRequest, Profile, WireCall
-from interlingua.spec.errors import AbortError, ConfigurationError, SDKError
+from interlingua.spec.contracts import (
+    Dialect,
+    HttpReply,
+    HttpRequest,
+    Profile,
+    StreamDecoder,
+    WireCall,
+)
+from interlingua.spec.errors import ConfigurationError, SDKError
 from interlingua.spec.events import StreamEvent
 from interlingua.spec.operations import ItemDecoder, Operation, ServedModel
 from interlingua.spec.request import Request, ToolChoiceMode
-from interlingua.spec.response import Response, Warning
+from interlingua.spec.response import Response
 from interlingua.spec.warnings import raise_on_loss
-from interlingua.streams.reader import StreamReader, WholeBody, WholeDecoder
+from interlingua.streams.grammar import DELTAS
+from interlingua.streams.reader import FrameDecoder, StreamReader
 from interlingua.tokens.estimate import estimate_request
 from interlingua.wire.fields import merge
 from interlingua.wire.json_array import JSONArrayDecoder
-from interlingua.wire.json_text import loads
+from interlingua.wire.json_text import dumps, loads
 from interlingua.wire.ratelimit_headers import parse_rate_limit
 
 if TYPE_CHECKING:
@@ -103,7 +122,7 @@ class HttpAdapter:
         self._overrides: Mapping[str, Any] = given.get("profile", {})
         self._model_overrides: Mapping[str, Mapping[str, Any]] = given.get("model_profiles", {})
         self._profiles: dict[str, Profile] = {}
-        self._flights: dict[str, Flight] = {}
+        self._scopes = Scopes()
         self._dialect_name: str = given.get("dialect") or row.dialect
         self._dialect: Dialect = find_dialect(self._dialect_name)
         self._transport = find_transport(given)
@@ -161,42 +180,28 @@ class HttpAdapter:
 
     # Calls.
 
-    def prepare(self, request: Request, *, stream: bool = False, strict: bool = False) -> Call:
-        """The call that would be made, without key; nothing is sent."""
-        request = _with_id(request)
+    def dry_run(self, request: Request, *, stream: bool = False, strict: bool = False) -> DryRun:
+        """What would be sent, without key; nothing is sent."""
         profile = self.profile_for(request.model)
-        has_options = self._options or request.provider_options
-        wire = self._dialect.encode_request(
-            self._with_options(request) if has_options else request, profile, stream=stream
-        )
-        if (strict or self.strict) and wire.warnings:
-            raise_on_loss(wire.warnings)
-        return Call(
-            request=request,
+        wire = self._encode(request, profile, stream=stream, strict=strict)
+        return DryRun(
             profile=profile,
             url=join_url(self._base_url, wire.path),
             headers=headers_for(wire, self._headers),
             body=wire.body,
-            stream=stream,
             warnings=wire.warnings,
         )
 
     async def complete(self, request: Request, *, strict: bool = False) -> Response:
         """The whole answer; `AbortError` if the call is cancelled meanwhile."""
         request = _with_id(request)
-        flight = self._start(request.request_id or "")
-        try:
-            return await flight.wait(self._answer(request, strict=strict))
-        except CancelledCallError:
-            gone = AbortError("the call was cancelled", request_id=request.request_id)
-            raise gone from None
-        except SDKError as error:
-            self._errors.stamp(error, request.request_id, request.model)
-            raise
-        finally:
-            del self._flights[request.request_id or ""]
+        return await self._scopes.wait(
+            request.request_id or "", self._complete(request, strict=strict)
+        )
 
-    async def stream(self, request: Request, *, strict: bool = False) -> AsyncIterator[StreamEvent]:
+    def stream(
+        self, request: Request, *, strict: bool = False
+    ) -> AsyncGenerator[StreamEvent, None]:
         """
         The answer as it comes.
 
@@ -204,34 +209,77 @@ class HttpAdapter:
         events before it is raised.
         """
         request = _with_id(request)
-        flight = self._start(request.request_id or "")
-        reader: StreamReader | None = None
+        make_ready = partial(self.ready, request, stream=True, strict=strict)
+        about = replace(request, provider=self.name)
+        return fold_stream(partial(self.events, make_ready), about, self._scopes)
+
+    # The stations of a call. A client calls them itself, with its own scope and its own fold.
+
+    async def ready(self, request: Request, *, stream: bool = False, strict: bool = False) -> Ready:
+        """
+        Read the files and URLs of a request, prepare it, encode it, address and sign it.
+
+        All attempts of the request send the same bytes.
+        """
         try:
-            gathered = await flight.wait(self._gather(request))
-            call = self._ready(gathered, stream=True, strict=strict)
-            reader = self._reader(request, call.profile, call.warnings)
-            async with Watched(self._transport.send(self._signed(call)), flight) as reply:
-                await self._begin(reader, reply, call, flight)
-                chunks = aiter(reply.chunks())
-                while not reader.is_done and (chunk := await flight.next_chunk(chunks)):
-                    for event in reader.feed(chunk):
-                        yield event
-                for event in reader.finish():
-                    yield event
-                if reader.error is not None:
-                    raise reader.error
-        except CancelledCallError:
-            for event in (reader or self._reader(request, self.profile_for(""))).cancel():
-                yield event
+            request = await self._gather(request)
+            profile = self._profiles.get(request.model) or self.profile_for(request.model)
+            wire = self._encode(request, profile, stream=stream, strict=strict)
         except SDKError as error:
-            if reader is not None and reader.is_finished:
-                return  # what breaks after the end does not matter
             self._errors.stamp(error, request.request_id, request.model)
-            for event in reader.fail(error) if reader is not None else ():
-                yield event
             raise
-        finally:
-            del self._flights[request.request_id or ""]
+        if wire.warnings:
+            log_losses(wire.warnings, request, self.name)
+        http = self._address(wire)
+        return Ready(request=request, profile=profile, http=http, warnings=wire.warnings)
+
+    async def answer(self, ready: Ready) -> Response:
+        """Send, read and decode: one attempt at a whole answer."""
+        began, request = perf_counter(), ready.request
+        try:
+            async with self._transport.send(ready.http) as reply:
+                if reply.status >= 300:
+                    raise await read_refusal(reply, self._dialect)
+                body = await reply.read()
+            response = self._decode(loads(body), ready, reply.headers)
+        except SDKError as error:
+            self._errors.stamp(error, request.request_id, request.model)
+            raise
+        return replace(
+            response,
+            provider=self.name,
+            request_id=request.request_id,
+            warnings=(*ready.warnings, *response.warnings),
+            latency_ms=since(began),
+        )
+
+    async def events(
+        self, make_ready: Callable[[], Awaitable[Ready]], scope: CancelScope
+    ) -> AsyncGenerator[StreamEvent, None]:
+        """Send, read and decode: one attempt at a stream. It only raises when it fails."""
+        ready = await make_ready()
+        began = perf_counter()
+        try:
+            async with self._transport.send(ready.http) as reply:
+                if reply.status >= 300:
+                    raise await read_refusal(reply, self._dialect)
+                scope.replies = (*scope.replies, reply)
+                try:
+                    reader = self._reader(ready, reply, began)
+                    frames, decoder = reader.frames, reader.decoder
+                    async for chunk in reply.chunks():
+                        for frame in frames.feed(chunk):
+                            for event in decoder.feed(frame):
+                                yield event if type(event) in DELTAS else reader.label(event)
+                            if reader.is_finished:
+                                return
+                    for event in reader.finish():
+                        yield event
+                finally:
+                    scope.replies = tuple(held for held in scope.replies if held is not reply)
+        except SDKError as error:
+            self._errors.stamp(error, ready.request.request_id, ready.request.model)
+            raise
 
     async def perform(
         self, operation: str | Operation, value: Any = None, *, request_id: str | None = None
@@ -244,19 +292,15 @@ class HttpAdapter:
         operation = find_operation(operation, self._dialect)
         request_id = request_id or getattr(value, "request_id", None) or new_ulid()
         if operation.stream_decoder is not None:
-            items = self._stream_items(operation, operation.stream_decoder(), value, request_id)
-            await anext(items)  # the reply has begun
+            scope, decoder = CancelScope(), operation.stream_decoder()
+            items = self._stream_items(operation, decoder, value, request_id, scope)
+            await scope.wait(anext(items))  # the reply has begun
             return items
-        flight = self._start(request_id)
         try:
-            return await flight.wait(self._perform(operation, value))
-        except CancelledCallError:
-            raise AbortError("the call was cancelled", request_id=request_id) from None
+            return await self._scopes.wait(request_id, self._perform(operation, value))
         except SDKError as error:
             self._errors.stamp(error, request_id, getattr(value, "model", None))
             raise
-        finally:
-            del self._flights[request_id]
 
     async def list_models(self) -> list[ServedModel]:
         """The models it serves now, asked live."""
@@ -269,13 +313,11 @@ class HttpAdapter:
 
     async def cancel(self, request_id: str) -> bool:
         """Stop a call under way; False if there is none of that id, or it was stopped before."""
-        flight = self._flights.get(request_id)
-        return flight is not None and flight.cancel()
+        return self._scopes.cancel(request_id)
 
     async def close(self) -> None:
         """Stop what is under way, and release every connection."""
-        for flight in tuple(self._flights.values()):
-            flight.cancel()
+        self._scopes.cancel_all()
         await self._transport.close()
 
     # The steps.
@@ -296,59 +338,62 @@ class HttpAdapter:
             request = await gather_media(request, self.profile_for(request.model))
         return request
 
-    def _ready(self, request: Request, *, stream: bool, strict: bool) -> Call:
-        call = self.prepare(request, stream=stream, strict=strict)
-        if call.warnings:
-            log_losses(call, self.name)
-        return call
+    async def _complete(self, request: Request, *, strict: bool) -> Response:
+        return await self.answer(await self.ready(request, strict=strict))
 
-    def _signed(self, call: Call) -> HttpRequest:
-        return call.to_http(self._signature, self._timeouts)
-
-    async def _answer(self, request: Request, *, strict: bool) -> Response:
-        call = self._ready(await self._gather(request), stream=False, strict=strict)
-        began = perf_counter()
-        async with self._transport.send(self._signed(call)) as reply:
-            if reply.status >= 300:
-                raise await read_refusal(reply, self._dialect)
-            body = await reply.read()
-        response = self._decode(loads(body), call, reply.headers)
-        return replace(
-            response,
-            provider=self.name,
-            request_id=request.request_id,
-            warnings=(*call.warnings, *response.warnings),
-            latency_ms=since(began),
-        )
-
-    def _decode(self, body: Json, call: Call, headers: Mapping[str, str]) -> Response:
+    def _decode(self, body: Json, ready: Ready, headers: Mapping[str, str]) -> Response:
         response = self._dialect.decode_response(
-            body, headers=headers, new_id=new_ulid, profile=call.profile
+            body, headers=headers, new_id=new_ulid, profile=ready.profile
         )
         if response.finish_reason.reason in UNCLEAR:
-            check_answer(response, body, headers, call, self._dialect)
-        return restore_arguments(response, call.request) if call.request.tools else response
+            check_answer(response, body, headers, ready.request, self._dialect)
+        return restore_arguments(response, ready.request) if ready.request.tools else response
+
+    def _encode(
+        self, request: Request, profile: Profile, *, stream: bool, strict: bool
+    ) -> WireCall:
+        if self._options or request.provider_options:
+            request = self._with_options(request)
+        prepared = prepare(request, profile, self._dialect.FACTS)
+        wire = self._dialect.encode_request(prepared, profile, stream=stream)
+        if (strict or self.strict) and wire.warnings:
+            raise_on_loss(wire.warnings)
+        return wire
+
+    def _address(self, wire: WireCall) -> HttpRequest:
+        return HttpRequest(
+            url=join_url(self._base_url, wire.path),
+            headers={**headers_for(wire, self._headers), **self._signature},
+            body=dumps(wire.body),
+            timeouts=self._timeouts,
+        )
 
     async def _perform(self, operation: Operation, value: Any) -> Any:
         async def send(page: WireCall) -> tuple[HttpReply, bytes]:
             return await exchange(self._addressed(page), self._transport, self._dialect)
 
-        return await perform_pages(operation, await self._encode(operation, value), send)
+        return await perform_pages(operation, await self._encode_operation(operation, value), send)
 
     async def _stream_items(
-        self, operation: Operation, decoder: ItemDecoder, value: Any, request_id: str
+        self,
+        operation: Operation,
+        decoder: ItemDecoder,
+        value: Any,
+        request_id: str,
+        scope: CancelScope,
     ) -> AsyncGenerator[Any, None]:
         """None when the reply has begun, then its items as they come."""
-        flight = self._start(request_id)
+        self._scopes.add(request_id, scope)
         try:
-            request = self._addressed(await flight.wait(self._encode(operation, value)))
+            request = self._addressed(await self._encode_operation(operation, value))
             try:
-                async with Watched(self._transport.send(request), flight) as reply:
+                async with self._transport.send(request) as reply:
                     if reply.status >= 300:
-                        raise await flight.wait(read_refusal(reply, self._dialect))
+                        raise await read_refusal(reply, self._dialect)
+                    scope.replies = (reply,)
                     yield None
                     chunks = aiter(reply.chunks())
-                    while chunk := await flight.next_chunk(chunks):
+                    while chunk := await scope.wait(anext(chunks, b"")):
                         for item in decoder.feed(chunk):
                             yield item
                 for item in decoder.finish():
@@ -356,18 +401,16 @@ class HttpAdapter:
             except SDKError as error:
                 note_used_body(error, request)
                 raise
-        except CancelledCallError:
-            raise AbortError("the call was cancelled", request_id=request_id) from None
         except SDKError as error:
             self._errors.stamp(error, request_id)
             raise
         finally:
-            del self._flights[request_id]
+            self._scopes.remove(request_id, scope)
 
     def _addressed(self, call: WireCall) -> HttpRequest:
         return http_request(call, self._base_url, self._headers, self._signature, self._timeouts)
 
-    async def _encode(self, operation: Operation, value: Any) -> WireCall:
+    async def _encode_operation(self, operation: Operation, value: Any) -> WireCall:
         """The call of an operation, at the path that the row has for it."""
         if isinstance(value, Request):
             value = self._with_options(await self._gather(value))
@@ -379,46 +422,34 @@ class HttpAdapter:
         path = self.provider.operation_paths.get(operation.name)
         return call if path is None else replace(call, path=path)
 
-    def _reader(
-        self, request: Request, profile: Profile, warnings: tuple[Warning, ...] = ()
-    ) -> StreamReader:
+    def _reader(self, ready: Ready, reply: HttpReply, began: float) -> StreamReader:
+        """The decoder of a reply, by how its head says that it is framed."""
+        request, dialect = ready.request, self._dialect
         about = Response(
             provider=self.name,
             request_id=request.request_id,
             model=request.model,
-            warnings=warnings,
+            warnings=ready.warnings,
+            rate_limit=parse_rate_limit(reply.headers),
         )
-        dialect = self._dialect
-        decoder = dialect.stream_decoder(new_id=new_ulid, profile=profile)
-        began = perf_counter()
-        edit = partial(restore_event, request=request) if request.tools else None
-        answers = AnswersOnly(decoder, request, dialect.NAME)
-        return StreamReader(answers, about, lambda: since(began), edit)
-
-    async def _begin(
-        self, reader: StreamReader, reply: HttpReply, call: Call, flight: Flight
-    ) -> None:
-        """Tell the reader how the reply is framed; raise it if it is an error."""
-        if reply.status >= 300:
-            raise await flight.wait(read_refusal(reply, self._dialect))
-        limits = parse_rate_limit(reply.headers)
+        frames: FrameDecoder | None = None
+        decoder: StreamDecoder
         if "json" not in reply.headers.get("content-type", ""):
-            reader.begin(limits)
-        elif "json-array" in self._dialect.FACTS.framings:
-            reader.begin(limits, JSONArrayDecoder())
+            decoder = dialect.stream_decoder(new_id=new_ulid, profile=ready.profile)
+        elif "json-array" in dialect.FACTS.framings:
+            frames = JSONArrayDecoder()
+            decoder = dialect.stream_decoder(new_id=new_ulid, profile=ready.profile)
         else:  # a server that does not stream
-            decode = partial(self._decode, call=call, headers=reply.headers)
-            reader.begin(limits, WholeBody(), WholeDecoder(lambda text: decode(loads(text))))
-
-    def _start(self, request_id: str) -> Flight:
-        """The call is under way, and known by its id, from before it waits for anything."""
-        if request_id in self._flights:
-            raise ConfigurationError(
-                f"a call with the request id {request_id!r} is under way; ids must differ",
-                request_id=request_id,
-            )
-        flight = self._flights[request_id] = Flight()
-        return flight
+            frames = WholeBody()
+            decoder = WholeDecoder(partial(self._decode, ready=ready, headers=reply.headers))
+        return StreamReader(
+            decoder,
+            about,
+            lambda: since(began),
+            frames=frames,
+            edit=partial(restore_event, request=request) if request.tools else None,
+            check=lambda response: check_body(response, request, dialect.NAME),
+        )
 
     def _with_options(self, request: Request) -> Request:
         """The adapter's own options under those of the request, by any name it goes by."""

@@ -7,15 +7,15 @@ from email.utils import formatdate
 from typing import Any
 
 from interlingua.prepare.options import options_for
-from interlingua.providers.call import Call
 from interlingua.spec.content import Json
-from interlingua.spec.contracts import Dialect, Frame, HttpReply, StreamDecoder
+from interlingua.spec.contracts import Dialect, Frame, HttpReply
 from interlingua.spec.errors import DecodeError, ProviderError, SDKError
-from interlingua.spec.events import Finish, StreamEvent
+from interlingua.spec.events import StreamEvent
 from interlingua.spec.request import Request
 from interlingua.spec.response import Response
+from interlingua.streams.accumulate import events_from_response
 from interlingua.wire.envelope import carried_body
-from interlingua.wire.json_text import dumps
+from interlingua.wire.json_text import dumps, loads
 
 UNCLEAR = frozenset(("error", "other"))
 """The reasons of a response that may be no answer: only these are looked at."""
@@ -42,7 +42,7 @@ def told_error(body: Json, headers: Mapping[str, str], dialect: Dialect) -> Prov
 
 
 def check_answer(
-    response: Response, body: Json, headers: Mapping[str, str], call: Call, dialect: Dialect
+    response: Response, body: Json, headers: Mapping[str, str], request: Request, dialect: Dialect
 ) -> None:
     """
     Raise what was told in place of an answer.
@@ -56,7 +56,7 @@ def check_answer(
         if response.message.content:
             error.add_facts(partial=_what_came(response))
         raise error
-    check_body(response, call.request, dialect.NAME)
+    check_body(response, request, dialect.NAME)
 
 
 def check_body(response: Response, request: Request, dialect: str) -> None:
@@ -66,24 +66,39 @@ def check_body(response: Response, request: Request, dialect: str) -> None:
         raise DecodeError(f"the reply is no answer: {_looks(body)}")
 
 
-class AnswersOnly:
-    """A stream decoder for which a body that is no answer, and passes whole, is none either."""
+class WholeBody:
+    """Frames a reply that came whole though a stream was asked for: all of it is one frame."""
 
-    __slots__ = ("_decoder", "_dialect", "_request", "feed")
+    __slots__ = ("_pieces",)
 
-    def __init__(self, decoder: StreamDecoder, request: Request, dialect: str) -> None:
-        self.feed: Callable[[Frame], list[StreamEvent]] = decoder.feed
-        self._decoder = decoder
-        self._request = request
-        self._dialect = dialect
+    def __init__(self) -> None:
+        self._pieces: list[bytes] = []
+
+    def feed(self, data: bytes) -> list[Frame]:
+        """Nothing: more may follow."""
+        self._pieces.append(data)
+        return []
+
+    def finish(self) -> list[Frame]:
+        """The body."""
+        return [Frame(data=b"".join(self._pieces).decode("utf-8", "replace"))]
+
+
+class WholeDecoder:
+    """Decodes that frame: the events that the response would have had."""
+
+    __slots__ = ("_decode",)
+
+    def __init__(self, decode: Callable[[Json], Response]) -> None:
+        self._decode = decode
+
+    def feed(self, frame: Frame) -> list[StreamEvent]:
+        """All events."""
+        return events_from_response(self._decode(loads(frame.data)))
 
     def finish(self) -> list[StreamEvent]:
-        """The same, or a `DecodeError`."""
-        events = self._decoder.finish()
-        last = events[-1] if events else None
-        if isinstance(last, Finish) and last.response is not None:
-            check_body(last.response, self._request, self._dialect)
-        return events
+        """None are left."""
+        return []
 
 
 def _dated(headers: Mapping[str, str]) -> dict[str, str]:

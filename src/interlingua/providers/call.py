@@ -10,10 +10,9 @@ from typing import Any
 
 import msgspec
 
-from interlingua.spec.contracts import HttpRequest, Profile, Timeouts, WireCall
+from interlingua.spec.contracts import HttpRequest, Profile, WireCall
 from interlingua.spec.request import Request
 from interlingua.spec.response import Warning
-from interlingua.wire.json_text import dumps
 
 logger: logging.Logger = logging.getLogger("interlingua")
 logger.addHandler(logging.NullHandler())  # nothing is printed unless the program sets up logging
@@ -21,36 +20,32 @@ logger.addHandler(logging.NullHandler())  # nothing is printed unless the progra
 _place = re.compile(r"messages\[(\d+)\](?:\.content\[(\d+)\])?").match
 
 
-class Call(msgspec.Struct, frozen=True, kw_only=True):
-    """One call, whole but for the key."""
+class Ready(msgspec.Struct, frozen=True, kw_only=True):
+    """A request as it is sent, by each of its attempts."""
 
     request: Request
-    """As it was asked, with its `request_id`."""
+    """With the bytes of its files, and with its `request_id`."""
+    profile: Profile
+    http: HttpRequest
+    warnings: tuple[Warning, ...] = ()
+
+
+class DryRun(msgspec.Struct, frozen=True, kw_only=True):
+    """What would be sent, without key."""
+
     profile: Profile
     url: str
     headers: Mapping[str, str]
     body: Any
-    stream: bool
     warnings: tuple[Warning, ...] = ()
 
     def __repr__(self) -> str:
-        # the headers may hold keys, and the request is large
+        # the headers may hold keys, and the body is large
         from interlingua.wire.secrets import redact_headers
 
         return (
-            f"Call({self.url}, model={self.request.model!r}, stream={self.stream}, "
-            f"headers={redact_headers(self.headers)}, warnings={len(self.warnings)})"
-        )
-
-    def to_http(
-        self, key_headers: Mapping[str, str], timeouts: Timeouts | None = None
-    ) -> HttpRequest:
-        """What the transport sends."""
-        return HttpRequest(
-            url=self.url,
-            headers={**self.headers, **key_headers},
-            body=dumps(self.body),
-            timeouts=timeouts,
+            f"DryRun({self.url}, headers={redact_headers(self.headers)}, "
+            f"warnings={len(self.warnings)})"
         )
 
 
@@ -87,16 +82,16 @@ def join_headers(*layers: Mapping[str, str]) -> dict[str, str]:
     return headers
 
 
-def log_losses(call: Call, adapter: str) -> None:
+def log_losses(warnings: tuple[Warning, ...], request: Request, adapter: str) -> None:
     """One record for each thing that could not be said as it was asked."""
-    for warning in call.warnings:
-        message_id, kind = _about(warning, call.request)
+    for warning in warnings:
+        message_id, kind = _about(warning, request)
         logger.warning(
             "%s: %s",
             warning.code,
             warning.message,
             extra={
-                "request_id": call.request.request_id,
+                "request_id": request.request_id,
                 "message_id": message_id,
                 "part_kind": kind,
                 "adapter": adapter,

@@ -16,7 +16,7 @@ import msgspec
 
 from interlingua.spec.content import Extra, Json, Part, Text, Thinking, ToolCall, ToolType
 from interlingua.spec.errors import SDKError
-from interlingua.spec.response import FinishReason, Response, Usage, Warning
+from interlingua.spec.response import FinishReason, RateLimit, Response, Usage, Warning
 
 
 class _Event(
@@ -41,6 +41,8 @@ class StreamStart(_Event, frozen=True, kw_only=True, tag="stream_start"):
     warnings: tuple[Warning, ...] = ()
     usage: Usage | None = None
     """What is known of the usage before the first word."""
+    rate_limit: RateLimit | None = None
+    """What the head of the reply says about limits."""
     extra: Extra = {}
     """Fields of the envelope that have no canonical place, by dialect name."""
 
@@ -55,6 +57,7 @@ class StreamStart(_Event, frozen=True, kw_only=True, tag="stream_start"):
             request_id: str | None = None,
             warnings: Iterable[Warning] = (),
             usage: Usage | None = None,
+            rate_limit: RateLimit | None = None,
             extra: Extra = ...,
         ) -> None: ...
 
@@ -183,14 +186,16 @@ class Finish(_Event, frozen=True, kw_only=True, tag="finish"):
     """
     The end.
 
-    A decoder sets `response` only where the wire itself ends with the whole response;
-    `StreamAccumulator.response()` has it in every case.
+    A decoder sets `response` only where the wire itself ends with the whole response. Readers
+    and middleware always have it.
     """
 
     type: ClassVar[Literal["finish"]] = "finish"
     finish_reason: FinishReason
     usage: Usage = Usage()
     response: Response | None = None
+    latency_ms: float | None = None
+    """From the sending of the request to here."""
     extra: Extra = {}
     """Fields of the envelope known only at the end, by dialect name."""
     message_extra: Extra = {}

@@ -170,6 +170,8 @@ class Response(
     """The body as it came, for debugging; never used to encode."""
     request_id: str | None = None
     latency_ms: float | None = None
+    attempts: tuple[Attempt, ...] = ()
+    """The exchanges that it took, failed ones included."""
     extra: Extra = {}
     """Fields of the body that have no canonical place, by dialect name."""
 
@@ -190,6 +192,7 @@ class Response(
             raw: Json = None,
             request_id: str | None = None,
             latency_ms: float | None = None,
+            attempts: tuple[Attempt, ...] = (),
             extra: Extra = ...,
         ) -> None: ...
 

@@ -36,6 +36,8 @@ from interlingua.streams.segments import (
 from interlingua.wire.fields import merge
 from interlingua.wire.json_text import dump_text
 
+_NO_START = StreamStart()
+
 
 class StreamAccumulator:
     """
@@ -50,12 +52,13 @@ class StreamAccumulator:
     the next step's message begins.
     """
 
-    __slots__ = ("_finish", "_open", "_parts", "_start")
+    __slots__ = ("_finish", "_parts", "_start", "open")
 
     def __init__(self) -> None:
-        self._start = StreamStart()
+        self._start = _NO_START
         self._finish: Finish | None = None
-        self._open: dict[str, Segment] = {}
+        self.open: dict[str, Segment] = {}
+        """The segments that have begun and not ended, by id."""
         self._parts: dict[int, Part] = {}
 
     def feed(self, event: StreamEvent) -> None:
@@ -63,14 +66,28 @@ class StreamAccumulator:
         rule = RULES[type(event)]
         action = rule.action
         if action is Action.DELTA:
-            segment = self._open.get(event.id)  # type: ignore[union-attr]
+            segment = self.open.get(event.id)  # type: ignore[union-attr]
             if segment is None:
                 raise StreamError(f"{event.type} for a segment that is not open")
             segment.pieces.append(event.delta)  # type: ignore[union-attr]
         elif action is Action.START:
-            self._open[event.id] = reopen(event)  # type: ignore[union-attr, arg-type]
+            self.open[event.id] = reopen(event)  # type: ignore[union-attr, arg-type]
         else:
             self._feed_rare(event)
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether anything has come."""
+        is_started = self._start is not _NO_START or self._finish is not None
+        return is_started or bool(self.open) or bool(self._parts)
+
+    def content(self) -> tuple[Part, ...]:
+        """The parts as the events say them, open ones included."""
+        parts = dict(self._parts)
+        for segment in self.open.values():
+            ended = segment.peek()
+            parts[segment.index] = ended.tool_call if isinstance(ended, ToolCallEnd) else ended.part
+        return tuple(parts[index] for index in sorted(parts))
 
     def response(self) -> Response:
         """The whole response; `StreamError` if the stream has not finished."""
@@ -87,7 +104,7 @@ class StreamAccumulator:
 
     def end_segments(self) -> list[StreamEvent]:
         """Close what is open, as when a stream is cut or cancelled: the end events."""
-        events: list[StreamEvent] = [segment.cut() for segment in self._open.values()]
+        events: list[StreamEvent] = [segment.cut() for segment in self.open.values()]
         for event in events:
             self.feed(event)
         return events
@@ -111,31 +128,29 @@ class StreamAccumulator:
                 pass
 
     def _close(self, id: str, index: int, part: Part) -> None:  # noqa: A002 -- the event's word
-        if self._open.pop(id, None) is None:
+        if self.open.pop(id, None) is None:
             raise StreamError(f"the end of a segment that is not open: {id!r}")
         self._parts[index] = part
 
     def _fold(self, finish: Finish) -> Response:
         start = self._start
         if finish.response is not None:
-            return _about(finish.response, start)
-        parts = dict(self._parts)
-        for segment in self._open.values():
-            ended = segment.peek()
-            parts[segment.index] = ended.tool_call if isinstance(ended, ToolCallEnd) else ended.part
+            return _about(finish, finish.response, start)
         return Response(
             id=start.id,
             model=start.model,
             provider=start.provider,
             message=Message(
                 role="assistant",
-                content=tuple(parts[index] for index in sorted(parts)),
+                content=self.content(),
                 extra=finish.message_extra,
             ),
             finish_reason=finish.finish_reason,
             usage=finish.usage,
             warnings=start.warnings,
+            rate_limit=start.rate_limit,
             request_id=start.request_id,
+            latency_ms=finish.latency_ms,
             extra=_join(start.extra, finish.extra),
         )
 
@@ -149,6 +164,7 @@ def events_from_response(response: Response) -> list[StreamEvent]:
             provider=response.provider,
             request_id=response.request_id,
             warnings=response.warnings,
+            rate_limit=response.rate_limit,
             extra=response.extra,
         )
     ]
@@ -158,6 +174,7 @@ def events_from_response(response: Response) -> list[StreamEvent]:
         Finish(
             finish_reason=response.finish_reason,
             usage=response.usage,
+            latency_ms=response.latency_ms,
             message_extra=response.message.extra,
         )
     )
@@ -187,13 +204,18 @@ def _replay_part(index: int, part: Part) -> list[StreamEvent]:
     return [segment.start(), delta, end]
 
 
-def _about(response: Response, start: StreamStart) -> Response:
-    """The wire's own whole response, with what only the stream's start knew."""
+def _about(finish: Finish, response: Response, start: StreamStart) -> Response:
+    """The wire's own whole response, with what only the stream's start and end knew."""
+    warnings = (*start.warnings, *response.warnings)
+    latency = finish.latency_ms
     return msgspec.structs.replace(
         response,
+        model=response.model or start.model,
         provider=response.provider or start.provider,
         request_id=response.request_id or start.request_id,
-        warnings=(*start.warnings, *response.warnings),
+        rate_limit=response.rate_limit or start.rate_limit,
+        latency_ms=response.latency_ms if latency is None else latency,
+        warnings=tuple(dict.fromkeys(warnings)),  # a replayed response has them in both places
     )
 
 

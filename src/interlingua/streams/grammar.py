@@ -63,6 +63,18 @@ RULES: dict[type, Rule] = {
 }
 
 
+DELTAS = frozenset(kind for kind, rule in RULES.items() if rule.action is Action.DELTA)
+"""The events that only add to an open segment."""
+
+
+def is_content(event: StreamEvent) -> bool:
+    """Whether it shows something of the answer: after it, nothing can be tried again unseen."""
+    if isinstance(event, (TextDelta, ReasoningDelta)):
+        return bool(event.delta)
+    is_part = isinstance(event, ProviderEvent) and event.part is not None
+    return is_part or isinstance(event, ToolCallStart)
+
+
 class Grammar:
     """
     Checks a stream event by event and refuses an event that is out of order.

@@ -13,6 +13,7 @@ from interlingua.client.client import Client as AsyncClient
 from interlingua.client.explain import Explanation
 from interlingua.client.middleware.layers import Middleware
 from interlingua.client.registry import Registry
+from interlingua.client.retry_policy import RetryPolicy
 from interlingua.spec.contracts import Adapter, Profile
 from interlingua.spec.events import StreamEvent
 from interlingua.spec.operations import Operation, ServedModel
@@ -91,25 +92,19 @@ class Client:
 
     # Calls.
 
-    def complete(self, request: Request, *, retries: bool = True) -> Response:
-        """The whole answer. It is not tried again unless its adapter is set to."""
-        return background.run(self.asynchronous.complete(request, retries=retries))
+    def complete(self, request: Request, *, retry: RetryPolicy | None = None) -> Response:
+        """The whole answer. It is not retried, unless `retry` says so or its adapter is set to."""
+        return background.run(self.asynchronous.complete(request, retry=retry))
 
-    def stream(self, request: Request, *, retries: bool = True) -> BlockingIterator[StreamEvent]:
+    def stream(
+        self, request: Request, *, retry: RetryPolicy | None = None
+    ) -> BlockingIterator[StreamEvent]:
         """The answer as it comes; the last event, `Finish`, has the whole response."""
-        return BlockingIterator(self.asynchronous.stream(request, retries=retries))
+        return BlockingIterator(self.asynchronous.stream(request, retry=retry))
 
     def cancel(self, request_id: str) -> bool:
         """Stop a call that another thread waits for; False if there is none of that id."""
         return background.run(self.asynchronous.cancel(request_id))
-
-    def can_cancel(self, request: Request) -> bool:
-        """Whether the adapter of this request can stop a call that is under way."""
-        return self.asynchronous.can_cancel(request)
-
-    def retries_itself(self, request: Request) -> bool:
-        """Whether the adapter of this request is set to try again: nobody else should then."""
-        return self.asynchronous.retries_itself(request)
 
     def profile_for(self, request: Request) -> Profile:
         """What is known of the model of this request; the neutral profile if nothing is."""
@@ -129,12 +124,10 @@ class Client:
         operation: str | Operation,
         value: Any = None,
         *,
-        retries: bool = True,
+        retry: RetryPolicy | None = None,
     ) -> Any:
         """Do what is no answer: an operation of the provider's dialect, or one of your own."""
-        return background.run(
-            self.asynchronous.perform(provider, operation, value, retries=retries)
-        )
+        return background.run(self.asynchronous.perform(provider, operation, value, retry=retry))
 
     def count_tokens(self, request: Request) -> int:
         """How many tokens the request has, as its provider counts them, asked live."""

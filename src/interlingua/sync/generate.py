@@ -8,7 +8,6 @@ from typing import Self, Unpack
 
 from interlingua.api.run import default_client as default
 from interlingua.api.run import generate as asynchronous
-from interlingua.api.run.fold import Progress
 from interlingua.api.run.results import GenerateResult
 from interlingua.api.run.run import Run
 from interlingua.client.client import Client as AsyncClient
@@ -19,6 +18,7 @@ from interlingua.spec.response import Response
 from interlingua.sync.blocking_iterator import BlockingIterator
 from interlingua.sync.client import Client, GenerateOptions, unwrap
 from interlingua.sync.loop_thread import background
+from interlingua.sync.progress import Progress
 
 
 def generate(

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, Unpack, overload
 
 from interlingua.api.objects import functions as asynchronous
 from interlingua.api.objects.stream import ObjectStream as AsyncObjectStream
-from interlingua.api.run.abort import AbortSignal
 from interlingua.api.run.results import GenerateResult
+from interlingua.providers.cancel import AbortSignal
 from interlingua.spec.content import Json
 from interlingua.spec.errors import AbortError, ConfigurationError
 from interlingua.spec.messages import Message

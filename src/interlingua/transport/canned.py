@@ -12,7 +12,7 @@ import msgspec
 from interlingua.spec.contracts import HttpReply, HttpRequest
 from interlingua.spec.errors import ConfigurationError, StreamError
 from interlingua.transport.bodies import with_whole_body
-from interlingua.transport.timeouts import MAX_BODY, Bounded, is_one_value
+from interlingua.transport.timeouts import MAX_BODY, Bounded, is_one_value, too_large
 from interlingua.wire.ratelimit_headers import lower_names
 
 Piece: TypeAlias = bytes | float | Exception
@@ -100,7 +100,13 @@ class MemoryReply:
 
     async def read(self) -> bytes:
         """The whole body; `DecodeError` if it is larger than the limit."""
-        return b"".join([chunk async for chunk in Bounded(self, None, self._limit)])
+        chunks, room = [], self._limit
+        async for chunk in self:
+            chunks.append(chunk)
+            room -= len(chunk)
+            if room < 0:
+                raise too_large(None, self._limit)
+        return b"".join(chunks)
 
     def chunks(self) -> AsyncIterator[bytes]:
         """The chunks of the body, as they arrive."""
@@ -119,24 +125,24 @@ class MemoryReply:
         return self
 
     async def __anext__(self) -> bytes:
-        while not self._is_closed:
-            chunk = await self._next()
-            if chunk:
-                return chunk
-        raise StreamError("the response was closed before its end")
+        chunk = b""
+        while not chunk:
+            if self._is_closed:
+                raise StreamError("the response was closed before its end")
+            task = self._reading = asyncio.current_task()
+            before = 0 if task is None else task.cancelling()
+            try:
+                chunk = await anext(self._source)
+            except asyncio.CancelledError:
+                if not self._was_woken(task, before):
+                    raise
+            finally:
+                self._reading = None
+        return chunk
 
-    async def _next(self) -> bytes:
-        task = self._reading = asyncio.current_task()
-        before = 0 if task is None else task.cancelling()
-        try:
-            return await anext(self._source)
-        except asyncio.CancelledError:
-            # Swallow the cancellation that `abort` requested, but no other one.
-            if self._is_closed and task is not None and task.uncancel() <= before:
-                return b""
-            raise
-        finally:
-            self._reading = None
+    def _was_woken(self, task: asyncio.Task[object] | None, before: int) -> bool:
+        """Whether `abort` requested a cancellation, which is then taken back; no other one is."""
+        return self._is_closed and task is not None and task.uncancel() <= before
 
 
 async def _play(pieces: Iterable[Piece]) -> AsyncIterator[bytes]:

@@ -10,9 +10,9 @@ import pytest
 from interlingua import sync
 from interlingua.api.objects import strategy
 from interlingua.api.objects.functions import generate_object, stream_object
-from interlingua.api.run.abort import AbortController
 from interlingua.api.tools.tool import tool
 from interlingua.client.client import Client
+from interlingua.providers.cancel import AbortController
 from interlingua.providers.named import LocalAdapter
 from interlingua.simulator import (
     error,

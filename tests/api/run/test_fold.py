@@ -10,16 +10,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from interlingua.api.run.abort import AbortController
-from interlingua.api.run.fold import StepReader
 from interlingua.api.run.generate import stream
 from interlingua.api.run.options import TimeoutConfig
+from interlingua.api.tools.tool import Tool
 from interlingua.client.client import Client
-from interlingua.spec.content import Text
+from interlingua.providers.cancel import AbortController
+from interlingua.spec.content import Text, ToolCall
 from interlingua.spec.errors import AbortError, RequestTimeoutError, ServerError, StreamError
 from interlingua.spec.events import Finish, StreamStart, TextDelta, TextEnd, TextStart
+from interlingua.spec.messages import Message
 from interlingua.spec.response import FinishReason, Response
-from interlingua.streams.grammar import Grammar
+from interlingua.streams.accumulate import events_from_response
 from support.runs import broken, collect
 
 
@@ -142,39 +143,62 @@ def test_field_bug_76_no_time_at_all(timeout, whole):
     assert isinstance(asyncio.run(work())[0], RequestTimeoutError)
 
 
-@given(st.integers(0, 4), st.booleans(), st.booleans())
-def test_the_grammar_holds_wherever_it_breaks(length, is_stopped, told):
-    """Whatever came, and whether the call told its end or not."""
-    step, grammar = StepReader(is_first=True), Grammar()
-    events = list(DONE[:length])
-    reason = FinishReason(reason="error")
-    if told and length == 4:
-        events.append(Finish(finish_reason=reason, response=Response(finish_reason=reason)))
-    passed = [event for event in events if step.feed(event)]
-    error = ServerError("down", partial=step.partial(is_stopped=is_stopped))
+@given(st.integers(0, 4), st.sampled_from(["error", "end", "told"]))
+def test_the_grammar_holds_wherever_it_breaks(length, how):
+    """Whatever came, and whether the adapter told its end itself or not."""
+    error = ServerError("down", retryable=False)
+    begun = DONE[:length]
+    if how == "told" and length == len(DONE):
+        reason = FinishReason(reason="error")
+        begun = (*begun, Finish(finish_reason=reason, response=Response(finish_reason=reason)))
+    client = Client({"openai": Short(*begun, error=None if how == "end" else error)})
 
-    if length:
-        for event in (*passed, *step.fail(error, is_stopped=is_stopped)):
-            grammar.feed(event)
-        grammar.finish()
-        assert event.response is error.partial
-    assert step.is_broken == (0 < len(events) < 5)
+    failure, events = asyncio.run(broken(client, "openai", False, max_retries=0))
 
-
-def test_what_is_passed_on():
-    """All but the end, and the start of a later step."""
-    end = Finish(finish_reason=FinishReason(reason="stop"))
-    for is_first in (True, False):
-        step = StepReader(is_first=is_first)
-        passed = [event for event in (*DONE, end) if step.feed(event)]
-        assert passed == list(DONE[0 if is_first else 1 :])
-        assert step.response().text == "word "
-        assert step.end(Response(id="r")).response.id == "r"
+    assert isinstance(failure, StreamError if how == "end" else ServerError)
+    assert bool(events) == bool(length)
+    if events:
+        assert events[-1].finish_reason.reason == "error"
+        assert events[-1].response is failure.partial
 
 
-def test_no_end():
-    """There is neither a response nor an event to give."""
-    step = StepReader(is_first=True)
-    for ask in (step.response, lambda: step.end(Response())):
-        with pytest.raises(StreamError):
-            ask()
+class Short(Plain):
+    """Ends after its events, with an error or without."""
+
+    def __init__(self, *events, error):
+        super().__init__(*events)
+        self.error = error
+
+    async def stream(self, _):
+        for event in self.events:
+            yield event
+        if self.error is not None:
+            raise self.error
+
+
+def test_the_starts_of_later_steps_are_not_passed_on():
+    """A run has one start and one end."""
+    call = ToolCall(id="c", name="f", arguments={})
+    reason = FinishReason(reason="tool_calls")
+    answers = [
+        Response(message=Message.assistant([call]), finish_reason=reason),
+        Response(message=Message.assistant("done"), finish_reason=FinishReason(reason="stop")),
+    ]
+
+    class Adapter(Plain):
+        async def stream(self, _):
+            for event in events_from_response(answers.pop(0)):
+                yield event
+
+    async def work():
+        tool = Tool(name="f", execute=lambda: "x")
+        events = stream("openai:m", "?", client=Client({"openai": Adapter()}), tools=[tool])
+        return [event.type for event in await collect(events)]
+
+    kinds = asyncio.run(work())
+
+    assert (kinds.count("stream_start"), kinds.count("step_finish"), kinds.count("finish")) == (
+        1,
+        1,
+        1,
+    )

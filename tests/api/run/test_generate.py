@@ -5,12 +5,12 @@ import time
 
 import pytest
 
-from interlingua.api.run.abort import AbortController
 from interlingua.api.run.default_client import set_default_client
 from interlingua.api.run.generate import generate, stream
 from interlingua.api.run.options import TimeoutConfig
 from interlingua.api.tools.tool import Tool, tool
 from interlingua.client.retry_policy import RetryPolicy
+from interlingua.providers.cancel import AbortController
 from interlingua.simulator import error, latency, reset, text, tool_call
 from interlingua.spec.content import ToolResult
 from interlingua.spec.errors import (

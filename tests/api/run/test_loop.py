@@ -70,7 +70,7 @@ def test_the_conversation_grows():
     assert first is REQUEST
     assert [message.role for message in second.messages] == ["user", "assistant", "tool"]
     assert [message.role for message in loop.messages][3:] == ["assistant"]
-    assert second.request_id is None
+    assert second.request_id == "r"
     assert loop.steps[0].tool_results == (result(),)
     assert loop.steps[-1].text == "It rains."
 
@@ -279,7 +279,7 @@ def test_asked_again_after_the_end():
     loop.ask_again([Message.user("Again.")])
 
     assert [message.text for message in loop.request.messages] == ["Weather?", "wrong", "Again."]
-    assert loop.request.request_id is None
+    assert loop.request.request_id == "r"
 
 
 def test_out_of_rounds():

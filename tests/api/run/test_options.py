@@ -5,7 +5,6 @@ import asyncio
 import pytest
 
 from interlingua import sync
-from interlingua.api.run.abort import AbortController
 from interlingua.api.run.generate import generate, stream
 from interlingua.api.run.options import (
     GenerateOptions,
@@ -16,13 +15,14 @@ from interlingua.api.run.options import (
 from interlingua.api.tools.tool import Tool
 from interlingua.client.client import Client
 from interlingua.client.retry_policy import RetryPolicy
+from interlingua.providers.cancel import AbortController
 from interlingua.spec.errors import ConfigurationError
 from interlingua.spec.request import Request, ResponseFormat, ToolChoice
 
 
 def test_every_field_of_a_request_can_be_said():
     """But for those that a run sets itself."""
-    ours = {"model", "request_id", "n"}
+    ours = {"model", "n"}
 
     assert {*Request.__struct_fields__} - ours == {*RequestOptions.__annotations__} - {"system"}
     assert {*RequestOptions.__annotations__} <= {*GenerateOptions.__annotations__}
@@ -49,6 +49,7 @@ WRONG = {
     "metadata": [1],
     "provider": 1,
     "provider_options": [1],
+    "request_id": 7,
     "max_tool_rounds": None,
     "stop_when": True,
     "repair_tool_call": "x",

@@ -11,10 +11,10 @@ import sys
 import pytest
 
 from interlingua.api.objects.functions import stream_object
-from interlingua.api.run.abort import AbortController
 from interlingua.api.run.generate import generate, stream
 from interlingua.api.tools.tool import Tool, tool
 from interlingua.client.client import Client
+from interlingua.providers.cancel import AbortController
 from interlingua.providers.named import AnthropicAdapter, GeminiAdapter
 from interlingua.simulator import (
     cut,

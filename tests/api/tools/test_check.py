@@ -5,7 +5,9 @@ import asyncio
 import pytest
 
 from interlingua.api.tools.check import decide, prepare
+from interlingua.api.tools.runner import ToolRunner
 from interlingua.api.tools.tool import Tool, tool
+from interlingua.api.types import FunctionHints
 from interlingua.spec.content import ToolCall
 from interlingua.spec.errors import ConfigurationError, InvalidToolCallError, SDKError
 
@@ -135,11 +137,33 @@ def test_a_long_list_of_problems_is_shortened():
     assert len(str(long.error)) < 3_000
 
 
+def test_arguments_are_read_once():
+    """What was checked is what the function is given."""
+    reads = []
+
+    @tool
+    def pay(euros: int, tags: list[str]) -> str:
+        """Pay."""
+        tags.append("changed")
+        return f"{euros} {tags}"
+
+    read = FunctionHints.read
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(FunctionHints, "read", lambda *a: reads.append(1) or read(*a))
+        made = ToolCall(id="a", name="pay", arguments={"euros": 1, "tags": ["x"]})
+        ready = asyncio.run(prepare([made], {"pay": pay}))
+        (result,) = asyncio.run(ToolRunner().run(ready, ()))
+
+    assert result.content == "1 ['x', 'changed']"
+    assert made.arguments == {"euros": 1, "tags": ["x"]}
+    assert len(reads) == 1
+
+
 def test_a_type_whose_validation_raises():
     """The error belongs to this call, not to the run."""
 
     class Odd(Tool, frozen=True, kw_only=True, dict=True):
-        def problems(self, _):
+        def read(self, _):
             raise KeyError("odd")
 
     (item,) = asyncio.run(prepare([call()], {"pay": Odd(name="pay", execute=lambda **_: 1)}))

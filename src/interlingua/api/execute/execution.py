@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Generator, Iterable, Mapping
+from collections.abc import AsyncIterator, Generator, Iterable, Mapping
 from contextlib import asynccontextmanager
 from typing import Any, Unpack
 
@@ -15,16 +15,16 @@ from interlingua.api.execute.results import (
     ExecuteResult,
     ExecuteUsage,
 )
-from interlingua.api.run.abort import AbortController, AbortSignal
 from interlingua.api.run.default_client import get_default_client
 from interlingua.api.run.generate import StreamResult
 from interlingua.api.run.options import AnyTool, TimeoutConfig, check_options, timeouts_of
 from interlingua.api.run.run import Run
 from interlingua.client.client import Client
 from interlingua.providers.adapter import HttpAdapter
+from interlingua.providers.cancel import AbortSignal, CancelScope
 from interlingua.providers.catalog.models import providers_of
 from interlingua.providers.rows import providers
-from interlingua.spec.errors import ConfigurationError, RequestTimeoutError, SDKError
+from interlingua.spec.errors import ConfigurationError, SDKError
 from interlingua.spec.request import ToolChoice
 from interlingua.spec.response import Response
 
@@ -83,7 +83,8 @@ class Execution:
             raise ConfigurationError(
                 "execute needs a running event loop; in blocking code use interlingua.sync.execute"
             ) from None
-        self._controller = AbortController()
+        # callbacks count: the clocks do not stand still while one of them runs
+        self._scope = CancelScope(pauses=False)
         self._task = loop.create_task(self._work(model, messages, options))
         _under_way.add(self._task)  # a task that nobody holds may be collected before it is done
         self._task.add_done_callback(_under_way.discard)
@@ -102,31 +103,42 @@ class Execution:
 
         The result has what came until then, and an error with the code `cancelled`.
         """
-        self._controller.abort("the execution was cancelled")
+        self._scope.cancel("the execution was cancelled")
 
     async def _work(
         self, model: str, messages: Iterable[AnyMessage] | str, options: ExecuteOptions
     ) -> ExecuteResult:
-        teller = Teller(options, lambda: self._controller.abort("a callback failed"))
+        scope, loop = self._scope, asyncio.get_running_loop()
+        teller = Teller(options, lambda: scope.cancel("a callback failed"))
+        # a callback that hangs is ended too
+        scope.signal.add_callback(lambda: loop.call_soon_threadsafe(teller.stop))
         record = _Record()
         failure: Exception | None = None
-        clock = _Clock(teller)
-        unlink = self._link(options.get("abort_signal"), teller)
         try:
             try:
-                clock.start(options.get("timeout"))
+                self._limit(options)
                 await self._run(model, messages, options, teller, record)
             except Exception as error:  # noqa: BLE001 -- errors are returned; that is the point
                 failure = error
             await teller.settle()
         finally:
-            unlink()
-            clock.stop()
+            scope.close()
             teller.stop()
-        failure = failure or clock.error
+        if failure is None and scope.cause == "timeout":
+            failure = scope.error()
         if teller.error is not None:
             return record.result(ExecuteError.of(teller.error, CALLBACK_FAILED), failure)
         return record.result(None if failure is None else ExecuteError.of(failure), failure)
+
+    def _limit(self, options: ExecuteOptions) -> None:
+        """End it with the caller's signal, and when its time is over."""
+        signal, timeout = options.get("abort_signal"), options.get("timeout")
+        check_options({"abort_signal": signal, "timeout": timeout})
+        if signal is not None:
+            self._scope.link(signal)
+        total = timeouts_of(timeout).total
+        if total is not None:
+            self._scope.limit_total(total)
 
     async def _run(
         self,
@@ -146,34 +158,19 @@ class Execution:
                     **fields,
                     "messages": decode_messages(messages),
                     "client": client,
-                    "abort_signal": self._controller.signal,
                     "tool_observer": teller,
                 },
+                scope=self._scope,
             )
             record.run = run
             async with StreamResult(run) as events:
                 async for event in events:
-                    record.feed(event)
                     teller.tell(event)
                     if not teller.is_settled:
                         await teller.settle()
                     if teller.error is not None:
                         record.partial = events.partial_response
                         return
-
-    def _link(self, signal: AbortSignal | None, teller: Teller) -> Callable[[], None]:
-        """Pass on what the caller's signal says, also to a callback that hangs."""
-        loop = asyncio.get_running_loop()
-        own = self._controller.signal
-        links = [own.add_callback(lambda: loop.call_soon_threadsafe(teller.stop))]
-        if signal is not None:
-            links.append(signal.add_callback(lambda: self._controller.abort(signal.reason or "")))
-
-        def unlink() -> None:
-            for remove in links:
-                remove()
-
-        return unlink
 
 
 _under_way: set[asyncio.Task[ExecuteResult]] = set()
@@ -195,71 +192,39 @@ def execute(
     return Execution(model, messages, options)
 
 
-class _Clock:
-    """The time for everything, callbacks included: the run sees to the rest of it."""
-
-    def __init__(self, teller: Teller) -> None:
-        self._teller = teller
-        self._timer: asyncio.TimerHandle | None = None
-        self.error: RequestTimeoutError | None = None
-
-    def start(self, timeout: float | TimeoutConfig | None) -> None:
-        """From now on."""
-        check_options({"timeout": timeout})
-        total = timeouts_of(timeout).total
-        if total is not None:
-            loop = asyncio.get_running_loop()
-            self._timer = loop.call_later(total, self._expire, f"{total:g} s")
-
-    def stop(self) -> None:
-        """It came in time."""
-        if self._timer is not None:
-            self._timer.cancel()
-
-    def _expire(self, total: str) -> None:
-        self.error = RequestTimeoutError(
-            f"it took longer than {total} in all", phase="request", retryable=False
-        )
-        self._teller.stop()
-
-
 class _Record:
     """What has come so far."""
 
     def __init__(self) -> None:
         self.run: Run | None = None
-        self._texts: list[str] = []
-        self._thoughts: list[str] = []
         self.partial: Response | None = None
         """An answer that was left in its middle."""
 
-    def feed(self, event: Any) -> None:
-        """One event of the run."""
-        if event.type == "text_delta":
-            self._texts.append(event.delta)
-        elif event.type == "reasoning_delta":
-            self._thoughts.append(event.delta)
-
     def result(self, error: ExecuteError | None, failure: Exception | None) -> ExecuteResult:
         """The whole of it."""
-        loop = None if self.run is None else self.run.loop
+        if self.run is None:
+            return ExecuteResult(error=error)
+        loop = self.run.loop
         partial = failure.partial if isinstance(failure, SDKError) else self.partial
-        last = partial if loop is None else partial or loop.last_response
-        usage = None if loop is None else loop.total_usage(partial)
+        answers = loop.answers(partial)
+        thoughts = "".join(answer.reasoning or "" for answer in answers)
+        usage = loop.total_usage(partial)
         return ExecuteResult(
-            text="".join(self._texts),
-            reasoning="".join(self._thoughts) or None,
+            text="".join(answer.text for answer in answers),
+            reasoning=thoughts or None,
             usage=ExecuteUsage() if usage is None else ExecuteUsage.of(usage),
             error=error,
-            finish_reason=None if last is None else last.finish_reason.reason,
-            messages=() if loop is None else loop.messages,
-            pending_approvals=() if loop is None else loop.pending_approvals,
+            finish_reason=answers[-1].finish_reason.reason if answers else None,
+            messages=loop.messages,
+            pending_approvals=loop.pending_approvals,
         )
 
 
 def _fields(options: Mapping[str, Any]) -> dict[str, Any]:
     """What the run takes as it is."""
     fields = {name: value for name, value in options.items() if name not in _OURS}
+    per_step = timeouts_of(fields.pop("timeout", None)).per_step
+    fields["timeout"] = TimeoutConfig(per_step=per_step)
     tools = fields.get("tools")
     if tools is not None:
         fields["tools"] = tools = tuple(tools)

@@ -6,7 +6,6 @@ from collections.abc import AsyncIterator
 from types import TracebackType
 from typing import Self, Unpack
 
-from interlingua.api.run.fold import Progress
 from interlingua.api.run.options import GenerateOptions
 from interlingua.api.run.results import GenerateResult
 from interlingua.api.run.run import Run
@@ -53,21 +52,12 @@ class StreamResult:
     def __init__(self, run: Run) -> None:
         self._run = run
         self._events = run.stream()
-        self._progress = Progress()
 
-    def __aiter__(self) -> Self:
-        return self
+    def __aiter__(self) -> AsyncIterator[StreamEvent]:
+        return self._events  # and not itself: one function less for every event
 
     async def __anext__(self) -> StreamEvent:
-        try:
-            event = await anext(self._events)
-        except StopAsyncIteration:
-            raise
-        except Exception as error:
-            self._progress.fail(error)
-            raise
-        self._progress.feed(event)
-        return event
+        return await anext(self._events)
 
     async def __aenter__(self) -> Self:
         return self
@@ -92,11 +82,11 @@ class StreamResult:
     @property
     def partial_response(self) -> Response | None:
         """The answer as far as it has come; None before it has begun."""
-        return self._progress.partial()
+        return self._run.partial()
 
     def response(self) -> Response:
         """The last answer, when it is over; `StreamError` before, its own error if it failed."""
-        return self._progress.response()
+        return self._run.response()
 
     def result(self) -> GenerateResult[None]:
         """Every step and the whole conversation, when it is over."""

@@ -70,17 +70,13 @@ class ToolLoop:
         self._has_run = False
         self._dropped = 0  # how many messages are not sent, of those after the instructions
         self._untold: tuple[Warning, ...] = ()
-        self._asked: Request | None = request
+        self.request: Request | None = request
+        """What to ask next; None when the loop is over."""
         self._answer: Response | None = None
         self._held: Response | None = None  # the beginning of an answer that goes on
         self.messages: tuple[Message, ...] = request.messages
         self.steps: list[StepResult] = []
         self.pending_approvals: tuple[ToolCall, ...] = ()
-
-    @property
-    def request(self) -> Request | None:
-        """What to ask next; None when the loop is over."""
-        return self._asked
 
     @property
     def is_out_of_rounds(self) -> bool:
@@ -93,12 +89,17 @@ class ToolLoop:
         last = self._answer or self._held
         return self.steps[-1].response if last is None and self.steps else last
 
-    def total_usage(self, partial: Response | None = None) -> Usage | None:
-        """The tokens of every answer so far, and of one that broke off; None without any."""
+    def answers(self, partial: Response | None = None) -> list[Response]:
+        """Every answer so far, and one that broke off."""
         answers = [step.response for step in self.steps]
         for more in (self._answer, self._held, partial):
             if more is not None and all(more is not known for known in answers):
                 answers.append(more)
+        return answers
+
+    def total_usage(self, partial: Response | None = None) -> Usage | None:
+        """The tokens of every answer so far, and of one that broke off; None without any."""
+        answers = self.answers(partial)
         return reduce(add, (answer.usage for answer in answers)) if answers else None
 
     def open_calls(self) -> tuple[ToolCall, ...]:
@@ -109,7 +110,7 @@ class ToolLoop:
     def resume(self, results: Sequence[ToolResult]) -> None:
         """The results of the open calls, before the first request: they are a round."""
         self._tell_results(results)
-        self._asked = self._next()
+        self.request = self._next()
 
     def shorten(self) -> bool:
         """
@@ -117,7 +118,7 @@ class ToolLoop:
 
         They stay in `messages`, and the answer has a warning.
         """
-        asked = self._asked
+        asked = self.request
         if asked is None:
             return False
         left = drop_oldest_turns(asked.messages)
@@ -125,7 +126,7 @@ class ToolLoop:
         if not dropped:
             return False
         self._dropped += dropped
-        self._asked = replace(asked, messages=left, request_id=None)
+        self.request = replace(asked, messages=left)
         said = f"the history did not fit: its {self._dropped} oldest messages were not sent"
         self._untold = (Warning(code="history_truncated", message=said, path="messages"),)
         return True
@@ -138,10 +139,10 @@ class ToolLoop:
         if self._held is not None:
             response, self._held = join_answers(self._held, response), None
         self._answer = response
-        if self._is_to_be_continued(response):
+        if response.finish_reason.reason == _CUT and self._is_to_be_continued(response):
             return ()
-        self._say(response.message)
-        calls = tuple(response.tool_calls)
+        self.messages = (*self.messages, response.message)
+        calls = response.message.tool_calls
         return calls if calls and self._may_run(response, calls) else ()
 
     def pause(self, calls: Sequence[ToolCall], waits: Sequence[bool]) -> None:
@@ -167,24 +168,25 @@ class ToolLoop:
             raise ConfigurationError("finish_step comes after feed")
         self._answer = None
         step = StepResult(response=response, tool_results=tuple(results))
-        if self._is_to_be_continued(response):
+        reason = response.finish_reason.reason
+        if reason == _CUT and self._is_to_be_continued(response):
             self._continuations += 1
             self._held = response
-            self._asked = _continued(self._asked or self._first, response)
+            self.request = _continued(self.request or self._first, response)
             return step
         self.steps.append(step)
         if results:
             self._tell_results(results)
             stops = self._stop_when is not None and self._stop_when(tuple(self.steps))
-            self._asked = None if stops else self._next()
+            self.request = None if stops else self._next()
         else:
-            self._asked = self._continued(response)
+            self.request = self._continued(response) if reason == _PAUSED else None
         return step
 
     def ask_again(self, messages: Sequence[Message]) -> None:
         """Go on after the end, with more to say."""
         self._say(*messages)
-        self._asked = self._next()
+        self.request = self._next()
 
     def _may_run(self, response: Response, calls: tuple[ToolCall, ...]) -> bool:
         if self._rounds_left <= 0 or response.finish_reason.reason in _UNSAFE:
@@ -204,7 +206,7 @@ class ToolLoop:
         choice = self._first.tool_choice
         if choice is not None and choice.mode in ("required", "named"):
             choice = None
-        return replace(self._first, messages=self._sent(), tool_choice=choice, request_id=None)
+        return replace(self._first, messages=self._sent(), tool_choice=choice)
 
     def _sent(self) -> tuple[Message, ...]:
         """The conversation without what did not fit."""
@@ -245,7 +247,7 @@ def join_answers(first: Response, then: Response) -> Response:
 def _continued(request: Request, response: Response) -> Request:
     """The same request again, with the token for the rest of the answer."""
     options = merge(request.provider_options, _continuation_options(response))
-    return replace(request, provider_options=options, request_id=None)
+    return replace(request, provider_options=options)
 
 
 def _told_apart(calls: Sequence[ToolCall]) -> list[ToolCall]:
@@ -271,16 +273,12 @@ def _as_messages(results: Sequence[ToolResult]) -> tuple[Message, ...]:
 
 def _is_paused(response: Response) -> bool:
     reason = response.finish_reason
-    if reason.reason != _PAUSED:
-        return False  # every dialect is loaded below, which most answers need not wait for
     return any(reason.raw in dialects.get(name).FACTS.paused for name in dialects.names())
 
 
 def _continuation_options(response: Response) -> dict[str, Any]:
     """The provider options that ask for the rest of an answer; empty if there is none."""
     reason = response.finish_reason
-    if reason.reason != _CUT:
-        return {}
     for dialect in response.extra.keys() & set(dialects.names()):
         rest = dialects.get(dialect).FACTS.continuation
         if rest is None or reason.raw != rest.reason:

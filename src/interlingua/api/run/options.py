@@ -8,13 +8,13 @@ from typing import Any, Literal, TypeAlias, TypedDict, get_args
 
 import msgspec
 
-from interlingua.api.run.abort import AbortSignal
 from interlingua.api.run.loop import StopCondition
 from interlingua.api.tools.check import RepairToolCall
 from interlingua.api.tools.runner import ToolObserver
 from interlingua.api.tools.tool import Tool
 from interlingua.client.client import Client
-from interlingua.client.retry_policy import RetryPolicy
+from interlingua.client.retry_policy import DEFAULT_POLICY, RetryPolicy
+from interlingua.providers.cancel import AbortSignal
 from interlingua.spec.errors import ConfigurationError
 from interlingua.spec.messages import Message
 from interlingua.spec.request import ResponseFormat, ToolChoice, ToolChoiceMode, ToolSpec
@@ -58,6 +58,8 @@ class RequestOptions(TypedDict, total=False):
     metadata: Mapping[str, Any] | None
     provider: str | None
     provider_options: Mapping[str, Any]
+    request_id: str | None
+    """The id of the run, for `client.cancel(id)`; made if it is not given."""
 
 
 class RunOptions(RequestOptions, total=False):
@@ -133,12 +135,9 @@ def policy_of(options: Mapping[str, Any]) -> RetryPolicy:
     policy: RetryPolicy | None = options.get("retry_policy")
     if policy is not None:
         return policy
-    return RetryPolicy(max_retries=options.get("max_retries", 2))
-
-
-def says_retries(options: Mapping[str, Any]) -> bool:
-    """Whether the call itself says how often to try again, whatever its adapter is set to."""
-    return options.get("retry_policy") is not None or "max_retries" in options
+    if "max_retries" in options:
+        return RetryPolicy(max_retries=options["max_retries"])
+    return DEFAULT_POLICY
 
 
 _Check: TypeAlias = tuple[Callable[[Any], bool], str]
@@ -232,6 +231,7 @@ _WANTED: dict[str, _Check] = {
     "metadata": _maybe(_MAPPING),
     "provider": _maybe(_TEXT),
     "provider_options": _maybe(_MAPPING),
+    "request_id": _maybe(_TEXT),
     "max_tool_rounds": _COUNT,
     "stop_when": _maybe(_FUNCTION),
     "repair_tool_call": _maybe(_FUNCTION),

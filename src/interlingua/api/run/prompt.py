@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from interlingua.api.tools.tool import Tool
+from interlingua.providers.ulid import new_ulid
 from interlingua.spec.errors import ConfigurationError
 from interlingua.spec.messages import Message
 from interlingua.spec.request import BuiltinTool, Request, ToolChoice, ToolChoiceMode
@@ -27,7 +28,9 @@ def make_messages(
         if not isinstance(prompt, (str, Message)):
             kind = type(prompt).__name__
             raise ConfigurationError(f"prompt must be text or a Message, not a {kind}")
-        said = Request(messages=prompt).messages
+        said: tuple[Message, ...] = (
+            prompt if isinstance(prompt, Message) else Message.user(prompt),
+        )
     else:
         said = _read(messages)
     if not said:
@@ -59,9 +62,9 @@ def _from_json(given: Mapping[str, Any], place: int) -> Message:
         ) from None
 
 
-def make_tool_choice(choice: ToolChoice | str | None) -> ToolChoice | None:
+def make_tool_choice(choice: ToolChoice | str) -> ToolChoice:
     """A choice by its mode, or by the name of the tool that must be called."""
-    if choice is None or isinstance(choice, ToolChoice):
+    if isinstance(choice, ToolChoice):
         return choice
     for mode in _MODES:
         if choice == mode:
@@ -81,10 +84,13 @@ def make_request(
         definitions = tuple(tool.definition if isinstance(tool, Tool) else tool for tool in tools)
     if not isinstance(model, str):
         raise ConfigurationError(f"model must be text, not a {type(model).__name__}")
-    choice = make_tool_choice(fields.get("tool_choice"))
+    settings = dict(fields)
+    choice = settings.pop("tool_choice", None)
     if choice is not None:
+        choice = make_tool_choice(choice)
         _check_choice(choice, definitions or ())
-    settings = {name: value for name, value in fields.items() if name != "tool_choice"}
+    if "request_id" not in settings:
+        settings["request_id"] = new_ulid()
     return Request(
         model=model,
         messages=conversation,

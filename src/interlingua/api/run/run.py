@@ -2,40 +2,42 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
-from contextlib import aclosing, contextmanager
-from itertools import count
+from collections.abc import AsyncGenerator, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, Protocol
 
 from msgspec.structs import replace
 
-from interlingua.api.run.abort import AbortSignal
-from interlingua.api.run.deadline import Stopper
 from interlingua.api.run.default_client import get_default_client
-from interlingua.api.run.fold import StepReader, fill_usage
 from interlingua.api.run.loop import ToolLoop
 from interlingua.api.run.options import (
+    TimeoutConfig,
     check_options,
     policy_of,
     request_fields,
-    says_retries,
     timeouts_of,
 )
 from interlingua.api.run.prompt import make_messages, make_request
 from interlingua.api.run.results import GenerateResult, StepResult
+from interlingua.api.run.usage import fill_usage
 from interlingua.api.tools.check import ReadyCall, decide, prepare
 from interlingua.api.tools.runner import ToolRunner
 from interlingua.api.tools.tool import check_tools
 from interlingua.client.client import Client
-from interlingua.client.retry_policy import RetryPolicy, close, retry, retry_stream
-from interlingua.providers.ulid import new_ulid
+from interlingua.providers.cancel import AbortSignal, CancelScope
 from interlingua.spec.content import ToolCall, ToolResult
-from interlingua.spec.errors import AbortError, ContextLengthError, SDKError
-from interlingua.spec.events import StreamEvent
+from interlingua.spec.errors import (
+    AbortError,
+    ConfigurationError,
+    ContextLengthError,
+    SDKError,
+    StreamError,
+)
+from interlingua.spec.events import ErrorEvent, Finish, StepFinish, StreamEvent, StreamStart
 from interlingua.spec.messages import Message
 from interlingua.spec.request import Request
-from interlingua.spec.response import Response
+from interlingua.spec.response import FinishReason, Response, Usage
+from interlingua.streams.accumulate import StreamAccumulator
 
 
 class Goal(Protocol):
@@ -49,7 +51,12 @@ class Goal(Protocol):
 
 
 class Run:
-    """What `generate` and `stream` do, step by step."""
+    """
+    What `generate` and `stream` do, step by step.
+
+    It has one request id and one scope, whatever it does: `client.cancel(id)` ends it in a call
+    of the model, in a wait between two attempts and in a tool.
+    """
 
     def __init__(
         self,
@@ -57,11 +64,12 @@ class Run:
         prompt: str | Message | None,
         options: Mapping[str, Any],
         goal: Goal | None = None,
+        scope: CancelScope | None = None,
     ) -> None:
         check_options(options)
         given = options.get("tools")
         tools = None if given is None else tuple(given)
-        by_name = check_tools(tools or ())
+        by_name = check_tools(tools) if tools else {}
         messages = make_messages(prompt, options.get("messages"), options.get("system"))
         request = make_request(model, messages, tools, request_fields(options))
         self.client: Client = options.get("client") or get_default_client()
@@ -71,21 +79,24 @@ class Run:
             max_tool_rounds=options.get("max_tool_rounds", 1),
             stop_when=options.get("stop_when"),
         )
+        self._request_id = request.request_id or ""
         self._tools = by_name
         self._approvals: Mapping[str, bool] | None = options.get("approvals")
         self._repair = options.get("repair_tool_call")
-        self._runner = ToolRunner(
-            timeout=options.get("tool_timeout"),
-            max_concurrent=options.get("max_concurrent_tools"),
-            observer=options.get("tool_observer"),
-        )
+        self._runner = ToolRunner.of(options) if by_name or _TOOL_OPTIONS & options.keys() else None
         self._goal = goal
         self._sent: Request | None = None
+        self._scope = scope
         self._signal: AbortSignal | None = options.get("abort_signal")
-        self._timeouts = timeouts_of(options.get("timeout"))
+        timeout = options.get("timeout")
+        self._timeouts = _NO_TIMEOUT if timeout is None else timeouts_of(timeout)
         self._policy = policy_of(options)
-        self._says_retries = says_retries(options)
         self._truncates = options.get("on_overflow") == "truncate"
+        self._accumulator: StreamAccumulator | None = None
+        self._error: Exception | None = None
+        self._response: Response | None = None
+
+    # What has come.
 
     def result(self, output: Any = None) -> GenerateResult[Any]:
         """What came of it."""
@@ -97,50 +108,99 @@ class Run:
             output=output,
         )
 
+    def partial(self) -> Response | None:
+        """The answer of a stream as far as it has come; None before it has begun."""
+        if isinstance(self._error, SDKError):
+            return self._error.partial
+        if self._accumulator is not None and self._accumulator.has_begun:
+            return self._accumulator.partial()
+        return self.loop.last_response
+
+    def response(self) -> Response:
+        """The last answer of a stream that is over; its error if it failed."""
+        if self._error is not None:
+            raise self._error
+        if self._response is None:
+            raise ConfigurationError("The stream has not ended. Read it to its end first.")
+        return self._response
+
+    # Doing it.
+
     async def generate(self) -> GenerateResult[Any]:
         """All steps, each answer whole."""
-        with Stopper(self._signal, self._timeouts) as stopper, self.accounting():
-            await self._resume(stopper)
+        scope, step, calls = self._open_scope(), 0, self.client.calls
+        try:
+            if self.loop.messages[-1].role == "assistant":
+                await self._resume(scope)
             while (request := self.loop.request) is not None:
-                stopper.start_step()
-                response = await self._complete_fitting(request, stopper)
-                stopper.end_step()
-                await self._finish_step(response, stopper)
+                attempts = calls.open(self._start_step(request, scope), self._policy, step)
+                try:
+                    response = await scope.wait(attempts.answer(scope))
+                except ContextLengthError:
+                    if not self._shorten():
+                        raise
+                    continue
+                await self._finish_step(response, scope)
+                step += 1
+        except SDKError as error:
+            self._account(error)
+            raise
+        finally:
+            if scope.clocks or scope.unlink is not None:
+                scope.close()
+            calls.scopes.remove(self._request_id, scope)
         return self.result()
 
-    async def stream(self) -> AsyncGenerator[StreamEvent, None]:
+    async def stream(  # noqa: C901, PLR0912 -- in one piece: a generator more would cost every delta
+        self,
+    ) -> AsyncGenerator[StreamEvent, None]:
         """All steps, each answer as it comes: one start, one end, `StepFinish` between."""
-        with Stopper(self._signal, self._timeouts) as stopper:
-            is_open, step = False, StepReader(is_first=True)
-            try:
-                await self._resume(stopper)
-                for number in count():
-                    step, request = StepReader(is_first=number == 0), self._start_step(stopper)
-                    if request is None:
-                        return
-                    async with aclosing(self._stream_fitting(request, stopper)) as events:
-                        async for event in events:
-                            if stopper.is_stopped:
-                                break
-                            if step.feed(event):
-                                is_open = True
-                                stopper.hold()
-                                yield event
-                                if not stopper.release():
-                                    break
-                            elif step.is_over:
-                                stopper.end_step()
-                    _end_call(step, stopper)
-                    done = await self._finish_step(step.response(), stopper)
-                    is_last = self.loop.request is None
-                    stopper.hold()
-                    yield step.end(done.response) if is_last else step.pause(number, done.response)
-                    stopper.release()
-            except SDKError as error:
-                closing = self._fail(error, step, stopper)
-                for event in closing if is_open else ():
-                    yield event
-                raise
+        scope, step = self._open_scope(), 0
+        is_open = False
+        finish: Finish | None = None
+        try:
+            if self.loop.messages[-1].role == "assistant":
+                await self._resume(scope)
+            while (request := self.loop.request) is not None:
+                finish = None
+                events = self._open_step(request, scope, step)
+                try:
+                    async for event in events:
+                        if type(event) is Finish:  # kept back: the run may go on
+                            finish = event
+                            scope.end_step()
+                            continue
+                        if step and type(event) is StreamStart:
+                            continue
+                        is_open = True
+                        if scope.clocks:
+                            scope.pause()
+                        yield event
+                        if scope.clocks:
+                            scope.resume()
+                except ContextLengthError as error:
+                    if error.partial is not None or not self._shorten():
+                        raise
+                    continue
+                finally:
+                    await events.aclose()
+                done = await self._finish_step(_answer(finish, scope), scope)
+                last = self._end_step(finish, step, done)
+                scope.pause()
+                yield last
+                scope.resume()
+                step += 1
+        except SDKError as error:
+            closing = self._fail(error, finish, scope)
+            for event in closing if is_open else ():
+                yield event
+            raise
+        except Exception as error:
+            self._error = error
+            raise
+        finally:
+            scope.close()
+            self.client.calls.scopes.remove(self._request_id, scope)
 
     @property
     def is_aborted(self) -> bool:
@@ -169,148 +229,116 @@ class Run:
         error.add_facts(partial=self.loop.last_response)
         error.add_facts(total_usage=self.loop.total_usage(error.partial))
 
-    def _fail(self, error: SDKError, step: StepReader, stopper: Stopper) -> list[StreamEvent]:
-        """Complete an error of a stream; the events that end it, if it had any."""
-        is_stopped = stopper.is_stopped
-        if error.partial is None and step.is_broken:
-            error.add_facts(partial=step.partial(is_stopped=is_stopped))
+    # The steps.
+
+    def _open_scope(self) -> CancelScope:
+        """The scope of the run, in which `client.cancel` finds it by its id."""
+        scope = self._scope or CancelScope()
+        if self._signal is not None:
+            scope.link(self._signal)
+        if self._timeouts.total is not None:
+            scope.limit_total(self._timeouts.total)
+        self.client.calls.scopes.add(self._request_id, scope)
+        return scope
+
+    def _start_step(self, request: Request, scope: CancelScope) -> Request:
+        """The request of a step as it is sent; its clock starts."""
+        if self._timeouts.per_step is not None:
+            scope.end_step()
+            scope.limit_step(self._timeouts.per_step)
+        if self._goal is not None:
+            request = self._goal.ask(request, is_last=self.loop.is_out_of_rounds)
+        self._sent = request
+        return request
+
+    def _open_step(
+        self, request: Request, scope: CancelScope, step: int
+    ) -> AsyncGenerator[StreamEvent, None]:
+        request = self._start_step(request, scope)
+        self._accumulator = StreamAccumulator()
+        return self.client.calls.stream(request, scope, self._policy, step, self._accumulator)
+
+    def _shorten(self) -> bool:
+        """Whether the history was made shorter after it did not fit; that is done once a step."""
+        return self._truncates and self.loop.shorten()
+
+    async def _finish_step(self, response: Response, scope: CancelScope) -> StepResult:
+        if scope.clocks:
+            scope.end_step()
+        calls = self.loop.feed(response)
+        self._accumulator = None  # the loop has the answer now
+        results: tuple[ToolResult, ...] = ()
+        if calls:
+            ready = await self._ready(calls, scope)
+            waits = [item.waits for item in ready]
+            if any(waits):
+                self.loop.pause([item.call for item in ready], waits)
+            else:
+                results = await self._run_tools(ready, scope)
+        step = self.loop.finish_step(results)
+        if self._goal is not None and self.loop.request is None and not self.loop.pending_approvals:
+            reply = self._goal.review(step.response)
+            if reply:
+                self.loop.ask_again(reply)
+        return step
+
+    def _end_step(self, finish: Finish | None, step: int, done: StepResult) -> StreamEvent:
+        """The event that ends a step: the last one, or one between two steps."""
+        if self.loop.request is not None or finish is None:
+            return StepFinish(step=step, response=done.response)
+        self._response = done.response
+        return replace(finish, response=done.response)
+
+    def _fail(
+        self, error: SDKError, finish: Finish | None, scope: CancelScope
+    ) -> list[StreamEvent]:
+        """The events that end a stream which failed: as those of one call do."""
+        self._error = error
         self._account(error)
-        return step.fail(error, is_stopped=is_stopped)
+        partial = error.partial
+        usage = Usage() if partial is None else partial.usage
+        if finish is not None and finish.finish_reason.reason in ("cancelled", "error"):
+            # the call itself has told the rest
+            return [replace(finish, usage=usage, response=partial)]
+        events: list[StreamEvent] = []
+        if not scope.is_cancelled:
+            events.append(ErrorEvent(error=error, response=partial))
+        reason = FinishReason(reason="cancelled" if scope.is_cancelled else "error")
+        return [*events, Finish(finish_reason=reason, usage=usage, response=partial)]
 
-    def _start_step(self, stopper: Stopper) -> Request | None:
-        """The next request of a stream, its clock started; None when it is over."""
-        request = self.loop.request
-        if request is None:
-            return None
-        request_id = request.request_id or new_ulid()
-        stopper.start_step()
-        stopper.on_stop = _canceller(self.client, request_id)
-        return replace(request, request_id=request_id)
-
-    async def _resume(self, stopper: Stopper) -> None:
+    async def _resume(self, scope: CancelScope) -> None:
         """Run what was waiting for approval, of a conversation that goes on."""
         calls = self.loop.open_calls()
         known = [self._tools.get(call.name) for call in calls]
         asks = any(tool is not None and tool.needs_approval for tool in known)
         if not calls or not (asks or self._approvals is not None):
             return
-        ready = decide(await self._ready(calls, stopper), self._approvals or {})
+        ready = decide(await self._ready(calls, scope), self._approvals or {})
         if self._approvals is not None:
-            self.loop.resume(await self._run_tools(ready, stopper))
+            self.loop.resume(await self._run_tools(ready, scope))
 
-    async def _complete_fitting(self, request: Request, stopper: Stopper) -> Response:
-        """The answer, to a shorter history if the whole did not fit and that is wanted."""
-        try:
-            return await self._complete(request, stopper)
-        except ContextLengthError:
-            shorter = self._shorter()
-            if shorter is None:
-                raise
-        return await self._complete(shorter, stopper)
-
-    async def _stream_fitting(
-        self, request: Request, stopper: Stopper
-    ) -> AsyncGenerator[StreamEvent, None]:
-        """The same as it comes."""
-        can_cancel = self.client.can_cancel(request)
-        for may_shorten in (True, False):
-            events = self._stream(request, stopper)
-            try:
-                # until it has begun, and if nobody can cancel it, the wait itself is what ends
-                while (event := await stopper.wait(anext(events, None))) is not None:
-                    yield event
-                    if can_cancel:
-                        break
-                async for event in events:
-                    yield event
-                return
-            except ContextLengthError as error:
-                shorter = self._shorter() if may_shorten and error.partial is None else None
-                if shorter is None:
-                    raise
-                request = replace(shorter, request_id=request.request_id)
-            finally:
-                await close(events)
-
-    def _shorter(self) -> Request | None:
-        return self.loop.request if self._truncates and self.loop.shorten() else None
-
-    async def _complete(self, request: Request, stopper: Stopper) -> Response:
-        request = self._asked(request)
-        policy = self._policy_for(request)
-
-        async def once() -> Response:
-            fresh = replace(request, request_id=None)
-            return await self.client.complete(fresh, retries=policy is None)
-
-        return await stopper.wait(once() if policy is None else retry(once, policy))
-
-    def _stream(self, request: Request, stopper: Stopper) -> AsyncIterator[StreamEvent]:
-        request = self._asked(request)
-        policy = self._policy_for(request)
-
-        def once() -> AsyncIterator[StreamEvent]:
-            return self.client.stream(request, retries=policy is None)
-
-        if policy is None or not policy.max_retries:
-            return once()
-        return retry_stream(
-            once, policy, sleep=lambda seconds: stopper.wait(asyncio.sleep(seconds))
-        )
-
-    def _policy_for(self, request: Request) -> RetryPolicy | None:
-        """What to retry by; None if the adapter is set to, and the caller says nothing."""
-        if self._says_retries or not self.client.retries_itself(request):
-            return self._policy
-        return None
-
-    async def _finish_step(self, response: Response, stopper: Stopper) -> StepResult:
-        ready = await self._ready(self.loop.feed(response), stopper)
-        waits = [item.waits for item in ready]
-        results: tuple[ToolResult, ...] = ()
-        if any(waits):
-            self.loop.pause([item.call for item in ready], waits)
-        elif ready:
-            results = await self._run_tools(ready, stopper)
-        step = self.loop.finish_step(results)
-        if self._goal is not None and self.loop.request is None and not self.loop.pending_approvals:
-            said = self._goal.review(step.response)
-            if said:
-                self.loop.ask_again(said)
-        return step
-
-    def _asked(self, request: Request) -> Request:
-        if self._goal is not None:
-            request = self._goal.ask(request, is_last=self.loop.is_out_of_rounds)
-        self._sent = request
-        return request
-
-    async def _ready(self, calls: tuple[ToolCall, ...], stopper: Stopper) -> tuple[ReadyCall, ...]:
-        return await stopper.wait(prepare(calls, self._tools, self._repair)) if calls else ()
+    async def _ready(
+        self, calls: tuple[ToolCall, ...], scope: CancelScope
+    ) -> tuple[ReadyCall, ...]:
+        return await scope.wait(prepare(calls, self._tools, self._repair))
 
     async def _run_tools(
-        self, ready: tuple[ReadyCall, ...], stopper: Stopper
+        self, ready: tuple[ReadyCall, ...], scope: CancelScope
     ) -> tuple[ToolResult, ...]:
-        work = self._runner.run(ready, self.loop.messages, stopper.signal)
-        return await stopper.wait(work)
+        runner = self._runner or ToolRunner()
+        return await scope.wait(runner.run(ready, self.loop.messages, scope.signal))
 
 
-def _end_call(step: StepReader, stopper: Stopper) -> None:
-    """The events of a call are over: raise if that was not by itself."""
-    stopper.on_stop = None
-    stopper.end_step()
-    if stopper.is_aborted or (stopper.is_stopped and not step.is_over):
-        raise stopper.error(step.partial(is_stopped=True))
-    if step.is_cancelled:  # by the client, which was closed or told to
-        raise AbortError("the call was cancelled", partial=step.partial())
+_NO_TIMEOUT = TimeoutConfig()
+_TOOL_OPTIONS = frozenset(("tool_timeout", "max_concurrent_tools", "tool_observer"))
 
 
-def _canceller(client: Client, request_id: str) -> Any:
-    tasks = set()
-
-    def cancel() -> None:
-        task = asyncio.ensure_future(client.cancel(request_id))
-        tasks.add(task)  # a task that nobody holds may be collected before it is done
-        task.add_done_callback(tasks.discard)
-
-    return cancel
+def _answer(finish: Finish | None, scope: CancelScope) -> Response:
+    """The response of a step; an error if it did not come to its own end."""
+    if finish is None or finish.response is None:
+        raise StreamError("the stream ended without its last event")
+    if finish.finish_reason.reason == "cancelled":
+        raise scope.error(finish.response)
+    if scope.is_cancelled and scope.cause != "timeout":  # what has come is not wanted any more
+        raise scope.error(finish.response)
+    return finish.response

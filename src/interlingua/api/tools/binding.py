@@ -49,12 +49,17 @@ class Calling(msgspec.Struct, frozen=True, kw_only=True):
         return problems
 
     def bind(
-        self, arguments: Mapping[str, Json], context: Mapping[str, Any]
+        self,
+        arguments: Mapping[str, Json],
+        context: Mapping[str, Any],
+        values: Mapping[str, Any] | None = None,
     ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """The positional and keyword arguments for the handler."""
+        """The positional and keyword arguments for the handler; `values` are the typed ones."""
+        injected = {name: context[name] for name in self.context if name in context}
+        if values is not None:
+            return (), {**values, **injected}
         # Copies, because the call stays in the history and a handler may change its arguments.
         copies = {name: copied(value) for name, value in arguments.items()}
-        injected = {name: context[name] for name in self.context if name in context}
         if self.takes_mapping:
             return (copies,), injected
         if self.hints is None:

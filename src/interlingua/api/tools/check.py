@@ -32,6 +32,8 @@ class ReadyCall(msgspec.Struct, frozen=True, kw_only=True):
     call: ToolCall
     """The call, with the arguments that the tool will get."""
     tool: Tool | None = None
+    values: Mapping[str, Any] | None = None
+    """Those arguments as the types of its function, if it has any."""
     error: Exception | None = None
     """Why the call cannot run; the model is sent it."""
     waits: bool = False
@@ -83,31 +85,36 @@ async def _prepare(
         error = InvalidToolCallError(f"unknown tool {call.name!r}; available tools: {available}")
         return ReadyCall(call=call, error=error)
     try:
-        problem = _problem(call, tool)
+        values, problem = _read(call, tool)
         if problem is not None:
             repaired = None if repair is None else await _repair(call, problem, tool, repair)
             if repaired is None:
                 return ReadyCall(call=call, tool=tool, error=problem)
-            call = repaired
+            call, values = repaired
     except Exception as error:  # noqa: BLE001 -- a type's own validation may raise anything
         return ReadyCall(call=call, tool=tool, error=error)
-    return ReadyCall(call=call, tool=tool, waits=await _needs_approval(call, tool))
+    waits = await _needs_approval(call, tool)
+    return ReadyCall(call=call, tool=tool, values=values, waits=waits)
 
 
-def _problem(call: ToolCall, tool: Tool) -> InvalidToolCallError | None:
+def _read(
+    call: ToolCall, tool: Tool
+) -> tuple[Mapping[str, Any] | None, InvalidToolCallError | None]:
+    """The arguments as the types of the function, and why they do not fit."""
     if not call.is_valid:
         raw = call.raw_arguments or ""
         quoted = raw if len(raw) <= _MAX_QUOTED else f"{raw[:_MAX_QUOTED]} …"
-        return InvalidToolCallError(f"the arguments are not a JSON object: {quoted}")
-    problems = tool.problems(call.arguments)
+        return None, InvalidToolCallError(f"the arguments are not a JSON object: {quoted}")
+    values, problems = tool.read(call.arguments)
     if not problems:
-        return None
-    return InvalidToolCallError(f"the arguments do not match the schema: {list_problems(problems)}")
+        return values, None
+    text = f"the arguments do not match the schema: {list_problems(problems)}"
+    return None, InvalidToolCallError(text)
 
 
 async def _repair(
     call: ToolCall, problem: InvalidToolCallError, tool: Tool, repair: RepairToolCall
-) -> ToolCall | None:
+) -> tuple[ToolCall, Mapping[str, Any] | None] | None:
     """The call with arguments from the caller's repair function, if they are valid."""
     try:
         repaired: Any = repair(call, problem)  # untyped programs may return anything
@@ -123,10 +130,11 @@ async def _repair(
         _LOG.warning("repair_tool_call returned a %s for a call of %r", kind, call.name)
         return None
     call = msgspec.structs.replace(call, arguments=repaired.arguments, raw_arguments=None)
-    if _problem(call, tool) is not None:
+    values, remaining = _read(call, tool)
+    if remaining is not None:
         _LOG.warning("repair_tool_call returned invalid arguments for a call of %r", call.name)
         return None
-    return call
+    return call, values
 
 
 async def _needs_approval(call: ToolCall, tool: Tool) -> bool:

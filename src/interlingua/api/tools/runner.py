@@ -8,14 +8,14 @@ import inspect
 import logging
 import threading
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 import msgspec
 
-from interlingua.api.run.abort import AbortController, AbortSignal
 from interlingua.api.tools.check import ReadyCall
 from interlingua.api.tools.result_content import to_result_content
 from interlingua.api.tools.tool import Tool
+from interlingua.providers.cancel import AbortController, AbortSignal
 from interlingua.spec.content import ToolCall, ToolResult
 from interlingua.spec.errors import (
     ConfigurationError,
@@ -56,6 +56,15 @@ class ToolRunner(msgspec.Struct, frozen=True, kw_only=True):
             raise ConfigurationError("tool_timeout must be greater than 0")
         if self.max_concurrent is not None and self.max_concurrent < 1:
             raise ConfigurationError("max_concurrent_tools must be at least 1")
+
+    @classmethod
+    def of(cls, options: Mapping[str, Any]) -> Self:
+        """As the options of a run say."""
+        return cls(
+            timeout=options.get("tool_timeout"),
+            max_concurrent=options.get("max_concurrent_tools"),
+            observer=options.get("tool_observer"),
+        )
 
     async def run(
         self,
@@ -108,7 +117,7 @@ class ToolRunner(msgspec.Struct, frozen=True, kw_only=True):
         controller = AbortController()
         unlink = _link(signal, controller)
         try:
-            value = await self._call_handler(call, tool, messages, controller)
+            value = await self._call_handler(ready, tool, messages, controller)
         finally:
             unlink()
         if isinstance(value, ToolResult):
@@ -117,17 +126,18 @@ class ToolRunner(msgspec.Struct, frozen=True, kw_only=True):
 
     async def _call_handler(
         self,
-        call: ToolCall,
+        ready: ReadyCall,
         tool: Tool,
         messages: tuple[Message, ...],
         controller: AbortController,
     ) -> Any:
+        call = ready.call
         context = {
             "messages": messages,
             "abort_signal": controller.signal,
             "tool_call_id": call.id,
         }
-        args, kwargs = tool.bind(call.arguments, context)
+        args, kwargs = tool.bind(call.arguments, context, ready.values)
         limit = self.timeout if tool.timeout is None else tool.timeout
         run = _on_loop if tool.inline else _in_thread
         # `prepare` in check.py makes sure that the tool of a ready call has a function.

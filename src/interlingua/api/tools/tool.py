@@ -20,7 +20,7 @@ from typing import (
 
 import msgspec
 
-from interlingua.api.tools.binding import CONTEXT, Calling, read_handler
+from interlingua.api.tools.binding import CONTEXT, Calling, copied, read_handler
 from interlingua.api.tools.result_content import to_result_content
 from interlingua.api.tools.validator import Validator
 from interlingua.api.types import read_function
@@ -146,16 +146,20 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         )
 
     def bind(
-        self, arguments: Mapping[str, Json], context: Mapping[str, Any]
+        self,
+        arguments: Mapping[str, Json],
+        context: Mapping[str, Any],
+        values: Mapping[str, Any] | None = None,
     ) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """
         The positional and keyword arguments for `execute`, converted from the model's arguments.
 
-        Raises `InvalidToolCallError` if they do not match the types of the function.
+        `values` are the result of `read`. Without them the arguments are read here, and
+        `InvalidToolCallError` is raised if they do not match the types of the function.
         """
         if self.calling is None:
             raise ConfigurationError(f"the tool {self.name!r} is passive: it has no function")
-        return self.calling.bind(arguments, context)
+        return self.calling.bind(arguments, context, values)
 
     def validator(self) -> Validator:
         """The compiled schema; call it with arguments to get the list of problems."""
@@ -163,17 +167,29 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
     def problems(self, arguments: Json) -> list[str]:
         """The problems of the arguments of a call, each as `path: message`."""
+        return self.read(arguments)[1]
+
+    def read(self, arguments: Json) -> tuple[dict[str, Any] | None, list[str]]:
+        """
+        The arguments of a call converted to the types of its function, and their problems.
+
+        The values are None if the function has no types: it gets the arguments as they are.
+        """
         calling = self.calling
+        values = None
         if calling is not None and calling.hints is not None:
             # A type may reject values that its schema allows, for example in its constructor.
             try:
-                calling.hints.read(arguments)
+                # of a copy: the call stays in the history, whatever the function does to them
+                values = calling.hints.read(copied(arguments))
             except MismatchError as error:
-                return [str(problem) for problem in error.problems] or [error.message]
+                return None, [str(problem) for problem in error.problems] or [error.message]
+            if self.parameters is calling.hints.schema:
+                return values, []  # the types check all that the schema made from them checks
         problems = self._validator(arguments)
-        if problems or calling is None or not isinstance(arguments, Mapping):
-            return problems
-        return calling.problems(arguments)
+        if not problems and calling is not None and isinstance(arguments, Mapping):
+            problems = calling.problems(arguments)
+        return (None if problems else values), problems
 
     @cached_property
     def _validator(self) -> Validator:

@@ -5,8 +5,8 @@ import threading
 
 import pytest
 
-from interlingua.api.run.abort import AbortController
 from interlingua.api.run.generate import generate
+from interlingua.providers.cancel import AbortController
 from interlingua.spec.errors import AbortError
 from support.blocking import NEVER
 from support.simulated import run, simulated

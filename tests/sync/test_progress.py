@@ -2,7 +2,6 @@
 
 import pytest
 
-from interlingua.api.run.fold import Progress
 from interlingua.spec.content import Text
 from interlingua.spec.errors import AbortError, ConfigurationError, ServerError
 from interlingua.spec.events import (
@@ -17,6 +16,7 @@ from interlingua.spec.events import (
 from interlingua.spec.messages import Message
 from interlingua.spec.response import FinishReason, Response
 from interlingua.streams.grammar import Grammar
+from interlingua.sync.progress import Progress
 
 ANSWER = Response(message=Message.assistant("ab"), finish_reason=FinishReason(reason="stop"))
 EVENTS = [
@@ -119,4 +119,4 @@ def test_looking_all_the_time_is_cheap(kind):
 
 
 def progress_segment(progress):
-    return lambda: progress._accumulator._open["t"]
+    return lambda: progress._accumulator.open["t"]

@@ -1,0 +1,134 @@
+"""A coroutine function as a layer around a stream: it runs in a task of its own."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine
+from typing import Any
+
+from msgspec.structs import replace
+
+from interlingua.providers.fold import close_stream
+from interlingua.spec.errors import ConfigurationError, StreamError
+from interlingua.spec.events import Finish, StreamEvent
+from interlingua.spec.request import Request
+from interlingua.spec.response import Response, Warning
+from interlingua.streams.accumulate import StreamAccumulator, events_from_response
+from interlingua.streams.grammar import is_content
+
+REPLACED = "answer_replaced"
+"""The warning of a response that takes the place of the one whose events were shown."""
+
+_MESSAGE = "a middleware replaced the answer after parts of another answer had been shown"
+
+
+class Handover:
+    """
+    Passes events from the layer's task to the reader, one at a time.
+
+    The task stands still while the reader has an event, as a generator would. Until the first
+    content event nothing is passed on, so that the layer may call `next` again until then; with
+    `hold` nothing is before the layer has returned.
+    """
+
+    def __init__(
+        self, call_next: Callable[[Request], AsyncIterator[StreamEvent]], *, hold: bool
+    ) -> None:
+        self._call_next = call_next
+        self._hold = hold
+        self._withheld: list[StreamEvent] = []
+        self._shown = StreamAccumulator()
+        self._has_shown = False
+        self._finish: Finish | None = None
+        self._task: asyncio.Task[Response] | None = None
+        self._loop = asyncio.get_running_loop()
+        self._slot: asyncio.Future[StreamEvent | None] = self._loop.create_future()
+        self._taken: asyncio.Future[None] = self._loop.create_future()
+
+    # In the layer's task.
+
+    async def next(self, request: Request) -> Response:
+        """The response of the rest of the call, when its stream has ended."""
+        if self._has_shown:
+            raise ConfigurationError(
+                "a middleware called `next` again after a part of the answer had been shown; "
+                "set `hold = True` to withhold events until it returns"
+            )
+        self._withheld.clear()
+        self._finish = None
+        events = self._call_next(request)
+        try:
+            async for event in events:
+                if type(event) is Finish:
+                    self._finish = event
+                else:
+                    await self._pass(event)
+        finally:
+            await close_stream(events)
+        if self._finish is None or self._finish.response is None:
+            raise StreamError("the stream ended without its last event")
+        return self._finish.response
+
+    async def _pass(self, event: StreamEvent) -> None:
+        if not self._has_shown:
+            self._withheld.append(event)
+            if self._hold or not is_content(event):
+                return
+            self._has_shown = True
+            events, self._withheld = self._withheld, []
+        else:
+            events = [event]
+        for each in events:
+            self._shown.feed(each)
+            self._taken = self._loop.create_future()
+            self._slot.set_result(each)
+            await self._taken
+
+    # In the reader's task.
+
+    def start(self, work: Coroutine[Any, Any, Response]) -> None:
+        """Begin."""
+        self._task = self._loop.create_task(work)
+        self._task.add_done_callback(self._stop)
+
+    async def events(self) -> AsyncGenerator[StreamEvent, None]:
+        """What the layer passes on until it returns; what it raises is raised."""
+        while (event := await self._slot) is not None:
+            self._slot = self._loop.create_future()
+            yield event
+            self._taken.set_result(None)
+
+    def end(self) -> list[StreamEvent]:
+        """The rest of the events: those of the response that the layer has returned."""
+        if self._task is None:
+            return []
+        response, finish = self._task.result(), self._finish
+        is_same = finish is not None and response is finish.response
+        if not self._has_shown:
+            if is_same and finish is not None:
+                return [*self._withheld, finish]
+            *events, last = events_from_response(response)
+            return [*events, replace(last, response=response)]
+        events = [*self._withheld, *self._shown.end_segments()]
+        if is_same and finish is not None:
+            return [*events, finish]
+        if response.message.content != self._shown.content():
+            warning = Warning(code=REPLACED, message=_MESSAGE)
+            response = replace(response, warnings=(*response.warnings, warning))
+        last = Finish(finish_reason=response.finish_reason, usage=response.usage, response=response)
+        return [*events, last]
+
+    async def close(self) -> None:
+        """End the layer's task, if the reader has left before it was over."""
+        task = self._task
+        if task is None:
+            return
+        if not task.done():
+            task.cancel()
+            await asyncio.wait({task})
+        if not task.cancelled():
+            task.exception()  # looked at: it was raised to the reader, or nobody reads any more
+
+    def _stop(self, _: object) -> None:
+        if not self._slot.done():
+            self._slot.set_result(None)
