@@ -17,10 +17,11 @@ import argparse
 import asyncio
 import gc
 import json
+import os
 import subprocess
 import sys
 import time
-from collections.abc import Awaitable, Callable, Hashable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Hashable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -246,18 +247,20 @@ class Bench:
             **{f"first call, ours, {name}": self._first("ours", name) for name in MODELS},
             **{f"first call, vendor, {name}": self._first("vendor", name) for name in MODELS},
         }
-        told: dict[str, list[dict[str, float]]] = {what: [] for what in asked}
+        results: dict[str, list[dict[str, float]]] = {what: [] for what in asked}
+        for arguments in asked.values():  # once before, so that all modules are compiled
+            await single(*arguments)
         for _ in range(self._fewer):
             for what, arguments in asked.items():
-                told[what].append(await single(*arguments))
-        costs = {what: min(one["cpu"] for one in each) for what, each in told.items()}
-        bare = costs["bare interpreter"]
+                results[what].append(await single(*arguments))
+        bare = [one["cpu"] for one in results.pop("bare interpreter")]
         print("\nBeginning, the bare interpreter taken off (ms), and memory then (MB)")
-        for what, each in told.items():
-            spent = costs[what] - (0 if each is told["bare interpreter"] else bare)
-            costs[what] = spent
-            print(f"  {what:40}{spent * 1e3:9.1f}{each[-1]['resident'] / 1e6:9.1f}")
-        self._judge_start(costs)
+        samples: dict[str, list[float]] = {}
+        for what, each in results.items():
+            spent = [one["cpu"] - least for one, least in zip(each, bare, strict=True)]
+            samples[what] = spent
+            print(f"  {what:40}{min(spent) * 1e3:9.1f}{each[-1]['resident'] / 1e6:9.1f}")
+        self._judge_start(samples)
 
     async def memory(self) -> None:
         """What an open stream keeps."""
@@ -274,7 +277,7 @@ class Bench:
     def _first(self, who: str, name: str) -> list[str]:
         return ["first", who, name, f"{self._server}/{name}.whole"]
 
-    def _judge_start(self, costs: Mapping[str, float]) -> None:
+    def _judge_start(self, samples: Mapping[str, Sequence[float]]) -> None:
         against = {
             "import interlingua": ("import openai", 0.1),
             **{
@@ -283,8 +286,8 @@ class Bench:
             },
         }
         for what, (other, limit) in against.items():
-            ratio = costs[what] / costs[other]
-            print(f"  {what:40}{ratio:9.2f} x {other}, {judge(what, ratio, limit)}")
+            amount = ratio(samples[what], samples[other])
+            print(f"  {what:40}{amount:9.2f} x {other}, {judge(what, amount, limit)}")
 
     async def _costs(
         self,
@@ -323,10 +326,14 @@ def plain_exchanges(names: Iterable[str]) -> dict[str, Exchange]:
 
 async def single(*arguments: str) -> dict[str, float]:
     """What `single.py` tells."""
+    # an installed package is compiled, and so is ours after its first use
+    environment = {**os.environ}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
     process = await asyncio.create_subprocess_exec(
         sys.executable,
         str(HERE / "single.py"),
         *arguments,
+        env=environment,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
     )

@@ -20,11 +20,10 @@ from interlingua.prepare.cache_diff import cache_prefix_diff
 from interlingua.prepare.prepare import prepare
 from interlingua.providers import installed_dialects
 from interlingua.providers.catalog.profiles import profile_for
-from interlingua.simulator import Simulator, error, text
 from interlingua.spec.content import Image, Text, Thinking, ToolCall
 from interlingua.spec.contracts import NEUTRAL_PROFILE, Prepared, WireCall
 from interlingua.spec.errors import ConfigurationError, RateLimitError, StreamError
-from interlingua.transport import AsgiTransport, CannedReply, CannedTransport
+from interlingua.transport import CannedReply, CannedTransport
 from support import postcard
 from support.facts import NAMES
 from support.run_profile import examples
@@ -254,23 +253,6 @@ def test_it_is_explained(row):
     assert explained.cache_marks == ("keep",)
     assert [warning.code for warning in explained.warnings] == ["seed_dropped"]
     assert explained.estimated_input_tokens > 0
-
-
-@pytest.mark.parametrize("streamed", [False, True])
-def test_it_is_simulated(row, streamed):
-    """The simulator serves it by its own routes, whole and streamed, and its errors too."""
-    transport = AsgiTransport(Simulator(text("It rains."), error(429)))
-    adapter = HttpAdapter(row, transport=transport)
-    request = Request(model="m", messages="Weather?")
-
-    async def ask():
-        if not streamed:
-            return await adapter.complete(request)
-        return [event async for event in adapter.stream(request)][-1].response
-
-    assert asyncio.run(ask()).text == "It rains."
-    with pytest.raises(RateLimitError):
-        asyncio.run(ask())
 
 
 HISTORY = (

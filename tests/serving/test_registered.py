@@ -9,15 +9,13 @@ from interlingua.providers.provider import Provider
 from interlingua.serving.routes import find_route, read_key
 from interlingua.simulator import Simulator, error, serve_in_thread, text, tool_call
 from interlingua.spec.errors import AuthenticationError, ServerError, UnsupportedError
-from support import postcard, postcard_serve
+from support import postcard
 
 
 @pytest.fixture
 def row(monkeypatch):
     """A provider of the dialect, which has a server side and operations."""
     monkeypatch.setattr(dialects, "_registered", {})
-    monkeypatch.setattr(postcard, "serve", postcard_serve, raising=False)
-    monkeypatch.setattr(postcard, "OPERATIONS", postcard_serve.OPERATIONS, raising=False)
     postcard.register()
     return Provider(
         name="post", dialect="postcard", base_url="https://post.example", key_required=False

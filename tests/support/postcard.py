@@ -1,13 +1,12 @@
 """
 A dialect of another package: a small wire format that none of ours resembles.
 
-    POST /postcard {"to": model, "lines": [{"by": "user", "says": "Hi."}, …], "stream": true}
+    POST /postcard {"to": model, "lines": [{"by": "user", "says": "Hi."}, …], "live": true}
 
 A line says a text, asks for a tool (`asks`) or answers (`answers`). A stream is server-sent events:
 `begin`, `more` text, whole lines, `end`.
 """
 
-import re
 import sys
 from typing import get_args
 
@@ -28,7 +27,6 @@ from interlingua.spec.facts import CacheRules, CacheStep, Facts, HistoryRules
 from interlingua.spec.messages import Message
 from interlingua.spec.request import Request, ToolDefinition
 from interlingua.spec.response import FinishReason, Reason, Response, Usage, Warning
-from interlingua.spec.serve import ServerFacts, ServerRoute
 from interlingua.streams.frames import json_frame, read_frame
 from interlingua.streams.segments import TextSegment, ToolCallSegment
 from interlingua.wire.classify import (
@@ -41,8 +39,11 @@ from interlingua.wire.classify import (
 )
 from interlingua.wire.fields import Fields, extra_of, merge, request_errors
 from interlingua.wire.json_text import dump_text
+from support import postcard_serve
 
 NAME = "postcard"
+serve = postcard_serve
+OPERATIONS = serve.OPERATIONS
 PATH = "/postcard"
 FACTS = Facts(
     name=NAME,
@@ -125,7 +126,7 @@ def encode_request(request, profile=NEUTRAL_PROFILE, *, stream=False):
         if getattr(request, name) is not None
     )
     if stream:
-        body["stream"] = True
+        body["live"] = True
     path = options.pop("path", PATH)
     body = merge(body, options)
     return WireCall(path=path, body=body, stream=stream, warnings=(*losses.warnings, *lost))
@@ -135,7 +136,7 @@ def decode_request(call):
     """What a server received."""
     with request_errors():
         fields = Fields(call.body)
-        fields.take("stream")
+        fields.take("live")
         messages = []
         for line in fields.array("lines") or ():
             inner = Fields(line)
@@ -298,23 +299,6 @@ def decode_error(status, headers, body):
 def encode_error(error):
     """Status, headers and body that say this error."""
     return status_of(error), retry_headers(error), {"error": {"message": words_of(error)}}
-
-
-class Served:
-    """The server side, besides the codec; what is not called here is left out."""
-
-    FACTS = ServerFacts(
-        routes=(ServerRoute(method="POST", pattern=re.compile(r".*/postcard"), kind="answer"),),
-        response_prefix="p",
-        call_prefix="c",
-    )
-
-    def error_body(self, failure, request_id):  # noqa: ARG002
-        """What a status without a body of its own is answered with."""
-        return {"error": {"message": failure.message or f"status {failure.status}"}}
-
-
-serve = Served()
 
 
 def register():

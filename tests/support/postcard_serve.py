@@ -6,7 +6,6 @@ from interlingua.spec.contracts import WireCall
 from interlingua.spec.operations import Operation, ServedModel
 from interlingua.spec.serve import Failure, ServerFacts, ServerRoute
 from interlingua.wire.json_text import loads
-from support.postcard import NAME
 
 SERVER = ServerFacts(
     routes=(
@@ -58,4 +57,3 @@ OPERATIONS = {
         decode=lambda _status, _headers, body: [ServedModel(id=row["to"]) for row in loads(body)],
     )
 }
-__all__ = ["NAME", "OPERATIONS", "SERVER"]

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Unpack
+from typing import TYPE_CHECKING, Unpack
 
-from interlingua.local import LocalServer
 from interlingua.providers.adapter import HttpAdapter
 from interlingua.providers.adapter_options import AdapterSettings
+
+if TYPE_CHECKING:  # only a local model loads it
+    from interlingua.local import LocalServer
 
 
 class OpenAIAdapter(HttpAdapter):

@@ -47,8 +47,8 @@ def text(said):
 
 
 @given(st.lists(BLOCKS, max_size=4), JSON, st.booleans())
-def test_any_result_is_read(blocks, structured, is_error):
-    """Whatever a server sends becomes a result; nothing is raised."""
+def test_any_result_is_decoded(blocks, structured, is_error):
+    """Nothing that a server sends raises an error."""
     wire = {"content": blocks, "structuredContent": structured, "isError": is_error}
     result = decode_result(wire, "t")
 
@@ -57,8 +57,8 @@ def test_any_result_is_read(blocks, structured, is_error):
 
 
 @given(st.lists(BLOCKS, min_size=1, max_size=4))
-def test_each_block_is_a_part(blocks):
-    """Without structured content no block is lost, and one text alone is text."""
+def test_each_block_becomes_a_part(blocks):
+    """Without structured content no block is lost; a single text block becomes text."""
     content = decode(*blocks)
 
     if isinstance(content, str):
@@ -70,8 +70,8 @@ def test_each_block_is_a_part(blocks):
 
 # objects and numbers only: a list that reads as parts is parts, by the rule of ToolResult
 @given(st.dictionaries(st.text(max_size=5), JSON).filter(lambda value: "result" not in value))
-def test_structured_content_is_json(value):
-    """Structured content comes back as it is, with its text or without."""
+def test_structured_content_becomes_json(value):
+    """With or without its text."""
     assert decode(structuredContent=value) == value
     assert decode(text(json.dumps(value)), structuredContent=value) == value
     assert decode(text(json.dumps(value, indent=2)), structuredContent=value) == value
@@ -80,33 +80,33 @@ def test_structured_content_is_json(value):
 @pytest.mark.parametrize(
     ("said", "value"), [("3", 3), ("a\nb", "a\nb"), ("7", "7"), ("true", True), ("[1]", [1])]
 )
-def test_a_wrapped_value_is_unwrapped_if_the_text_says_so(said, value):
-    """Servers wrap in `result` what is no object; a model reads it better without."""
+def test_a_wrapped_value_is_unwrapped_if_the_text_repeats_it(said, value):
+    """Servers wrap a value that is not an object in `result`."""
     assert decode(text(said), structuredContent={"result": value}) == value
 
 
-def test_a_wrapped_list_said_item_by_item():
-    """One text for each item says the same as the list."""
+def test_a_wrapped_list_with_one_text_for_each_item():
+    """The texts repeat the list."""
     content = decode(text("a"), text("2"), structuredContent={"result": ["a", 2]})
 
     assert content == ["a", 2]
 
 
-def test_an_object_with_a_result_stays_if_the_text_says_otherwise():
-    """Nothing is unwrapped that the server did not say twice."""
+def test_an_object_with_a_result_stays_if_the_text_differs():
+    """It is unwrapped only if the text repeats the value."""
     assert decode(structuredContent={"result": 3}) == {"result": 3}
     assert decode(text('{"result":3}'), structuredContent={"result": 3}) == {"result": 3}
 
 
-def test_text_that_says_something_else_stays():
-    """Text beside structured content is left out only if it repeats it."""
+def test_text_that_differs_from_structured_content_stays():
+    """Text is dropped only if it repeats the structured content."""
     content = decode(text("four in all"), structuredContent={"n": 4})
 
     assert content == (Text(text="four in all"), Text(text='{"n":4}'))
 
 
 def test_media_beside_structured_content_stays():
-    """A picture is not lost to the JSON that comes with it."""
+    """An image is not replaced by the JSON."""
     picture = {"type": "image", "data": coded(PNG), "mimeType": "image/png"}
     image = Image(data=PNG, media_type="image/png")
 
@@ -117,29 +117,29 @@ def test_media_beside_structured_content_stays():
     )
 
 
-def test_the_bytes_of_an_image_say_what_it_is():
-    """A wrong media type is put right, as providers refuse such images."""
+def test_a_wrong_image_type_is_corrected_from_the_bytes():
+    """Providers reject images with a wrong media type."""
     (image,) = decode({"type": "image", "data": coded(PNG), "mimeType": "image/jpeg"})
 
     assert image == Image(data=PNG, media_type="image/png")
 
 
-def test_bytes_that_say_nothing_leave_the_type():
-    """An SVG shows nothing in its bytes; neither does an image turn into a document."""
+def test_the_declared_type_is_used_for_unknown_bytes():
+    """An SVG is not recognised by its bytes, and still is an image."""
     (image,) = decode({"type": "image", "data": coded(b"%PDF-"), "mimeType": "image/svg+xml"})
 
     assert image == Image(data=b"%PDF-", media_type="image/svg+xml")
 
 
 def test_audio():
-    """A sound is one."""
+    """An audio block becomes an audio part."""
     (audio,) = decode({"type": "audio", "data": "AAAA", "mimeType": "audio/x"})
 
     assert audio == Audio(data=b"\0\0\0", media_type="audio/x")
 
 
 def test_invalid_base64_becomes_a_text_part_with_the_block():
-    """The model is told; the block can be looked at."""
+    """The block is in `extra`."""
     block = {"type": "image", "data": "é", "mimeType": "image/png"}
     (part,) = decode(block)
 
@@ -172,16 +172,16 @@ def test_embedded_resources():
     )
 
 
-def test_a_link_is_told():
-    """Only its server can read a link; the model learns where it leads."""
+def test_a_link_becomes_text():
+    """Only the server can read the link; the model sees its address."""
     block = {"type": "resource_link", "uri": "x:y", "name": "n", "description": "d"}
     (part,) = decode(block)
 
     assert part == Text(text="[n](x:y): d", extra={"mcp": block})
 
 
-def test_a_new_kind_of_block_is_told_as_json():
-    """What the protocol will say one day is not lost."""
+def test_an_unknown_block_becomes_json_text():
+    """A future version of the protocol loses nothing."""
     (part,) = decode({"type": "hologram", "x": 1})
 
     assert part == Text(
@@ -189,8 +189,8 @@ def test_a_new_kind_of_block_is_told_as_json():
     )
 
 
-def test_an_error_without_a_reason_says_so():
-    """A model that reads nothing cannot do better."""
+def test_an_error_without_content_has_a_message():
+    """The model needs some text."""
     result = decode_result({"content": [], "isError": True}, "t")
 
     assert result.is_error

@@ -34,7 +34,7 @@ ERRORS = [
 @pytest.mark.parametrize("error", ERRORS, ids=repr)
 @pytest.mark.parametrize("status", [None, 200, 401, 500])
 def test_no_secret_in_any_message(error, status):
-    """Whatever was raised is a typed error, named after its server, without the key."""
+    """Every exception becomes a typed error that names the server and has no key."""
     for failure in (
         connect_failure(error, "srv", status=status, redactor=Redactor([KEY])),
         call_failure(error, "srv", timeout=1, redactor=Redactor([KEY])),
@@ -60,7 +60,7 @@ def test_no_secret_in_any_message(error, status):
     ],
 )
 def test_kinds_of_connect_failures(error, status, kind):
-    """What cannot be started is a matter of configuration; a refusal is told by its status."""
+    """A server that cannot be started is a configuration error; a rejection has its status."""
     assert type(connect_failure(error, "srv", status=status)) is kind
 
 
@@ -78,7 +78,7 @@ def test_kinds_of_connect_failures(error, status, kind):
     ],
 )
 def test_kinds_of_call_failures(error, kind):
-    """A model can mend a call; it cannot mend a server that is gone."""
+    """A model can correct a call, but not a lost connection."""
     assert type(call_failure(error, "srv")) is kind
 
 
@@ -87,8 +87,8 @@ def test_messages_are_bounded():
     assert len(str(call_failure(MCPError(-32603, "x" * 10**6), "srv"))) < 3_000
 
 
-def test_a_timed_out_call_is_not_repeated_unasked():
-    """The tool may have done its work."""
+def test_a_call_that_timed_out_is_not_retryable():
+    """The tool may have run."""
     assert not call_failure(TimeoutError(), "srv", timeout=2.5).retryable
     assert "within 2.5 s" in str(call_failure(TimeoutError(), "srv", timeout=2.5))
 

@@ -21,8 +21,8 @@ def wanted(source):
 
 
 @given(SOURCES)
-def test_every_name_is_valid_and_of_one_tool(sources):
-    """Each tool has a name that every provider takes, and no two have the same."""
+def test_every_name_is_valid_and_unique(sources):
+    """Every provider accepts the names."""
     names = safe_names(sources)
 
     assert list(names) == sources
@@ -31,7 +31,7 @@ def test_every_name_is_valid_and_of_one_tool(sources):
 
 
 @given(SOURCES)
-def test_a_good_name_that_one_tool_wants_stays(sources):
+def test_a_valid_unique_name_is_unchanged(sources):
     """A name changes only if it must."""
     all_wanted = [wanted(source) for source in sources]
 
@@ -49,8 +49,8 @@ def test_names_do_not_depend_on_the_order(sources, random):
 
 
 @given(SOURCES.filter(bool))
-def test_a_bad_name_becomes_the_same_whatever_the_other_tools_are(sources):
-    """A tool that comes or goes does not rename the others, unless they wanted one name."""
+def test_a_cleaned_name_does_not_depend_on_other_tools(sources):
+    """Adding or removing a tool does not rename the others."""
     names = safe_names(sources)
 
     for source in sources:
@@ -58,8 +58,8 @@ def test_a_bad_name_becomes_the_same_whatever_the_other_tools_are(sources):
             assert safe_names([source])[source] == names[source]
 
 
-def test_bad_names_stay_readable():
-    """What can stay of a name does; names that differ only in what cannot are told apart."""
+def test_cleaned_names_stay_readable():
+    """Valid characters stay; names that differ only in others have different digests."""
     names = safe_names([("", "files.read"), ("", "files/read"), ("", "1st"), ("git", "log")])
 
     assert names == {
@@ -70,16 +70,16 @@ def test_bad_names_stay_readable():
     }
 
 
-def test_two_servers_want_the_same_name():
-    """`a` + `b_c` and `a_b` + `c` are not mixed up."""
+def test_two_servers_with_the_same_full_name():
+    """`a` + `b_c` and `a_b` + `c` are not confused."""
     names = safe_names([("a", "b_c"), ("a_b", "c")])
 
     assert all(name.startswith("a_b_c_") for name in names.values())
     assert len(set(names.values())) == 2
 
 
-def test_a_tool_called_by_the_digest_of_another():
-    """A name that is taken is not given again."""
+def test_a_tool_with_the_digest_name_of_another():
+    """A name that is taken is not used again."""
     taken = safe_names([("", "a.b")])["", "a.b"]
     names = safe_names([("", "a.b"), ("", taken)])
 
