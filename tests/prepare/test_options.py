@@ -144,8 +144,8 @@ def test_foreign_options():
     assert foreign_options(request, "openai_chat", NAMES) == [
         Warning(
             code="options_dropped",
-            message="options of gemini_generate cannot be said in openai_chat: "
-            "cachedContent, safetySettings",
+            message="Options of gemini_generate do not apply to openai_chat and were dropped: "
+            "cachedContent, safetySettings.",
             path="provider_options.gemini_generate",
         )
     ]
@@ -159,6 +159,6 @@ def test_a_word_to_the_encoder_is_not_foreign():
 
     (warning,) = foreign_options(request, "openai_chat", NAMES)
 
-    assert warning.message.endswith(": speed")
+    assert warning.message.endswith(": speed.")
     quiet = Request(provider_options={"anthropic_messages": {"auto_cache": False}})
     assert foreign_options(quiet, "openai_chat", NAMES) == []

@@ -8,6 +8,7 @@ from typing import Any
 
 from interlingua.spec.request import Request
 from interlingua.spec.response import Warning
+from interlingua.spec.warnings import make_warning, target_name
 from interlingua.wire.fields import merge
 
 AUTO_CACHE = "auto_cache"
@@ -32,10 +33,12 @@ def foreign_options(request: Request, dialect: str, names: Iterable[str]) -> lis
     if not request.provider_options:
         return []
     return [
-        Warning(
-            code="options_dropped",
-            message=f"options of {name} cannot be said in {dialect}: {_names(options)}",
-            path=f"provider_options.{name}",
+        make_warning(
+            "options_dropped",
+            f"provider_options.{name}",
+            owner=name,
+            target=target_name(request, dialect),
+            names=_names(options),
         )
         for name in names
         if name != dialect and (options := _without_ours(request.provider_options.get(name)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any, TypedDict, get_args
 
 import msgspec
 
@@ -14,6 +14,7 @@ from interlingua.providers.installed_dialects import check_dialect
 from interlingua.providers.provider import Provider, add_scheme, check_base_url
 from interlingua.spec.contracts import Timeouts, Transport
 from interlingua.spec.errors import ConfigurationError
+from interlingua.spec.request import OnLoss
 
 if TYPE_CHECKING:
     from interlingua.local import LocalServer
@@ -32,6 +33,8 @@ class AdapterSettings(TypedDict, total=False):
     model_profiles: Mapping[str, Mapping[str, Any]]
     read_files: bool
     strict: bool
+    """Short for `on_loss="strict"`."""
+    on_loss: OnLoss | None
     transport: Transport | None
     name: str | None
 
@@ -54,6 +57,7 @@ _KINDS: dict[str, tuple[tuple[type, ...], str]] = {
     "model_profiles": ((Mapping,), "a mapping of mappings"),
     "read_files": ((bool,), "true or false"),
     "strict": ((bool,), "true or false"),
+    "on_loss": ((str,), "'content', 'strict' or 'warn'"),
     "transport": ((object,), "a transport"),
     "name": ((str,), "a text"),
     "gguf": ((str, Path), "a path"),
@@ -194,7 +198,13 @@ def _check_model_profiles(given: Mapping[str, Any]) -> None:
             raise ConfigurationError(error.message, setting="model_profiles") from None
 
 
+def _check_on_loss(given: str) -> None:
+    if given not in get_args(OnLoss):
+        raise ConfigurationError("on_loss must be 'content', 'strict' or 'warn'", setting="on_loss")
+
+
 _CHECKS: dict[str, Any] = {
+    "on_loss": _check_on_loss,
     "timeout": _check_timeout,
     "max_retries": _check_retries,
     "default_headers": _check_headers,

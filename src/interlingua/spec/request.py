@@ -13,6 +13,8 @@ from interlingua.spec.messages import Message
 
 ToolChoiceMode: TypeAlias = Literal["auto", "none", "required", "named"]
 FormatType: TypeAlias = Literal["text", "json", "json_schema"]
+OnLoss: TypeAlias = Literal["content", "strict", "warn"]
+"""What to do when the target cannot express all of a request; see `Request.on_loss`."""
 
 
 class ToolDefinition(
@@ -127,6 +129,13 @@ class Request(
     metadata: Mapping[str, Any] | None = None
     provider_options: Mapping[str, Any] = {}
     request_id: str | None = None
+    on_loss: OnLoss | None = None
+    """
+    When a loss raises `UnsupportedError` before anything is sent; never sent itself.
+
+    `"content"` (the default of adapters): a loss of what the current turn asks for. `"strict"`:
+    any loss. `"warn"`: none.
+    """
 
     if TYPE_CHECKING:  # as of `ToolChoice`
 
@@ -156,6 +165,7 @@ class Request(
             metadata: Mapping[str, Any] | None = None,
             provider_options: Mapping[str, Any] = ...,
             request_id: str | None = None,
+            on_loss: OnLoss | None = None,
         ) -> None: ...
 
     def __post_init__(self) -> None:

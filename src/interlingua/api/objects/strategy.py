@@ -27,7 +27,7 @@ from interlingua.spec.errors import (
 from interlingua.spec.messages import Message
 from interlingua.spec.request import Request, ResponseFormat, ToolChoice
 from interlingua.spec.response import Response
-from interlingua.spec.warnings import Losses, is_loss
+from interlingua.spec.warnings import WarningList, is_loss
 from interlingua.wire.json_text import dump_text
 
 _TOOL = "answer"
@@ -262,11 +262,12 @@ def _supports_schema(client: Client, request: Request) -> bool:
         response_format=request.response_format,
     )
     try:
-        warnings = client.explain(bare).warnings
-    except UnsupportedError:  # from a strict adapter, for which a loss is an error
-        return False
+        explanation = client.explain(bare)
     except ConfigurationError:  # a custom adapter without `explain`
         return True
+    if explanation.refused:
+        return False
+    warnings = explanation.warnings
     return not any(is_loss(item) and item.path == "response_format" for item in warnings)
 
 
@@ -277,7 +278,7 @@ def _first_accepted(
     # With all settings of the request: some models cannot be forced while thinking is on.
     bare = replace(request, messages=())
     for choice in choices:
-        adjusted = adjust_settings(replace(bare, tool_choice=choice), profile, Losses())
+        adjusted = adjust_settings(replace(bare, tool_choice=choice), profile, WarningList())
         if adjusted.tool_choice == choice:
             return replace(request, tool_choice=choice)
     return None

@@ -11,7 +11,7 @@ from interlingua.spec.content import Audio, Document, Image, Json, Part, Thinkin
 from interlingua.spec.contracts import NEUTRAL_PROFILE, NewId, Profile
 from interlingua.spec.messages import Message
 from interlingua.spec.response import FinishReason, Reason, Response, Usage
-from interlingua.spec.warnings import Losses
+from interlingua.spec.warnings import WarningList
 from interlingua.wire.envelope import carried_body, carry_body, whole_object
 from interlingua.wire.fields import Fields, count, counts, restore
 from interlingua.wire.ratelimit_headers import parse_rate_limit
@@ -103,7 +103,7 @@ def encode_answer_part(part: Part, *, native: bool) -> dict[str, Any] | None:
         return show_thinking(part)
     if isinstance(part, (Image, Audio, Document)) and not native:
         return None
-    return encode_part(part, Losses(), "")
+    return encode_part(part, WarningList())
 
 
 def decode_stop_reason(raw: str | None) -> FinishReason:

@@ -12,6 +12,7 @@ import msgspec
 
 from interlingua.dialects.gemini_generate.facts import ABSENT, NAME, keep, take_nested, take_text
 from interlingua.dialects.gemini_generate.media import decode_media, encode_media
+from interlingua.prepare.media import media_note
 from interlingua.spec.content import (
     Audio,
     Document,
@@ -26,7 +27,7 @@ from interlingua.spec.content import (
     ToolResult,
 )
 from interlingua.spec.contracts import NewId
-from interlingua.spec.warnings import Losses
+from interlingua.spec.warnings import WarningList
 from interlingua.wire.arguments import input_object
 from interlingua.wire.fields import Fields, extra_of
 from interlingua.wire.ids import call_ids, counting_ids
@@ -85,51 +86,43 @@ def decode_result(part: dict[str, Any], links: Links, path: str = "") -> ToolRes
 
 
 def encode_result(
-    result: ToolResult, calls: Mapping[str, ToolCall], losses: Losses, path: str
+    result: ToolResult, calls: Mapping[str, ToolCall], warnings: WarningList
 ) -> dict[str, Any]:
     """`name` is that of the call it answers; its id is sent if the call's was."""
-    kept, inner, absent = _kept(result, "functionResponse")
     call = calls.get(result.tool_call_id)
     wire: dict[str, Any] = {}
+    kept, inner, absent = _kept(result, "functionResponse")
     if not ("id" in absent or "id" in inner) and (call is None or _sends_id(call)):
         wire["id"] = result.tool_call_id
     if "name" in inner:
         wire["name"] = inner.pop("name")
     elif "name" not in absent:
         wire["name"] = (call.name if call else result.name) or result.tool_call_id
-    wire.update(_encode_response(result, inner, absent, losses, path))
+    wire |= _encode_response(result, inner, absent, warnings)
     return {"functionResponse": {**inner, **wire}, **kept}
 
 
-def encode_plain_result(result: ToolResult, calls: Mapping[str, ToolCall]) -> dict[str, Any]:
-    """The same for a text of success that nothing is told beside."""
-    call = calls.get(result.tool_call_id)
-    wire: dict[str, Any] = {}
-    if call is None or _sends_id(call):
-        wire["id"] = result.tool_call_id
-    wire["name"] = (call.name if call else result.name) or result.tool_call_id
-    wire[_RESPONSE] = {"output": result.content}
-    return {"functionResponse": wire}
-
-
 def _encode_response(
-    result: ToolResult, inner: dict[str, Any], absent: Iterable[str], losses: Losses, path: str
+    result: ToolResult, inner: dict[str, Any], absent: Iterable[str], warnings: WarningList
 ) -> dict[str, Any]:
     """`response` and `parts`; as they came where that says the same."""
     was_there = _RESPONSE in inner
     exact = inner.pop(_RESPONSE, None)
     if was_there and _says(exact, result):
         return {_RESPONSE: exact}
-    wire: dict[str, Any] = {}
-    if result.parts is None:
-        wire[_RESPONSE] = _write_response(result)
-    else:
-        wire = _encode_parts(result, result.parts, losses, path)
+    wire = _encode_content(result, warnings)
     if _RESPONSE in absent and (result.content == "" or not wire[_RESPONSE]):
         del wire[_RESPONSE]
     elif was_there and exact is None and not wire[_RESPONSE]:
         wire[_RESPONSE] = None
     return wire
+
+
+def _encode_content(result: ToolResult, warnings: WarningList) -> dict[str, Any]:
+    """`response`, and `parts` if there are media."""
+    if result.parts is None:
+        return {_RESPONSE: _write_response(result)}
+    return _encode_parts(result, result.parts, warnings)
 
 
 # The `response` object. `{"output": x}` and `{"error": x}` are the documented wrappings; any
@@ -184,13 +177,12 @@ def _decode_parts(
 
 
 def _encode_parts(
-    result: ToolResult, parts: tuple[Part, ...], losses: Losses, path: str
+    result: ToolResult, parts: tuple[Part, ...], warnings: WarningList
 ) -> dict[str, Any]:
     texts: list[str] = []
     media: list[dict[str, Any]] = []
     response: dict[str, Any] | None = None
-    for position, part in enumerate(parts):
-        where = f"{path}.content[{position}]"
+    for warnings.inner, part in enumerate(parts):
         if isinstance(part, (Text, Refusal)):
             kept = extra_of(part, NAME).get(_RESPONSE)
             if isinstance(kept, dict) and not texts and dump_text(kept) == part.text:
@@ -198,12 +190,17 @@ def _encode_parts(
             else:
                 texts.append(part.text)
         elif isinstance(part, (Image, Audio, Document)):
-            shown = encode_media(part, losses, where)
-            media += [shown] if shown else []
+            shown = encode_media(part, warnings)
+            if shown is None:
+                texts.append(media_note(part).text)
+            else:
+                media.append(shown)
         elif isinstance(part, Opaque) and part.dialect == NAME and isinstance(part.data, dict):
             media.append(part.data)
         else:
-            losses.dropped(f"{part.kind} in a tool result", NAME, where, code=part.kind)
+            place = "in a tool result"
+            warnings.add_here("misplaced_part_dropped", part=part.kind, place=place)
+    warnings.inner = None
     wire: dict[str, Any] = {_RESPONSE: _join_response(result, response, texts, shown=bool(media))}
     if media:
         wire["parts"] = media
@@ -235,6 +232,8 @@ def _keep(fields: Fields, key: str, inner: dict[str, Any], absent: list[str]) ->
 def _kept(
     part: ToolCall | ToolResult, key: str
 ) -> tuple[dict[str, Any], dict[str, Any], Iterable[str]]:
+    if not part.extra:  # as with most
+        return {}, {}, ()
     kept = dict(extra_of(part, NAME))
     inner = take_nested(kept, key)
     absent = kept.pop(ABSENT, ())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, assert_never
+from typing import Any, TypeAlias
 
 from interlingua.dialects.gemini_generate.calls import (
     Links,
@@ -29,7 +29,7 @@ from interlingua.spec.content import (
     ToolResult,
 )
 from interlingua.spec.errors import DecodeError
-from interlingua.spec.warnings import Losses
+from interlingua.spec.warnings import WarningList
 from interlingua.wire.fields import Fields, extra_of, restore, wrong_type
 
 
@@ -80,35 +80,68 @@ _DECODE: dict[str, Callable[[dict[str, Any], Links, str], Part]] = {
 }
 
 
+_Calls: TypeAlias = Mapping[str, ToolCall]
+_NO_CALLS: _Calls = {}
+
+
 def encode_part(
-    part: Part, losses: Losses, path: str, calls: Mapping[str, ToolCall] | None = None
+    part: Part, warnings: WarningList, calls: _Calls = _NO_CALLS
 ) -> dict[str, Any] | None:
     """
     The part that says a part; None, and a warning, if there is none.
 
     `calls` are those made before it, by id: a result is named after its call.
     """
-    match part:
-        case Text():
-            return restore({"text": part.text}, part, NAME)
-        case Image() | Audio() | Document():
-            return encode_media(part, losses, path)
-        case ToolCall():
-            return encode_call(part)
-        case ToolResult():
-            return encode_result(part, calls or {}, losses, path)
-        case Thinking():
-            return encode_thinking(part, losses, path)
-        case Refusal():
-            losses.add("refusal_as_text", f"{NAME} has no refusal part; it was sent as text", path)
-            return {"text": part.text}
-        case Opaque():
-            if part.dialect == NAME and isinstance(part.data, dict):
-                return part.data
-            losses.foreign_block(part.dialect, NAME, path)
-        case _:
-            assert_never(part)
+    return ENCODERS[type(part)](part, warnings, calls)
+
+
+def _encode_text(part: Text, _: WarningList, __: _Calls) -> dict[str, Any]:
+    wire: dict[str, Any] = {"text": part.text}
+    return restore(wire, part, NAME) if part.extra else wire
+
+
+def _encode_media(
+    part: Image | Audio | Document, warnings: WarningList, _: _Calls
+) -> dict[str, Any] | None:
+    return encode_media(part, warnings)
+
+
+def _encode_call(part: ToolCall, _: WarningList, __: _Calls) -> dict[str, Any]:
+    return encode_call(part)
+
+
+def _encode_result(part: ToolResult, warnings: WarningList, calls: _Calls) -> dict[str, Any]:
+    return encode_result(part, calls, warnings)
+
+
+def _encode_thinking(part: Thinking, warnings: WarningList, _: _Calls) -> dict[str, Any] | None:
+    return encode_thinking(part, warnings)
+
+
+def _encode_refusal(part: Refusal, warnings: WarningList, _: _Calls) -> dict[str, Any]:
+    warnings.add_here("refusal_as_text")
+    return {"text": part.text}
+
+
+def _encode_opaque(part: Opaque, warnings: WarningList, _: _Calls) -> dict[str, Any] | None:
+    if part.dialect == NAME and isinstance(part.data, dict):
+        return part.data
+    warnings.add_here("foreign_block_dropped", owner=part.dialect)
     return None
+
+
+ENCODERS: Mapping[type, Callable[[Any, WarningList, _Calls], dict[str, Any] | None]] = {
+    Text: _encode_text,
+    Image: _encode_media,
+    Audio: _encode_media,
+    Document: _encode_media,
+    ToolCall: _encode_call,
+    ToolResult: _encode_result,
+    Thinking: _encode_thinking,
+    Refusal: _encode_refusal,
+    Opaque: _encode_opaque,
+}
+"""The encoder of each kind of part."""
 
 
 def encode_answer_part(part: Part) -> list[Json]:
@@ -120,7 +153,7 @@ def encode_answer_part(part: Part) -> list[Json]:
     """
     if isinstance(part, Opaque) and part.dialect == NAME:
         return [part.data]
-    wire = show_thinking(part) if isinstance(part, Thinking) else encode_part(part, Losses(), "")
+    wire = show_thinking(part) if isinstance(part, Thinking) else encode_part(part, WarningList())
     return [] if wire is None else [wire]
 
 
@@ -135,11 +168,12 @@ def decode_thinking(fields: Fields) -> Thinking:
     return Thinking(text=text, signature=signature, extra={NAME: fields.left})
 
 
-def encode_thinking(part: Thinking, losses: Losses, path: str) -> dict[str, Any] | None:
+def encode_thinking(part: Thinking, warnings: WarningList) -> dict[str, Any] | None:
     """A thought of this API's own model; None, and a warning, for another's."""
     wire = show_thinking(part) if _is_native(part) else None
     if wire is None:
-        losses.foreign_thinking(NAME, path)
+        reason = f"{warnings.target} accepts only its own thinking"
+        warnings.add_here("foreign_thinking_dropped", reason=reason)
     return wire
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from interlingua.dialects.gemini_generate.facts import ABSENT, NAME, keep, take_nested, take_text
 from interlingua.spec.content import Audio, Document, Image, Opaque, Part
-from interlingua.spec.warnings import Losses
+from interlingua.spec.warnings import WarningList
 from interlingua.wire.fields import Fields, extra_of
 from interlingua.wire.media import decode_base64, encode_base64, media_type_for, parse_data_url
 
@@ -69,27 +69,25 @@ def _decode_text(data: bytes) -> str | None:
         return None
 
 
-def encode_media(
-    part: Image | Audio | Document, losses: Losses, path: str
-) -> dict[str, Any] | None:
+def encode_media(part: Image | Audio | Document, warnings: WarningList) -> dict[str, Any] | None:
     """The part that shows it; None, and a warning, if it has no source this API can reach."""
     kept = dict(extra_of(part, NAME))
-    _tell_losses(part, losses, path)
+    _warn_of_details(part, warnings)
     data, media_type = part.data, part.media_type
     if part.url is not None:
         inline = parse_data_url(part.url)
         if inline is None:
-            return _encode_file(part.url, part, losses, path)
+            return _encode_file(part.url, part, warnings)
         data, media_type = inline[0], media_type or inline[1]
     elif part.file_id is not None:
         if "://" in part.file_id or part.file_id.startswith("files/"):
-            return _encode_file(part.file_id, part, losses, path)
-        losses.dropped("file of another provider", NAME, path)
+            return _encode_file(part.file_id, part, warnings)
+        warnings.media_dropped(part.kind, "files of another provider")
         return None
     elif isinstance(part, Document) and part.text is not None:
         data, media_type = part.text.encode("utf-8", "replace"), media_type or _PLAIN
     if data is None:
-        losses.dropped(f"empty {part.kind}", NAME, path)
+        warnings.media_dropped(part.kind, f"{part.kind} without a source")
         return None
     media_type = media_type or media_type_for(data, getattr(part, "file_name", None))
     blob = {"mimeType": media_type or _FALLBACK[part.kind], "data": encode_base64(data)}
@@ -100,9 +98,7 @@ def encode_media(
     return {"inlineData": {**inner, **blob}, **kept}
 
 
-def _encode_file(
-    url: str, part: Image | Audio | Document, losses: Losses, path: str
-) -> dict[str, Any]:
+def _encode_file(url: str, part: Image | Audio | Document, warnings: WarningList) -> dict[str, Any]:
     kept = dict(extra_of(part, NAME))
     is_exact = "fileData" in kept
     file: dict[str, Any] = {**take_nested(kept, "fileData"), "fileUri": url}
@@ -110,8 +106,7 @@ def _encode_file(
     if media_type is None and not is_exact:
         media_type = _guess(url, part)
         if media_type is not None:
-            why = f"{NAME} wants a media type for what a URL shows; {media_type} was sent"
-            losses.add("media_type_guessed", why, path)
+            warnings.add_here("media_type_guessed", media_type=media_type)
     if media_type is not None:
         file["mimeType"] = media_type
     return {"fileData": file, **kept}
@@ -124,8 +119,8 @@ def _guess(url: str, part: Image | Audio | Document) -> str | None:
     return _FALLBACK[part.kind]
 
 
-def _tell_losses(part: Image | Audio | Document, losses: Losses, path: str) -> None:
+def _warn_of_details(part: Image | Audio | Document, warnings: WarningList) -> None:
     if isinstance(part, Document) and part.file_name is not None:
-        losses.dropped("file name", NAME, path)
+        warnings.add_here("file_name_dropped")
     if isinstance(part, Image) and part.detail not in (None, "auto"):
-        losses.dropped("detail", NAME, path)
+        warnings.add_here("detail_dropped")

@@ -8,23 +8,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from interlingua.dialects.gemini_generate.calls import (
-    Links,
-    encode_call,
-    encode_plain_result,
-    request_links,
-)
-from interlingua.dialects.gemini_generate.content import decode_content, encode_part
+from interlingua.dialects.gemini_generate.calls import Links, request_links
+from interlingua.dialects.gemini_generate.content import ENCODERS, decode_content
 from interlingua.dialects.gemini_generate.facts import ABSENT, NAME, keep
-from interlingua.prepare.plain import plain_result, plain_text, plain_turn
-from interlingua.spec.content import Json, Opaque, Part, Text, ToolCall, ToolResult
+from interlingua.spec.content import Json, Opaque, Part, ToolCall, ToolResult
 from interlingua.spec.messages import Message, Role
 from interlingua.spec.request import Request
-from interlingua.spec.warnings import Losses
+from interlingua.spec.warnings import WarningList
 from interlingua.wire.fields import Fields, extra_of
 
 
-def encode_messages(request: Request, body: dict[str, Any], losses: Losses) -> None:
+def encode_messages(request: Request, body: dict[str, Any], warnings: WarningList) -> None:
     """`systemInstruction` and `contents`."""
     hoisted = 0
     while hoisted < len(request.messages) and request.messages[hoisted].role in _INSTRUCTING:
@@ -32,43 +26,23 @@ def encode_messages(request: Request, body: dict[str, Any], losses: Losses) -> N
     calls: dict[str, ToolCall] = {}
     system: dict[str, Any] | None = None
     contents: list[Json] = []
-    for position, message in enumerate(request.messages):
-        leading = position < hoisted
-        parts = None if leading else _plain_parts(message, calls)
-        if parts is not None:
-            contents.append({"role": _ROLES[message.role], "parts": parts})
-            continue
-        path = f"messages[{position}]"
-        content = _encode_message(message, calls, losses, path, leading=leading)
+    for warnings.message, message in enumerate(request.messages):
+        leading = warnings.message < hoisted
+        content = _encode_message(message, calls, warnings, leading=leading)
         if content is None:
-            losses.dropped("message with nothing left in it", NAME, path)
+            warnings.add("emptied_message_dropped", warnings.message_path())
         elif not leading:
             contents.append(content)
         elif system is None:
             system = content
         else:
             system = {**system, "parts": [*system.get("parts", ()), *content.get("parts", ())]}
-        if message.role == "developer" and leading:
-            losses.add("developer_as_system", f"{NAME} has no developer role", path)
+        if leading and message.role == "developer":
+            warnings.add("developer_as_system", warnings.message_path())
     if system is not None:
         body["systemInstruction"] = system
     if contents:
         body["contents"] = contents
-
-
-def _plain_parts(message: Message, calls: dict[str, ToolCall]) -> list[Json] | None:
-    """The short way for what most messages are."""
-    text = plain_text(message)
-    if text is not None:
-        return [{"text": text}]
-    turn = plain_turn(message)
-    if turn is not None:
-        calls.update([(part.id, part) for part in turn if isinstance(part, ToolCall)])
-        return [
-            {"text": part.text} if isinstance(part, Text) else encode_call(part) for part in turn
-        ]
-    result = plain_result(message)
-    return None if result is None else [encode_plain_result(result, calls)]
 
 
 _INSTRUCTING = ("system", "developer")
@@ -82,23 +56,26 @@ _ROLES: dict[Role, str] = {
 
 
 def _encode_message(
-    message: Message, calls: dict[str, ToolCall], losses: Losses, path: str, *, leading: bool
+    message: Message, calls: dict[str, ToolCall], warnings: WarningList, *, leading: bool
 ) -> Any:
-    if len(message.content) == 1 and isinstance(message.content[0], Opaque):
-        only = message.content[0]
+    content = message.content
+    if len(content) == 1 and type(content[0]) is Opaque:
+        only = content[0]
         if only.dialect == NAME and isinstance(only.data, str):
             return only.data  # a content that was no object to begin with
     parts: list[dict[str, Any]] = []
-    for position, part in enumerate(message.content):
-        if isinstance(part, ToolCall):
+    for warnings.part, part in enumerate(content):
+        if type(part) is ToolCall:
             calls[part.id] = part
-        wire = encode_part(part, losses, f"{path}.content[{position}]", calls)
+        wire = ENCODERS[type(part)](part, warnings, calls)
         if wire is not None:
             parts.append(wire)
     if message.name is not None:
-        losses.dropped("name", NAME, f"{path}.name")
-    if message.content and not parts:
+        warnings.add("name_dropped", f"{warnings.message_path()}.name")
+    if content and not parts:
         return None
+    if not message.extra and not leading:
+        return {"role": _ROLES[message.role], "parts": parts}
     return _encode_content(message, parts, leading=leading)
 
 

@@ -17,7 +17,7 @@ from interlingua.prepare.prepare import start_encoding
 from interlingua.prepare.schema import encode_schema, from_openapi
 from interlingua.spec.contracts import NEUTRAL_PROFILE, Prepared, Profile, WireCall
 from interlingua.spec.request import Request, ResponseFormat
-from interlingua.spec.warnings import Losses
+from interlingua.spec.warnings import WarningList
 from interlingua.wire.fields import Fields, extra_of, merge, request_errors
 
 _find_address = re.compile(r"(.*/models/)([^/:]+)(:\w+)").fullmatch
@@ -54,18 +54,18 @@ def encode_request(
     request: Request | Prepared, profile: Profile = NEUTRAL_PROFILE, *, stream: bool = False
 ) -> WireCall:
     """What a client sends."""
-    request, options, losses = start_encoding(request, profile, FACTS)
+    request, options, warnings = start_encoding(request, profile, FACTS)
     path = _encode_path(str(options.pop("path", PATH)), request.model, stream=stream)
     options.pop(AUTO_CACHE, None)  # prompts are kept here untold
     body: dict[str, Any] = {}
-    encode_messages(request, body, losses)
-    encode_tools(request, body, losses)
-    _encode_settings(request, body, losses)
+    encode_messages(request, body, warnings)
+    encode_tools(request, body, warnings)
+    _encode_settings(request, body, warnings)
     return WireCall(
         path=path,
         body=merge(body, options) if options else body,
         stream=stream,
-        warnings=(*losses.warnings, *foreign_options(request, NAME, dialects.names())),
+        warnings=(*warnings.warnings, *foreign_options(request, NAME, dialects.names())),
     )
 
 
@@ -119,21 +119,21 @@ def _decode_path(given: str) -> tuple[str, dict[str, Any]]:
 # `generationConfig`. What is not read stays where it was.
 
 
-def _encode_settings(request: Request, body: dict[str, Any], losses: Losses) -> None:
+def _encode_settings(request: Request, body: dict[str, Any], warnings: WarningList) -> None:
     config: dict[str, Any] = {}
     for name, value in _sayable.said(request):
         config[_SETTINGS[name]] = value
     if request.stop_sequences is not None:
         config["stopSequences"] = list(request.stop_sequences)
     if request.response_format is not None:
-        _encode_format(request.response_format, config, losses)
-    thinking = _encode_thinking(request, losses)
+        _encode_format(request.response_format, config, warnings)
+    thinking = _encode_thinking(request, warnings)
     if thinking:
         config[_THINKING] = thinking
     if config:
         body[_CONFIG] = config
     for name, _ in _unsayable.said(request):
-        losses.dropped(name, NAME, name)
+        warnings.setting_dropped(name)
 
 
 def _decode_settings(fields: Fields) -> dict[str, Any]:
@@ -161,7 +161,7 @@ def _decode_whole(config: Fields, key: str) -> int | None:
     return None if value is None else int(value)
 
 
-def _encode_format(form: ResponseFormat, config: dict[str, Any], losses: Losses) -> None:
+def _encode_format(form: ResponseFormat, config: dict[str, Any], warnings: WarningList) -> None:
     if form.type == "text":
         config["responseMimeType"] = _PLAIN
         return
@@ -173,7 +173,7 @@ def _encode_format(form: ResponseFormat, config: dict[str, Any], losses: Losses)
         config[_JSON_SCHEMA], _ = encode_schema(
             form.json_schema,
             JSON_SCHEMA,
-            losses,
+            warnings,
             "response_format.json_schema",
             strict=form.strict,
         )
@@ -202,17 +202,17 @@ def _decode_format(config: Fields) -> ResponseFormat | None:
 # Thinking. A level and a budget together are refused by the API: the level wins.
 
 
-def _encode_thinking(request: Request, losses: Losses) -> dict[str, Any]:
+def _encode_thinking(request: Request, warnings: WarningList) -> dict[str, Any]:
     effort, budget = request.reasoning_effort, request.thinking_budget
     if effort is None or effort == "none":
         if budget is None and effort == "none":
             budget = 0
         return {} if budget is None else {"thinkingBudget": budget}
     if budget is not None:
-        losses.dropped("thinking_budget", f"{NAME} beside an effort", "thinking_budget")
+        warnings.setting_dropped("thinking_budget", " beside `reasoning_effort`")
     if effort in _ABOVE_HIGHEST:
-        why = f"{NAME} has no effort {effort!r}; {_HIGHEST} was sent"
-        losses.add("effort_lowered", why, "reasoning_effort")
+        sent = repr(_HIGHEST.lower())
+        warnings.add("effort_lowered", "reasoning_effort", effort=effort, sent=sent)
         return {"thinkingLevel": _HIGHEST}
     return {"thinkingLevel": effort.upper()}
 

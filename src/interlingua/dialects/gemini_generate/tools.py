@@ -17,7 +17,7 @@ from interlingua.spec.request import (
     ToolDefinition,
     ToolSpec,
 )
-from interlingua.spec.warnings import Losses
+from interlingua.spec.warnings import WarningList
 from interlingua.wire.fields import Fields, extra_of, wrong_type
 
 _FREE_TEXT = {
@@ -53,14 +53,14 @@ _NAMES = "allowedFunctionNames"
 _VALIDATED = "VALIDATED"
 
 
-def encode_tools(request: Request, body: dict[str, Any], losses: Losses) -> None:
+def encode_tools(request: Request, body: dict[str, Any], warnings: WarningList) -> None:
     """`tools` and `toolConfig`."""
     if request.tools is not None:
-        body["tools"] = _encode_list(request.tools, losses)
+        body["tools"] = _encode_list(request.tools, warnings)
     if request.tool_choice is not None:
         body["toolConfig"] = {_CALLING: _encode_choice(request.tool_choice)}
     if request.parallel_tool_calls is not None:
-        losses.dropped("parallel_tool_calls", NAME, "parallel_tool_calls")
+        warnings.setting_dropped("parallel_tool_calls")
 
 
 def decode_tools(fields: Fields) -> dict[str, Any]:
@@ -88,7 +88,7 @@ def decode_tools(fields: Fields) -> dict[str, Any]:
     return settings
 
 
-def _encode_list(tools: tuple[ToolSpec, ...], losses: Losses) -> list[dict[str, Any]]:
+def _encode_list(tools: tuple[ToolSpec, ...], warnings: WarningList) -> list[dict[str, Any]]:
     wire: list[dict[str, Any]] = []
     group: list[dict[str, Any]] | None = None
     for position, tool in enumerate(tools):
@@ -97,17 +97,17 @@ def _encode_list(tools: tuple[ToolSpec, ...], losses: Losses) -> list[dict[str, 
             if tool.dialect == NAME and isinstance(tool.data, dict):
                 wire.append(tool.data)
             else:
-                losses.builtin_tool(tool.dialect, NAME, path)
+                warnings.add("builtin_tool_dropped", path, owner=tool.dialect)
             continue
         beside = extra_of(tool, NAME).get(_TOOL)
         if group is None or isinstance(beside, dict):
             group = []
             wire.append({_DECLARATIONS: group, **(beside or {})})
-        group.append(_encode_declaration(tool, losses, path))
+        group.append(_encode_declaration(tool, warnings, path))
     return wire
 
 
-def _encode_declaration(tool: ToolDefinition, losses: Losses, path: str) -> dict[str, Any]:
+def _encode_declaration(tool: ToolDefinition, warnings: WarningList, path: str) -> dict[str, Any]:
     kept = dict(extra_of(tool, NAME))
     kept.pop(_TOOL, None)
     theirs = kept.pop(_SCHEMA, None)
@@ -115,16 +115,16 @@ def _encode_declaration(tool: ToolDefinition, losses: Losses, path: str) -> dict
     if tool.description is not None:
         wire["description"] = tool.description
     if tool.type == "custom":
-        losses.add("custom_tool_as_function", f"{NAME} has no free-text tools", path)
+        warnings.add("custom_tool_as_function", path)
         wire[_JSON_SCHEMA] = _FREE_TEXT
     elif theirs is not None and from_openapi(theirs) == tool.parameters:
         wire[_OPENAPI] = theirs
     elif tool.parameters is not None:
         wire[_JSON_SCHEMA], _ = encode_parameters(
-            tool.parameters, JSON_SCHEMA, losses, f"{path}.parameters", strict=tool.strict
+            tool.parameters, JSON_SCHEMA, warnings, f"{path}.parameters", strict=tool.strict
         )
     if tool.strict:
-        losses.dropped("strict", NAME, f"{path}.strict")
+        warnings.add("strict_dropped", f"{path}.strict", limit=0)
     return {**kept, **wire}
 
 

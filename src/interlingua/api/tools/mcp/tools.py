@@ -20,6 +20,7 @@ from interlingua.api.tools.tool import Tool, ToolAnnotations
 from interlingua.spec.content import Json, Text, ToolResult
 from interlingua.spec.errors import ConfigurationError
 from interlingua.spec.response import Warning
+from interlingua.spec.warnings import make_warning
 from interlingua.wire.secrets import Redactor
 
 logger: logging.Logger = logging.getLogger("interlingua")
@@ -132,11 +133,10 @@ def _make_tools(
 
 
 def _warn_left_out(server: str, tool: str, error: ConfigurationError) -> Warning:
-    code = "tool_left_out"
-    message = f"the tool {tool!r} of the MCP server {server} was left out: {error.message}"
-    fields = {"adapter": server, "tool": tool, "reason": code}
-    logger.warning("%s: %s", code, message, extra=fields)
-    return Warning(code=code, message=message)
+    warning = make_warning("tool_left_out", tool=tool, server=server, reason=error.message)
+    fields = {"adapter": server, "tool": tool, "reason": warning.code}
+    logger.warning("%s: %s", warning.code, warning.message, extra=fields)
+    return warning
 
 
 def _make_tool(session: Session, wire: Mapping[str, Any], name: str) -> Tool:
