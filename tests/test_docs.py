@@ -120,10 +120,10 @@ def test_the_tutorial_runs_as_written(gguf, simulator, monkeypatch):
         set_default_client(None)
         local_server(str(gguf)).stop()
 
-    answers = [namespace["first"].response, namespace["told"], namespace["person_result"].response]
+    answers = [namespace["first"].response, namespace["answer"], namespace["person_result"].response]
     assert [answer.provider for answer in answers] == ["local"] * 3
     assert not any("simulated" in answer.text for answer in answers)
-    assert namespace["told"].usage.output_tokens > 1
+    assert namespace["answer"].usage.output_tokens > 1
 
 
 def test_the_extras_of_the_tutorial_exist():
