@@ -35,6 +35,7 @@ FORMAT = ROOT / "docs" / "explanation" / "canonical-format.md"
 SOURCE = ROOT / "src" / "interlingua"
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 REFERENCE = [ROOT / "docs" / "reference.md", *sorted((ROOT / "docs" / "reference").glob("*.md"))]
+LINK = re.compile(r"\]\(([^)#:]*)(?:#([^)]+))?\)")
 FENCE = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 every_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
@@ -209,9 +210,13 @@ def test_examples_type_check(tmp_path):
 
 @every_page
 def test_links_lead_somewhere(page):
-    """Relative links name files that exist."""
-    for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text(encoding="utf-8")):
-        assert (page.parent / target).exists(), target
+    """Relative links name files that exist, and headings in them."""
+    for target, anchor in LINK.findall(page.read_text(encoding="utf-8")):
+        linked = page.parent / target if target else page
+        assert linked.exists(), target
+        headings = re.findall(r"^#+ (.*)", linked.read_text(encoding="utf-8"), re.MULTILINE)
+        slugs = [re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings]
+        assert not anchor or anchor in slugs, anchor
 
 
 # Public names.
