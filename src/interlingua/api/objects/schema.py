@@ -16,8 +16,8 @@ from typing import Any
 import msgspec
 
 from interlingua.api.tools.binding import copied
-from interlingua.api.tools.validator import Validator
 from interlingua.api.types import convert, schema_of
+from interlingua.api.types.schema import Validator
 from interlingua.prepare.schema.read import MAX_DEPTH, is_deep
 from interlingua.prepare.schema.restore import AddedNulls
 from interlingua.spec.content import Json

@@ -11,7 +11,7 @@ from interlingua import dialects
 from interlingua.api.objects.schema import ObjectSchema, Reading
 from interlingua.api.objects.text import find_json
 from interlingua.api.tools.tool import Tool
-from interlingua.api.types.problems import list_problems
+from interlingua.api.types.schema import list_problems
 from interlingua.client.client import Client
 from interlingua.prepare.schema.narrow import narrow
 from interlingua.prepare.schema.narrowed import remembered

@@ -16,13 +16,7 @@ from interlingua.api.run.results import GenerateResult
 from interlingua.api.run.run import Run
 from interlingua.spec.content import Json
 from interlingua.spec.errors import ConfigurationError, NoObjectGeneratedError
-from interlingua.spec.events import (
-    StepFinish,
-    StreamEvent,
-    TextDelta,
-    ToolCallDelta,
-    ToolCallStart,
-)
+from interlingua.spec.events import StepFinish, StreamEvent, TextDelta, ToolCallDelta, ToolCallStart
 from interlingua.spec.response import Response
 from interlingua.wire.partial_json import PartialJSON
 

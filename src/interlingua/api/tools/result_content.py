@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import msgspec
-
-from interlingua.api.types.pydantic_support import dump_foreign
+from interlingua.api.types.shapes import to_json
 from interlingua.spec.content import Audio, Document, Image, Json, Opaque, Part, Text, ToolResult
 from interlingua.spec.errors import ConfigurationError
 from interlingua.wire.json_text import dump_text
@@ -65,7 +63,7 @@ def _from_bytes(data: bytes) -> str | tuple[Part, ...]:
 
 def _json(value: Any) -> Json:
     try:
-        builtins = msgspec.to_builtins(value, str_keys=True, enc_hook=dump_foreign)
+        builtins = to_json(value)
     except (TypeError, ValueError, RecursionError) as error:
         raise ConfigurationError(
             f"the tool returned a {type(value).__name__}, which cannot be converted to JSON: "

@@ -132,11 +132,7 @@ class ToolRunner(msgspec.Struct, frozen=True, kw_only=True):
         controller: AbortController,
     ) -> Any:
         call = ready.call
-        context = {
-            "messages": messages,
-            "abort_signal": controller.signal,
-            "tool_call_id": call.id,
-        }
+        context = {"messages": messages, "abort_signal": controller.signal, "tool_call_id": call.id}
         args, kwargs = tool.bind(call.arguments, context, ready.values)
         limit = self.timeout if tool.timeout is None else tool.timeout
         run = _on_loop if tool.inline else _in_thread
@@ -156,10 +152,7 @@ def _failure(call: ToolCall, error: Exception) -> ToolResult:
     if not isinstance(error, SDKError):  # the message of a KeyError, say, is only the key
         message = f"{type(error).__name__}: {message}" if message else type(error).__name__
     return ToolResult(
-        tool_call_id=call.id,
-        name=call.name,
-        content=message or type(error).__name__,
-        is_error=True,
+        tool_call_id=call.id, name=call.name, content=message or type(error).__name__, is_error=True
     )
 
 

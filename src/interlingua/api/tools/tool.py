@@ -22,8 +22,8 @@ import msgspec
 
 from interlingua.api.tools.binding import CONTEXT, Calling, copied, read_handler
 from interlingua.api.tools.result_content import to_result_content
-from interlingua.api.tools.validator import Validator
 from interlingua.api.types import read_function
+from interlingua.api.types.schema import Validator
 from interlingua.prepare.schema.check import find_unreadable
 from interlingua.spec.content import Json
 from interlingua.spec.errors import ConfigurationError, MismatchError

@@ -112,8 +112,8 @@ class Handover:
         if is_same and finish is not None:
             return [*events, finish]
         if response.message.content != self._shown.content():
-            warning = make_warning(REPLACED)
-            response = replace(response, warnings=(*response.warnings, warning))
+            warnings = (*response.warnings, make_warning(REPLACED))
+            response = replace(response, warnings=warnings)
         last = Finish(finish_reason=response.finish_reason, usage=response.usage, response=response)
         return [*events, last]
 

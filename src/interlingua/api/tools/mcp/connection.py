@@ -8,11 +8,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 from interlingua.api.tools.mcp.errors import METHOD_NOT_FOUND, code_of, connect_failure
 from interlingua.api.tools.mcp.servers import MCPServer, open_transport
 from interlingua.spec.content import Json
-from interlingua.spec.errors import (
-    ConfigurationError,
-    DecodeError,
-    RequestTimeoutError,
-)
+from interlingua.spec.errors import ConfigurationError, DecodeError, RequestTimeoutError
 from interlingua.wire.secrets import Redactor
 
 if TYPE_CHECKING:

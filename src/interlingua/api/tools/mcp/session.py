@@ -9,7 +9,7 @@ from typing import Any, TextIO
 from interlingua.api.tools.mcp.connection import Connection, dump
 from interlingua.api.tools.mcp.errors import call_failure, is_closed, is_session_expired
 from interlingua.api.tools.mcp.servers import MCPHttpServer, MCPServer, name_of, secrets_of
-from interlingua.api.tools.validator import replace_surrogates
+from interlingua.api.types.schema import replace_surrogates
 from interlingua.spec.content import Json
 from interlingua.spec.errors import ConfigurationError, NetworkError
 from interlingua.wire.secrets import Redactor
