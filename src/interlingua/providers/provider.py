@@ -41,6 +41,8 @@ class Provider(
     """Headers whose value is in a variable: header -> variable."""
     headers: Mapping[str, str] = {}
     """Headers sent with every call."""
+    request_id_header: str | None = None
+    """The header that carries the client's id of each attempt, in lower case."""
     operation_paths: Mapping[str, str] = {}
     """Paths by the names of operations, where they are not those of its dialect."""
     is_local: bool = False
