@@ -8,7 +8,7 @@ body has the usual shape.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from interlingua.spec.content import Json
@@ -80,7 +80,7 @@ _ERRORS: dict[int, tuple[str, str | None, str]] = {
 }
 
 
-def error_body(failure: Failure, model: str) -> Json:
+def error_body(failure: Failure, model: str, request_id: str = "") -> Json:  # noqa: ARG001
     """The body for a status; None for a status that a load balancer sends, without JSON."""
     if failure.status not in _ERRORS and failure.message is None and failure.status > 500:
         return None
@@ -95,7 +95,10 @@ def wrong_key(*, is_missing: bool) -> Failure:
     return Failure(status=401, message=_MISSING_KEY if is_missing else None)
 
 
-def list_models(models: Sequence[ServedModel]) -> Json:
+def list_models(
+    models: Sequence[ServedModel],
+    query: Mapping[str, str] | None = None,  # noqa: ARG001
+) -> Json:
     """The list of all models; OpenAI's list has no pages."""
     return {"object": "list", "data": [describe_model(model) for model in models]}
 
