@@ -12,11 +12,7 @@ from interlingua.spec.warnings import WarningList
 from interlingua.wire.fields import Fields, extra_of, restore, wrong_type
 
 _NO_INPUT = {"type": "object", "properties": {}}
-_FREE_TEXT = {
-    "type": "object",
-    "properties": {"input": {"type": "string"}},
-    "required": ["input"],
-}
+_FREE_TEXT = {"type": "object", "properties": {"input": {"type": "string"}}, "required": ["input"]}
 _MODES = {"auto": "auto", "any": "required", "none": "none", "tool": "named"}
 _MODE_NAMES = {ours: theirs for theirs, ours in _MODES.items()}
 

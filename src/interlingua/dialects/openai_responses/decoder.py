@@ -9,6 +9,7 @@ replaces both.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import ClassVar, TypeAlias
 
 from interlingua.dialects.openai_responses.content import call_id_of
