@@ -66,11 +66,6 @@ def decode_part(part: Json, links: Links, path: str = "") -> Part:
     return Opaque(dialect=NAME, data=part)
 
 
-def decode_content(parts: list[Json], links: Links, path: str) -> tuple[Part, ...]:
-    """The parts of one content."""
-    return tuple(decode_part(part, links, f"{path}[{i}]") for i, part in enumerate(parts))
-
-
 def read_part(part: Json, links: Links) -> Part:
     """One part of an answer; a malformed part becomes `Opaque`, because answers never fail."""
     try:

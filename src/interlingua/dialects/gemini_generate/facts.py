@@ -92,15 +92,14 @@ REQUEST = shape_of(
     toolConfig=shape_of(functionCallingConfig=shape_of("mode", "allowedFunctionNames")),
     generationConfig=_GENERATION,
 )
-USAGE = shape_of(
-    *("promptTokenCount", "toolUsePromptTokenCount", "cachedContentTokenCount"),
-    *("candidatesTokenCount", "thoughtsTokenCount", "totalTokenCount"),
-)
 RESPONSE = shape_of(
     *("modelVersion", "responseId"),
     candidates=shape_of(FINISH, "finishMessage", "index", content=_CONTENT),
     promptFeedback=shape_of("blockReason", "blockReasonMessage"),
-    usageMetadata=USAGE,
+    usageMetadata=shape_of(
+        *("promptTokenCount", "toolUsePromptTokenCount", "cachedContentTokenCount"),
+        *("candidatesTokenCount", "thoughtsTokenCount", "totalTokenCount"),
+    ),
 )
 
 _ARRAYS = frozenset(("contents", "parts", "tools", "functionDeclarations"))

@@ -7,7 +7,7 @@ The leading system messages are `systemInstruction`; `contents` has no system ro
 from __future__ import annotations
 
 from interlingua.dialects.gemini_generate.calls import Links, request_links
-from interlingua.dialects.gemini_generate.content import decode_content, encode_part
+from interlingua.dialects.gemini_generate.content import decode_part, encode_part
 from interlingua.dialects.gemini_generate.facts import ABSENT, NAME, extra_for
 from interlingua.spec.content import Json, Opaque, Part, ToolCall, ToolResult
 from interlingua.spec.messages import Message, Role
@@ -122,4 +122,5 @@ def _decode_content(item: Json, index: int, links: Links) -> Message:
 
 
 def _decode_parts(fields: Fields, links: Links) -> tuple[Part, ...]:
-    return decode_content(fields.array("parts") or [], links, fields.at("parts"))
+    parts, path = fields.array("parts") or [], fields.at("parts")
+    return tuple(decode_part(part, links, f"{path}[{i}]") for i, part in enumerate(parts))
