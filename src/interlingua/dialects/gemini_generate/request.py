@@ -70,7 +70,7 @@ def encode_request(
         path=path,
         body=merge(body, options) if options else body,
         stream=stream,
-        warnings=(*warnings.warnings, *foreign_options(request, NAME, dialects.names())),
+        warnings=(*warnings.warnings, *foreign_options(request, NAME, dialects.names)),
     )
 
 
