@@ -8,6 +8,7 @@ becomes `Opaque`.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import assert_never
 
 import msgspec
 
@@ -96,10 +97,12 @@ def encode_part(
         case Refusal():
             warnings.add_here("refusal_as_text")
             return {"text": part.text}
-    if part.dialect == NAME and isinstance(part.data, dict):
-        return part.data
-    warnings.add_here("foreign_block_dropped", owner=part.dialect)
-    return None
+        case Opaque():
+            if part.dialect == NAME and isinstance(part.data, dict):
+                return part.data
+            warnings.add_here("foreign_block_dropped", owner=part.dialect)
+            return None
+    assert_never(part)
 
 
 def encode_answer_part(part: Part) -> list[Json]:

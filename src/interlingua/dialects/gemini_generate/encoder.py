@@ -153,13 +153,13 @@ class Encoder:
             model=start.model,
             finish_reason=event.finish_reason,
             usage=event.usage,
-            extra={NAME: {}} if native else {},
+            extra={NAME: extra} if native else {},
         )
         has_reason = encode_finish(event.finish_reason, native=native) is not None
         parts: list[Json] | None = None if self._sent else []
         if self._sent and has_reason:
             parts = [{"text": ""}]  # the vendor sends it too; some clients need a part
-        frames = [json_frame(write_envelope(envelope, extra, parts))]
+        frames = [json_frame(write_envelope(envelope, parts))]
         return frames if has_reason else [*frames, json_frame(NO_REASON)]
 
 

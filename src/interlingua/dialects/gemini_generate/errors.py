@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
-from interlingua.dialects.gemini_generate.facts import shape_of, to_camel
+from interlingua.dialects.gemini_generate.facts import Shape, to_camel
 from interlingua.spec import errors
 from interlingua.spec.content import Json
 from interlingua.wire import classify
@@ -37,7 +37,7 @@ RPC = "type.googleapis.com/google.rpc."
 _BAD_KEYS = ("API_KEY_INVALID", "API_KEY_EXPIRED")
 # Failed preconditions that no other request would meet: access is denied.
 _DENIED = re.compile(r"location is not supported|billing", re.IGNORECASE)
-_DETAIL = shape_of("retryDelay", "quotaId")
+_DETAIL = Shape("retryDelay", violations=Shape("quotaId"))
 
 
 def decode_error(status: int, headers: Mapping[str, str], body: bytes) -> errors.ProviderError:
@@ -55,7 +55,7 @@ def read_error(
     if status is None:
         is_status = code is not None and code.isdecimal() and len(code) == 3
         status = int(code or 0) if is_status else _STATUSES.get(fault.kind or "")
-    details = list(_details(value))
+    details = _details(value)
     error_type = _find_class(status, fault, details)
     delay = _retry_delay(details)
     return classify.make_error(
@@ -95,30 +95,25 @@ def _find_class(
     """The class, where the details are more precise than the status."""
     if any(detail.get("reason") in _BAD_KEYS for detail in details):
         return errors.AuthenticationError
-    if status == 429 and any("PerDay" in quota for quota in _quota_ids(details)):
+    if status == 429 and any(map(_is_daily_limit, details)):
         return errors.QuotaExceededError
     if fault.kind == "FAILED_PRECONDITION" and _DENIED.search(fault.message):
         return errors.AccessDeniedError
     return None
 
 
-def _details(value: Json) -> Iterator[dict[str, Json]]:
-    if isinstance(value, list) and value:
-        value = value[0]
-    error = value.get("error") if isinstance(value, dict) else None
-    details = error.get("details") if isinstance(error, dict) else None
-    for detail in details if isinstance(details, list) else ():
-        if isinstance(detail, dict):
-            yield to_camel(detail, _DETAIL)
+def _details(value: Json) -> list[dict[str, Json]]:
+    match value[0] if isinstance(value, list) and value else value:
+        case {"error": {"details": list(details)}}:
+            return [to_camel(item, _DETAIL) for item in details if isinstance(item, dict)]
+    return []
 
 
-def _quota_ids(details: list[dict[str, Json]]) -> Iterator[str]:
-    for detail in details:
-        violations = detail.get("violations")
-        for violation in violations if isinstance(violations, list) else ():
-            quota = violation.get("quotaId") if isinstance(violation, dict) else None
-            if isinstance(quota, str):
-                yield quota
+def _is_daily_limit(detail: dict[str, Json]) -> bool:
+    violations = detail.get("violations")
+    return isinstance(violations, list) and any(
+        isinstance(item, dict) and "PerDay" in str(item.get("quotaId")) for item in violations
+    )
 
 
 def _retry_delay(details: list[dict[str, Json]]) -> float | None:

@@ -97,7 +97,7 @@ def encode_response(response: Response) -> Json:
     if carried is not None:
         return carried
     parts = [wire for part in response.message.content for wire in encode_answer_part(part)]
-    return write_envelope(response, extra_of(response, NAME), parts)
+    return write_envelope(response, parts)
 
 
 def is_answer(whole: dict[str, Json]) -> bool:
@@ -157,12 +157,10 @@ def _note_absent(fields: dict[str, Json], first: str, second: str) -> None:
         fields[ABSENT] = [name for name in (first, second) if name not in fields]
 
 
-def write_envelope(
-    response: Response, extra: Mapping[str, Json], parts: list[Json] | None
-) -> dict[str, Json]:
+def write_envelope(response: Response, parts: list[Json] | None) -> dict[str, Json]:
     """The body of an answer; `parts` is None if earlier frames have sent them."""
     native = NAME in response.extra
-    fields = dict(extra)
+    fields = dict(extra_of(response, NAME))
     candidate = fields.pop("candidate", None)
     body: dict[str, Json] = {}
     if candidate is not None or parts is None or parts or not native:
