@@ -215,6 +215,10 @@ def test_a_bare_string_is_carried():
         ({"contents": [{"role": 5, "parts": []}]}, "contents[0].role:"),
         ({"contents": [{"role": "user", "parts": "hi"}]}, "contents[0].parts:"),
         ({"contents": [{"role": "user", "parts": [5]}]}, "contents[0].parts[0]:"),
+        (
+            {"contents": [{"parts": [{"functionResponse": {"name": "f", "parts": ["x"]}}]}]},
+            "contents[0].parts[0].functionResponse.parts[0]:",
+        ),
         ({"systemInstruction": 5}, "systemInstruction:"),
         ({"systemInstruction": {"parts": [{"text": 5}]}}, "systemInstruction.parts[0].text:"),
     ],

@@ -175,11 +175,11 @@ def _is_native(part: Thinking) -> bool:
 
 def decode_media(part: dict[str, Json], path: str = "") -> Part:
     """A part by its media type; a part that cannot be written back exactly becomes `Opaque`."""
+    fields = Fields(part, path)
     inline, file = part.get("inlineData"), part.get("fileData")
     media = None
     # with `thought`, it is a draft that the model made for itself
     if not part.get("thought") and ABSENT not in part and None in (inline, file):
-        fields = Fields(part, path)
         media = _decode_file(fields) if inline is None else _decode_inline(fields)
     return media or Opaque(dialect=NAME, data=part)
 
