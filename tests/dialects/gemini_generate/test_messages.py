@@ -245,3 +245,13 @@ def test_a_message_with_nothing_left_is_not_sent():
         ("foreign_block_dropped", "messages[0].content[0]"),
         ("emptied_message_dropped", "messages[0]"),
     ]
+
+
+def test_a_malformed_private_key_is_ignored():
+    """`extra` may come from a file that somebody edited: no value in it may raise."""
+    message = Message(role="user", content="hi", extra={"gemini_generate": {"~absent": 5}})
+    body = {}
+
+    encode_messages(Request(messages=[message]), body, WarningList())
+
+    assert body["contents"] == [USER]

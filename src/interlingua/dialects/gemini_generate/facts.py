@@ -7,6 +7,7 @@ API reference: https://ai.google.dev/api/generate-content
 from __future__ import annotations
 
 import re
+from collections.abc import Collection, Mapping
 
 from interlingua.prepare.cache_diff import AFTER_SYSTEM, ALL, MODEL, TOOLS
 from interlingua.prepare.schema.rules import SILENT, words
@@ -240,6 +241,19 @@ def take_nested(fields: dict[str, Json], key: str) -> dict[str, Json]:
     """Removes an object and returns a copy of it; `{}` if there is none."""
     value = fields.pop(key, None)
     return dict(value) if isinstance(value, dict) else {}
+
+
+def mark_absent(extra: dict[str, Json], wire: Mapping[str, Json], *names: str) -> None:
+    """Notes in `extra` which of the fields `wire` does not have."""
+    absent = [name for name in names if name not in wire]
+    if absent:
+        extra[ABSENT] = absent
+
+
+def take_absent(extra: dict[str, Json]) -> Collection[str]:
+    """Removes the list that `mark_absent` made, and returns it."""
+    absent = extra.pop(ABSENT, ())
+    return absent if isinstance(absent, (list, tuple)) else ()
 
 
 def take_text(fields: Fields, key: str) -> str | None:

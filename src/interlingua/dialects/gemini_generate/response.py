@@ -13,6 +13,8 @@ from interlingua.dialects.gemini_generate.facts import (
     NAME,
     RESPONSE,
     SIGNATURE,
+    mark_absent,
+    take_absent,
     take_text,
     to_camel,
 )
@@ -136,25 +138,20 @@ def read_envelope(whole: dict[str, Json]) -> Envelope:
 def _read_candidate(candidate: dict[str, Json]) -> tuple[list[Json], str | None, dict[str, Json]]:
     """The parts, the finish reason and the unread fields."""
     unread = dict(candidate)
-    _note_absent(unread, "content", FINISH)
+    mark_absent(unread, candidate, "content", FINISH)
     finish = _enum_word(candidate.get(FINISH))
     if finish is not None:
         del unread[FINISH]
     if not isinstance(candidate.get("content"), dict):
         return [], finish, unread
     content = unread["content"] = dict(candidate["content"])
-    _note_absent(content, "parts", "role")
+    mark_absent(content, content, "parts", "role")
     if content.get("role") == "model":
         del content["role"]
     parts: list[Json] = content.pop("parts") if isinstance(content.get("parts"), list) else []
     if not content:
         del unread["content"]
     return parts, finish, unread
-
-
-def _note_absent(fields: dict[str, Json], first: str, second: str) -> None:
-    if first not in fields or second not in fields:
-        fields[ABSENT] = [name for name in (first, second) if name not in fields]
 
 
 def write_envelope(response: Response, parts: list[Json] | None) -> dict[str, Json]:
@@ -184,7 +181,7 @@ def _write_candidate(
     candidate: Mapping[str, Json], parts: list[Json] | None, finish: str | int | None
 ) -> dict[str, Json]:
     fields = dict(candidate)
-    absent = fields.pop(ABSENT, ())
+    absent = take_absent(fields)
     content = fields.pop("content", {} if parts is not None and "content" not in absent else None)
     wire: dict[str, Json] = {}
     if isinstance(content, Mapping) or parts:
@@ -199,7 +196,7 @@ def _write_candidate(
 def write_content(extra: Mapping[str, Json], parts: list[Json] | None) -> dict[str, Json]:
     """The content of a candidate; `extra` are its other fields."""
     content = dict(extra)
-    absent = content.pop(ABSENT, ())
+    absent = take_absent(content)
     if parts or (parts is not None and not ("parts" in absent or "parts" in content)):
         content["parts"] = parts
     if "role" not in absent:
@@ -273,7 +270,7 @@ def frame_fields(extra: Mapping[str, Json]) -> dict[str, Json]:
         if candidate.get("index", 0) != 0:
             fields["index"] = candidate["index"]
         content = candidate.get("content")
-        if isinstance(content, Mapping) and "role" in content.get(ABSENT, ()):
+        if isinstance(content, Mapping) and "role" in take_absent(dict(content)):
             fields["content"] = {ABSENT: ["role"]}
     return fields
 
