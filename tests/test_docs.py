@@ -245,11 +245,8 @@ OWNERS = (
     "interlingua.sync",
     "interlingua.simulator",
     "interlingua.testing",
-    "interlingua.conformance.cases",
     "interlingua.conformance.laws",
-    "interlingua.conformance.report",
     "interlingua.conformance.canonical",
-    "interlingua.conformance.cross",
     "interlingua.conformance.strategies",
 )
 MODULES = [owner for owner in OWNERS if not owner.endswith("Options")]

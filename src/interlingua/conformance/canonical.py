@@ -1,23 +1,29 @@
 """
-Law 4: a canonical value that is encoded and decoded again is the same, or a warning says
-what is not.
+Laws 4 and 9: what a request says survives a dialect, or a warning says what does not.
 
-Some differences are no loss, and are not looked at: argument text (its parse is compared),
-a result's `name` (the call has it), an image's `detail` and a format's label and strictness
-(hints), a JSON result as JSON text, the application's own metadata and ids.
+Law 4: a canonical value that is encoded and decoded again is the same. Law 9: A -> canonical -> B
+-> canonical keeps texts, calls, results, their links, and tools. A warning permits the one change
+that its code stands for (see `allowed`), and nothing else.
+
+Some differences are not losses and are not compared: argument text (its parsed value is compared),
+the `name` of a result (the call has it), the `detail` of an image, the name and strictness of a
+response format, a JSON result as JSON text, metadata and ids of the application.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import msgspec
 
+from interlingua.conformance.allowed import UNLINKED, Expected, Utterance, spoken, tools_of
 from interlingua.conformance.equality import differences, same_schema
+from interlingua.conformance.laws import Case, Law
 from interlingua.spec.content import Image, Part, Refusal, Text, ToolCall, ToolResult
-from interlingua.spec.contracts import Dialect
+from interlingua.spec.contracts import NEUTRAL_PROFILE, Dialect, Profile
 from interlingua.spec.request import BuiltinTool, Request, ResponseFormat, ToolChoice, ToolSpec
-from interlingua.spec.response import Response
+from interlingua.spec.response import Response, Warning
 from interlingua.wire.json_text import dump_text
 
 _SETTINGS = (
@@ -184,3 +190,72 @@ def _result(result: ToolResult) -> Any:
     if all(isinstance(part, Text) for part in parts):
         return "".join(part.text for part in parts if isinstance(part, Text))
     return tuple(_part(part) for part in parts)
+
+
+_NOT_COMPARED = ("path", "said", "is_moved")
+
+
+def crossing(source: Dialect, target: Dialect, case: Case) -> list[str]:
+    """Law 9: what is said in one dialect is said in the other, or a warning names what is not."""
+    if case.call is None:
+        return []
+    return crosses(target, source.decode_request(case.call))
+
+
+def crossings(targets: Iterable[Dialect]) -> dict[str, Law]:
+    """Law 9 to each of these dialects, in the form that `report.check` takes."""
+    return {f"9 crossing to {target.NAME}": _to(target) for target in targets}
+
+
+def _to(target: Dialect) -> Law:
+    return lambda source, case: [] if source.NAME == target.NAME else crossing(source, target, case)
+
+
+def crosses(target: Dialect, request: Request, profile: Profile = NEUTRAL_PROFILE) -> list[str]:
+    """What a request loses on the way to a dialect and back that no warning accounts for."""
+    call = target.encode_request(request, profile, stream=False)
+    return compare(request, target.decode_request(call), call.warnings)
+
+
+def compare(request: Request, back: Request, warnings: tuple[Warning, ...]) -> list[str]:
+    """How what came back differs from what must come back after these warnings."""
+    expected = Expected(request)
+    for warning in warnings:
+        expected.apply(warning)
+    said = _plain(expected.utterances, free=expected.free)
+    found = _plain(spoken(back.messages), free=expected.free)
+    warned = tuple(warning.path for warning in warnings if warning.path)
+    return [
+        *differences(said, found, "$.said"),
+        *_same_tools(expected.tools(), tools_of(back)),
+        *settings_survive(request, back, warned),
+    ]
+
+
+def _plain(utterances: list[Utterance], *, free: bool) -> list[Any]:
+    """To compare: without places; with results at the end, by call, if they may have moved."""
+    if free:
+        results = [one for one in utterances if one.kind == "result"]
+        others = [one for one in utterances if one.kind != "result"]
+        utterances = others + sorted(results, key=lambda one: one.call or 0)
+    return [_fields(one) for one in utterances]
+
+
+def _fields(one: Utterance) -> dict[str, Any]:
+    names = (name for name in one.__struct_fields__ if name not in _NOT_COMPARED)
+    fields = {name: getattr(one, name) for name in names}
+    fields["shown"] = [_fields(inner) for inner in one.shown]
+    if one.kind == "result":
+        # a dialect without the flag need not say twice that it failed
+        says_so = isinstance(one.text, str) and one.text[:5].lower() == "error"
+        fields["is_failure"] = one.is_failure or says_so
+        if one.call == UNLINKED:
+            fields["call"] = None
+    return fields
+
+
+def _same_tools(expected: list[dict[str, Any]], found: list[dict[str, Any]]) -> list[str]:
+    for one, other in zip(expected, found, strict=False):
+        if same_schema(one.get("parameters"), other.get("parameters")):
+            one["parameters"] = other.get("parameters")
+    return differences(expected, found, "$.tools")

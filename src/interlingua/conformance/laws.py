@@ -1,34 +1,110 @@
 """
-The laws of a dialect.
+The laws of a dialect, and the recorded exchanges (cases) on which they are checked.
 
-Each takes a dialect and a case and returns what breaks it; an empty list means it holds,
-also when the case has nothing the law is about. Anything but the library's own errors
-escaping from a dialect is a failure too.
+A law takes a dialect and a case and returns what breaks it. An empty list means that the law holds,
+also if the case has nothing that the law is about. An exception that is not one of the library
+is a violation too.
 """
 
 from __future__ import annotations
 
 import copy
 import itertools
-from collections.abc import Callable, Iterable
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
 from typing import Any, TypeAlias
 
-from interlingua.conformance.cases import (
-    Case,
-    cut_frames,
-    decode_frames,
-    encode_events,
-    fold,
-)
+import msgspec
+
 from interlingua.conformance.equality import Kind, differences, normal_form, same_response
 from interlingua.spec.content import Json
 from interlingua.spec.contracts import Dialect, Frame, WireCall
 from interlingua.spec.errors import SDKError
 from interlingua.spec.events import ProviderEvent, StreamEvent
+from interlingua.spec.facts import Framing
 from interlingua.spec.json_form import to_document
-from interlingua.streams.accumulate import events_from_response
-from interlingua.wire.envelope import carried_body
+from interlingua.spec.response import Response
+from interlingua.streams.accumulate import StreamAccumulator, events_from_response
+from interlingua.streams.grammar import Grammar
+from interlingua.wire.fields import carried_body
+from interlingua.wire.framing import JSONArrayDecoder, SSEDecoder
 from interlingua.wire.json_text import dumps
+
+
+class Case(msgspec.Struct, frozen=True, kw_only=True):
+    """One exchange in a dialect: any of a request, a whole response, a stream."""
+
+    name: str
+    call: WireCall | None = None
+    response: Json = None
+    stream: bytes | None = None
+    framing: Framing = "sse"
+    status: int = 200
+    headers: Mapping[str, str] = {}
+
+
+def read_cases(folder: Path) -> Iterator[Case]:
+    """
+    One case for each folder below: `request.json`, `response.json`, `stream.sse`.
+
+    `meta.json` may say `path`, `headers` and `stream` of the request, and the `status`.
+    """
+    for place in sorted(path for path in folder.iterdir() if path.is_dir()):
+        meta = _read(place / "meta.json") or {}
+        body = _read(place / "request.json")
+        stream = place / "stream.sse"
+        call = None
+        if body is not None:
+            call = WireCall(
+                path=meta.get("path", ""),
+                body=body,
+                headers=meta.get("headers", {}),
+                stream=meta.get("stream", bool(isinstance(body, dict) and body.get("stream"))),
+            )
+        yield Case(
+            name=place.name,
+            call=call,
+            response=_read(place / "response.json"),
+            stream=stream.read_bytes() if stream.exists() else None,
+            status=meta.get("status", 200),
+        )
+
+
+def _read(path: Path) -> Any:
+    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else None
+
+
+def cut_frames(chunks: Iterable[bytes], framing: Framing = "sse") -> list[Frame]:
+    """The frames of a body."""
+    decoder = SSEDecoder() if framing == "sse" else JSONArrayDecoder()
+    frames = [frame for chunk in chunks for frame in decoder.feed(chunk)]
+    return frames + decoder.finish()
+
+
+def decode_frames(dialect: Dialect, frames: Iterable[Frame]) -> list[StreamEvent]:
+    """The events of a stream that must be whole."""
+    decoder = dialect.stream_decoder()
+    events = [event for frame in frames for event in decoder.feed(frame)]
+    return events + decoder.finish()
+
+
+def encode_events(dialect: Dialect, events: Iterable[StreamEvent]) -> list[Frame]:
+    """The frames that say these events."""
+    encoder = dialect.stream_encoder(None)
+    frames = [frame for event in events for frame in encoder.feed(event)]
+    return frames + encoder.finish()
+
+
+def fold(events: Iterable[StreamEvent]) -> Response:
+    """The response that events add up to; they must obey the grammar."""
+    grammar, accumulator = Grammar(), StreamAccumulator()
+    for event in events:
+        grammar.feed(event)
+        accumulator.feed(event)
+    grammar.finish()
+    return accumulator.response()
+
 
 Law: TypeAlias = Callable[[Dialect, Case], list[str]]
 
@@ -217,3 +293,50 @@ def _strange_event(dialect: Dialect, case: Case) -> list[str]:
         if not any(isinstance(e, ProviderEvent) and e.data == strange for e in again):
             broken.append("stream: an unknown event was not passed on")
     return broken
+
+
+class Violation(msgspec.Struct, frozen=True, kw_only=True):
+    """One case that breaks one law."""
+
+    law: str
+    case: str
+    details: tuple[str, ...]
+
+
+class Report(msgspec.Struct, frozen=True, kw_only=True):
+    """What was run, and what broke."""
+
+    dialect: str
+    cases: int
+    checks: int
+    violations: tuple[Violation, ...]
+
+    def __str__(self) -> str:
+        head = f"{self.dialect}: {self.checks} checks on {self.cases} cases, "
+        lines = [head + f"{len(self.violations)} broken"]
+        for broken in self.violations:
+            lines.append(f"  law {broken.law}: {broken.case}")
+            lines += [f"    {detail}" for detail in broken.details[:3]]
+        return "\n".join(lines)
+
+
+def check(dialect: Dialect, cases: Iterable[Case], laws: Mapping[str, Law] | None = None) -> Report:
+    """Every law on every case. An exception is a violation, named by its type."""
+    chosen = LAWS if laws is None else laws
+    seen, checks = 0, 0
+    violations: list[Violation] = []
+    for case in cases:
+        seen += 1
+        for name, law in chosen.items():
+            checks += 1
+            details = _run(law, dialect, case)
+            if details:
+                violations.append(Violation(law=name, case=case.name, details=tuple(details)))
+    return Report(dialect=dialect.NAME, cases=seen, checks=checks, violations=tuple(violations))
+
+
+def _run(law: Law, dialect: Dialect, case: Case) -> list[str]:
+    try:
+        return law(dialect, case)
+    except Exception as error:  # noqa: BLE001 -- whatever escapes from a dialect is the finding
+        return [f"raised {type(error).__name__}: {error}"]

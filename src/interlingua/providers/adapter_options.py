@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any, TypedDict
 import msgspec
 
 from interlingua.providers.catalog.profiles import check_overrides
-from interlingua.providers.installed_dialects import check_dialect
-from interlingua.providers.provider import Provider, add_scheme, check_base_url
+from interlingua.providers.provider import Provider, add_scheme, check_base_url, check_dialect
 from interlingua.spec.contracts import Timeouts, Transport
 from interlingua.spec.errors import ConfigurationError
 

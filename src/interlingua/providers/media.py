@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from interlingua.prepare.history.target import kinds_without_urls
-from interlingua.providers.installed_dialects import find_dialect
+from interlingua.providers.provider import find_dialect
 from interlingua.spec.content import MEDIA_TYPES
 from interlingua.spec.contracts import Profile
 from interlingua.spec.request import Request
-from interlingua.transport.media_files import Media, find_media, load_media, load_media_async
-from interlingua.transport.media_urls import fetch_media
+from interlingua.transport.media import Media, fetch_media, find_media, load_media, load_media_async
 
 
 async def gather_media(request: Request, profile: Profile) -> Request:

@@ -2,20 +2,21 @@
 The ASGI application on which the simulator and a gateway are built.
 
 It reads a request, finds its dialect, refuses what the vendor would refuse, and sends the reply.
-What the answer is, is up to the class that derives from it.
+The derived class decides what the answer is.
 """
 
 from __future__ import annotations
 
 import hmac
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
-from typing import NamedTuple
-from urllib.parse import parse_qsl
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NamedTuple
+from urllib.parse import parse_qs, parse_qsl
 
 from interlingua import dialects
 from interlingua.serving.asgi import (
     Receive,
+    Reply,
     Scope,
     Send,
     answer_lifespan,
@@ -24,14 +25,147 @@ from interlingua.serving.asgi import (
     query_of,
     read_body,
 )
-from interlingua.serving.delivery import Reply
-from interlingua.serving.errors import body_bytes, retry_headers, vendor_body
-from interlingua.serving.routes import Route, find_route, read_call, read_key, serve_of
 from interlingua.spec.content import Json
 from interlingua.spec.contracts import WireCall
-from interlingua.spec.errors import SDKError
+from interlingua.spec.errors import ConfigurationError, DecodeError, ProviderError, SDKError
+from interlingua.spec.operations import Failure, RouteKind, Serve, ServerFacts
 from interlingua.spec.request import Request
-from interlingua.spec.serve import Failure
+from interlingua.wire.classify import classify, read_fault
+from interlingua.wire.json_text import dumps, loads
+from interlingua.wire.secrets import redact_headers
+
+_BEARER = "bearer "
+
+
+class Route(NamedTuple):
+    """What a request asks for, and the dialect that it is in."""
+
+    kind: RouteKind
+    dialect: str
+    model: str | None = None
+
+
+def serve_of(dialect: str) -> Serve:
+    """The server side of a dialect; `ConfigurationError` if it has none."""
+    serve: Serve | None = getattr(dialects.get(dialect), "serve", None)
+    if serve is None:
+        raise ConfigurationError(f"the dialect {dialect!r} has no module `serve`")
+    return serve
+
+
+def find_route(method: str, path: str, headers: Mapping[str, str]) -> Route:
+    """Where a request belongs; one of no known path still has a dialect, to answer it in."""
+    shared: dict[str, Route] = {}
+    for name, facts in _served():
+        for route in facts.routes:
+            match = route.pattern.fullmatch(path) if method == route.method else None
+            if match is None:
+                continue
+            found = Route(route.kind, name, match.groupdict().get("model"))
+            if not route.is_shared:
+                return found
+            shared.setdefault(name, found)
+    name = _recognise(path, headers, shared or dict(_served()))
+    return shared.get(name) or Route("unknown", name)
+
+
+def read_call(scope: Mapping[str, Any], body: bytes, route: Route | None = None) -> WireCall:
+    """The request without its key; its body is None if it is not JSON."""
+    method, path, headers = scope.get("method", "POST"), path_of(scope), headers_of(scope)
+    server = serve_of((route or find_route(method, path, headers)).dialect).SERVER
+    secrets = tuple(f"{facts.key_query}=" for _, facts in _served() if facts.key_query)
+    items = [item for item in query_of(scope).split("&") if item and not item.startswith(secrets)]
+    try:
+        value = loads(body) if body else None
+    except DecodeError:
+        value = None
+    is_stream = isinstance(value, dict) and value.get(server.stream_field) is True
+    return WireCall(
+        method=method,
+        path=f"{path}?{'&'.join(items)}" if items else path,
+        body=value,
+        headers=redact_headers(headers),
+        stream=is_stream or (bool(server.stream_path) and path.endswith(server.stream_path)),
+    )
+
+
+def read_key(headers: Mapping[str, str], query: str) -> str | None:
+    """The key that a request carries, wherever a client of any dialect puts it."""
+    served = [facts for _, facts in _served()]
+    for name in dict.fromkeys(name for facts in served for name in facts.key_headers):
+        value = headers.get(name)
+        if value:
+            return value[len(_BEARER) :] if value.lower().startswith(_BEARER) else value
+    parameters = parse_qs(query)
+    names = [facts.key_query for facts in served if facts.key_query]
+    return next((parameters[name][0] for name in names if name in parameters), None)
+
+
+def _served() -> Iterator[tuple[str, ServerFacts]]:
+    """The dialects that have a server side."""
+    for name in dialects.names():
+        serve: Serve | None = getattr(dialects.get(name), "serve", None)
+        if serve is not None:
+            yield name, serve.SERVER
+
+
+def _recognise(path: str, headers: Mapping[str, str], names: Mapping[str, object]) -> str:
+    """One of these dialects: by the headers, else by the path, else the common one."""
+    served = [(name, facts) for name, facts in _served() if name in names]
+    for name, facts in served:
+        if any(header in headers for header in facts.own_headers):
+            return name
+    for name, facts in served:
+        if any(piece in path for piece in facts.own_paths):
+            return name
+    return next((name for name, facts in served if facts.is_common), served[0][0])
+
+
+_HTML = (
+    "<html>\r\n<head><title>{0} {1}</title></head>\r\n<body>\r\n<center><h1>{0} {1}</h1></center>"
+    "\r\n</body>\r\n</html>\r\n"
+)
+_PHRASES = {502: "Bad Gateway", 503: "Service Temporarily Unavailable", 504: "Gateway Time-out"}
+
+
+def vendor_body(dialect: str, failure: Failure, *, model: str, request_id: str) -> Json:
+    """The body this vendor sends with the failure's status: JSON, or text that is not."""
+    if failure.body is not None:
+        return failure.body
+    body = serve_of(dialect).error_body(failure, model=model, request_id=request_id)
+    if body is None:
+        return _HTML.format(failure.status, _PHRASES.get(failure.status, "Error"))
+    return body
+
+
+def body_bytes(body: Json) -> tuple[str, bytes]:
+    """The content type (empty for JSON) and bytes of a body as it was given."""
+    if isinstance(body, str):
+        body = body.encode()
+    if isinstance(body, bytes):
+        return "text/html" if body.lstrip().startswith(b"<") else "text/plain", body
+    return "", dumps(body)
+
+
+def retry_headers(dialect: str, failure: Failure) -> dict[str, str]:
+    """`retry-after`, except where the vendor says it in the body."""
+    if failure.retry_after is None or not serve_of(dialect).SERVER.retry_after_header:
+        return {}
+    return {"retry-after": f"{failure.retry_after:g}"}
+
+
+def as_error(dialect: str, failure: Failure, *, model: str, request_id: str) -> ProviderError:
+    """The failure as an error of ours, for a stream's error event."""
+    body = vendor_body(dialect, failure, model=model, request_id=request_id)
+    fault = read_fault(body)
+    return classify(failure.status, fault)(
+        failure.message or fault.message or "no message",
+        status_code=failure.status,
+        error_code=fault.code or fault.kind,
+        retry_after=failure.retry_after,
+        raw=body,
+    )
+
 
 SSE = "text/event-stream; charset=utf-8"
 

@@ -5,8 +5,7 @@ Import from here in tests of programs that call models, and to try a program wit
 """
 
 from interlingua.serving.server import Server, serve, serve_in_thread
-from interlingua.simulator.app import Simulator
-from interlingua.simulator.delivery import SimulatedCutError, SimulatedResetError
+from interlingua.simulator.app import SimulatedCutError, SimulatedResetError, Simulator
 from interlingua.simulator.dsl import (
     Turn,
     cut,

@@ -1,20 +1,28 @@
-"""A turn in a dialect: the response, and the frames of the stream that says the same."""
+"""
+A turn as a vendor would send it: the response or the frames of its stream, the usage, the headers.
+
+Tokens are four characters each; those of a prompt that was sent before count as cached.
+"""
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import re
+import struct
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from threading import Lock
+from typing import Any
 
 import msgspec
 
 from interlingua import dialects
-from interlingua.serving.errors import as_error
-from interlingua.serving.routes import serve_of
-from interlingua.simulator.counting import PrefixCache, count_usage
+from interlingua.serving.application import as_error, serve_of
 from interlingua.simulator.dsl import Duplicate, Malformed, Turn
-from interlingua.simulator.reply_headers import request_id
-from interlingua.spec.content import Part, Refusal, Thinking, ToolCall
+from interlingua.spec.content import Json, Part, Refusal, Text, Thinking, ToolCall
 from interlingua.spec.contracts import Frame
+from interlingua.spec.errors import InvalidRequestError
 from interlingua.spec.events import (
     ErrorEvent,
     Finish,
@@ -31,11 +39,166 @@ from interlingua.spec.events import (
     ToolCallStart,
 )
 from interlingua.spec.messages import Message
+from interlingua.spec.operations import ServedModel, ServerFacts
 from interlingua.spec.request import Request
-from interlingua.spec.response import FinishReason, Response, Usage
-from interlingua.spec.serve import ServerFacts
+from interlingua.spec.response import FinishReason, RateLimit, Response, Usage
 from interlingua.streams.accumulate import events_from_response
-from interlingua.wire.sse import encode_sse
+from interlingua.wire.framing import encode_sse
+from interlingua.wire.json_text import dump_text
+
+CHARACTERS = 4
+_MOST_PREFIXES = 1_000_000
+
+
+class PrefixCache:
+    """
+    Knows every prompt it has counted.
+
+    `read(prompt)` is how many tokens of it, from the start, some earlier prompt began with.
+    Safe to use from several threads.
+    """
+
+    def __init__(self) -> None:
+        self._seen: dict[int, None] = {}
+        self._lock = Lock()
+
+    def read(self, prompt: str) -> int:
+        """The tokens of the longest prefix seen before; from now on the whole prompt is seen."""
+        prefixes = list(_prefixes(prompt))
+        with self._lock:
+            known = 0
+            for prefix in prefixes:
+                if prefix not in self._seen:
+                    break
+                known += 1
+            if len(self._seen) > _MOST_PREFIXES:
+                self._seen.clear()  # a cache forgets
+            self._seen.update(dict.fromkeys(prefixes))
+        return known
+
+
+def prompt_text(request: Request) -> str:
+    """What a model would read, in the order caches have it: tools, then messages."""
+    said = [request.model, *(dump_text(msgspec.to_builtins(tool)) for tool in request.tools or ())]
+    for message in request.messages:
+        said.append(message.role)
+        said += (_part_text(part) for part in message.content)
+    return "\n".join(said)
+
+
+def count_text(text: str) -> int:
+    """The tokens of a text."""
+    return -(-len(text) // CHARACTERS)
+
+
+def count_usage(request: Request, parts: tuple[Part, ...], cache: PrefixCache) -> Usage:
+    """The usage of an answer."""
+    prompt = prompt_text(request)
+    thought = sum(count_text(part.text) for part in parts if isinstance(part, Thinking))
+    said = sum(count_text(_part_text(part)) for part in parts if not isinstance(part, Thinking))
+    return Usage(
+        input_tokens=count_text(prompt),
+        output_tokens=thought + said,
+        reasoning_tokens=thought or None,
+        cache_read_tokens=cache.read(prompt),
+    )
+
+
+def _part_text(part: Part) -> str:
+    if isinstance(part, (Text, Thinking, Refusal)):
+        return part.text
+    if isinstance(part, ToolCall):
+        raw = part.raw_arguments
+        return f"{part.name}({dump_text(part.arguments) if raw is None else raw})"
+    said = msgspec.to_builtins(part)
+    said.pop("extra", None)  # marks for a cache move from turn to turn; the prompt stays
+    return dump_text(said)
+
+
+def _prefixes(prompt: str) -> Iterator[int]:
+    """One number for each prefix of whole tokens, shortest first."""
+    prefix = 0
+    for start in range(0, len(prompt) - CHARACTERS + 1, CHARACTERS):
+        prefix = hash((prefix, prompt[start : start + CHARACTERS]))
+        yield prefix
+
+
+def request_id(number: int) -> str:
+    """The id of a request, which says that it is simulated."""
+    return f"req_simulated{number:06d}"
+
+
+def limit_headers(
+    facts: ServerFacts, limit: RateLimit, now: datetime | None = None
+) -> dict[str, str]:
+    """The vendor's headers for these limits; none where it has none."""
+    values: dict[str, object] = {
+        name: getattr(limit, name)
+        for name in ("requests_limit", "requests_remaining", "tokens_limit", "tokens_remaining")
+    }
+    if limit.reset_after is not None:
+        reset = f"{limit.reset_after:g}s"
+        if facts.resets_at:
+            moment = (now or datetime.now(UTC)) + timedelta(seconds=limit.reset_after)
+            reset = moment.isoformat().replace("+00:00", "Z")
+        for bucket in ("requests", "tokens"):
+            if values[f"{bucket}_limit"] is not None or values[f"{bucket}_remaining"] is not None:
+                values[f"{bucket}_reset"] = reset
+    return {
+        header: str(values[name])
+        for name, header in facts.limit_headers.items()
+        if values.get(name) is not None
+    }
+
+
+DIMENSIONS = 8
+
+
+def simulated_model(model: str) -> ServedModel:
+    """What is told of a model of that id."""
+    return ServedModel(
+        id=model,
+        provider="simulated",
+        name=f"{model} (simulated)",
+        context_window=1_048_576,
+        max_output_tokens=65_536,
+    )
+
+
+def embed(body: Json) -> Json:
+    """Vectors made from a digest of each text: equal texts have equal vectors, that is all."""
+    if not isinstance(body, dict) or not isinstance(body.get("input"), (str, list)):
+        raise InvalidRequestError("'input' must be text or a list", error_code="invalid_type")
+    given = body["input"]
+    texts = [given] if isinstance(given, str) or not all(map(_is_text, given)) else given
+    size = body.get("dimensions")
+    size = size if isinstance(size, int) and 0 < size <= 4096 else DIMENSIONS
+    encoded = body.get("encoding_format") == "base64"
+    vectors = [_vector(str(text), size) for text in texts]
+    data = [
+        {"object": "embedding", "index": i, "embedding": _base64(v) if encoded else v}
+        for i, v in enumerate(vectors)
+    ]
+    tokens = sum(count_text(str(text)) for text in texts)
+    usage = {"prompt_tokens": tokens, "total_tokens": tokens}
+    return {"object": "list", "data": data, "model": body.get("model", ""), "usage": usage}
+
+
+def _is_text(item: Any) -> bool:
+    return isinstance(item, (str, list))
+
+
+def _vector(text: str, size: int) -> list[float]:
+    """A vector of length 1."""
+    digest = hashlib.shake_128(text.encode("utf-8", "replace")).digest(2 * size)
+    raw = [value / 32768 - 1 for value in struct.unpack(f"<{size}H", digest)]
+    length = sum(value * value for value in raw) ** 0.5 or 1.0
+    return [value / length for value in raw]
+
+
+def _base64(vector: list[float]) -> str:
+    return base64.b64encode(struct.pack(f"<{len(vector)}f", *vector)).decode()
+
 
 _words = re.compile(r"\S+\s*|\s+").findall
 

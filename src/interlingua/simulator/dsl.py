@@ -19,8 +19,8 @@ import msgspec
 
 from interlingua.spec.content import Json, Part, Refusal, Text, Thinking, ToolCall
 from interlingua.spec.errors import ConfigurationError
+from interlingua.spec.operations import Failure
 from interlingua.spec.response import FinishReason, RateLimit, Reason, Usage
-from interlingua.spec.serve import Failure
 
 SIGNATURE = "c2ltdWxhdGVk"  # "simulated" in base64, which every dialect requires
 

@@ -18,8 +18,7 @@ from interlingua.spec.errors import (
     StreamError,
     TimeoutPhase,
 )
-from interlingua.transport.bodies import OutgoingBody, length_headers
-from interlingua.transport.inflate import ACCEPTED, inflater_for
+from interlingua.transport.bodies import ACCEPTED, OutgoingBody, inflater_for, length_headers
 from interlingua.transport.per_loop import PerLoop
 from interlingua.transport.proxies import HTTP, SOCKS, Proxies
 from interlingua.transport.timeouts import (

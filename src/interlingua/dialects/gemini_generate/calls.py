@@ -27,10 +27,9 @@ from interlingua.spec.content import (
 )
 from interlingua.spec.contracts import NewId
 from interlingua.spec.warnings import Losses
-from interlingua.wire.arguments import input_object
 from interlingua.wire.fields import Fields, extra_of
-from interlingua.wire.ids import call_ids, counting_ids
 from interlingua.wire.json_text import dump_text
+from interlingua.wire.tool_calls import call_ids, counting_ids, input_object
 
 _RESPONSE = "response"
 

@@ -35,7 +35,7 @@ from interlingua.spec.events import (
 )
 from interlingua.streams.frames import read_frame
 from interlingua.streams.segments import ReasoningSegment, TextSegment, ToolCallSegment
-from interlingua.wire.envelope import carry_body
+from interlingua.wire.fields import carry_body
 from interlingua.wire.json_text import dump_text, loads
 
 _USAGE = "usageMetadata"

@@ -22,7 +22,7 @@ from typing import Any, TypeAlias, get_type_hints
 import msgspec
 
 from interlingua import dialects
-from interlingua.providers.installed_dialects import check_dialect, find_dialect
+from interlingua.providers.provider import check_dialect, find_dialect
 from interlingua.spec.contracts import NEUTRAL_PROFILE, Profile
 from interlingua.spec.errors import ConfigurationError
 
