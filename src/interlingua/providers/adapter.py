@@ -54,9 +54,9 @@ from interlingua.providers.operations import (
 from interlingua.providers.provider import Provider, check_base_url, find_dialect, join_url, sign
 from interlingua.providers.rows import find_provider
 from interlingua.providers.ulid import new_ulid
-from interlingua.spec.capabilities import AdapterCapabilities
 from interlingua.spec.content import Json
 from interlingua.spec.contracts import (
+    AdapterCapabilities,
     Dialect,
     HttpReply,
     HttpRequest,

@@ -8,9 +8,8 @@ from collections.abc import Iterable, Mapping
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-import msgspec
-
 from interlingua import dialects
+from interlingua.spec.content import Record
 from interlingua.spec.contracts import Dialect
 from interlingua.spec.errors import ConfigurationError
 
@@ -63,9 +62,7 @@ _is_this_machine = re.compile(r"(?:.+\.)?localhost\.?|127(?:\.[0-9]{1,3}){3}|::1
 _host_and_port = re.compile(r"\[(.*)\](?::([0-9]*))?|([^:]*)(?::([0-9]*))?").fullmatch
 
 
-class Provider(
-    msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, repr_omit_defaults=True
-):
+class Provider(Record, frozen=True, kw_only=True):
     """One row. The names of environment variables are only names: `Client.from_env` reads them."""
 
     name: str

@@ -17,7 +17,7 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from interlingua.spec.content import Json, Part, Refusal, Text, Thinking, ToolCall
+from interlingua.spec.content import Json, Part, Record, Refusal, Text, Thinking, ToolCall
 from interlingua.spec.errors import ConfigurationError
 from interlingua.spec.operations import Failure
 from interlingua.spec.response import FinishReason, RateLimit, Reason, Usage
@@ -25,9 +25,7 @@ from interlingua.spec.response import FinishReason, RateLimit, Reason, Usage
 SIGNATURE = "c2ltdWxhdGVk"  # "simulated" in base64, which every dialect requires
 
 
-class _Value(
-    msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, repr_omit_defaults=True
-):
+class _Value(Record, frozen=True, kw_only=True):
     pass
 
 

@@ -14,6 +14,7 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
+from interlingua.spec.content import Record
 from interlingua.spec.errors import ConfigurationError
 
 ModelKind: TypeAlias = Literal["chat", "embedding", "image"]
@@ -26,14 +27,7 @@ _CAPABILITIES = {
 }
 
 
-class ModelInfo(
-    msgspec.Struct,
-    frozen=True,
-    kw_only=True,
-    omit_defaults=True,
-    repr_omit_defaults=True,
-    forbid_unknown_fields=True,
-):
+class ModelInfo(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One model as one provider serves it. None means that it is not known."""
 
     id: str
