@@ -1,4 +1,4 @@
-"""Adapters by the name of their provider."""
+"""One adapter class for each well-known provider."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Unpack
 from interlingua.providers.adapter import HttpAdapter
 from interlingua.providers.adapter_options import AdapterSettings
 
-if TYPE_CHECKING:  # only a local model loads it
+if TYPE_CHECKING:  # imported only for a local model
     from interlingua.local import LocalServer
 
 
@@ -40,17 +40,16 @@ class OpenAICompatibleAdapter(HttpAdapter):
         super().__init__("openai_compatible", api_key, **settings)
 
 
-# The model on this machine, started when it is first asked.
-
-
 class LocalAdapter(HttpAdapter):
     """
-    llama.cpp with a small model, or with any GGUF file; no key, no network.
+    llama.cpp with a small model, or with any GGUF file: no key, no network.
+
+    Its server starts with the first request.
 
         adapter = LocalAdapter()
         response = await adapter.complete(Request(messages="Hello"))
 
-    Its server speaks three dialects; `dialect=` chooses another than the one of the row.
+    The server speaks three dialects; `dialect=` chooses another one than Chat Completions.
     """
 
     def __init__(
