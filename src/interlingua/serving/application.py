@@ -38,7 +38,7 @@ _BEARER = "bearer "
 
 
 class Route(NamedTuple):
-    """What a request asks for, and the dialect that it is in."""
+    """The kind and the dialect of a request."""
 
     kind: RouteKind
     dialect: str
@@ -46,7 +46,7 @@ class Route(NamedTuple):
 
 
 def serve_of(dialect: str) -> Serve:
-    """The server side of a dialect; `ConfigurationError` if it has none."""
+    """The server side of a dialect; `ConfigurationError` if there is none."""
     serve: Serve | None = getattr(dialects.get(dialect), "serve", None)
     if serve is None:
         raise ConfigurationError(f"the dialect {dialect!r} has no module `serve`")
@@ -54,23 +54,23 @@ def serve_of(dialect: str) -> Serve:
 
 
 def find_route(method: str, path: str, headers: Mapping[str, str]) -> Route:
-    """Where a request belongs; one of no known path still has a dialect, to answer it in."""
+    """The route of a request; an unknown path still has a dialect, for the error reply."""
     shared: dict[str, Route] = {}
     for name, facts in _served():
         for route in facts.routes:
             match = route.pattern.fullmatch(path) if method == route.method else None
             if match is None:
                 continue
-            found = Route(route.kind, name, match.groupdict().get("model"))
+            candidate = Route(route.kind, name, match.groupdict().get("model"))
             if not route.is_shared:
-                return found
-            shared.setdefault(name, found)
+                return candidate
+            shared.setdefault(name, candidate)
     name = _recognise(path, headers, shared or dict(_served()))
     return shared.get(name) or Route("unknown", name)
 
 
 def read_call(scope: Mapping[str, Any], body: bytes, route: Route | None = None) -> WireCall:
-    """The request without its key; its body is None if it is not JSON."""
+    """The call without its key; `body` is None if it is not JSON."""
     method, path, headers = scope.get("method", "POST"), path_of(scope), headers_of(scope)
     server = serve_of((route or find_route(method, path, headers)).dialect).SERVER
     secrets = tuple(f"{facts.key_query}=" for _, facts in _served() if facts.key_query)
@@ -90,7 +90,7 @@ def read_call(scope: Mapping[str, Any], body: bytes, route: Route | None = None)
 
 
 def read_key(headers: Mapping[str, str], query: str) -> str | None:
-    """The key that a request carries, wherever a client of any dialect puts it."""
+    """The key of a request, in any place where clients of the dialects put it."""
     served = [facts for _, facts in _served()]
     for name in dict.fromkeys(name for facts in served for name in facts.key_headers):
         value = headers.get(name)
@@ -102,7 +102,7 @@ def read_key(headers: Mapping[str, str], query: str) -> str | None:
 
 
 def _served() -> Iterator[tuple[str, ServerFacts]]:
-    """The dialects that have a server side."""
+    """The dialects with a server side."""
     for name in dialects.names():
         serve: Serve | None = getattr(dialects.get(name), "serve", None)
         if serve is not None:
@@ -110,7 +110,7 @@ def _served() -> Iterator[tuple[str, ServerFacts]]:
 
 
 def _recognise(path: str, headers: Mapping[str, str], names: Mapping[str, object]) -> str:
-    """One of these dialects: by the headers, else by the path, else the common one."""
+    """Choose one of these dialects: by headers, else by path, else the common one."""
     served = [(name, facts) for name, facts in _served() if name in names]
     for name, facts in served:
         if any(header in headers for header in facts.own_headers):
@@ -129,7 +129,7 @@ _PHRASES = {502: "Bad Gateway", 503: "Service Temporarily Unavailable", 504: "Ga
 
 
 def vendor_body(dialect: str, failure: Failure, *, model: str, request_id: str) -> Json:
-    """The body this vendor sends with the failure's status: JSON, or text that is not."""
+    """The body that the vendor sends with this status: JSON, or HTML of a load balancer."""
     if failure.body is not None:
         return failure.body
     body = serve_of(dialect).error_body(failure, model=model, request_id=request_id)
@@ -139,7 +139,7 @@ def vendor_body(dialect: str, failure: Failure, *, model: str, request_id: str) 
 
 
 def body_bytes(body: Json) -> tuple[str, bytes]:
-    """The content type (empty for JSON) and bytes of a body as it was given."""
+    """The content type (empty for JSON) and the bytes of a body."""
     if isinstance(body, str):
         body = body.encode()
     if isinstance(body, bytes):
@@ -148,14 +148,14 @@ def body_bytes(body: Json) -> tuple[str, bytes]:
 
 
 def retry_headers(dialect: str, failure: Failure) -> dict[str, str]:
-    """`retry-after`, except where the vendor says it in the body."""
+    """`retry-after`, unless the vendor puts it into the body."""
     if failure.retry_after is None or not serve_of(dialect).SERVER.retry_after_header:
         return {}
     return {"retry-after": f"{failure.retry_after:g}"}
 
 
 def as_error(dialect: str, failure: Failure, *, model: str, request_id: str) -> ProviderError:
-    """The failure as an error of ours, for a stream's error event."""
+    """The failure as a `ProviderError`, for the error event of a stream."""
     body = vendor_body(dialect, failure, model=model, request_id=request_id)
     fault = read_fault(body)
     return classify(failure.status, fault)(
@@ -171,7 +171,7 @@ SSE = "text/event-stream; charset=utf-8"
 
 
 class Incoming(NamedTuple):
-    """A request as it came, without its key in `call`."""
+    """A received request; `call` does not contain the key."""
 
     call: WireCall
     route: Route
@@ -180,18 +180,18 @@ class Incoming(NamedTuple):
 
     @property
     def dialect(self) -> str:
-        """The name of the dialect that it is in."""
+        """The name of its dialect."""
         return self.route.dialect
 
     @property
     def wants_array(self) -> bool:
-        """It asks for a stream as one JSON array, not as SSE."""
+        """Whether it asks for a stream as one JSON array and not as SSE."""
         sse = serve_of(self.dialect).SERVER.sse_query
         return bool(sse) and self.call.stream and sse not in self.call.path.partition("?")[2]
 
 
 class RefusedError(Exception):
-    """The request is refused, in the vendor's words for this failure."""
+    """The request is refused with the vendor's error body for this failure."""
 
     def __init__(self, failure: Failure) -> None:
         super().__init__(failure.status)
@@ -199,15 +199,15 @@ class RefusedError(Exception):
 
 
 class Application(ABC):
-    """An ASGI application that speaks every dialect that has a `serve` module."""
+    """An ASGI application for every dialect that has a `serve` module."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve one request, as ASGI has it."""
+        """Answer one request: the entry point of ASGI."""
         if scope["type"] == "lifespan":
             await answer_lifespan(receive, send)
             return
         if scope["type"] != "http":
-            raise NotImplementedError(f"this application does not speak {scope['type']}")
+            raise NotImplementedError(f"unsupported ASGI scope: {scope['type']}")
         body = await read_body(receive)
         if body is not None:
             await self.handle(read_request(scope, body), receive, send)
@@ -230,14 +230,14 @@ def read_request(scope: Scope, body: bytes) -> Incoming:
 
 
 def check_key(incoming: Incoming, key: str) -> None:
-    """Raise `RefusedError` unless the request carries this key."""
+    """Raise `RefusedError` unless the request has this key."""
     if not hmac.compare_digest((incoming.key or "").encode(), key.encode()):
         is_missing = incoming.key is None
         raise RefusedError(serve_of(incoming.dialect).wrong_key(is_missing=is_missing))
 
 
 def check_form(incoming: Incoming) -> None:
-    """Raise `RefusedError` for an unknown address, a missing header, a body that is not JSON."""
+    """Raise `RefusedError` for an unknown URL, a missing header, or a body that is not JSON."""
     call = incoming.call
     if incoming.route.kind == "unknown":
         address = f"{call.method} {call.path}"
@@ -251,7 +251,7 @@ def check_form(incoming: Incoming) -> None:
 
 
 def count_body(incoming: Incoming, count: Callable[[Request], int]) -> Json:
-    """The body for a request for a token count."""
+    """The body of the reply to a token-count request."""
     serve = serve_of(incoming.dialect)
     counted = serve.counted_call(incoming.call)
     return serve.count_tokens(count(dialects.get(incoming.dialect).decode_request(counted)))
@@ -260,7 +260,7 @@ def count_body(incoming: Incoming, count: Callable[[Request], int]) -> Json:
 def json_reply(
     incoming: Incoming, body: Json, status: int = 200, headers: Mapping[str, str] | None = None
 ) -> Reply:
-    """A whole reply; a body that is text or bytes is sent as it is."""
+    """A reply that is not a stream; text and bytes are sent unchanged."""
     content_type, data = body_bytes(body)
     content_type = content_type or serve_of(incoming.dialect).SERVER.content_type
     return Reply(status, {"content-type": content_type, **(headers or {})}, (data,))
@@ -269,7 +269,7 @@ def json_reply(
 def refusal(
     incoming: Incoming, failure: Failure, *, model: str = "", request_id: str = ""
 ) -> Reply:
-    """A failure in the vendor's words."""
+    """The reply for a failure, with the vendor's error body."""
     model = failure.model or model
     body = vendor_body(incoming.dialect, failure, model=model, request_id=request_id)
     if incoming.wants_array and isinstance(body, dict):
@@ -278,6 +278,6 @@ def refusal(
 
 
 def error_reply(incoming: Incoming, error: SDKError) -> Reply:
-    """An error of ours, as the dialect tells it."""
+    """The reply for an error, as the dialect encodes it."""
     status, headers, body = dialects.get(incoming.dialect).encode_error(error)
     return json_reply(incoming, body, status, headers)

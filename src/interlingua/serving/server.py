@@ -32,9 +32,9 @@ from interlingua.serving.asgi import (
 from interlingua.spec.errors import ConfigurationError
 
 _MAX_HEAD = 64 * 1024
-_TLS_HELLO = b"\x16\x03"  # its end would never come
+_TLS_HELLO = b"\x16\x03"  # a client that speaks TLS to this port never sends the end of a head
 _MAX_BODY = 512 * 1024 * 1024
-_LINGER = struct.pack("ii", 1, 0)  # closing then drops what is unsent, and resets
+_LINGER = struct.pack("ii", 1, 0)  # SO_LINGER on, 0 seconds: close() sends a reset
 _BAD_REQUEST = b"HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
 _FAILED = b"HTTP/1.1 500 Internal Server Error\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
 _PHRASES = {status.value: status.phrase for status in HTTPStatus}
@@ -47,68 +47,62 @@ class _Head(NamedTuple):
     headers: list[tuple[bytes, bytes]]
 
     def get(self, name: bytes) -> str:
-        """A header's value in lower case; empty if there is none."""
+        """The value of a header in lower case; empty if it is absent."""
         values = [value for key, value in self.headers if key == name]
         return b",".join(values).decode("latin-1").lower()
 
 
 class _BadRequestError(Exception):
-    """Bytes that are no HTTP request."""
+    """The bytes are not an HTTP request."""
 
 
 class _ClosedError(Exception):
-    """The client closed the connection between requests, or within one."""
+    """The client closed the connection, between requests or during one."""
 
 
 class Connection(asyncio.Protocol):
-    """One client: its requests are answered one after another."""
+    """A connection of one client, which answers its requests one after another."""
 
     def __init__(self, app: App, others: set[Connection]) -> None:
         self._app = app
         self._others = others
         self._buffer = bytearray()
-        self._news = asyncio.Event()  # bytes came, or the client left
+        self._news = asyncio.Event()  # set when bytes arrive or the client disconnects
         self._closed = asyncio.Event()
         self._can_write = asyncio.Event()
         self._can_write.set()
         self._transport: asyncio.Transport
         self._task: asyncio.Task[None]
 
-    # What the loop calls.
+    # Callbacks of asyncio.Protocol.
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """A client has come."""
-        assert isinstance(transport, asyncio.Transport)  # noqa: S101 -- TCP has no other
+        assert isinstance(transport, asyncio.Transport)  # noqa: S101 -- always true for TCP
         self._transport = transport
-        transport.set_write_buffer_limits(high=0)  # what is written is sent before more is
+        transport.set_write_buffer_limits(high=0)  # `write` waits until its data is sent
         self._others.add(self)
         self._task = asyncio.ensure_future(self._run())
 
     def data_received(self, data: bytes) -> None:
-        """Bytes have come."""
         self._buffer += data
         self._news.set()
 
     def eof_received(self) -> bool:
-        """The client will say no more; a client that still listens does not do that."""
-        self._note_closed()
+        self._note_closed()  # clients that wait for a reply do not close their side
         return False
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002
-        """The connection is gone, whoever ended it."""
         self._others.discard(self)
         self._note_closed()
 
     def pause_writing(self) -> None:
-        """The client is slower than we are."""
         self._can_write.clear()
 
     def resume_writing(self) -> None:
-        """All that was written is on its way."""
         self._can_write.set()
 
     def abandon(self) -> asyncio.Task[None]:
-        """Stop at once; the task that is over then."""
+        """Close the connection at once; returns its task, which is being cancelled."""
         self._transport.abort()
         self._task.cancel()
         return self._task
@@ -132,7 +126,7 @@ class Connection(asyncio.Protocol):
             self._transport.close()
 
     async def _serve_one(self) -> bool:
-        """Whether another request may follow."""
+        """Answer one request; returns whether another may follow."""
         head = _parse_head(await self._read_head())
         body = await self._read_body(head)
         reply = _Reply(self, head)
@@ -215,9 +209,9 @@ class Connection(asyncio.Protocol):
     # Replies.
 
     async def write(self, data: bytes) -> None:
-        """Send, and wait until it is sent; `ConnectionError` if the client is gone."""
+        """Send the data and wait until it is sent; `ConnectionError` if the client disconnected."""
         if self._closed.is_set():
-            raise ConnectionResetError("the client has left")
+            raise ConnectionResetError("the client has disconnected")
         self._transport.write(data)
         await self._drain()
 
@@ -231,7 +225,7 @@ class Connection(asyncio.Protocol):
 
 
 class _Reply:
-    """Frames the reply to one request."""
+    """Writes the reply to one request, as HTTP/1.1."""
 
     def __init__(self, connection: Connection, head: _Head) -> None:
         self._connection = connection
@@ -242,7 +236,7 @@ class _Reply:
         self.finished = False
 
     async def send(self, message: Message) -> None:
-        """What the application calls."""
+        """The `send` of ASGI."""
         if message["type"] == "http.response.start":
             self.started = True
             await self._connection.write(self._head(message))
@@ -309,7 +303,7 @@ def _scope(head: _Head, transport: asyncio.Transport) -> Scope:
 
 
 def _receiver(body: bytes, closed: asyncio.Event) -> Receive:
-    """The body first, then the news that the client has left."""
+    """The `receive` of ASGI: the body first, then the disconnect."""
     waiting = [body]
 
     async def receive() -> Message:
@@ -322,7 +316,7 @@ def _receiver(body: bytes, closed: asyncio.Event) -> Receive:
 
 
 class Server:
-    """A server that runs: its address, and how many connections it has."""
+    """A running server: its address and its connections."""
 
     def __init__(self, app: App, *, is_tls: bool) -> None:
         self._app = app
@@ -331,25 +325,25 @@ class Server:
         self.host = ""
         self.port = 0
         self.accepted: int = 0
-        """Connections since the start."""
+        """The number of connections since the start."""
 
     @property
     def url(self) -> str:
-        """Where it listens, without a slash at the end."""
+        """Its URL, without a trailing slash."""
         return f"{self._scheme}://{self.host}:{self.port}"
 
     @property
     def open_connections(self) -> int:
-        """Connections that are open now."""
+        """The number of open connections."""
         return len(self._connections)
 
     def connect(self) -> Connection:
-        """A protocol for a connection that comes in."""
+        """A protocol for a new connection."""
         self.accepted += 1
         return Connection(self._app, self._connections)
 
     async def close(self) -> None:
-        """End every connection and what it was doing."""
+        """Close every connection and cancel its work."""
         tasks = [connection.abandon() for connection in self._connections]
         await asyncio.gather(*tasks, return_exceptions=True)
 
@@ -362,9 +356,9 @@ async def serve(
     port: int = 0,
     tls: ssl.SSLContext | None = None,
 ) -> AsyncIterator[Server]:
-    """Serve while the block runs; port 0 takes a free one."""
+    """Serve while the `async with` block runs; port 0 means any free port."""
     if not 0 <= port <= 65535:
-        raise ConfigurationError(f"there is no port {port}; use one up to 65535, or 0 for any")
+        raise ConfigurationError(f"invalid port {port}; use 1 to 65535, or 0 for any free port")
     server = Server(app, is_tls=tls is not None)
     loop = asyncio.get_running_loop()
     listener = await loop.create_server(server.connect, host, port, ssl=tls, backlog=1024)
@@ -372,19 +366,19 @@ async def serve(
     try:
         yield server
     finally:
-        # A socket accepted just now is lost, and never closed, if its listener closes before
-        # it has become a connection: no more are accepted, and those may.
-        with suppress(NotImplementedError):  # some loops have no readers
+        # A socket that was accepted but is not a connection yet would never be closed if the
+        # listener closed now. So stop accepting first, and let those become connections.
+        with suppress(NotImplementedError):  # some event loops have no readers
             for listening in listener.sockets:
                 loop.remove_reader(listening.fileno())
-        await _turns()
+        await _run_pending_callbacks()
         listener.close()
         await server.close()
         await listener.wait_closed()
-        await _turns()  # and each connection is told that it is lost
+        await _run_pending_callbacks()  # for the `connection_lost` callbacks
 
 
-async def _turns() -> None:
+async def _run_pending_callbacks() -> None:
     for _ in range(3):
         await asyncio.sleep(0)
 
@@ -393,11 +387,11 @@ async def _turns() -> None:
 def serve_in_thread(
     app: App, *, host: str = "127.0.0.1", port: int = 0, tls: ssl.SSLContext | None = None
 ) -> Iterator[Server]:
-    """The same for code without an event loop: the server has one in a thread of its own."""
+    """`serve` for code without an event loop: the server runs in its own thread."""
     started: list[Server] = []
-    failed: list[BaseException] = []
+    errors: list[BaseException] = []
     ready = threading.Event()
-    # its loop is not this thread's; leaving it ends what is left, such as a TLS handshake
+    # Leaving the runner also cancels the tasks that are left, such as a TLS handshake.
     runner = asyncio.Runner(loop_factory=asyncio.new_event_loop)
     loop = runner.get_loop()
     stop = asyncio.Event()
@@ -408,8 +402,8 @@ def serve_in_thread(
                 started.append(server)
                 ready.set()
                 await stop.wait()
-        except Exception as error:  # noqa: BLE001 -- raised where the block would have begun
-            failed.append(error)
+        except Exception as error:  # noqa: BLE001 -- raised in the caller's thread
+            errors.append(error)
         finally:
             ready.set()
 
@@ -421,10 +415,10 @@ def serve_in_thread(
     thread.start()
     ready.wait()
     try:
-        if failed:
-            raise failed[0]
+        if errors:
+            raise errors[0]
         yield started[0]
     finally:
-        with suppress(RuntimeError):  # it has failed, and is closed
+        with suppress(RuntimeError):  # the loop is closed: the server failed to start
             loop.call_soon_threadsafe(stop.set)
         thread.join()

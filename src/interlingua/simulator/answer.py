@@ -12,8 +12,8 @@ import re
 import struct
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from itertools import takewhile
 from threading import Lock
-from typing import Any
 
 import msgspec
 
@@ -47,59 +47,54 @@ from interlingua.wire.framing import encode_sse
 from interlingua.wire.json_text import dump_text
 
 CHARACTERS = 4
-_MOST_PREFIXES = 1_000_000
+"""Per token."""
+DIMENSIONS = 8
+"""Of embedding vectors, by default."""
+_MAX_PREFIXES = 1_000_000
+_words = re.compile(r"\S+\s*|\s+").findall
 
 
 class PrefixCache:
-    """
-    Knows every prompt it has counted.
-
-    `read(prompt)` is how many tokens of it, from the start, some earlier prompt began with.
-    Safe to use from several threads.
-    """
+    """A simulated prompt cache, which stores every prompt; safe to use from several threads."""
 
     def __init__(self) -> None:
         self._seen: dict[int, None] = {}
         self._lock = Lock()
 
     def read(self, prompt: str) -> int:
-        """The tokens of the longest prefix seen before; from now on the whole prompt is seen."""
+        """The cached tokens of a prompt: its longest prefix that an earlier prompt had too."""
         prefixes = list(_prefixes(prompt))
         with self._lock:
-            known = 0
-            for prefix in prefixes:
-                if prefix not in self._seen:
-                    break
-                known += 1
-            if len(self._seen) > _MOST_PREFIXES:
-                self._seen.clear()  # a cache forgets
+            known = sum(1 for _ in takewhile(self._seen.__contains__, prefixes))
+            if len(self._seen) > _MAX_PREFIXES:
+                self._seen.clear()  # bounds the memory
             self._seen.update(dict.fromkeys(prefixes))
         return known
 
 
 def prompt_text(request: Request) -> str:
-    """What a model would read, in the order caches have it: tools, then messages."""
-    said = [request.model, *(dump_text(msgspec.to_builtins(tool)) for tool in request.tools or ())]
+    """The prompt in the order of real prompt caches: tools, then messages."""
+    lines = [request.model, *(dump_text(msgspec.to_builtins(tool)) for tool in request.tools or ())]
     for message in request.messages:
-        said.append(message.role)
-        said += (_part_text(part) for part in message.content)
-    return "\n".join(said)
+        lines.append(message.role)
+        lines += (_part_text(part) for part in message.content)
+    return "\n".join(lines)
 
 
 def count_text(text: str) -> int:
-    """The tokens of a text."""
+    """The number of tokens of a text."""
     return -(-len(text) // CHARACTERS)
 
 
 def count_usage(request: Request, parts: tuple[Part, ...], cache: PrefixCache) -> Usage:
-    """The usage of an answer."""
+    """The usage of a response with these parts."""
     prompt = prompt_text(request)
-    thought = sum(count_text(part.text) for part in parts if isinstance(part, Thinking))
-    said = sum(count_text(_part_text(part)) for part in parts if not isinstance(part, Thinking))
+    thinking = sum(count_text(part.text) for part in parts if isinstance(part, Thinking))
+    other = sum(count_text(_part_text(part)) for part in parts if not isinstance(part, Thinking))
     return Usage(
         input_tokens=count_text(prompt),
-        output_tokens=thought + said,
-        reasoning_tokens=thought or None,
+        output_tokens=thinking + other,
+        reasoning_tokens=thinking or None,
         cache_read_tokens=cache.read(prompt),
     )
 
@@ -110,13 +105,13 @@ def _part_text(part: Part) -> str:
     if isinstance(part, ToolCall):
         raw = part.raw_arguments
         return f"{part.name}({dump_text(part.arguments) if raw is None else raw})"
-    said = msgspec.to_builtins(part)
-    said.pop("extra", None)  # marks for a cache move from turn to turn; the prompt stays
-    return dump_text(said)
+    fields = msgspec.to_builtins(part)
+    fields.pop("extra", None)  # cache marks move from turn to turn, but the prompt is the same
+    return dump_text(fields)
 
 
 def _prefixes(prompt: str) -> Iterator[int]:
-    """One number for each prefix of whole tokens, shortest first."""
+    """A hash of each prefix of whole tokens, shortest first."""
     prefix = 0
     for start in range(0, len(prompt) - CHARACTERS + 1, CHARACTERS):
         prefix = hash((prefix, prompt[start : start + CHARACTERS]))
@@ -124,14 +119,14 @@ def _prefixes(prompt: str) -> Iterator[int]:
 
 
 def request_id(number: int) -> str:
-    """The id of a request, which says that it is simulated."""
+    """The id of a request."""
     return f"req_simulated{number:06d}"
 
 
 def limit_headers(
     facts: ServerFacts, limit: RateLimit, now: datetime | None = None
 ) -> dict[str, str]:
-    """The vendor's headers for these limits; none where it has none."""
+    """The vendor's headers for these limits; empty if it has no such headers."""
     values: dict[str, object] = {
         name: getattr(limit, name)
         for name in ("requests_limit", "requests_remaining", "tokens_limit", "tokens_remaining")
@@ -139,8 +134,8 @@ def limit_headers(
     if limit.reset_after is not None:
         reset = f"{limit.reset_after:g}s"
         if facts.resets_at:
-            moment = (now or datetime.now(UTC)) + timedelta(seconds=limit.reset_after)
-            reset = moment.isoformat().replace("+00:00", "Z")
+            reset_at = (now or datetime.now(UTC)) + timedelta(seconds=limit.reset_after)
+            reset = reset_at.isoformat().replace("+00:00", "Z")
         for bucket in ("requests", "tokens"):
             if values[f"{bucket}_limit"] is not None or values[f"{bucket}_remaining"] is not None:
                 values[f"{bucket}_reset"] = reset
@@ -151,11 +146,8 @@ def limit_headers(
     }
 
 
-DIMENSIONS = 8
-
-
 def simulated_model(model: str) -> ServedModel:
-    """What is told of a model of that id."""
+    """The description of any model."""
     return ServedModel(
         id=model,
         provider="simulated",
@@ -166,11 +158,13 @@ def simulated_model(model: str) -> ServedModel:
 
 
 def embed(body: Json) -> Json:
-    """Vectors made from a digest of each text: equal texts have equal vectors, that is all."""
+    """Embeddings made from a digest of each text: only equal texts have similar vectors."""
     if not isinstance(body, dict) or not isinstance(body.get("input"), (str, list)):
         raise InvalidRequestError("'input' must be text or a list", error_code="invalid_type")
-    given = body["input"]
-    texts = [given] if isinstance(given, str) or not all(map(_is_text, given)) else given
+    value = body["input"]
+    # A list of integers is one text as tokens; a list of texts or of such lists is several.
+    is_several = isinstance(value, list) and all(isinstance(item, (str, list)) for item in value)
+    texts = value if is_several else [value]
     size = body.get("dimensions")
     size = size if isinstance(size, int) and 0 < size <= 4096 else DIMENSIONS
     encoded = body.get("encoding_format") == "base64"
@@ -182,10 +176,6 @@ def embed(body: Json) -> Json:
     tokens = sum(count_text(str(text)) for text in texts)
     usage = {"prompt_tokens": tokens, "total_tokens": tokens}
     return {"object": "list", "data": data, "model": body.get("model", ""), "usage": usage}
-
-
-def _is_text(item: Any) -> bool:
-    return isinstance(item, (str, list))
 
 
 def _vector(text: str, size: int) -> list[float]:
@@ -200,16 +190,13 @@ def _base64(vector: list[float]) -> str:
     return base64.b64encode(struct.pack(f"<{len(vector)}f", *vector)).decode()
 
 
-_words = re.compile(r"\S+\s*|\s+").findall
-
-
 def make_response(
     turn: Turn, request: Request, dialect: str, number: int, cache: PrefixCache
 ) -> Response:
-    """The turn as a response of this vendor to the request of that number."""
+    """The turn as a response of this vendor; `number` is that of the request."""
     facts = serve_of(dialect).SERVER
     parts = tuple(
-        _as_theirs(part, dialect, facts, f"{number:04d}{index:02d}")
+        _with_vendor_fields(part, dialect, facts, f"{number:04d}{index:02d}")
         for index, part in enumerate(turn.parts)
     )
     usage = turn.usage
@@ -227,7 +214,7 @@ def make_response(
 def make_frames(
     turn: Turn, response: Response, request: Request, dialect: str, number: int
 ) -> list[Frame]:
-    """The frames of its stream, broken where the turn says so."""
+    """The frames of the stream, with the faults of the turn."""
     encoder = dialects.get(dialect).stream_encoder(request)
     failure = turn.late_failure
     groups: list[list[Frame]] = []
@@ -240,7 +227,7 @@ def make_frames(
         groups.append(encoder.feed(event))
     if failure is not None:
         if last_end >= 0:
-            groups[last_end] = []  # a stream fails in the middle of a part, not after it
+            groups[last_end] = []  # a stream fails in the middle of a part, not after one
         error = as_error(dialect, failure, model=response.model, request_id=request_id(number))
         groups.append(encoder.feed(ErrorEvent(error=error)))
     groups.append(encoder.finish())
@@ -259,14 +246,14 @@ def sse_chunks(frames: list[Frame]) -> Iterator[bytes]:
 
 
 def array_chunks(frames: list[Frame]) -> Iterator[bytes]:
-    """The frames as the items of one JSON array, for dialects that stream so without SSE."""
+    """The frames as one JSON array, for dialects that can stream without SSE."""
     for index, frame in enumerate(frames):
         yield f"{',' if index else '['}{frame.data}\r\n".encode("utf-8", "backslashreplace")
     yield b"]" if frames else b"[]"
 
 
-def _as_theirs(part: Part, dialect: str, facts: ServerFacts, tail: str) -> Part:
-    """The part with the ids and marks this vendor gives it."""
+def _with_vendor_fields(part: Part, dialect: str, facts: ServerFacts, tail: str) -> Part:
+    """The part with the ids and data that this vendor adds."""
     if isinstance(part, ToolCall) and not part.id:
         return msgspec.structs.replace(part, id=f"{facts.call_prefix}simulated{tail}")
     if isinstance(part, Thinking) and not part.extra:
@@ -314,7 +301,7 @@ def _split(delta: str, size: int | None) -> list[str]:
 
 
 def _spoil(frames: list[Frame], event: int) -> list[Frame]:
-    """One frame's data loses its second half."""
+    """Cut off the second half of the data of one frame."""
     if not -len(frames) <= event < len(frames):
         return frames
     spoiled = list(frames)

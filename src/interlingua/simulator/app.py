@@ -56,15 +56,21 @@ from interlingua.spec.request import Request
 
 
 class SimulatedResetError(ResetConnectionError):
-    """The connection is to be reset now."""
+    """Raised to reset the connection."""
 
 
 class SimulatedCutError(CutConnectionError):
-    """The connection is to be closed now, in the middle of the reply."""
+    """Raised to close the connection in the middle of the reply."""
 
 
 class FaultyDelivery(Delivery):
-    """Sends one reply of a turn, and records in the exchange how that went."""
+    """
+    Sends one reply with the pace and the faults of its turn, and records the outcome.
+
+    ASGI has no message for a broken connection, so `SimulatedResetError` and `SimulatedCutError`
+    are raised. Our own server performs them on the socket; any other server closes the connection
+    when its application fails, which is nearly the same.
+    """
 
     def __init__(self, exchange: Exchange, turn: Turn, receive: Receive, send: Send) -> None:
         super().__init__(receive, send)
@@ -72,24 +78,24 @@ class FaultyDelivery(Delivery):
         self._pace = turn.pace
         faults = [fault for fault in turn.faults if isinstance(fault, (Cut, Reset, Stall))]
         self._before = [fault for fault in faults if fault.at is None]
-        self._within = sorted((each for each in faults if each.at is not None), key=_place)
+        self._within = sorted((each for each in faults if each.at is not None), key=_offset)
         self._is_first = True
         self._is_over = False
 
     async def before_head(self, reply: Reply) -> None:
-        """Wait, and break if the turn says so."""
+        """Wait, and apply the faults that come before the headers."""
         await self.sleep(self._pace.first)
         for fault in self._before:
-            await self._suffer(fault)
+            await self._apply(fault)
         self._exchange.status = reply.status
 
     def whole_body(self, body: bytes) -> bytes:
-        """A whole body that is cut cleanly has the length of what is left."""
+        """The body, shortened by a clean cut, so that its content-length is right."""
         ends = [fault.at for fault in self._within if isinstance(fault, Cut) and fault.clean]
         return body[: ends[0]] if ends else body
 
     async def write(self, chunk: bytes) -> None:
-        """The chunk in pieces, at the turn's pace, as far as its faults let it."""
+        """Send the chunk in pieces, with the pace and the faults of the turn."""
         size = self._pace.write_bytes or len(chunk) or 1
         for start in range(0, 0 if self._is_over else len(chunk), size):
             await self.sleep(0 if self._is_first else self._pace.between)
@@ -104,12 +110,12 @@ class FaultyDelivery(Delivery):
         exchange.over.set()
 
     async def _write_piece(self, piece: bytes) -> None:
-        while self._within and _place(self._within[0]) <= self._exchange.sent_bytes + len(piece):
+        while self._within and _offset(self._within[0]) <= self._exchange.sent_bytes + len(piece):
             fault = self._within.pop(0)
-            room = max(_place(fault) - self._exchange.sent_bytes, 0)
+            room = max(_offset(fault) - self._exchange.sent_bytes, 0)
             await self._count_and_put(piece[:room])
             piece = piece[room:]
-            await self._suffer(fault)
+            await self._apply(fault)
         await self._count_and_put(piece)
 
     async def _count_and_put(self, piece: bytes) -> None:
@@ -117,32 +123,33 @@ class FaultyDelivery(Delivery):
             await self.put_body(piece)
             self._exchange.sent_bytes += len(piece)
 
-    async def _suffer(self, fault: Cut | Reset | Stall) -> None:
+    async def _apply(self, fault: Cut | Reset | Stall) -> None:
         if isinstance(fault, Stall):
             await self.sleep(fault.seconds)
         elif isinstance(fault, Reset):
             raise SimulatedResetError("a simulated reset")
         elif fault.clean and fault.at is not None:
-            self._is_over = True  # what is left of the body is not sent
+            self._is_over = True  # the rest of the body is not sent
         else:
             raise SimulatedCutError("a simulated cut")
 
 
-def _place(fault: Cut | Reset | Stall) -> int:
+def _offset(fault: Cut | Reset | Stall) -> int:
     return fault.at or 0
 
 
 MARK = "x-simulated"
-"""The header that every reply has."""
+"""A header of every reply."""
 
 _MODELS = ("simulated-model",)
 
 
 class Simulator(Application):
     """
-    Answers by a script: turns, functions, or a `Script`.
+    Answers requests from a script: turns, functions, or a `Script`.
 
-    Without `key` every key is good, and none is needed. With `models` no other model is known.
+    With `key`, requests need that key; by default none is needed. With `models`, any other model
+    is unknown.
     """
 
     def __init__(
@@ -157,7 +164,7 @@ class Simulator(Application):
         self._cache = PrefixCache()
 
     async def handle(self, incoming: Incoming, receive: Receive, send: Send) -> None:
-        """Record the request, and send what the script answers."""
+        """Record the request and send the answer of the script."""
         call = incoming.call
         exchange = self.script.record(incoming.dialect, call.method, call)
         exchange.started = time.monotonic()
@@ -208,7 +215,7 @@ class Simulator(Application):
             raise ServerError(f"the script failed: {error!r}") from error
 
     def _describe(self, incoming: Incoming) -> Json:
-        """The body for a request about models, tokens or vectors."""
+        """The reply to a request for models, token counts or embeddings."""
         route, serve = incoming.route, serve_of(incoming.dialect)
         if route.kind == "models":
             models = [simulated_model(model) for model in self._models or _MODELS]
@@ -231,7 +238,7 @@ def _refusal(exchange: Exchange, incoming: Incoming, failure: Failure) -> Reply:
 
 
 def _spoiled(reply: Reply, turn: Turn) -> Reply:
-    """The reply with half of its body, if the turn has it malformed."""
+    """The reply, with only half of its body if the turn has the fault `Malformed`."""
     if not any(isinstance(fault, Malformed) for fault in turn.faults):
         return reply
     body = b"".join(reply.chunks) if not isinstance(reply.chunks, AsyncIterable) else b""
@@ -239,7 +246,7 @@ def _spoiled(reply: Reply, turn: Turn) -> Reply:
 
 
 def _headers(exchange: Exchange, turn: Turn) -> Mapping[str, str]:
-    """What every reply of the vendor's has, and the mark."""
+    """The headers of every reply of the vendor, and `x-simulated`."""
     facts = serve_of(exchange.dialect).SERVER
     headers = {MARK: "true"}
     if facts.request_id_header is not None:
@@ -254,5 +261,5 @@ def _script_of(answers: tuple[Answer | Script, ...]) -> Script:
     if not scripts:
         return Script(*(answer for answer in answers if not isinstance(answer, Script)))
     if len(answers) > 1:
-        raise ConfigurationError("a Script holds every answer; give it alone, or give the turns")
+        raise ConfigurationError("pass either one Script or turns and functions, not both")
     return scripts[0]

@@ -25,11 +25,7 @@ from interlingua.spec.response import FinishReason, RateLimit, Reason, Usage
 SIGNATURE = "c2ltdWxhdGVk"  # "simulated" in base64, which every dialect requires
 
 
-class _Value(Record, frozen=True, kw_only=True):
-    pass
-
-
-class Cut(_Value, frozen=True, kw_only=True):
+class Cut(Record, frozen=True, kw_only=True):
     """
     The body ends after `at` bytes. If `at` is None, there are no response headers either.
 
@@ -41,26 +37,26 @@ class Cut(_Value, frozen=True, kw_only=True):
     clean: bool = False
 
 
-class Reset(_Value, frozen=True, kw_only=True):
+class Reset(Record, frozen=True, kw_only=True):
     """The connection is reset after `at` bytes of the body, or before the headers if None."""
 
     at: int | None = None
 
 
-class Stall(_Value, frozen=True, kw_only=True):
+class Stall(Record, frozen=True, kw_only=True):
     """Nothing is sent after `at` bytes (before the headers if None), for `seconds` or for ever."""
 
     at: int | None = None
     seconds: float | None = None
 
 
-class Malformed(_Value, frozen=True, kw_only=True):
+class Malformed(Record, frozen=True, kw_only=True):
     """One event of the stream (by index, may be negative), or the whole body, is invalid JSON."""
 
     event: int = 0
 
 
-class Duplicate(_Value, frozen=True, kw_only=True):
+class Duplicate(Record, frozen=True, kw_only=True):
     """One event of the stream, by index, is sent twice."""
 
     event: int = 0
@@ -69,7 +65,7 @@ class Duplicate(_Value, frozen=True, kw_only=True):
 Fault: TypeAlias = Cut | Reset | Stall | Malformed | Duplicate
 
 
-class Pace(_Value, frozen=True, kw_only=True):
+class Pace(Record, frozen=True, kw_only=True):
     """Seconds before the headers and between writes, and the maximum size of a write."""
 
     first: float = 0.0
@@ -77,7 +73,7 @@ class Pace(_Value, frozen=True, kw_only=True):
     write_bytes: int | None = None
 
 
-class Turn(_Value, frozen=True, kw_only=True):
+class Turn(Record, frozen=True, kw_only=True):
     """One answer: its content, and the faults of its delivery."""
 
     parts: tuple[Part, ...] = ()
