@@ -47,7 +47,7 @@ _SETTINGS = (
 
 
 def request_survives(dialect: Dialect, request: Request) -> list[str]:
-    """What a request loses on the way there and back without a warning."""
+    """What a request loses, without a warning, when it is encoded and decoded again."""
     call = dialect.encode_request(request, stream=False)
     back = dialect.decode_request(call)
     warned = tuple(warning.path for warning in call.warnings if warning.path)
@@ -64,7 +64,7 @@ def request_survives(dialect: Dialect, request: Request) -> list[str]:
 
 
 def settings_survive(request: Request, back: Request, warned: tuple[str, ...]) -> list[str]:
-    """The settings that came back otherwise, but for those whose paths were warned of."""
+    """The settings that changed, except those whose paths have a warning."""
     ours, theirs = _plain_settings(request), _plain_settings(back)
     broken = [
         f"{name}: {ours[name]!r} came back as {theirs[name]!r}"
@@ -74,15 +74,15 @@ def settings_survive(request: Request, back: Request, warned: tuple[str, ...]) -
     if request.max_tokens is not None and request.max_tokens != back.max_tokens:
         broken += [] if _covered("max_tokens", warned) else ["max_tokens changed"]
     if not _covered("response_format", warned):
-        form, found = _format(request), _format(back)
-        if same_schema(form["json_schema"], found["json_schema"]):
-            form["json_schema"] = found["json_schema"]
-        broken += differences(form, found, "response_format")
+        sent, returned = _format(request), _format(back)
+        if same_schema(sent["json_schema"], returned["json_schema"]):
+            sent["json_schema"] = returned["json_schema"]
+        broken += differences(sent, returned, "response_format")
     return broken
 
 
 def _plain_settings(request: Request) -> dict[str, Any]:
-    """The settings, each value that may be said in several ways in one of them."""
+    """The settings, with equivalent values in one form."""
     settings = {name: _bare(getattr(request, name)) for name in _SETTINGS}
     if request.n == 1:
         settings["n"] = None
@@ -93,21 +93,21 @@ def _plain_settings(request: Request) -> dict[str, Any]:
 
 
 def _plain_choice(choice: ToolChoice | None) -> ToolChoice | None:
-    """One tool that is allowed and required is named; what is usual need not be said."""
+    """None for the default; a single tool that is allowed and required is `named`."""
     if choice == ToolChoice():
         return None
-    if choice is not None and choice.mode == "required" and len(choice.allowed or ()) == 1:
-        (name,) = choice.allowed or ("",)
-        return ToolChoice(mode="named", tool_name=name)
+    allowed = (choice.allowed if choice else None) or ()
+    if choice is not None and choice.mode == "required" and len(allowed) == 1:
+        return ToolChoice(mode="named", tool_name=allowed[0])
     return choice
 
 
 def response_survives(dialect: Dialect, response: Response) -> list[str]:
-    """What a response loses of its text, calls and totals."""
+    """What a response loses of its text, calls and token counts."""
     back = dialect.decode_response(dialect.encode_response(response))
     broken: list[str] = []
-    if _said(back) != _said(response):
-        broken.append(f"text: {_said(response)!r} came back as {_said(back)!r}")
+    if _text(back) != _text(response):
+        broken.append(f"text: {_text(response)!r} came back as {_text(back)!r}")
     calls = [(call.id, call.name, call.arguments) for call in response.tool_calls]
     again = [(call.id, call.name, call.arguments) for call in back.tool_calls]
     if calls != again:
@@ -120,8 +120,8 @@ def response_survives(dialect: Dialect, response: Response) -> list[str]:
     return broken
 
 
-def _said(response: Response) -> str:
-    """Text and refusals: a dialect without refusals says them as text."""
+def _text(response: Response) -> str:
+    """Texts and refusals: a dialect without refusals writes them as text."""
     parts = response.message.content
     return "".join(part.text for part in parts if isinstance(part, (Text, Refusal)))
 
@@ -140,9 +140,9 @@ def _parts_survive(request: Request, back: Request, warned: tuple[str, ...]) -> 
     return [f"parts: {missing or sent!r} not found, in order, in {returned!r}"]
 
 
-def _within(wanted: list[Any], found: list[Any]) -> bool:
-    """Is `wanted` a subsequence of `found`?"""
-    rest = iter(found)
+def _within(wanted: list[Any], actual: list[Any]) -> bool:
+    """Whether `wanted` is a subsequence of `actual`."""
+    rest = iter(actual)
     return all(any(item == candidate for candidate in rest) for item in wanted)
 
 
@@ -196,14 +196,14 @@ _NOT_COMPARED = ("path", "said", "is_moved")
 
 
 def crossing(source: Dialect, target: Dialect, case: Case) -> list[str]:
-    """Law 9: what is said in one dialect is said in the other, or a warning names what is not."""
+    """Law 9: the request survives the target dialect, or a warning names what does not."""
     if case.call is None:
         return []
     return crosses(target, source.decode_request(case.call))
 
 
 def crossings(targets: Iterable[Dialect]) -> dict[str, Law]:
-    """Law 9 to each of these dialects, in the form that `report.check` takes."""
+    """Law 9 for each of these targets, as laws for `check`."""
     return {f"9 crossing to {target.NAME}": _to(target) for target in targets}
 
 
@@ -212,28 +212,28 @@ def _to(target: Dialect) -> Law:
 
 
 def crosses(target: Dialect, request: Request, profile: Profile = NEUTRAL_PROFILE) -> list[str]:
-    """What a request loses on the way to a dialect and back that no warning accounts for."""
+    """What a request loses, beyond what warnings permit, when it is encoded and decoded again."""
     call = target.encode_request(request, profile, stream=False)
     return compare(request, target.decode_request(call), call.warnings)
 
 
 def compare(request: Request, back: Request, warnings: tuple[Warning, ...]) -> list[str]:
-    """How what came back differs from what must come back after these warnings."""
+    """The differences between `back` and the request as these warnings permit to change it."""
     expected = Expected(request)
     for warning in warnings:
         expected.apply(warning)
-    said = _plain(expected.utterances, free=expected.free)
-    found = _plain(spoken(back.messages), free=expected.free)
+    sent = _plain(expected.utterances, free=expected.free)
+    returned = _plain(spoken(back.messages), free=expected.free)
     warned = tuple(warning.path for warning in warnings if warning.path)
     return [
-        *differences(said, found, "$.said"),
+        *differences(sent, returned, "$.said"),
         *_same_tools(expected.tools(), tools_of(back)),
         *settings_survive(request, back, warned),
     ]
 
 
 def _plain(utterances: list[Utterance], *, free: bool) -> list[Any]:
-    """To compare: without places; with results at the end, by call, if they may have moved."""
+    """The fields to compare; if results may have moved, they are last, in the order of calls."""
     if free:
         results = [one for one in utterances if one.kind == "result"]
         others = [one for one in utterances if one.kind != "result"]
@@ -246,16 +246,16 @@ def _fields(one: Utterance) -> dict[str, Any]:
     fields = {name: getattr(one, name) for name in names}
     fields["shown"] = [_fields(inner) for inner in one.shown]
     if one.kind == "result":
-        # a dialect without the flag need not say twice that it failed
-        says_so = isinstance(one.text, str) and one.text[:5].lower() == "error"
-        fields["is_failure"] = one.is_failure or says_so
+        # A dialect without the flag relies on a text that already starts with "error".
+        is_error_text = isinstance(one.text, str) and one.text[:5].lower() == "error"
+        fields["is_failure"] = one.is_failure or is_error_text
         if one.call == UNLINKED:
             fields["call"] = None
     return fields
 
 
-def _same_tools(expected: list[dict[str, Any]], found: list[dict[str, Any]]) -> list[str]:
-    for one, other in zip(expected, found, strict=False):
+def _same_tools(expected: list[dict[str, Any]], actual: list[dict[str, Any]]) -> list[str]:
+    for one, other in zip(expected, actual, strict=False):
         if same_schema(one.get("parameters"), other.get("parameters")):
             one["parameters"] = other.get("parameters")
-    return differences(expected, found, "$.tools")
+    return differences(expected, actual, "$.tools")
