@@ -26,24 +26,11 @@ from interlingua.spec.request import BuiltinTool, Request, ResponseFormat, ToolC
 from interlingua.spec.response import Response, Warning
 from interlingua.wire.json_text import dump_text
 
-_SETTINGS = (
-    "model",
-    "tool_choice",
-    "parallel_tool_calls",
-    "temperature",
-    "top_p",
-    "top_k",
-    "stop_sequences",
-    "seed",
-    "frequency_penalty",
-    "presence_penalty",
-    "n",
-    "reasoning_effort",
-    "thinking_budget",
-    "verbosity",
-    "user",
-    "metadata",
-)
+# These are compared in their own way, or belong to the caller.
+_NOT_SETTINGS = {"messages", "tools", "response_format", "max_tokens"} | {
+    "provider", "provider_options", "request_id",
+}  # fmt: skip
+_SETTINGS = tuple(name for name in Request.__struct_fields__ if name not in _NOT_SETTINGS)
 
 
 def request_survives(dialect: Dialect, request: Request) -> list[str]:

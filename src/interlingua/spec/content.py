@@ -92,7 +92,7 @@ class ToolCall(_Part, frozen=True, kw_only=True, tag="tool_call"):
         if raw is None or self.type == "custom" or not raw.strip():
             return True
         try:
-            value = json.loads(raw, parse_constant=_refuse, parse_float=_finite)
+            value = json.loads(raw, parse_constant=refuse_constant, parse_float=finite_float)
         except (ValueError, RecursionError):
             return False
         return value is None or isinstance(value, dict)
@@ -194,12 +194,14 @@ def _as_parts(items: list[Any] | tuple[Any, ...]) -> tuple[Part, ...] | None:
         return None
 
 
-def _refuse(name: str) -> NoReturn:
+def refuse_constant(name: str) -> NoReturn:
+    """For `json.loads`: NaN and the infinities are not JSON."""
     raise ValueError(f"{name} is not a JSON value")
 
 
-def _finite(text: str) -> float:
+def finite_float(text: str) -> float:
+    """For `json.loads`: a number beyond the range of a float is an error."""
     value = float(text)
     if math.isinf(value):
-        raise ValueError("a number out of range")
+        raise ValueError(f"{text[:20]} is out of range")
     return value

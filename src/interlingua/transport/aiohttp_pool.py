@@ -12,7 +12,7 @@ import weakref
 from collections.abc import AsyncIterator, Mapping
 from contextlib import suppress
 from types import TracebackType
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
 import aiohttp
 
@@ -50,13 +50,6 @@ _LARGE = 1 << 20  # aiohttp warns about bodies of bytes above this size
 _RESET = struct.pack("ii", 1, 0)  # SO_LINGER on, 0 seconds: close() sends a reset
 
 
-class Lingering(Protocol):
-    """An exchange whose reader has finished, but whose body has not ended."""
-
-    def abort(self) -> None:
-        """Close its connection."""
-
-
 class Response(aiohttp.ClientResponse):
     """A response that resets its connection if the status line and headers do not arrive."""
 
@@ -80,7 +73,7 @@ class Pool:
         # and credentials from netrc would conflict with the API keys.
         proxies = Proxies() if trust_env else None
         self._proxies = proxies or None
-        self.lingering: set[Lingering] = set()
+        self.lingering: set[Exchange] = set()
         """Exchanges whose reader has finished, and whose body may end at any moment."""
         self._clocks: dict[float | None, aiohttp.ClientTimeout] = {}
         self.session: aiohttp.ClientSession = aiohttp.ClientSession(
@@ -108,37 +101,22 @@ class Pool:
         if clock is None:
             clock = aiohttp.ClientTimeout(total=None, connect=timeouts.connect)
             self._clocks[timeouts.connect] = clock
-        if not isinstance(request.body, bytes):
-            return await self._request_streamed(request, clock)
-        return await self.session.request(
-            request.method,
-            request.url,
-            headers=request.headers,
-            data=_payload(request.body),
-            allow_redirects=False,
-            timeout=clock,
-            proxy=None if self._proxies is None else self._proxies.find(request.url),
-        )
-
-    async def _request_streamed(
-        self, request: HttpRequest, clock: aiohttp.ClientTimeout
-    ) -> aiohttp.ClientResponse:
-        """The same with a body that is read as it is sent."""
-        body = OutgoingBody(request)
+        whole = request.body if isinstance(request.body, bytes) else None
+        streamed = OutgoingBody(request) if whole is None else None
         try:
             return await self.session.request(
                 request.method,
                 request.url,
-                headers=length_headers(request),
-                data=body,
+                headers=request.headers if streamed is None else length_headers(request),
+                data=streamed or _payload(whole or b""),
                 allow_redirects=False,
                 timeout=clock,
                 proxy=None if self._proxies is None else self._proxies.find(request.url),
             )
         except aiohttp.ClientError:
-            if body.error is None:
+            if streamed is None or streamed.error is None:
                 raise
-        raise body.error
+        raise streamed.error
 
     async def close(self) -> None:
         """Close every connection."""

@@ -6,7 +6,6 @@ import asyncio
 import zlib
 from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
-from typing import BinaryIO
 
 from msgspec.structs import replace
 
@@ -31,7 +30,7 @@ class FileBody:
             raise ConfigurationError(f"cannot read {self.path}: {error.strerror}") from error
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        file = await asyncio.to_thread(_open, self.path)
+        file = await asyncio.to_thread(self.path.open, "rb")
         try:
             while piece := await asyncio.to_thread(file.read, _PIECE):
                 yield piece
@@ -95,10 +94,6 @@ def length_headers(request: HttpRequest) -> dict[str, str]:
     if request.body_size is not None and not isinstance(request.body, bytes):
         headers["content-length"] = str(request.body_size)
     return headers
-
-
-def _open(path: Path) -> BinaryIO:
-    return path.open("rb")
 
 
 ACCEPTED = "gzip, deflate"

@@ -219,28 +219,22 @@ def _load(part: Media, where: str, max_bytes: int, inside: Path | None) -> Media
         if inside is not None and not path.resolve().is_relative_to(inside):
             raise ConfigurationError(f"{where}: {name!r} is outside of the allowed folder {inside}")
         data = _read(path, max_bytes)
-    except _RefusedError as refused:
-        raise ConfigurationError(f"{where}: cannot read {name!r}: {refused}") from None
     except (OSError, RuntimeError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise ConfigurationError(f"{where}: cannot read {name!r}: {reason}") from None
     return with_bytes(part, data, media_type_for(data, path.name), path.name)
 
 
-class _RefusedError(Exception):
-    pass
-
-
 def _read(path: Path, max_bytes: int) -> bytes:
     # Opening a pipe may block for ever, and a device may be endless, so check before.
     if not stat.S_ISREG(path.stat().st_mode):
-        raise _RefusedError("it is not a regular file")
+        raise ValueError("it is not a regular file")
     with path.open("rb") as file:
         data = file.read(max_bytes + 1)
     if len(data) > max_bytes:
-        raise _RefusedError(f"it is larger than {max_bytes} bytes")
+        raise ValueError(f"it is larger than {max_bytes} bytes")
     if not data:
-        raise _RefusedError("it is empty")
+        raise ValueError("it is empty")
     return data
 
 
