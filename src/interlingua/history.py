@@ -14,7 +14,7 @@ from interlingua.prepare.history import DEFAULT_POLICY, HistoryRepair, RepairPol
 from interlingua.providers.provider import find_dialect
 from interlingua.spec.facts import HistoryRules
 from interlingua.spec.messages import Message
-from interlingua.spec.warnings import Losses
+from interlingua.spec.warnings import WarningList
 
 __all__ = ["HistoryRepair", "HistoryRules", "RepairPolicy", "cache_prefix_diff", "repair"]
 
@@ -31,6 +31,6 @@ def repair(
     target accepts comes back unchanged.
     """
     rules = find_dialect(target).FACTS.history if isinstance(target, str) else target
-    losses = Losses()
-    repaired = apply_rules(tuple(messages), rules, policy, losses)
-    return HistoryRepair(messages=repaired, changes=tuple(losses.warnings))
+    warnings = WarningList(rules.model or rules.dialect)
+    repaired = apply_rules(tuple(messages), rules, policy, warnings)
+    return HistoryRepair(messages=repaired, changes=tuple(warnings.warnings))

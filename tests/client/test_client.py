@@ -319,6 +319,24 @@ def test_strict_clients_refuse_losses():
     assert app.script.received == ()
 
 
+@pytest.mark.parametrize("on_loss", ["content", "warn", "strict"])
+def test_on_loss_of_a_client(on_loss):
+    """The client's setting holds for requests that have none; the request's own wins."""
+    request = Request(model="anthropic:m", messages="hi", seed=1)
+    with serve_in_thread(Simulator(HELLO)) as server:
+        client = Client(adapters(server.url), on_loss=on_loss)
+
+        async def work():
+            async with client:
+                if on_loss == "strict":
+                    with pytest.raises(UnsupportedError, match="seed_dropped"):
+                        await client.complete(request)
+                return await client.complete(replace(request, on_loss="content"))
+
+        response = asyncio.run(work())
+    assert [warning.code for warning in response.warnings] == ["seed_dropped"]
+
+
 def test_strict_clients_need_strict_adapters():
     """One that does not know strictness is told of when the client is made."""
 

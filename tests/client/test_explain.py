@@ -74,3 +74,21 @@ def test_files_of_somebody_else_are_not_read():
     assert Client({"openai": adapter}).explain(request).fetches == ()
     with pytest.raises(ConfigurationError, match=r"cannot read '/no/such/file\.png'"):
         CLIENT.explain(request)
+
+
+def test_what_would_raise_is_told():
+    """`explain` never raises for a loss; `refused` has those for which the call would."""
+    adapter = HttpAdapter("openai", KEY, profile={"image_types": (), "seed": False})
+    image = Image(data=b"\x89PNG\r\n\x1a\n")
+    request = Request(model="openai:m", messages=[Message.user([image, "?"])], seed=7)
+
+    def refused(client, request=request):
+        told = client.explain(request)
+        assert {"seed_dropped", "image_dropped"} == {warning.code for warning in told.warnings}
+        return {warning.code for warning in told.refused}
+
+    assert refused(Client({"openai": adapter})) == {"image_dropped"}
+    assert refused(Client({"openai": adapter}, strict=True)) == {"seed_dropped", "image_dropped"}
+    assert refused(Client({"openai": adapter}, on_loss="warn")) == set()
+    quiet = replace(request, on_loss="warn")
+    assert refused(Client({"openai": adapter}, strict=True), quiet) == set()

@@ -3,17 +3,17 @@
 import pytest
 from msgspec.structs import replace
 
-from interlingua.prepare.media import drop_media
+from interlingua.prepare.media import drop_media, may_hold_media
 from interlingua.spec.content import Audio, Document, Image, Text, ToolResult
 from interlingua.spec.contracts import Profile
 from interlingua.spec.messages import Message
 from interlingua.spec.request import Request
-from interlingua.spec.warnings import Losses
+from interlingua.spec.warnings import WarningList
 
 
 def told_by(request, profile):
     """What is left of a request, and the warnings as code and path."""
-    losses = Losses()
+    losses = WarningList()
     left = drop_media(request, profile, losses)
     return left, [(warning.code, warning.path) for warning in losses.warnings]
 
@@ -66,7 +66,7 @@ def test_media(part, fields, kept):
 
 
 def test_media_in_tool_results():
-    """A result loses what cannot be read, and keeps its text; other messages are the same."""
+    """A result has a note for what cannot be read; other parts and messages are the same."""
     result = ToolResult(tool_call_id="1", content=(Text(text="here"), Image(data=PNG)))
     plain = ToolResult(tool_call_id="2", content="text")
     request = Request(messages=[Message.user("hi"), Message(role="tool", content=(result, plain))])
@@ -74,5 +74,19 @@ def test_media_in_tool_results():
     clamped, told = told_by(request, Profile(image_types=()))
 
     assert clamped.messages[0] is request.messages[0]
-    assert clamped.messages[1].content == (replace(result, content=(Text(text="here"),)), plain)
-    assert told == [("image_dropped", "messages[1].content[0].content[1]")]
+    note = Text(text="[The tool returned media that this model cannot read: image (image/png).]")
+    assert clamped.messages[1].content == (
+        replace(result, content=(Text(text="here"), note)),
+        plain,
+    )
+    assert told == [("result_media_as_text", "messages[1].content[0].content[1]")]
+
+
+def test_may_hold_media():
+    """Text needs no second look; media and results made of parts do."""
+    image = Image(url="u")
+    inside = ToolResult(tool_call_id="a", content=(image,))
+
+    assert not may_hold_media((Message.user("hi"), Message.tool_result("a", "yes")))
+    assert may_hold_media((Message.user([image]),))
+    assert may_hold_media((Message(role="tool", content=(inside,)),))

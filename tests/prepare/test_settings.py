@@ -19,7 +19,7 @@ from interlingua.spec.request import (
     ToolChoice,
     ToolDefinition,
 )
-from interlingua.spec.warnings import Losses, raise_on_loss
+from interlingua.spec.warnings import WarningList, check_losses
 from support.run_profile import examples
 
 TOOL = ToolDefinition(name="look")
@@ -30,7 +30,7 @@ SCHEMA = ResponseFormat(type="json_schema", json_schema={"type": "object"})
 
 def told_by(request, profile):
     """What clamping makes of a request, and its warnings as code and path."""
-    losses = Losses()
+    losses = WarningList()
     clamped = adjust_settings(request, profile, losses)
     return clamped, [(warning.code, warning.path) for warning in losses.warnings]
 
@@ -108,7 +108,7 @@ def demanding_requests(draw):
 @given(demanding_requests())
 def test_a_neutral_profile_changes_nothing(request):
     """Where no limit is known, the very same request comes back."""
-    losses = Losses()
+    losses = WarningList()
 
     assert adjust_settings(request, Profile(), losses) is request
     assert losses.warnings == []
@@ -174,7 +174,7 @@ def test_what_comes_out_fits(request, profile):
 @given(demanding_requests(), profiles)
 def test_a_rule_whose_fields_are_not_said_has_nothing_to_do(request, profile):
     """Running each of them gives the same as running those that are about something said."""
-    losses = Losses()
+    losses = WarningList()
     narrowed = request
     for rule, _ in RULES:
         narrowed = rule(narrowed, profile, losses)
@@ -341,14 +341,14 @@ def test_temperature_is_brought_into_scale():
 def test_forced_choice_is_relaxed(choice):
     """A model that refuses to be forced chooses itself; strict clients get an error."""
     request = Request(tools=(TOOL,), tool_choice=choice)
-    losses = Losses()
+    losses = WarningList()
 
     clamped = adjust_settings(request, Profile(tool_choice_modes=("auto", "none")), losses)
 
     assert clamped == Request(tools=(TOOL,), tool_choice=ToolChoice())
     assert losses.warnings[0].path == "tool_choice"
     with pytest.raises(UnsupportedToolChoiceError, match="tool_choice_relaxed"):
-        raise_on_loss(losses.warnings)
+        check_losses(losses.warnings, request, "strict")
 
 
 def test_field_bug_24_forced_choice_while_thinking():
@@ -492,11 +492,11 @@ def test_no_way_to_keep_to_a_schema():
 def test_strict_clients_get_every_loss_at_once():
     """One error lists all that a target cannot say."""
     request = Request(temperature=0.5, seed=7, reasoning_effort="low")
-    losses = Losses()
+    losses = WarningList()
     adjust_settings(request, Profile(sampling=False, seed=False, thinking=False), losses)
 
     with pytest.raises(UnsupportedError) as caught:
-        raise_on_loss(losses.warnings)
+        check_losses(losses.warnings, request, "strict")
 
     for code in ("temperature_dropped", "seed_dropped", "reasoning_effort_dropped"):
         assert code in caught.value.message

@@ -21,7 +21,7 @@ from interlingua.prepare.thinking import (
 )
 from interlingua.spec.contracts import Profile
 from interlingua.spec.request import Request, ToolDefinition
-from interlingua.spec.warnings import Losses
+from interlingua.spec.warnings import WarningList
 
 efforts = st.sampled_from(EFFORTS)
 some_efforts = st.lists(efforts, unique=True).map(tuple)
@@ -30,7 +30,7 @@ TOOL = ToolDefinition(name="look")
 
 def run(rule, profile, **settings):
     """The request a rule makes of these settings, and its warnings as code and path."""
-    losses = Losses()
+    losses = WarningList()
     request = rule(Request(**settings), profile, losses)
     return request, [(warning.code, warning.path) for warning in losses.warnings]
 

@@ -5,6 +5,7 @@ import logging
 import threading
 
 import pytest
+from msgspec.structs import replace
 
 from interlingua.providers.adapter import HttpAdapter
 from interlingua.providers.provider import Provider
@@ -177,7 +178,7 @@ def test_losses_are_logged(caplog):
     image = Image(data=b"\x89PNG\r\n\x1a\n", media_type="image/png")
     picture = Message(role="user", content=(image, Text(text="What is it?")), id="m7")
     with simulated(text("hi"), profile={"image_types": ()}) as peer:
-        request = peer.ask("openai", messages=(picture,), request_id="r9")
+        request = peer.ask("openai", messages=(picture,), request_id="r9", on_loss="warn")
         with caplog.at_level(logging.WARNING, logger="interlingua"):
             response = complete(peer, request)
 
@@ -197,6 +198,46 @@ def test_strict_refuses_before_anything_is_sent():
 
         assert peer.app.script.received == ()
         assert complete(peer, request).warnings[0].path == "seed"
+
+
+PICTURE = Message.user(["What is it?", Image(data=b"\x89PNG\r\n\x1a\n", media_type="image/png")])
+BLIND = {"image_types": ()}
+
+
+def test_a_lost_image_of_the_current_turn_raises_before_anything_is_sent():
+    """By default; `on_loss` of the call wins over that of the adapter."""
+    with simulated(text("hi"), profile=BLIND) as peer:
+        request = peer.ask("openai", messages=(PICTURE,))
+        with pytest.raises(UnsupportedError, match=r"image/png.*image_dropped.*on_loss='warn'"):
+            complete(peer, request)
+        assert peer.app.script.received == ()
+
+        (warning,) = complete(peer, replace(request, on_loss="warn")).warnings
+        assert (warning.code, warning.path) == ("image_dropped", "messages[0].content[1]")
+
+
+def test_an_image_of_an_earlier_turn_is_dropped_with_a_warning():
+    """Warnings about the current turn come first."""
+    history = (PICTURE, Message.assistant("A cat."), Message.user("Sure?"))
+    with simulated(text("hi"), profile=BLIND) as peer:
+        response = complete(peer, peer.ask("anthropic", messages=history, seed=7))
+
+    assert [warning.code for warning in response.warnings] == ["seed_dropped", "image_dropped"]
+
+
+def test_on_loss_of_an_adapter():
+    """`strict=True` is short for `on_loss="strict"`; a call may say otherwise."""
+    for settings in ({"strict": True}, {"on_loss": "strict"}):
+        with simulated(text("hi"), **settings) as peer:
+            request = peer.ask("anthropic", seed=7)
+            with pytest.raises(UnsupportedError, match="seed_dropped"):
+                complete(peer, request)
+            assert complete(peer, replace(request, on_loss="content")).text == "hi"
+    with simulated(text("hi"), profile=BLIND, on_loss="warn") as peer:
+        assert complete(peer, peer.ask("openai", messages=(PICTURE,))).warnings
+
+    with pytest.raises(ConfigurationError, match="on_loss must be"):
+        HttpAdapter("openai", "k", on_loss="never")
 
 
 def test_what_it_needs_is_told():

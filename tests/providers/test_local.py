@@ -109,10 +109,16 @@ def test_a_schema_that_would_be_ignored(local, dialect):
 @every_dialect
 @pytest.mark.parametrize(("model", "code"), [("smollm2", "tools"), ("own", "tool_choice")])
 def test_tools_that_would_be_ignored(local, dialect, model, code):
-    """The shipped model's template leaves them out; no model here is held to a choice."""
+    """The shipped model's template leaves them out; no model here is held to a choice.
+
+    By default that is an error; with `on_loss="warn"` the answer says so.
+    """
     look = ToolDefinition(name="look", parameters={"type": "object", "properties": {}})
     request = ask(tools=(look,), tool_choice=ToolChoice(mode="required"))
     request = replace(request, model=f"local:{model}")
+    with pytest.raises(UnsupportedError):
+        ask_local(local, dialect, lambda client: client.complete(request))
+    request = replace(request, on_loss="warn")
     response = ask_local(local, dialect, lambda client: client.complete(request))
 
     codes = {"tools": "tools_dropped", "tool_choice": "tool_choice_relaxed"}
@@ -124,7 +130,10 @@ def test_an_image_is_not_sent(local, dialect):
     """The server would answer with a fault that looks as if it might pass."""
     image = Image(data=b"\x89PNG\r\n\x1a\n" + b"0" * 30, media_type="image/png")
     message = Message.user([Text(text="What is this?"), image])
-    response = ask_local(local, dialect, lambda client: client.complete(ask((message,))))
+    with pytest.raises(UnsupportedError, match="image/png"):
+        ask_local(local, dialect, lambda client: client.complete(ask((message,))))
+    request = ask((message,), on_loss="warn")
+    response = ask_local(local, dialect, lambda client: client.complete(request))
 
     assert response.text
     assert "image_dropped" in [warning.code for warning in response.warnings]

@@ -5,8 +5,7 @@ from hypothesis import given
 
 from interlingua.conformance.strategies import json_objects, json_values
 from interlingua.spec.errors import DecodeError
-from interlingua.spec.response import Response, Warning
-from interlingua.spec.warnings import Losses
+from interlingua.spec.response import Response
 from interlingua.wire.fields import carried_body, carry_body, whole_object
 from interlingua.wire.tool_calls import counting_ids
 
@@ -64,38 +63,3 @@ def test_counting_ids():
 
     assert [one(), one(), one()] == ["1", "2", "3"]
     assert other() == "1"
-
-
-def test_losses():
-    """Losses are collected in order, each with a code, a sentence and a place."""
-    losses = Losses()
-
-    losses.add("clamped", "temperature was lowered", "temperature")
-    losses.dropped("top k", "openai_chat", "top_k")
-    losses.dropped("seed", "anthropic_messages")
-
-    assert losses.warnings == [
-        Warning(code="clamped", message="temperature was lowered", path="temperature"),
-        Warning(
-            code="top_k_dropped",
-            message="top k cannot be said in openai_chat; it was left out",
-            path="top_k",
-        ),
-        Warning(
-            code="seed_dropped",
-            message="seed cannot be said in anthropic_messages; it was left out",
-        ),
-    ]
-
-
-def test_losses_are_told_by_where_they_came_from():
-    """Once it is known what became of what, a path is that of what the caller gave."""
-    losses = Losses()
-    losses.add("before", "x", "a")
-    losses.origin = {"a": "b", "made": None}.get
-
-    losses.add("after", "x", "a")
-    losses.add("of what was not there", "x", "made")
-    losses.add("of nothing", "x")
-
-    assert [warning.path for warning in losses.warnings] == ["a", "b", None, None]

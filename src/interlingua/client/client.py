@@ -29,7 +29,7 @@ from interlingua.spec.contracts import NEUTRAL_PROFILE, Adapter, Profile
 from interlingua.spec.errors import ConfigurationError, SDKError
 from interlingua.spec.events import StreamEvent
 from interlingua.spec.operations import Operation, ServedModel
-from interlingua.spec.request import Request
+from interlingua.spec.request import OnLoss, Request
 from interlingua.spec.response import Response
 
 ROUTES = 256
@@ -44,7 +44,8 @@ class Client:
             response = await client.complete(Request(model="openai:gpt-5.2", messages="Hello"))
 
     It holds no state between requests and may be used by many tasks, threads and event loops
-    at once. `strict` refuses what the target could not say in full, before it is sent.
+    at once. `on_loss` says which losses raise `UnsupportedError` before anything is sent (see
+    `Request.on_loss`, which wins); `strict` is short for `on_loss="strict"`.
     """
 
     def __init__(
@@ -55,6 +56,7 @@ class Client:
         middleware: Iterable[Middleware] = (),
         registry: Registry | None = None,
         strict: bool = False,
+        on_loss: OnLoss | None = None,
     ) -> None:
         if default_provider is not None and default_provider not in providers:
             there = ", ".join(providers) or "none"
@@ -67,6 +69,7 @@ class Client:
         self._default = default_provider
         self._registry = registry or Registry()
         self._route = lru_cache(ROUTES)(self._find_route)
+        self._on_loss: OnLoss | None = "strict" if strict else on_loss
         layers = tuple(middleware)
         outer = [layer for layer in layers if not is_per_attempt(layer)]
         inner = [layer for layer in layers if is_per_attempt(layer)]
@@ -89,6 +92,7 @@ class Client:
         *,
         middleware: Iterable[Middleware] = (),
         strict: bool = False,
+        on_loss: OnLoss | None = None,
     ) -> Self:
         """
         Every provider the environment has a key for; the first is the default.
@@ -102,6 +106,7 @@ class Client:
             default_provider=next(named, None),
             middleware=middleware,
             strict=strict,
+            on_loss=on_loss,
         )
 
     @classmethod
@@ -112,6 +117,7 @@ class Client:
         *,
         middleware: Iterable[Middleware] = (),
         strict: bool = False,
+        on_loss: OnLoss | None = None,
     ) -> Self:
         """The adapters and models of a registry file (YAML)."""
         adapters, registry, default = read_registry(path, environ)
@@ -121,6 +127,7 @@ class Client:
             middleware=middleware,
             registry=registry,
             strict=strict,
+            on_loss=on_loss,
         )
 
     def __repr__(self) -> str:
@@ -284,6 +291,7 @@ class Client:
             provider=route.provider,
             model=route.model,
             request_id=request.request_id or new_ulid(),
+            on_loss=request.on_loss or self._on_loss,
         )
 
     def _find_route(self, provider: str | None, model: str) -> Route:

@@ -77,6 +77,7 @@ _ADAPTER = {
     "options": dict,
     "profile": dict,
     "strict": bool,
+    "on_loss": str,
     "gguf": str,
 }
 _KEYS = {"timeout": "timeout_seconds", "default_headers": "extra_headers"}
@@ -158,6 +159,7 @@ def _build(
         "options": section.get("options", {}),
         "profile": _profile(section, name),
         "strict": section.get("strict", False),
+        "on_loss": section.get("on_loss"),
         "gguf": _gguf(row, section, environ),
         "model_profiles": {
             entry.wire_name: entry.profile

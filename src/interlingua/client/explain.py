@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from interlingua.providers.adapter import HttpAdapter
 from interlingua.providers.media import load_files
@@ -14,6 +15,7 @@ from interlingua.spec.content import Json
 from interlingua.spec.contracts import Profile
 from interlingua.spec.request import Request
 from interlingua.spec.response import Warning
+from interlingua.spec.warnings import raising_losses
 from interlingua.wire.secrets import redact_headers
 
 
@@ -32,6 +34,8 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
     fetches: tuple[str, ...] = ()
     """Where parts stand whose URL is fetched before the call: the body is not whole then."""
     warnings: tuple[Warning, ...]
+    refused: tuple[Warning, ...] = ()
+    """Those of the warnings for which the call itself would raise `UnsupportedError`."""
     cache_marks: tuple[str, ...]
     """Where the body asks for caching, as paths."""
     estimated_input_tokens: int
@@ -45,7 +49,8 @@ def explain(adapter: HttpAdapter, request: Request, *, stream: bool = False) -> 
     fetches: tuple[str, ...] = ()
     if adapter.reads_files:
         request, fetches = load_files(request, adapter.profile_for(request.model))
-    call = adapter.dry_run(request, stream=stream)
+    call = adapter.dry_run(replace(request, on_loss="warn"), stream=stream)
+    refused = raising_losses(call.warnings, request, request.on_loss or adapter.on_loss)
     return Explanation(
         provider=adapter.name,
         model=request.model,
@@ -55,6 +60,7 @@ def explain(adapter: HttpAdapter, request: Request, *, stream: bool = False) -> 
         body=call.body,
         fetches=fetches,
         warnings=call.warnings,
+        refused=tuple(refused),
         cache_marks=tuple(_marks(call.body, find_dialect(adapter.dialect).FACTS.cache.fields)),
         estimated_input_tokens=adapter.estimate_input_tokens(request),
         profile=call.profile,

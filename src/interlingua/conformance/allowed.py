@@ -9,6 +9,7 @@ path, in the one way that its code stands for. An unknown code permits nothing.
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Callable, Iterator
 from typing import Any, TypeAlias
 
@@ -191,6 +192,7 @@ PLACEHOLDER = "(no content)"
 NO_RESULT = "No result was recorded for this call."
 SEE_BELOW = "The output is in the next user message."
 
+_note = re.compile(r"\[The tool returned media that this model cannot read: [^\]]*\.\]").sub
 _SAYINGS = ("text", "refusal")
 _SHOWINGS = ("image", "audio", "document")
 
@@ -210,6 +212,24 @@ class _Anything:
 
 
 ANYTHING: Any = _Anything()
+
+
+class _WithNotes(str):
+    """Equal to the same text with notes about media among its lines."""
+
+    __slots__ = ()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, str) and _without_notes(self) == _without_notes(other)
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other  # `str` has an inequality of its own
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+def _without_notes(text: str) -> list[str]:
+    return [line for line in _note("", text).split("\n") if line]
 
 
 class Expected:
@@ -354,7 +374,8 @@ def _say_error(expected: Expected, warning: Warning) -> None:
     """The text of the result says that it is an error."""
     made = [one for one in expected.utterances if one.text == NO_RESULT and not one.path]
     for one in made[:1] if warning.path is None else expected.at(warning.path, "result"):
-        one.text = f"Error: {one.text}" if one.text else "Error"
+        text = f"Error: {one.text}" if one.text else "Error"
+        one.text = _WithNotes(text) if isinstance(one.text, _WithNotes) else text
         one.is_failure = False
 
 
@@ -364,6 +385,15 @@ def _say_as_text(expected: Expected, warning: Warning) -> None:
         one.kind = "text"
     for one in expected.at(warning.path, "document"):
         one.kind, one.text, one.source = "text", one.said, None
+
+
+def _note_media(expected: Expected, warning: Warning) -> None:
+    """A result has a note in place of something it shows."""
+    path = warning.path or ""
+    for one in expected.utterances:
+        if one.kind == "result" and any(inner.path == path for inner in one.shown):
+            one.shown = [inner for inner in one.shown if inner.path != path]
+            one.text = _WithNotes(one.text or "")
 
 
 def _guess_type(expected: Expected, warning: Warning) -> None:
@@ -441,6 +471,7 @@ _CHANGES: dict[str, _Change] = {
     "results_reordered": _move_results,
     "results_put_first": _move_results,
     "result_media_moved": _move_media,
+    "result_media_as_text": _note_media,
     "calls_put_last": _put_calls_last,
     "call_id_mapped": _rename_call,
     "call_id_made": _rename_call,
@@ -460,7 +491,7 @@ _CHANGES: dict[str, _Change] = {
     "schema_not_strict": _narrow_schema,
     "thinking_only_dropped": _drop_thinking,
     "empty_message_dropped": _keep,
-    "message_with_nothing_left_in_it_dropped": _keep,
+    "emptied_message_dropped": _keep,
     "detail_dropped": _keep,
     "file_name_dropped": _keep,
     "stale_signatures_dropped": _keep,

@@ -18,7 +18,7 @@ from interlingua.spec.content import Json, Part, Text, ToolCall
 from interlingua.spec.contracts import Dialect
 from interlingua.spec.facts import SchemaRules
 from interlingua.spec.response import Response
-from interlingua.spec.warnings import Losses
+from interlingua.spec.warnings import WarningList
 
 Normal: TypeAlias = Callable[[Json], Json]
 Kind: TypeAlias = Literal["request", "response"]
@@ -52,8 +52,8 @@ def same_response(left: Response, right: Response) -> list[str]:
 def same_schema(left: Json, right: Json) -> bool:
     """Whether the second schema is the first, or its strict form for some target."""
     return left == right or any(
-        encode_parameters(left, rules, Losses(), "", strict=True)[0] == right
-        or encode_schema(left, rules, Losses(), "", strict=True)[0] == right
+        encode_parameters(left, rules, WarningList(), "", strict=True)[0] == right
+        or encode_schema(left, rules, WarningList(), "", strict=True)[0] == right
         for rules in _schema_rules()
     )
 

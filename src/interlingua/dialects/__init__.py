@@ -24,7 +24,7 @@ from interlingua.spec.contracts import (
 from interlingua.spec.errors import ConfigurationError
 from interlingua.spec.facts import Facts
 from interlingua.spec.operations import ItemDecoder, Operation
-from interlingua.spec.warnings import raise_on_loss
+from interlingua.spec.warnings import check_losses
 from interlingua.streams.accumulate import StreamAccumulator, events_from_response
 from interlingua.wire.framing import SSEDecoder, encode_sse
 
@@ -41,12 +41,12 @@ __all__ = [
     "StreamDecoder",
     "StreamEncoder",
     "WireCall",
+    "check_losses",
     "drop_added_nulls",
     "encode_sse",
     "events_from_response",
     "get",
     "names",
-    "raise_on_loss",
     "register",
     "restore_arguments",
     "start_encoding",

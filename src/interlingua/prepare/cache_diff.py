@@ -11,6 +11,7 @@ from interlingua.spec.contracts import WireCall
 from interlingua.spec.errors import DecodeError
 from interlingua.spec.facts import CacheRules, CacheStep, Facts
 from interlingua.spec.response import Warning
+from interlingua.spec.warnings import make_warning
 from interlingua.wire.fields import whole_object
 
 _Break: TypeAlias = tuple[str, str]
@@ -82,7 +83,7 @@ def _diff(before: dict[str, Any], after: dict[str, Any], rules: CacheRules) -> W
 
 def _warn(code: str, cost: str, change: _Break) -> Warning:
     path, what = change
-    return Warning(code=code, message=f"{path} {what}; {cost}", path=path)
+    return make_warning(code, path, change=what, effect=cost)
 
 
 def _fields(call: WireCall | Json) -> dict[str, Any]:

@@ -1,18 +1,18 @@
-"""Media the model does not read: left out, each with a warning."""
+"""Media that the model does not read: left out, or replaced by a note, each with a warning."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from operator import is_
 from typing import TypeAlias
 
 from msgspec.structs import replace
 
-from interlingua.prepare.plain import may_hold_media
-from interlingua.spec.content import MEDIA_TYPES, Audio, Document, Image, Part, ToolResult
+from interlingua.spec.content import MEDIA_TYPES, Audio, Document, Image, Part, Text, ToolResult
 from interlingua.spec.contracts import Profile
 from interlingua.spec.messages import Message
 from interlingua.spec.request import Request
-from interlingua.spec.warnings import Losses
+from interlingua.spec.warnings import WarningList
 from interlingua.wire.media import sniff
 
 _Types: TypeAlias = tuple[str, ...] | None
@@ -25,48 +25,79 @@ _SAME_TYPE = {
 }
 
 
-def drop_media(request: Request, profile: Profile, losses: Losses) -> Request:
-    """Media the model does not read."""
+def drop_media(request: Request, profile: Profile, warnings: WarningList) -> Request:
+    """Leave out media that the model does not read; in a tool's result, leave a note."""
     images, audio, documents = profile.image_types, profile.audio_types, profile.document_types
     if images is None and audio is None and documents is None:
         return request
     if not may_hold_media(request.messages):
         return request
     accepted = {Image.kind: images, Audio.kind: audio, Document.kind: documents}
-    changed: dict[int, Message] = {}
-    for i, message in enumerate(request.messages):
-        for part in message.content:
-            is_made_of_parts = type(part) is ToolResult and type(part.content) is tuple
-            if is_made_of_parts or type(part) in MEDIA_TYPES:
-                content = _readable(message.content, accepted, losses, f"messages[{i}].content")
-                if content is not message.content:
-                    changed[i] = replace(message, content=content)
-                break
-    if not changed:
-        return request
-    messages = tuple(changed.get(i, message) for i, message in enumerate(request.messages))
-    return replace(request, messages=messages)
+    messages = list(request.messages)
+    for i, message in enumerate(messages):
+        warnings.message = i
+        content = _readable_parts(message.content, accepted, warnings)
+        if content is not message.content:
+            messages[i] = replace(message, content=content)
+    changed = any(new is not old for new, old in zip(messages, request.messages, strict=True))
+    return replace(request, messages=tuple(messages)) if changed else request
 
 
-def _readable(
-    parts: tuple[Part, ...], accepted: Mapping[str, _Types], losses: Losses, path: str
+def may_hold_media(messages: Sequence[Message]) -> bool:
+    """Whether any part is media, or a result made of parts."""
+    kinds = {type(part) for message in messages for part in message.content}
+    if not kinds.isdisjoint(MEDIA_TYPES):
+        return True
+    if ToolResult not in kinds:
+        return False
+    return any(
+        type(part) is ToolResult and type(part.content) is tuple
+        for message in messages
+        for part in message.content
+    )
+
+
+def media_note(part: Image | Audio | Document) -> Text:
+    """What the model reads instead of media that a tool returned."""
+    media_type = _media_type(part)
+    kind = f"{part.kind} ({media_type})" if media_type else part.kind
+    return Text(text=f"[The tool returned media that this model cannot read: {kind}.]")
+
+
+def _readable_parts(
+    parts: tuple[Part, ...], accepted: Mapping[str, _Types], warnings: WarningList
 ) -> tuple[Part, ...]:
-    kept: list[Part] = []
+    readable: list[Part] = []
     for i, part in enumerate(parts):
-        where = f"{path}[{i}]"
+        warnings.part, warnings.inner = i, None
         if isinstance(part, MEDIA_TYPES):
-            if not _is_accepted(part, accepted[part.kind]):
-                message = f"{_media_type(part) or part.kind} is not read here; it was left out"
-                losses.add(f"{part.kind}_dropped", message, where)
-                continue
+            if _is_accepted(part, accepted[part.kind]):
+                readable.append(part)
+            else:
+                warnings.media_dropped(part.kind, _media_type(part) or part.kind)
         elif isinstance(part, ToolResult) and part.parts:
-            inner = _readable(part.parts, accepted, losses, f"{where}.content")
-            if inner is not part.parts:
-                kept.append(replace(part, content=inner))
-                continue
-        kept.append(part)
-    same = len(kept) == len(parts) and all(a is b for a, b in zip(kept, parts, strict=True))
-    return parts if same else tuple(kept)
+            readable.append(_readable_result(part, part.parts, accepted, warnings))
+        else:
+            readable.append(part)
+    same = len(readable) == len(parts) and all(map(is_, readable, parts))
+    return parts if same else tuple(readable)
+
+
+def _readable_result(
+    result: ToolResult,
+    parts: tuple[Part, ...],
+    accepted: Mapping[str, _Types],
+    warnings: WarningList,
+) -> ToolResult:
+    content = list(parts)
+    for i, part in enumerate(parts):
+        warnings.inner = i
+        if isinstance(part, MEDIA_TYPES) and not _is_accepted(part, accepted[part.kind]):
+            warnings.media_dropped(part.kind, _media_type(part) or part.kind)
+            content[i] = media_note(part)
+    warnings.inner = None
+    same = all(map(is_, content, parts))
+    return result if same else replace(result, content=tuple(content))
 
 
 def _is_accepted(part: Image | Audio | Document, types: _Types) -> bool:

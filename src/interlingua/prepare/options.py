@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import attrgetter
 from typing import Any
 
 from interlingua.spec.request import Request
 from interlingua.spec.response import Warning
+from interlingua.spec.warnings import make_warning, target_name
 from interlingua.wire.fields import merge
 
 AUTO_CACHE = "auto_cache"
@@ -27,17 +28,21 @@ def options_for(request: Request, dialect: str) -> dict[str, Any]:
     return merged
 
 
-def foreign_options(request: Request, dialect: str, names: Iterable[str]) -> list[Warning]:
+def foreign_options(
+    request: Request, dialect: str, names: Callable[[], Iterable[str]]
+) -> list[Warning]:
     """A warning for each other dialect, of these names, whose options this request carries."""
     if not request.provider_options:
         return []
     return [
-        Warning(
-            code="options_dropped",
-            message=f"options of {name} cannot be said in {dialect}: {_names(options)}",
-            path=f"provider_options.{name}",
+        make_warning(
+            "options_dropped",
+            f"provider_options.{name}",
+            owner=name,
+            target=target_name(request, dialect),
+            names=_names(options),
         )
-        for name in names
+        for name in names()
         if name != dialect and (options := _without_ours(request.provider_options.get(name)))
     ]
 

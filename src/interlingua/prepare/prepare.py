@@ -8,12 +8,13 @@ from msgspec.structs import replace
 
 from interlingua.prepare.history.rules import apply_rules
 from interlingua.prepare.history.target import rules_for
+from interlingua.prepare.history.triggers import is_plain_conversation
 from interlingua.prepare.options import options_for
 from interlingua.prepare.settings import adjust_settings
 from interlingua.spec.contracts import Prepared, Profile
 from interlingua.spec.facts import Facts
 from interlingua.spec.request import Request
-from interlingua.spec.warnings import Losses
+from interlingua.spec.warnings import WarningList, target_name
 
 
 def prepare(request: Request, profile: Profile, facts: Facts) -> Prepared:
@@ -22,22 +23,23 @@ def prepare(request: Request, profile: Profile, facts: Facts) -> Prepared:
 
     A request that they accept already comes back as the same object.
     """
-    losses = Losses()
+    warnings = WarningList(target_name(request, facts.name))
     history = request.messages
-    request = adjust_settings(request, profile, losses)
+    request = adjust_settings(request, profile, warnings)
     options = options_for(request, facts.name)
-    rules = rules_for(facts, request, profile, options)
-    messages = apply_rules(request.messages, rules, losses=losses, history=history)
-    if messages is not request.messages:
-        request = replace(request, messages=messages)
+    if request.messages is not history or not is_plain_conversation(history):
+        rules = rules_for(facts, request, profile, options)
+        messages = apply_rules(request.messages, rules, warnings=warnings, history=history)
+        if messages is not request.messages:
+            request = replace(request, messages=messages)
     return Prepared(
-        request=request, options=options, warnings=tuple(losses.warnings), origin=losses.origin
+        request=request, options=options, warnings=tuple(warnings.warnings), origin=warnings.origin
     )
 
 
 def start_encoding(
     request: Request | Prepared, profile: Profile, facts: Facts
-) -> tuple[Request, dict[str, Any], Losses]:
+) -> tuple[Request, dict[str, Any], WarningList]:
     """
     What every encoder begins with: a prepared request, its options, and a list for warnings.
 
@@ -45,7 +47,7 @@ def start_encoding(
     given the paths of the request as it came.
     """
     ready = request if isinstance(request, Prepared) else prepare(request, profile, facts)
-    losses = Losses()
-    losses.warnings.extend(ready.warnings)
-    losses.origin = ready.origin
-    return ready.request, dict(ready.options), losses
+    warnings = WarningList(target_name(ready.request, facts.name))
+    warnings.warnings.extend(ready.warnings)
+    warnings.origin = ready.origin
+    return ready.request, dict(ready.options), warnings

@@ -26,9 +26,9 @@ from interlingua.prepare.thinking import (
 )
 from interlingua.spec.contracts import Profile, Setting, StructuredOutput
 from interlingua.spec.request import Request, ToolChoice, ToolDefinition
-from interlingua.spec.warnings import Losses
+from interlingua.spec.warnings import WarningList
 
-Rule: TypeAlias = Callable[[Request, Profile, Losses], Request]
+Rule: TypeAlias = Callable[[Request, Profile, WarningList], Request]
 _Fields: TypeAlias = frozenset[str]
 
 _SAMPLING = ("temperature", "top_p", "top_k")
@@ -40,15 +40,16 @@ _USUAL = {  # what a model does when it is not told
     "presence_penalty": 0,
 }
 _FORCED = ("required", "named")
+_THINKING_NOW = " while the model thinks"
 _LOGPROBS = ("logprobs", "top_logprobs")
 _LOGPROBS_INCLUDED = "message.output_text.logprobs"
 
 
-def adjust_settings(request: Request, profile: Profile, losses: Losses) -> Request:
+def adjust_settings(request: Request, profile: Profile, warnings: WarningList) -> Request:
     """The request as the profile takes it; the same object if that changes nothing."""
     said = tuple(map(ne, astuple(request), _UNSAID))
     for rule in _due(said):
-        request = rule(request, profile, losses)
+        request = rule(request, profile, warnings)
     return request
 
 
@@ -64,91 +65,88 @@ def structured_output_mode(request: Request, profile: Profile) -> StructuredOutp
 # Lengths.
 
 
-def limit_max_tokens(request: Request, profile: Profile, losses: Losses) -> Request:
+def limit_max_tokens(request: Request, profile: Profile, warnings: WarningList) -> Request:
     """More output than the model can give."""
     asked, most = request.max_tokens, profile.max_output_tokens
     if asked is None or most is None or asked <= most:
         return request
-    losses.add("max_tokens_lowered", f"this model gives at most {most} tokens", "max_tokens")
+    warnings.add("max_tokens_lowered", "max_tokens", limit=most)
     return replace(request, max_tokens=most)
 
 
-def limit_stop_sequences(request: Request, profile: Profile, losses: Losses) -> Request:
+def limit_stop_sequences(request: Request, profile: Profile, warnings: WarningList) -> Request:
     """More stop sequences than the target takes."""
     asked, most = request.stop_sequences, profile.stop_sequences
     if asked is None or most is None or len(asked) <= most:
         return request
     if most == 0:
-        return _drop(request, ("stop_sequences",), "this model takes none", losses)
-    message = f"at most {most} are taken; the others were left out"
-    losses.add("stop_sequences_cut", message, f"stop_sequences[{most}]")
+        return _drop(request, ("stop_sequences",), warnings)
+    warnings.add("stop_sequences_cut", f"stop_sequences[{most}]", limit=most)
     return replace(request, stop_sequences=asked[:most])
 
 
 # Settings.
 
 
-def drop_sampling(request: Request, profile: Profile, losses: Losses) -> Request:
+def drop_sampling(request: Request, profile: Profile, warnings: WarningList) -> Request:
     """Sampling where it is never taken, or not in this version of the API."""
     if not profile.sampling:
-        return _drop(request, _SAMPLING, "this model does not take it", losses)
+        return _drop(request, _SAMPLING, warnings)
     if profile.sampling_versions is not None:
         version = options_for(request, profile.dialect).get("version", profile.api_version)
         if version not in profile.sampling_versions:
-            why = f"version {version} of the API does not take it"
-            return _drop(request, _SAMPLING, why, losses)
+            return _drop(request, _SAMPLING, warnings, f" in version {version} of its API")
     return request
 
 
-def drop_while_thinking(request: Request, profile: Profile, losses: Losses) -> Request:
+def drop_while_thinking(request: Request, profile: Profile, warnings: WarningList) -> Request:
     """Settings that are not taken while the model thinks."""
     if not profile.rejected_while_thinking or not is_thinking(request, profile):
         return request
-    why = "it is not taken while the model thinks"
     names = [name for name in profile.rejected_while_thinking if name != "logprobs"]
-    request = _drop(request, names, why, losses)
+    request = _drop(request, names, warnings, _THINKING_NOW)
     if "logprobs" in profile.rejected_while_thinking:
-        request = _without_logprobs(request, profile, why, losses)
+        request = _without_logprobs(request, profile, warnings, _THINKING_NOW)
     return request
 
 
-def limit_temperature(request: Request, profile: Profile, losses: Losses) -> Request:
+def limit_temperature(request: Request, profile: Profile, warnings: WarningList) -> Request:
     """A temperature above the target's scale."""
     asked, most = request.temperature, profile.max_temperature
     if asked is None or most is None or asked <= most:
         return request
-    losses.add("temperature_lowered", f"the highest taken here is {most:g}", "temperature")
+    warnings.add("temperature_lowered", "temperature", limit=most)
     return replace(request, temperature=most)
 
 
-def drop_settings(request: Request, profile: Profile, losses: Losses) -> Request:
+def drop_settings(request: Request, profile: Profile, warnings: WarningList) -> Request:
     """Settings this model or server does not have."""
     names: list[str] = []
     if not profile.penalties:
         names += _PENALTIES
     names += [name for name in ("seed", "n", "verbosity") if not getattr(profile, name)]
-    return _drop(request, names, "it is not taken here", losses)
+    return _drop(request, names, warnings)
 
 
-def drop_logprobs(request: Request, profile: Profile, losses: Losses) -> Request:
+def drop_logprobs(request: Request, profile: Profile, warnings: WarningList) -> Request:
     """Probabilities of tokens, which are asked for among a dialect's own options."""
     if profile.logprobs:
         return request
-    return _without_logprobs(request, profile, "it is not taken here", losses)
+    return _without_logprobs(request, profile, warnings)
 
 
 # Tools.
 
 
-def drop_tools(request: Request, profile: Profile, losses: Losses) -> Request:
+def drop_tools(request: Request, profile: Profile, warnings: WarningList) -> Request:
     """Tools for a model that calls none."""
     if profile.tools or not request.tools:
         return request
-    losses.add("tools_dropped", "this model calls no tools", "tools")
+    warnings.add("tools_dropped", "tools", when="")
     return _without_tools(request)
 
 
-def drop_strict(request: Request, profile: Profile, losses: Losses) -> Request:
+def drop_strict(request: Request, profile: Profile, warnings: WarningList) -> Request:
     """The promise that a tool's input fits its schema, where it cannot be made (so often)."""
     most = profile.max_strict_tools if profile.strict_tools else 0
     if most is None or not request.tools:
@@ -160,81 +158,80 @@ def drop_strict(request: Request, profile: Profile, losses: Losses) -> Request:
             marked += tool.strict
             if profile.strict_tools and marked <= most:
                 continue
-            code = "strict_dropped" if tool.strict else "strict_implied"
-            losses.add(code, f"at most {most} tools may be strict here", f"tools[{i}].strict")
+            if tool.strict:
+                warnings.add("strict_dropped", f"tools[{i}].strict", limit=most)
+            else:
+                warnings.setting_implied("strict", f"tools[{i}].strict")
             tools[i] = replace(tool, strict=None)
     changed = any(new is not old for new, old in zip(tools, request.tools, strict=True))
     return replace(request, tools=tuple(tools)) if changed else request
 
 
-def choice_without_tools(request: Request, profile: Profile, losses: Losses) -> Request:
+def choice_without_tools(request: Request, profile: Profile, warnings: WarningList) -> Request:
     """A choice among no tools."""
     if profile.tool_choice_without_tools or request.tools:
         return request
-    message = "there are no tools to choose among"
     if request.tool_choice is not None:
-        forced = request.tool_choice.mode in _FORCED
-        code = "tool_choice_dropped" if forced else "tool_choice_implied"
-        losses.add(code, message, "tool_choice")
+        if request.tool_choice.mode in _FORCED:
+            warnings.add("tool_choice_dropped", "tool_choice", mode=request.tool_choice.mode)
+        else:
+            warnings.setting_implied("tool_choice")
         request = replace(request, tool_choice=None)
     if request.parallel_tool_calls is not None:
-        losses.add("parallel_tool_calls_implied", message, "parallel_tool_calls")
+        warnings.setting_implied("parallel_tool_calls")
         request = replace(request, parallel_tool_calls=None)
     return request
 
 
-def relax_tool_choice(request: Request, profile: Profile, losses: Losses) -> Request:
+def relax_tool_choice(request: Request, profile: Profile, warnings: WarningList) -> Request:
     """A choice the model refuses, always or while it thinks."""
     choice = request.tool_choice
     if choice is None:
         return request
     known = profile.tool_choice_modes
-    why = ""
+    when = ""
     if known is None or choice.mode in known:
         if not profile.thinking_tool_choice or not is_thinking(request, profile):
             return request
         mode = thinking_mode(request, profile) or "adaptive"
-        known, why = profile.thinking_tool_choice.get(mode), " while the model thinks"
+        known, when = profile.thinking_tool_choice.get(mode), _THINKING_NOW
         if known is None or choice.mode in known:
             return request
     if choice.mode == "none":
-        message = f"tool choice 'none' is not accepted{why}; the tools were not sent"
-        losses.add("tools_withheld", message, "tool_choice")
+        warnings.add("tools_withheld", "tool_choice", when=when)
         return _without_tools(request)
-    message = f"tool choice {choice.mode!r} is not accepted{why}; the model may choose"
-    losses.add("tool_choice_relaxed", message, "tool_choice")
+    warnings.add("tool_choice_relaxed", "tool_choice", mode=choice.mode, when=when)
     always = profile.tool_choice_modes
     may_choose = "auto" in known and (always is None or "auto" in always)
     relaxed = ToolChoice(allowed=choice.allowed) if may_choose else None
     return replace(request, tool_choice=relaxed)
 
 
-def drop_parallel(request: Request, profile: Profile, losses: Losses) -> Request:
+def drop_parallel(request: Request, profile: Profile, warnings: WarningList) -> Request:
     """Several calls at once, where they come one at a time."""
     if profile.parallel_tool_calls or request.parallel_tool_calls is None:
         return request
-    state = "dropped" if request.parallel_tool_calls else "implied"
-    message = "calls come one at a time here"
-    losses.add(f"parallel_tool_calls_{state}", message, "parallel_tool_calls")
+    if request.parallel_tool_calls:
+        warnings.setting_dropped("parallel_tool_calls")
+    else:
+        warnings.setting_implied("parallel_tool_calls")
     return replace(request, parallel_tool_calls=None)
 
 
 # Content.
 
 
-def check_response_format(request: Request, profile: Profile, losses: Losses) -> Request:
+def check_response_format(request: Request, profile: Profile, warnings: WarningList) -> Request:
     """A schema that cannot be asked for natively; who calls falls back to what remains."""
     form = request.response_format
     if form is None or form.type != "json_schema":
         return request
     way = structured_output_mode(request, profile)
     if way is None:
-        message = "this model has no way to keep to a schema"
-        losses.add("response_format_dropped", message, "response_format")
+        warnings.add("response_format_dropped", "response_format")
         return replace(request, response_format=None)
     if way != "native":
-        message = f"no native structured output here; it remains to use a {way}"
-        losses.add("structured_output_fallback", message, "response_format")
+        warnings.add("structured_output_fallback", "response_format", way=way)
     return request
 
 
@@ -283,14 +280,15 @@ def _due(said: tuple[bool, ...]) -> tuple[Rule, ...]:
     return tuple(rule for rule, about in RULES if not about.isdisjoint(names))
 
 
-def _drop(request: Request, names: Iterable[str], why: str, losses: Losses) -> Request:
+def _drop(request: Request, names: Iterable[str], warnings: WarningList, when: str = "") -> Request:
     gone = [name for name in names if getattr(request, name) is not None]
     if request.n == 1 and "n" in gone:
         gone.remove("n")  # every server takes one answer
     for name in gone:
-        usual = getattr(request, name) == _USUAL.get(name)
-        code = f"{name}_implied" if usual else f"{name}_dropped"
-        losses.add(code, f"{why}; it was left out", name)
+        if getattr(request, name) == _USUAL.get(name):
+            warnings.setting_implied(name)
+        else:
+            warnings.setting_dropped(name, when)
     return replace(request, **dict.fromkeys(gone)) if gone else request
 
 
@@ -298,7 +296,9 @@ def _without_tools(request: Request) -> Request:
     return replace(request, tools=None, tool_choice=None, parallel_tool_calls=None)
 
 
-def _without_logprobs(request: Request, profile: Profile, why: str, losses: Losses) -> Request:
+def _without_logprobs(
+    request: Request, profile: Profile, warnings: WarningList, when: str = ""
+) -> Request:
     if not request.provider_options:
         return request
     kept = dict(request.provider_options)
@@ -306,8 +306,7 @@ def _without_logprobs(request: Request, profile: Profile, why: str, losses: Loss
         options = kept.get(owner)
         if isinstance(options, Mapping) and (fewer := _other_options(options)) is not options:
             kept[owner] = fewer
-            path = f"provider_options.{owner}"
-            losses.add("logprobs_dropped", f"{why}; it was left out", path)
+            warnings.setting_dropped("logprobs", when, f"provider_options.{owner}")
     same = all(kept[owner] is options for owner, options in request.provider_options.items())
     return request if same else replace(request, provider_options=kept)
 

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from interlingua.prepare.options import options_for
 from interlingua.spec.contracts import Profile
 from interlingua.spec.request import Request
-from interlingua.spec.warnings import Losses
+from interlingua.spec.warnings import WarningList
 
 EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
 """From least to most."""
@@ -24,6 +24,7 @@ EFFORT_BUDGETS: Mapping[str, int] = {
 }
 """The tokens of thinking that stand for an effort where only one of the two can be said."""
 
+_BESIDE_EFFORT = " beside `reasoning_effort`"
 _OFF = ("disabled", "between_tools")
 
 
@@ -66,48 +67,47 @@ def can_stop(profile: Profile) -> bool:
     return profile.thinking_modes is None if known is None else "none" in known
 
 
-def drop_thinking(request: Request, profile: Profile, losses: Losses) -> Request:
+def drop_thinking(request: Request, profile: Profile, warnings: WarningList) -> Request:
     """A model that cannot think."""
     if profile.thinking:
         return request
     off = request.reasoning_effort in (None, "none") and not request.thinking_budget
     for name in ("reasoning_effort", "thinking_budget"):
         if getattr(request, name) is not None:
-            code = f"{name}_implied" if off else f"{name}_dropped"
-            losses.add(code, "this model does not think; it was left out", name)
+            if off:
+                warnings.setting_implied(name)
+            else:
+                warnings.setting_dropped(name)
             request = replace(request, **{name: None})
     return request
 
 
-def zero_budget(request: Request, profile: Profile, losses: Losses) -> Request:
+def zero_budget(request: Request, profile: Profile, warnings: WarningList) -> Request:
     """No thinking, said as a budget, where budgets must be more than nothing."""
     modes = profile.thinking_modes
     if request.thinking_budget != 0 or modes is None or profile.dynamic_budget:
         return request
-    message = "a thinking budget of 0 was read as effort 'none'"
-    losses.add("zero_budget_as_effort", message, "thinking_budget")
+    warnings.add("zero_budget_as_effort", "thinking_budget")
     return replace(request, thinking_budget=None, reasoning_effort="none")
 
 
-def budget_to_effort(request: Request, profile: Profile, losses: Losses) -> Request:
+def budget_to_effort(request: Request, profile: Profile, warnings: WarningList) -> Request:
     """A budget for a model that only knows efforts."""
     budget, modes = request.thinking_budget, profile.thinking_modes
     if budget is None or modes is None or "enabled" in modes:
         return request
-    path = "thinking_budget"
     if request.reasoning_effort is not None:
-        losses.add("thinking_budget_dropped", "this model takes the effort alone", path)
+        warnings.setting_dropped("thinking_budget", _BESIDE_EFFORT)
         return replace(request, thinking_budget=None)
     if budget < 0:  # as much as it sees fit
-        losses.add("thinking_budget_implied", "this model decides that itself", path)
+        warnings.setting_implied("thinking_budget")
         return replace(request, thinking_budget=None)
     effort = _effort_for(budget, profile)
-    message = f"this model takes no thinking budget; effort {effort!r} was sent"
-    losses.add("budget_as_effort", message, path)
+    warnings.add("budget_as_effort", "thinking_budget", effort=effort)
     return replace(request, thinking_budget=None, reasoning_effort=effort)
 
 
-def effort_to_budget(request: Request, profile: Profile, losses: Losses) -> Request:
+def effort_to_budget(request: Request, profile: Profile, warnings: WarningList) -> Request:
     """An effort for a model that only knows budgets."""
     effort, modes = request.reasoning_effort, profile.thinking_modes or ()
     if effort is None or profile.reasoning_efforts != () or "enabled" not in modes:
@@ -116,23 +116,22 @@ def effort_to_budget(request: Request, profile: Profile, losses: Losses) -> Requ
         return request
     path = "reasoning_effort"
     if request.thinking_budget is not None:
-        losses.add("reasoning_effort_dropped", "this model takes the budget alone", path)
+        warnings.setting_dropped("reasoning_effort", " beside `thinking_budget`")
         return replace(request, reasoning_effort=None)
     if effort == "none":
         least = profile.min_thinking_budget or 1
-        message = f"this model always thinks; the least budget, {least}, was sent"
-        losses.add("effort_raised", message, path)
+        sent = f"a thinking budget of {least}"
+        warnings.add("effort_raised", path, effort=effort, sent=sent)
         return replace(request, reasoning_effort=None, thinking_budget=least)
     budget = _budgets(profile).get(effort)
     if budget is None:
-        losses.add("reasoning_effort_dropped", f"no budget is known for effort {effort!r}", path)
+        warnings.setting_dropped("reasoning_effort", f" {effort!r}")
     else:
-        message = f"this model takes no effort; a thinking budget of {budget} was sent"
-        losses.add("effort_as_budget", message, path)
+        warnings.add("effort_as_budget", path, budget=budget)
     return replace(request, reasoning_effort=None, thinking_budget=budget)
 
 
-def nearest_effort(request: Request, profile: Profile, losses: Losses) -> Request:
+def nearest_effort(request: Request, profile: Profile, warnings: WarningList) -> Request:
     """An effort the model does not know."""
     effort, known = request.reasoning_effort, profile.reasoning_efforts
     if effort is None or known is None or effort in known:
@@ -142,27 +141,25 @@ def nearest_effort(request: Request, profile: Profile, losses: Losses) -> Reques
     path = "reasoning_effort"
     chosen = profile.effort_map.get(effort) or _nearest(effort, known)
     if chosen is None:
-        losses.add("reasoning_effort_dropped", f"effort {effort!r} is not known here", path)
+        warnings.setting_dropped("reasoning_effort", f" {effort!r}")
         return replace(request, reasoning_effort=None)
     code = "effort_raised" if _rank(chosen) > _rank(effort) else "effort_lowered"
-    losses.add(code, f"effort {effort!r} is not accepted; {chosen!r} was sent", path)
+    warnings.add(code, path, effort=effort, sent=repr(chosen))
     return replace(request, reasoning_effort=chosen)
 
 
-def tools_before_thinking(request: Request, profile: Profile, losses: Losses) -> Request:
+def tools_before_thinking(request: Request, profile: Profile, warnings: WarningList) -> Request:
     """Tools and thinking together, where only one can be had."""
     if profile.tools_while_thinking or not request.tools or not is_thinking(request, profile):
         return request
     if not can_stop(profile):
-        message = "tools cannot be called while thinking, and this model always thinks"
-        losses.add("tools_dropped", message, "tools")
+        warnings.add("tools_dropped", "tools", when=" while it thinks, and it always thinks")
         return replace(request, tools=None, tool_choice=None, parallel_tool_calls=None)
-    message = "tools cannot be called while thinking here; effort 'none' was sent"
-    losses.add("thinking_off_for_tools", message, "reasoning_effort")
+    warnings.add("thinking_off_for_tools", "reasoning_effort")
     return replace(request, reasoning_effort="none", thinking_budget=None)
 
 
-def limit_budget(request: Request, profile: Profile, losses: Losses) -> Request:
+def limit_budget(request: Request, profile: Profile, warnings: WarningList) -> Request:
     """A budget smaller or larger than the model takes."""
     budget = request.thinking_budget
     least, most = profile.min_thinking_budget, profile.max_thinking_budget
@@ -171,13 +168,13 @@ def limit_budget(request: Request, profile: Profile, losses: Losses) -> Request:
     if budget == 0 and "disabled" in (profile.thinking_modes or ("disabled",)):
         return request
     if least is not None and budget < least:
-        return _with_budget(request, least, losses)
+        return _with_budget(request, least, warnings)
     if most is not None and budget > most:
-        return _with_budget(request, most, losses)
+        return _with_budget(request, most, warnings)
     return request
 
 
-def budget_below_max_tokens(request: Request, profile: Profile, losses: Losses) -> Request:
+def budget_below_max_tokens(request: Request, profile: Profile, warnings: WarningList) -> Request:
     """
     A budget that leaves no room for an answer.
 
@@ -191,25 +188,21 @@ def budget_below_max_tokens(request: Request, profile: Profile, losses: Losses) 
     least = profile.min_thinking_budget or 1
     wanted = max(least, limit // 2)
     if wanted < budget:
-        request = _with_budget(request, wanted, losses)
+        request = _with_budget(request, wanted, warnings)
     if wanted < limit:
         return request
     raised = min(wanted + limit, profile.max_output_tokens or wanted + limit)
     if raised <= wanted:
-        losses.add(
-            "thinking_budget_dropped", "no budget leaves room for an answer", "thinking_budget"
-        )
+        warnings.setting_dropped("thinking_budget", " with so low an output limit")
         return replace(request, thinking_budget=None)
-    message = f"thinking counts within it; {raised} was sent"
-    losses.add("max_tokens_raised", message, "max_tokens")
+    warnings.add("max_tokens_raised", "max_tokens", sent=raised)
     return replace(request, max_tokens=raised)
 
 
-def _with_budget(request: Request, budget: int, losses: Losses) -> Request:
+def _with_budget(request: Request, budget: int, warnings: WarningList) -> Request:
     asked = request.thinking_budget or 0
     code = "thinking_budget_lowered" if budget < asked else "thinking_budget_raised"
-    message = f"a thinking budget of {asked} is not accepted; {budget} was sent"
-    losses.add(code, message, "thinking_budget")
+    warnings.add(code, "thinking_budget", budget=asked, sent=budget)
     return replace(request, thinking_budget=budget)
 
 

@@ -6,11 +6,11 @@ import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from functools import partial
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any, ClassVar, Unpack
 
 from msgspec.structs import replace
 
-from interlingua.prepare.plain import may_hold_media
+from interlingua.prepare.media import may_hold_media
 from interlingua.prepare.prepare import prepare
 from interlingua.prepare.schema import restore_arguments, restore_event
 from interlingua.providers.adapter_options import (
@@ -67,9 +67,9 @@ from interlingua.spec.contracts import (
 from interlingua.spec.errors import ConfigurationError, SDKError
 from interlingua.spec.events import StreamEvent
 from interlingua.spec.operations import ItemDecoder, Operation, ServedModel
-from interlingua.spec.request import Request, ToolChoiceMode
+from interlingua.spec.request import OnLoss, Request, ToolChoiceMode
 from interlingua.spec.response import Response
-from interlingua.spec.warnings import raise_on_loss
+from interlingua.spec.warnings import check_losses, current_turn_first
 from interlingua.streams.grammar import DELTAS
 from interlingua.streams.reader import FrameDecoder, StreamReader
 from interlingua.tokens.estimate import estimate_request
@@ -97,6 +97,13 @@ class HttpAdapter:
     for requests that came over a network: a path in them is somebody else's.
     """
 
+    has_stations: ClassVar[bool] = True
+    """A client calls `ready`, then `answer` or `events`, and not `complete` or `stream`."""
+
+    def __init_subclass__(cls) -> None:
+        if not {"complete", "stream"}.isdisjoint(vars(cls)):
+            cls.has_stations = False  # it answers in a way of its own
+
     def __init__(
         self,
         provider: Provider | str,
@@ -108,7 +115,7 @@ class HttpAdapter:
         self.provider = row
         self.name: str = given.get("name") or row.name
         self.max_retries: int = given.get("max_retries", 0)
-        self.strict: bool = given.get("strict", False)
+        self.on_loss: OnLoss = "strict" if given.get("strict") else given.get("on_loss", "content")
         self.reads_files: bool = given.get("read_files", True)
         self.server: LocalServer | None = find_server(row, given)
         """The server that it starts, if it is one of its own."""
@@ -355,9 +362,11 @@ class HttpAdapter:
             request = self._with_options(request)
         prepared = prepare(request, profile, self._dialect.FACTS)
         wire = self._dialect.encode_request(prepared, profile, stream=stream)
-        if (strict or self.strict) and wire.warnings:
-            raise_on_loss(wire.warnings)
-        return wire
+        if not wire.warnings:
+            return wire
+        on_loss = request.on_loss or ("strict" if strict else self.on_loss)
+        check_losses(wire.warnings, request, on_loss)
+        return replace(wire, warnings=current_turn_first(wire.warnings, request))
 
     def _address(self, wire: WireCall) -> HttpRequest:
         return HttpRequest(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any, TypedDict, get_args
 
 import msgspec
 
@@ -13,6 +13,7 @@ from interlingua.providers.catalog.profiles import check_overrides
 from interlingua.providers.provider import Provider, add_scheme, check_base_url, check_dialect
 from interlingua.spec.contracts import Timeouts, Transport
 from interlingua.spec.errors import ConfigurationError
+from interlingua.spec.request import OnLoss
 
 if TYPE_CHECKING:
     from interlingua.local import LocalServer
@@ -31,6 +32,8 @@ class AdapterSettings(TypedDict, total=False):
     model_profiles: Mapping[str, Mapping[str, Any]]
     read_files: bool
     strict: bool
+    """Short for `on_loss="strict"`."""
+    on_loss: OnLoss | None
     transport: Transport | None
     name: str | None
 
@@ -53,6 +56,7 @@ _KINDS: dict[str, tuple[tuple[type, ...], str]] = {
     "model_profiles": ((Mapping,), "a mapping of mappings"),
     "read_files": ((bool,), "true or false"),
     "strict": ((bool,), "true or false"),
+    "on_loss": ((str,), "'content', 'strict' or 'warn'"),
     "transport": ((object,), "a transport"),
     "name": ((str,), "a text"),
     "gguf": ((str, Path), "a path"),
@@ -178,7 +182,13 @@ def _check_model_profiles(profiles: Mapping[str, Any]) -> None:
         check_overrides(row, str(model))
 
 
+def _check_on_loss(policy: str) -> None:
+    if policy not in get_args(OnLoss):
+        raise ConfigurationError("on_loss must be 'content', 'strict' or 'warn'")
+
+
 _CHECKS: dict[str, Callable[[Any], None]] = {
+    "on_loss": _check_on_loss,
     "timeout": _check_timeout,
     "max_retries": _check_retries,
     "default_headers": _check_headers,

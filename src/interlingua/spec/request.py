@@ -13,6 +13,8 @@ from interlingua.spec.messages import Message
 
 ToolChoiceMode: TypeAlias = Literal["auto", "none", "required", "named"]
 FormatType: TypeAlias = Literal["text", "json", "json_schema"]
+OnLoss: TypeAlias = Literal["content", "strict", "warn"]
+"""What to do when the target cannot express all of a request; see `Request.on_loss`."""
 
 
 class ToolDefinition(Record, frozen=True, kw_only=True, tag_field="kind", tag="function"):
@@ -105,6 +107,13 @@ class Request(Record, frozen=True, kw_only=True):
     metadata: Mapping[str, Any] | None = None
     provider_options: Mapping[str, Any] = {}
     request_id: str | None = None
+    on_loss: OnLoss | None = None
+    """
+    When a loss raises `UnsupportedError` before anything is sent; never sent itself.
+
+    `"content"` (the default of adapters): a loss of what the current turn asks for. `"strict"`:
+    any loss. `"warn"`: none.
+    """
 
     if TYPE_CHECKING:  # as in `ToolChoice`
 
@@ -134,6 +143,7 @@ class Request(Record, frozen=True, kw_only=True):
             metadata: Mapping[str, Any] | None = None,
             provider_options: Mapping[str, Any] = ...,
             request_id: str | None = None,
+            on_loss: OnLoss | None = None,
         ) -> None: ...
 
     def __post_init__(self) -> None:

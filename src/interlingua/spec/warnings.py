@@ -1,119 +1,457 @@
-"""Warnings: the list that collects them, and which of them are losses."""
+"""
+Warnings: every code with its kind and its sentence, the list that collects them, the loss policy.
+
+A warning says that a request was changed so that its target accepts it. Its kind decides what
+the loss policy (`on_loss`) does about it:
+
+- `content`: something the request asks for is lost: media, a tool, a forced tool choice, a
+  response format. In the current turn this raises by default.
+- `setting`: a setting was dropped or changed. It raises only under `"strict"`.
+- `history`: something in the conversation was dropped or changed. It raises only under `"strict"`.
+- `note`: the meaning is kept. It never raises.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import re
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 from interlingua.spec.errors import UnsupportedError, UnsupportedToolChoiceError
 from interlingua.spec.response import Warning
 
-NOTES: frozenset[str] = frozenset(
-    (
-        # said in other words, with nothing left out
-        "allowed_tools_narrowed",
-        "arguments_wrapped",
-        "call_id_made",
-        "call_id_mapped",
-        "custom_tool_as_function",
-        "developer_as_system",
-        "document_as_text",
-        "effort_as_budget",
-        "foreign_thinking_as_text",
-        "is_error_as_text",
-        "media_type_guessed",
-        "refusal_as_text",
-        "stale_thinking_as_text",
-        "structured_output_fallback",
-        "tool_error_as_text",
-        "tools_withheld",
-        "unsigned_call_marked",
-        "unsigned_thinking_as_text",
-        "zero_budget_as_effort",
-        # said in another place
-        "messages_merged",
-        "result_media_moved",
-        "result_moved",
-        "results_gathered",
-        "results_put_first",
-        "results_reordered",
-        "tool_media_moved",
-        # filled in, where something was missing
-        "missing_result_added",
-        "placeholder_added",
-        # not said, because there was nothing in it
-        "blank_text_dropped",
-        "empty_message_dropped",
-        # not said, because the target does just that anyway
-        "frequency_penalty_implied",
-        "parallel_tool_calls_implied",
-        "presence_penalty_implied",
-        "reasoning_effort_implied",
-        "strict_implied",
-        "temperature_implied",
-        "thinking_budget_implied",
-        "tool_choice_implied",
-        "top_p_implied",
-        # not said, because nobody but its maker could have read it
-        "foreign_thinking_dropped",
-        "stale_signatures_dropped",
-        "stale_thinking_dropped",
-        "thinking_of_another_model_dropped",
-        "thinking_only_dropped",
-        "trailing_thinking_dropped",
-        "unpaired_thinking_dropped",
-        "unsigned_thinking_dropped",
-    )
+if TYPE_CHECKING:
+    from interlingua.spec.request import OnLoss, Request
+
+WarningKind: TypeAlias = Literal["content", "setting", "history", "note"]
+
+
+class WarningRow(NamedTuple):
+    """A row of the table of warnings."""
+
+    kind: WarningKind
+    sentence: str
+    """A `str.format` template; `{target}` is the provider and model, or the dialect."""
+
+
+_NO_MEDIA = "{target} does not support {media}; the {part} was dropped."
+_CONTENT = {
+    "audio_dropped": _NO_MEDIA,
+    "builtin_tool_dropped": (
+        "{target} does not support built-in tools of {owner}; the tool was dropped."
+    ),
+    "document_dropped": _NO_MEDIA,
+    "image_dropped": _NO_MEDIA,
+    "json_mode_dropped": "{target} has no JSON mode; the response format was dropped.",
+    "response_format_dropped": (
+        "{target} has no way to enforce this schema; the response format was dropped."
+    ),
+    "tool_choice_dropped": (
+        "Tool choice {mode!r} needs tools, and the request has none; the choice was dropped."
+    ),
+    "tool_choice_relaxed": (
+        "{target} does not support tool choice {mode!r}{when}; the model may choose."
+    ),
+    "tools_dropped": "{target} does not support tools{when}; all tools were dropped.",
+}
+
+_NO_SETTING = "{target} does not support `{setting}`{when}; the setting was dropped."
+_SETTINGS = {
+    "budget_as_effort": (
+        "{target} does not support `thinking_budget`; reasoning effort {effort!r} was sent."
+    ),
+    "detail_dropped": "{target} does not support an image `detail`; it was dropped.",
+    "effort_lowered": ("{target} does not support reasoning effort {effort!r}; {sent} was sent."),
+    "effort_raised": "{target} does not support reasoning effort {effort!r}; {sent} was sent.",
+    "file_name_dropped": "{target} does not support file names; the name was dropped.",
+    "frequency_penalty_dropped": _NO_SETTING,
+    "logprobs_dropped": _NO_SETTING,
+    "max_tokens_dropped": _NO_SETTING,
+    "max_tokens_lowered": "{target} returns at most {limit} tokens; `max_tokens` was lowered.",
+    "max_tokens_raised": (
+        "{target} counts thinking within `max_tokens`; {sent} was sent to leave room for it."
+    ),
+    "metadata_dropped": _NO_SETTING,
+    "n_dropped": _NO_SETTING,
+    "name_dropped": "{target} does not support names of speakers; the name was dropped.",
+    "options_dropped": "Options of {owner} do not apply to {target} and were dropped: {names}.",
+    "parallel_tool_calls_dropped": _NO_SETTING,
+    "presence_penalty_dropped": _NO_SETTING,
+    "reasoning_effort_dropped": _NO_SETTING,
+    "schema_narrowed": "{rules} does not enforce the whole schema: {losses}.",
+    "schema_not_strict": (
+        "{rules} would change the meaning of the schema ({reason}); it was sent without `strict`."
+    ),
+    "seed_dropped": _NO_SETTING,
+    "stop_sequences_cut": (
+        "{target} supports at most {limit} stop sequences; the others were dropped."
+    ),
+    "stop_sequences_dropped": _NO_SETTING,
+    "strict_dropped": "{target} supports at most {limit} strict tools; `strict` was dropped.",
+    "temperature_dropped": _NO_SETTING,
+    "temperature_lowered": "{target} supports a temperature of at most {limit:g}; it was lowered.",
+    "thinking_budget_dropped": _NO_SETTING,
+    "thinking_budget_lowered": (
+        "{target} does not support a thinking budget of {budget}; {sent} was sent."
+    ),
+    "thinking_budget_raised": (
+        "{target} does not support a thinking budget of {budget}; {sent} was sent."
+    ),
+    "thinking_off_for_tools": (
+        "{target} cannot call tools while it thinks; reasoning effort 'none' was sent."
+    ),
+    "tool_left_out": "The tool {tool!r} of MCP server {server} is not available: {reason}.",
+    "top_k_dropped": _NO_SETTING,
+    "top_p_dropped": _NO_SETTING,
+    "user_dropped": _NO_SETTING,
+    "verbosity_dropped": _NO_SETTING,
+}
+
+_HISTORY = {
+    "aborted_call_dropped": (
+        "The turn was cut short and {tool!r} did not run; the tool call was dropped."
+    ),
+    "aborted_result_dropped": (
+        "The tool call that this result answers was cut short; the result was dropped."
+    ),
+    "calls_put_last": "{target} has tool calls only at the end of a message; they were moved.",
+    "emptied_message_dropped": (
+        "{target} supports none of the message's content; the message was dropped."
+    ),
+    "foreign_block_dropped": "{target} does not support a block of {owner}; it was dropped.",
+    "history_truncated": (
+        "The history was longer than the context window; its {count} oldest messages were not sent."
+    ),
+    "misplaced_call_dropped": (
+        "A {role} message cannot hold a tool call; the tool call was dropped."
+    ),
+    "misplaced_part_dropped": "{target} does not support {part} {place}; it was dropped.",
+    "orphan_result_dropped": (
+        "No earlier tool call is waiting for this result; the result was dropped."
+    ),
+    "result_media_as_text": (
+        "{target} does not support {media} in a tool result; a text note was sent instead."
+    ),
+    "surrogates_replaced": "A lone surrogate is not valid text; it was replaced by U+FFFD.",
+    "system_folded": (
+        "{target} does not support a {role} message in this place; it was sent as user text."
+    ),
+    "tool_name_mapped": "{target} rejects the tool name {name!r}; {sent!r} was sent.",
+    "tool_text_as_user": (
+        "{target} supports only results in a tool message; the rest was sent as a user message."
+    ),
+    "unanswered_call_dropped": "The tool call has no result; the tool call was dropped.",
+    "unsigned_call_as_text": (
+        "{target} requires a signature on tool calls; the unsigned call was sent as text."
+    ),
+}
+
+_IMPLIED = "{target} does not support `{setting}`; it does what was asked by default."
+_CACHE = "{path} {change}; {effect}."
+_NOTES = {
+    # about the answer
+    "answer_replaced": (
+        "A middleware replaced the answer after parts of another answer had been shown."
+    ),
+    # sent in another form, with nothing left out
+    "allowed_tools_narrowed": (
+        "{target} has no list of allowed tools; only the allowed tools were sent."
+    ),
+    "arguments_wrapped": (
+        "The arguments are not a JSON object; they were sent in one, under 'input'."
+    ),
+    "call_id_made": "{problem}; {sent!r} was sent.",
+    "call_id_mapped": "{target} rejects the tool call id {id!r}; {sent!r} was sent.",
+    "custom_tool_as_function": (
+        "{target} does not support free-text tools; a function with one text was sent."
+    ),
+    "developer_as_system": "{target} has no developer role; a system message was sent.",
+    "document_as_text": "{target} does not support text documents; the text was sent.",
+    "effort_as_budget": (
+        "{target} does not support `reasoning_effort`; a thinking budget of {budget} was sent."
+    ),
+    "foreign_thinking_as_text": "{reason}; the thinking was sent as text.",
+    "media_type_guessed": "{target} requires a media type for a URL; {media_type} was sent.",
+    "refusal_as_text": "{target} does not support a refusal in this place; text was sent.",
+    "stale_thinking_as_text": "{reason}; the thinking was sent as text.",
+    "structured_output_fallback": (
+        "{target} does not support structured output natively; use a {way} instead."
+    ),
+    "tool_error_as_text": "{target} has no error flag; the text of the result says it failed.",
+    "tools_withheld": (
+        "{target} does not support tool choice 'none'{when}; the tools were not sent."
+    ),
+    "unsigned_call_marked": (
+        "{target} requires a signature on tool calls; the documented placeholder was added."
+    ),
+    "unsigned_thinking_as_text": "{reason}; the thinking was sent as text.",
+    "zero_budget_as_effort": "A thinking budget of 0 was sent as reasoning effort 'none'.",
+    # sent in another place
+    "messages_merged": (
+        "{target} does not support consecutive messages of one role; they were merged."
+    ),
+    "result_media_moved": (
+        "{target} does not support media in a tool result; a user message follows with: {kinds}."
+    ),
+    "result_moved": "The result was moved to directly after its tool call.",
+    "results_gathered": "{target} requires the results of a turn in one message.",
+    "results_put_first": "{target} requires results before other content of their message.",
+    "results_reordered": "The results were put in the order of their tool calls.",
+    "tool_media_moved": (
+        "{target} supports only text in tool messages; the {part} follows in a user message."
+    ),
+    # added, where something was missing
+    "missing_result_added": "The call of {tool!r} has no result; an error result was added.",
+    "placeholder_added": "{target} requires {requirement}; {text!r} was added.",
+    # left out, because it was empty
+    "blank_text_dropped": "{target} does not support blank text; it was dropped.",
+    "empty_message_dropped": "The message is empty; it was dropped.",
+    # left out, because the target does the same anyway
+    "frequency_penalty_implied": _IMPLIED,
+    "parallel_tool_calls_implied": _IMPLIED,
+    "presence_penalty_implied": _IMPLIED,
+    "reasoning_effort_implied": _IMPLIED,
+    "strict_implied": _IMPLIED,
+    "temperature_implied": _IMPLIED,
+    "thinking_budget_implied": _IMPLIED,
+    "tool_choice_implied": _IMPLIED,
+    "top_p_implied": _IMPLIED,
+    # left out, because only the model that made it could have used it
+    "foreign_thinking_dropped": "{reason}; the thinking was dropped.",
+    "stale_signatures_dropped": "{reason}; the signatures in the message were dropped.",
+    "stale_thinking_dropped": "{reason}; the thinking was dropped.",
+    "thinking_only_dropped": (
+        "{target} does not support a message of thinking alone; the message was dropped."
+    ),
+    "trailing_thinking_dropped": (
+        "{target} does not support thinking that nothing follows; it was dropped."
+    ),
+    "unpaired_thinking_dropped": (
+        "{target} accepts thinking only with the part it came before; the thinking was dropped."
+    ),
+    "unsigned_thinking_dropped": "{reason}; the thinking was dropped.",
+    # differences between two requests, found by `cache_prefix_diff`
+    "cached_content_changed": _CACHE,
+    "messages_changed": _CACHE,
+    "model_changed": _CACHE,
+    "prompt_cache_key_changed": _CACHE,
+    "reasoning_effort_changed": _CACHE,
+    "service_tier_changed": _CACHE,
+    "system_changed": _CACHE,
+    "text_format_changed": _CACHE,
+    "thinking_changed": _CACHE,
+    "tool_choice_changed": _CACHE,
+    "tools_changed": _CACHE,
+    "verbosity_changed": _CACHE,
+}
+
+_KINDS: tuple[tuple[WarningKind, Mapping[str, str]], ...] = (
+    ("content", _CONTENT),
+    ("setting", _SETTINGS),
+    ("history", _HISTORY),
+    ("note", _NOTES),
 )
-"""The codes of warnings that take nothing from the meaning. Every other code is a loss."""
+WARNINGS: Mapping[str, WarningRow] = {
+    code: WarningRow(kind, sentence) for kind, rows in _KINDS for code, sentence in rows.items()
+}
+"""Every code that this library emits, with its kind and its sentence."""
+
+MEDIA_DROPPED: Mapping[str, str] = {
+    "audio": "audio_dropped",
+    "document": "document_dropped",
+    "image": "image_dropped",
+}
+"""The code for each kind of media."""
+
+SETTING_DROPPED: Mapping[str, str] = {
+    "frequency_penalty": "frequency_penalty_dropped",
+    "logprobs": "logprobs_dropped",
+    "max_tokens": "max_tokens_dropped",
+    "metadata": "metadata_dropped",
+    "n": "n_dropped",
+    "parallel_tool_calls": "parallel_tool_calls_dropped",
+    "presence_penalty": "presence_penalty_dropped",
+    "reasoning_effort": "reasoning_effort_dropped",
+    "seed": "seed_dropped",
+    "stop_sequences": "stop_sequences_dropped",
+    "temperature": "temperature_dropped",
+    "thinking_budget": "thinking_budget_dropped",
+    "top_k": "top_k_dropped",
+    "top_p": "top_p_dropped",
+    "user": "user_dropped",
+    "verbosity": "verbosity_dropped",
+}
+"""The code for each setting that may be dropped."""
+
+SETTING_IMPLIED: Mapping[str, str] = {
+    "frequency_penalty": "frequency_penalty_implied",
+    "parallel_tool_calls": "parallel_tool_calls_implied",
+    "presence_penalty": "presence_penalty_implied",
+    "reasoning_effort": "reasoning_effort_implied",
+    "strict": "strict_implied",
+    "temperature": "temperature_implied",
+    "thinking_budget": "thinking_budget_implied",
+    "tool_choice": "tool_choice_implied",
+    "top_p": "top_p_implied",
+}
+"""The code for each setting that may be left out because the target does the same anyway."""
 
 
-class Losses:
-    """Collects what could not be said."""
+def make_warning(code: str, path: str | None = None, **fields: Any) -> Warning:
+    """A warning with the sentence of its row."""
+    message = WARNINGS[code].sentence.format(path=path, **fields)
+    return Warning(code=code, message=message, path=path)
 
-    __slots__ = ("origin", "warnings")
 
-    def __init__(self) -> None:
+def target_name(request: Request, dialect: str) -> str:
+    """What warnings call the target: provider and model, as far as they are known."""
+    provider, model = request.provider, request.model
+    if provider and model:
+        return f"{provider}:{model}"
+    return model or provider or dialect
+
+
+class WarningList:
+    """
+    Collects warnings while a request is prepared and encoded.
+
+    `message`, `part` and `inner` are a cursor: the loops over messages, parts and parts of
+    results set them, and a path is written only when a warning is added.
+    """
+
+    __slots__ = ("inner", "message", "origin", "part", "target", "warnings")
+
+    def __init__(self, target: str = "the target") -> None:
+        self.target = target
         self.warnings: list[Warning] = []
+        self.message = 0
+        self.part: int | None = None
+        self.inner: int | None = None
         self.origin: Callable[[str], str | None] | None = None
-        """Of a path in what is said, the path in what the caller gave, if they differ."""
+        """Maps a path in the request as it is sent to the path in the request as it came."""
 
-    def add(self, code: str, message: str, path: str | None = None) -> None:
-        """One more."""
+    def add(self, code: str, path: str | None = None, **fields: Any) -> None:
+        """Add a warning about the place at `path`."""
         if self.origin is not None and path is not None:
             path = self.origin(path)
-        self.warnings.append(Warning(code=code, message=message, path=path))
+        self.warnings.append(make_warning(code, path, target=self.target, **fields))
 
-    def dropped(
-        self, what: str, dialect: str, path: str | None = None, *, code: str | None = None
-    ) -> None:
-        """Something this dialect has no words for was left out; `code` if `what` varies."""
-        code = code or what.replace(" ", "_")
-        self.add(f"{code}_dropped", f"{what} cannot be said in {dialect}; it was left out", path)
+    def add_here(self, code: str, **fields: Any) -> None:
+        """Add a warning about the part at the cursor."""
+        path = self.message_path()
+        if self.part is not None:
+            path = f"{path}.content[{self.part}]"
+            if self.inner is not None:
+                path = f"{path}.content[{self.inner}]"
+        self.add(code, path, **fields)
 
-    def foreign_block(self, owner: str, dialect: str, path: str) -> None:
-        """A block of another dialect was left out."""
-        self.dropped(f"a block of {owner}", dialect, path, code="foreign_block")
+    def message_path(self) -> str:
+        """The path of the message at the cursor."""
+        return f"messages[{self.message}]"
 
-    def foreign_thinking(self, dialect: str, path: str) -> None:
-        """What another model thought was left out."""
-        self.dropped("thinking of another model", dialect, path, code="foreign_thinking")
+    def setting_dropped(self, name: str, when: str = "", path: str | None = None) -> None:
+        """Add a warning about a dropped setting; `when` is a clause such as ` while thinking`."""
+        self.add(SETTING_DROPPED[name], path or name, setting=name, when=when)
 
-    def builtin_tool(self, owner: str, dialect: str, path: str) -> None:
-        """A tool that another provider runs was left out."""
-        self.dropped(f"a built-in tool of {owner}", dialect, path, code="builtin_tool")
+    def setting_implied(self, name: str, path: str | None = None) -> None:
+        """Add a note about a setting that was left out because the target does the same anyway."""
+        self.add(SETTING_IMPLIED[name], path or name, setting=name)
+
+    def media_dropped(self, kind: str, media: str) -> None:
+        """
+        Add a warning about media at the cursor; `media` says what is not supported.
+
+        Of a tool's result, media must be replaced by a text note.
+        """
+        if self.inner is None:
+            self.add_here(MEDIA_DROPPED[kind], part=kind, media=media)
+        else:
+            self.add_here("result_media_as_text", media=media)
+
+
+# The loss policy.
+
+
+_message_index = re.compile(r"messages\[(\d+)\]").match
+_is_part = re.compile(r"messages\[\d+\]\.content\[\d+\]").fullmatch
+_FORCED = ("required", "named")
+
+
+def kind_of(warning: Warning) -> WarningKind:
+    """The kind of a warning; a code that is not in the table counts as a dropped setting."""
+    row = WARNINGS.get(warning.code)
+    return "setting" if row is None else row.kind
 
 
 def is_loss(warning: Warning) -> bool:
-    """Whether something was dropped, or means something else now."""
-    return warning.code not in NOTES
+    """Whether something was dropped or changed its meaning."""
+    return kind_of(warning) != "note"
 
 
-def raise_on_loss(warnings: Iterable[Warning]) -> None:
-    """For strict clients: `UnsupportedError` if anything was lost; it lists every loss."""
-    losses = [warning for warning in warnings if is_loss(warning)]
+def raising_losses(
+    warnings: Iterable[Warning], request: Request, on_loss: OnLoss = "content"
+) -> list[Warning]:
+    """The warnings for which this loss policy refuses the request."""
+    if on_loss == "warn":
+        return []
+    if on_loss == "strict":
+        return [warning for warning in warnings if is_loss(warning)]
+    return [warning for warning in warnings if _is_asked_now(warning, request)]
+
+
+def check_losses(
+    warnings: Iterable[Warning], request: Request, on_loss: OnLoss = "content"
+) -> None:
+    """Raise `UnsupportedError` if this loss policy refuses the request; it lists every loss."""
+    losses = raising_losses(warnings, request, on_loss)
     if not losses:
         return
-    said = "; ".join(f"{warning.code}: {warning.message}" for warning in losses)
+    sentences = " ".join(f"{warning.message} [{warning.code}]" for warning in losses)
     about_choice = any(warning.code.startswith("tool_choice") for warning in losses)
-    kind = UnsupportedToolChoiceError if about_choice else UnsupportedError
-    raise kind(f"strict mode, and the target cannot say all of the request: {said}")
+    error = UnsupportedToolChoiceError if about_choice else UnsupportedError
+    raise error(
+        f"the request was not sent, because on_loss={on_loss!r} does not allow these losses: "
+        f"{sentences} Use another model, or send it anyway with on_loss='warn'."
+    )
+
+
+def current_turn_first(warnings: Iterable[Warning], request: Request) -> tuple[Warning, ...]:
+    """The warnings, those about earlier messages last."""
+    found = tuple(warnings)
+    if len(found) < 2:
+        return found
+    first = _current_turn(request)
+    return tuple(sorted(found, key=lambda warning: _is_earlier(warning, first)))
+
+
+def _is_asked_now(warning: Warning, request: Request) -> bool:
+    """Whether the loss is of something that the current turn asks for."""
+    if kind_of(warning) != "content":
+        return False
+    if warning.code.startswith("tool_choice"):
+        return request.tool_choice is not None and request.tool_choice.mode in _FORCED
+    path = warning.path or ""
+    if not path.startswith("messages["):
+        return True
+    # Media that a tool returned is not the user's, and a run must not fail after its side effects.
+    found = _is_part(path) and _message_index(path)
+    if not found:
+        return False
+    index = int(found[1])
+    return index >= _current_turn(request) and request.messages[index].role == "user"
+
+
+def _is_earlier(warning: Warning, first: int) -> bool:
+    found = _message_index(warning.path or "")
+    return found is not None and int(found[1]) < first
+
+
+def _current_turn(request: Request) -> int:
+    """The index of the first of the last user messages."""
+    messages = request.messages
+    first = len(messages)
+    while first and messages[first - 1].role != "user":
+        first -= 1
+    while first and messages[first - 1].role not in ("assistant", "tool"):
+        first -= 1
+    return first

@@ -17,7 +17,7 @@ from interlingua.client.retry_policy import RetryPolicy
 from interlingua.spec.contracts import Adapter, Profile
 from interlingua.spec.events import StreamEvent
 from interlingua.spec.operations import Operation, ServedModel
-from interlingua.spec.request import Request
+from interlingua.spec.request import OnLoss, Request
 from interlingua.spec.response import Response
 from interlingua.sync.blocking_iterator import BlockingIterator
 from interlingua.sync.loop_thread import background
@@ -42,6 +42,7 @@ class Client:
         middleware: Iterable[Middleware] = (),
         registry: Registry | None = None,
         strict: bool = False,
+        on_loss: OnLoss | None = None,
     ) -> None:
         self.asynchronous: AsyncClient = AsyncClient(
             providers,
@@ -49,6 +50,7 @@ class Client:
             middleware=middleware,
             registry=registry,
             strict=strict,
+            on_loss=on_loss,
         )
         """The client behind it."""
 
@@ -66,9 +68,12 @@ class Client:
         *,
         middleware: Iterable[Middleware] = (),
         strict: bool = False,
+        on_loss: OnLoss | None = None,
     ) -> Self:
         """Every provider the environment has a key for; the first is the default."""
-        return cls.wrap(AsyncClient.from_env(environ, middleware=middleware, strict=strict))
+        return cls.wrap(
+            AsyncClient.from_env(environ, middleware=middleware, strict=strict, on_loss=on_loss)
+        )
 
     @classmethod
     def from_file(
@@ -78,9 +83,14 @@ class Client:
         *,
         middleware: Iterable[Middleware] = (),
         strict: bool = False,
+        on_loss: OnLoss | None = None,
     ) -> Self:
         """The adapters and models of a registry file (YAML)."""
-        return cls.wrap(AsyncClient.from_file(path, environ, middleware=middleware, strict=strict))
+        return cls.wrap(
+            AsyncClient.from_file(
+                path, environ, middleware=middleware, strict=strict, on_loss=on_loss
+            )
+        )
 
     def __repr__(self) -> str:
         return f"sync.{self.asynchronous!r}"

@@ -12,7 +12,7 @@ import msgspec
 from interlingua.spec.contracts import HttpReply, HttpRequest
 from interlingua.spec.errors import ConfigurationError, StreamError
 from interlingua.transport.bodies import with_whole_body
-from interlingua.transport.timeouts import MAX_BODY, Bounded, is_one_value
+from interlingua.transport.timeouts import MAX_BODY, Bounded, is_one_value, too_large
 from interlingua.wire.ratelimit_headers import lower_names
 
 Piece: TypeAlias = bytes | float | Exception
@@ -100,7 +100,14 @@ class MemoryReply:
 
     async def read(self) -> bytes:
         """The whole body; `DecodeError` if it is larger than the limit."""
-        return b"".join([chunk async for chunk in Bounded(self, None, self._limit)])
+        chunks: list[bytes] = []
+        room = self._limit
+        while (chunk := await anext(self, None)) is not None:
+            chunks.append(chunk)
+            room -= len(chunk)
+            if room < 0:
+                raise too_large(None, self._limit)
+        return b"".join(chunks)
 
     def chunks(self) -> AsyncIterator[bytes]:
         """The chunks of the body, as they arrive."""

@@ -5,14 +5,14 @@ from interlingua.spec.content import (
     ToolCall,
     ToolResult,
 )
-from interlingua.spec.warnings import Losses
+from interlingua.spec.warnings import WarningList
 
 NAME = "anthropic_messages"
 
 
 def test_json_results_are_sent_as_text():
     """A result that is a JSON value is sent as its text."""
-    block = encode_part(ToolResult(tool_call_id="t", content={"a": 1}), Losses(), "")
+    block = encode_part(ToolResult(tool_call_id="t", content={"a": 1}), WarningList())
 
     assert block["content"] == '{"a":1}'
 
@@ -21,11 +21,11 @@ def test_field_bug_12_invalid_input_is_wrapped():
     """Argument text that is no object goes into one."""
     call = ToolCall(id="a", name="f", arguments={}, raw_arguments="{cut")
 
-    assert encode_part(call, Losses(), "")["input"] == {"input": "{cut"}
+    assert encode_part(call, WarningList())["input"] == {"input": "{cut"}
 
 
 def test_free_text_call_is_wrapped():
     """A custom tool's text goes into an object."""
     call = ToolCall(id="a", name="f", raw_arguments="print(1)", type="custom")
 
-    assert encode_part(call, Losses(), "")["input"] == {"input": "print(1)"}
+    assert encode_part(call, WarningList())["input"] == {"input": "print(1)"}

@@ -6,7 +6,7 @@ from interlingua.spec.content import Opaque, ToolResult
 from interlingua.spec.contracts import WireCall
 from interlingua.spec.messages import Message
 from interlingua.spec.request import Request
-from interlingua.spec.warnings import Losses
+from interlingua.spec.warnings import WarningList
 
 NAME = "anthropic_messages"
 
@@ -76,7 +76,7 @@ def test_a_message_that_is_no_object_is_carried():
 
 def test_a_message_with_nothing_left_is_not_sent():
     """What was all of it could not be said."""
-    losses = Losses()
+    losses = WarningList()
     body = {}
 
     block = Opaque(dialect="elsewhere", data={})
@@ -85,5 +85,5 @@ def test_a_message_with_nothing_left_is_not_sent():
     assert body == {"messages": [{"role": "user", "content": "hi"}]}
     assert [(warning.code, warning.path) for warning in losses.warnings] == [
         ("foreign_block_dropped", "messages[0].content[0]"),
-        ("message_with_nothing_left_in_it_dropped", "messages[0]"),
+        ("emptied_message_dropped", "messages[0]"),
     ]

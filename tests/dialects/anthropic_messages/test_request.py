@@ -264,7 +264,7 @@ def test_minimal_effort_is_said_as_low():
     call = encode(reasoning_effort="minimal")
 
     assert call.body["output_config"] == {"effort": "low"}
-    assert [(w.code, w.path) for w in call.warnings] == [("effort_changed", "reasoning_effort")]
+    assert [(w.code, w.path) for w in call.warnings] == [("effort_raised", "reasoning_effort")]
 
 
 def test_profile_forbids_sampling():

@@ -4,12 +4,14 @@ import pytest
 
 from interlingua.dialects.gemini_generate.calls import (
     PartialArguments,
+    request_links,
+    response_links,
+)
+from interlingua.dialects.gemini_generate.content import (
     decode_call,
     decode_result,
     encode_call,
     encode_result,
-    request_links,
-    response_links,
 )
 from interlingua.spec.content import (
     Audio,
@@ -21,7 +23,7 @@ from interlingua.spec.content import (
     ToolCall,
     ToolResult,
 )
-from interlingua.spec.warnings import Losses
+from interlingua.spec.warnings import WarningList
 
 NAME = "gemini_generate"
 PNG = {"inlineData": {"mimeType": "image/png", "data": "iVBORw=="}}
@@ -33,8 +35,8 @@ def result(response, **beside):
 
 
 def encode(part, *calls):
-    losses = Losses()
-    wire = encode_result(part, {call.id: call for call in calls}, losses, "here")
+    losses = WarningList()
+    wire = encode_result(part, {call.id: call for call in calls}, losses)
     return wire["functionResponse"], [warning.code for warning in losses.warnings]
 
 
@@ -99,7 +101,7 @@ def test_results(response, content, is_error):
     wire, part = result(response)
 
     assert (part.content, part.is_error) == (content, is_error)
-    assert encode_result(part, {}, Losses(), "") == wire
+    assert encode_result(part, {}, WarningList()) == wire
 
 
 @pytest.mark.parametrize(
@@ -120,7 +122,7 @@ def test_results(response, content, is_error):
 )
 def test_results_come_back_exactly(wire):
     """Missing, empty and odd responses, and media beside them, are the same again."""
-    assert encode_result(decode_result(wire, request_links()), {}, Losses(), "") == wire
+    assert encode_result(decode_result(wire, request_links()), {}, WarningList()) == wire
 
 
 def test_media_in_a_result_are_parts():
@@ -159,16 +161,17 @@ def test_field_bug_25_an_image_in_a_result_arrives():
 
 
 def test_parts_that_no_result_can_hold_warn():
-    """Thoughts and another dialect's blocks are left out of a result with a warning."""
+    """Thoughts and another dialect's blocks are left out; media become a note."""
     content = (Thinking(text="x"), Opaque(dialect="openai_chat", data={}), Audio())
 
     wire, warnings = encode(ToolResult(tool_call_id="c", content=content))
 
-    assert wire["response"] == {"output": ""}
+    note = "[The tool returned media that this model cannot read: audio.]"
+    assert wire["response"] == {"output": note}
     assert warnings == [
-        "thinking_dropped",
-        "opaque_dropped",
-        "empty_audio_dropped",
+        "misplaced_part_dropped",
+        "misplaced_part_dropped",
+        "result_media_as_text",
     ]
 
 
@@ -190,7 +193,7 @@ def test_a_result_that_names_another_function_keeps_its_name():
 
     part = decode_result(wire, links)
 
-    assert encode_result(part, {"c": call}, Losses(), "") == wire
+    assert encode_result(part, {"c": call}, WarningList()) == wire
 
 
 def test_changed_content_wins_over_what_was_kept():

@@ -2,16 +2,16 @@
 
 import pytest
 
-from interlingua.dialects.gemini_generate.media import decode_media, encode_media
+from interlingua.dialects.gemini_generate.content import decode_media, encode_media
 from interlingua.spec.content import Audio, Document, Image, Opaque
-from interlingua.spec.warnings import Losses
+from interlingua.spec.warnings import WarningList
 
 NAME = "gemini_generate"
 
 
 def encode(part):
-    losses = Losses()
-    return encode_media(part, losses, "here"), [warning.code for warning in losses.warnings]
+    losses = WarningList()
+    return encode_media(part, losses), [warning.code for warning in losses.warnings]
 
 
 @pytest.mark.parametrize(
@@ -133,7 +133,7 @@ def test_uploaded_files():
 
     wire = {"fileData": {"fileUri": "files/abc", "mimeType": "application/pdf"}}
     assert encode(ours) == (wire, [])
-    assert encode(Document(file_id="file-1")) == (None, ["file_of_another_provider_dropped"])
+    assert encode(Document(file_id="file-1")) == (None, ["document_dropped"])
 
 
 def test_hints_that_cannot_be_said_warn():

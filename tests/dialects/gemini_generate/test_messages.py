@@ -9,7 +9,7 @@ from interlingua.spec.contracts import WireCall
 from interlingua.spec.errors import InvalidRequestError
 from interlingua.spec.messages import Message
 from interlingua.spec.request import Request
-from interlingua.spec.warnings import Losses
+from interlingua.spec.warnings import WarningList
 
 NAME = "gemini_generate"
 USER = {"role": "user", "parts": [{"text": "hi"}]}
@@ -230,7 +230,7 @@ def test_wrong_types_name_their_path(body, path):
 
 def test_a_message_with_nothing_left_is_not_sent():
     """What was all of it could not be said."""
-    losses = Losses()
+    losses = WarningList()
     body = {}
 
     block = Opaque(dialect="elsewhere", data={})
@@ -239,5 +239,5 @@ def test_a_message_with_nothing_left_is_not_sent():
     assert body == {"contents": [{"role": "user", "parts": [{"text": "hi"}]}]}
     assert [(warning.code, warning.path) for warning in losses.warnings] == [
         ("foreign_block_dropped", "messages[0].content[0]"),
-        ("message_with_nothing_left_in_it_dropped", "messages[0]"),
+        ("emptied_message_dropped", "messages[0]"),
     ]

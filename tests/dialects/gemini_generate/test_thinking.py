@@ -11,7 +11,7 @@ from interlingua.dialects.gemini_generate.content import (
     show_thinking,
 )
 from interlingua.spec.content import Text, Thinking
-from interlingua.spec.warnings import Losses
+from interlingua.spec.warnings import WarningList
 from interlingua.wire.fields import Fields
 
 NAME = "gemini_generate"
@@ -28,15 +28,16 @@ def test_thoughts_come_back_exactly(wire):
     """A thought has its text, perhaps its proof, and what else stood beside them."""
     part = decode_thinking(Fields(wire))
 
-    assert encode_thinking(part, Losses(), "") == show_thinking(part) == wire
+    assert encode_thinking(part, WarningList()) == show_thinking(part) == wire
 
 
 def test_thinking_of_another_model_is_left_out():
     """Another maker's thoughts are not sent as this model's own, and a warning says so."""
-    losses = Losses()
+    losses = WarningList()
+    losses.part = 0
     foreign = Thinking(text="hm", signature="s", extra={"anthropic_messages": {}})
 
-    assert encode_part(foreign, losses, "messages[0].content[0]") is None
+    assert encode_part(foreign, losses) is None
     assert [w.code for w in losses.warnings] == ["foreign_thinking_dropped"]
     assert losses.warnings[0].path == "messages[0].content[0]"
 
@@ -52,7 +53,7 @@ def test_thinking_of_another_model_is_shown_in_an_answer():
 
 def test_thinking_made_by_hand_is_sent():
     """A thought of no maker is taken for this API's."""
-    assert encode_part(Thinking(text="hm"), Losses(), "") == {"text": "hm", "thought": True}
+    assert encode_part(Thinking(text="hm"), WarningList()) == {"text": "hm", "thought": True}
 
 
 @pytest.mark.parametrize(

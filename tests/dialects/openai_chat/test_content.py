@@ -12,7 +12,7 @@ from interlingua.dialects.openai_chat.messages import decode_assistant, encode_a
 from interlingua.spec.content import Image, Opaque, Refusal, Text, Thinking, ToolCall
 from interlingua.spec.errors import DecodeError
 from interlingua.spec.messages import Message
-from interlingua.spec.warnings import Losses
+from interlingua.spec.warnings import WarningList
 from interlingua.wire.fields import Fields
 from interlingua.wire.tool_calls import counting_ids
 
@@ -20,8 +20,8 @@ NAME = "openai_chat"
 
 
 def encode(part):
-    losses = Losses()
-    block = encode_part(part, losses, "p")
+    losses = WarningList()
+    block = encode_part(part, losses)
     return block, [warning.code for warning in losses.warnings]
 
 
@@ -94,7 +94,7 @@ def test_answers_are_read_leniently():
     ("part", "code"),
     [
         (Opaque(dialect="gemini_generate", data={}), "foreign_block_dropped"),
-        (ToolCall(id="c", name="f"), "tool_call_dropped"),
+        (ToolCall(id="c", name="f"), "misplaced_part_dropped"),
     ],
 )
 def test_what_cannot_be_said_is_warned_of(part, code):
@@ -121,7 +121,7 @@ def read(wire):
 
 
 def write(*parts):
-    return encode_assistant(Message(role="assistant", content=parts), Losses(), "m", answer=True)
+    return encode_assistant(Message(role="assistant", content=parts), WarningList(), answer=True)
 
 
 def test_empty_and_null_content():

@@ -7,7 +7,7 @@ import pytest
 from interlingua.dialects.openai_chat.content import decode_part, encode_part
 from interlingua.dialects.openai_chat.quirks import ChatQuirks
 from interlingua.spec.content import Audio, Document, Image, Opaque
-from interlingua.spec.warnings import Losses
+from interlingua.spec.warnings import WarningList
 
 NAME = "openai_chat"
 PNG = b"\x89PNG\r\n\x1a\n"
@@ -20,8 +20,8 @@ def coded(data):
 
 
 def encode(part, **quirks):
-    losses = Losses()
-    block = encode_part(part, losses, "p", ChatQuirks(**quirks))
+    losses = WarningList()
+    block = encode_part(part, losses, ChatQuirks(**quirks))
     return block, [warning.code for warning in losses.warnings]
 
 
@@ -123,12 +123,12 @@ def test_what_has_no_part_is_kept(wire):
 @pytest.mark.parametrize(
     ("part", "code"),
     [
-        (Image(file_id="f"), "image_by_file_id_dropped"),
-        (Image(), "empty_image_dropped"),
-        (Audio(url="https://x/a.wav"), "audio_by_address_dropped"),
-        (Audio(data=b"OggS", media_type="audio/ogg"), "ogg_audio_dropped"),
-        (Document(url="https://x/a.pdf"), "document_by_address_dropped"),
-        (Document(), "empty_document_dropped"),
+        (Image(file_id="f"), "image_dropped"),
+        (Image(), "image_dropped"),
+        (Audio(url="https://x/a.wav"), "audio_dropped"),
+        (Audio(data=b"OggS", media_type="audio/ogg"), "audio_dropped"),
+        (Document(url="https://x/a.pdf"), "document_dropped"),
+        (Document(), "document_dropped"),
     ],
 )
 def test_what_cannot_be_said_is_warned_of(part, code):

@@ -19,7 +19,7 @@ from interlingua.spec.content import (
 )
 from interlingua.spec.errors import DecodeError
 from interlingua.spec.messages import Message
-from interlingua.spec.warnings import Losses
+from interlingua.spec.warnings import WarningList
 from interlingua.wire.fields import Fields
 from interlingua.wire.tool_calls import counting_ids
 
@@ -28,7 +28,7 @@ IMAGE = {"type": "image_url", "image_url": {"url": "https://x/a.png"}}
 
 
 def encode(*messages, **quirks):
-    losses = Losses()
+    losses = WarningList()
     wire = encode_messages(messages, ChatQuirks(**quirks), losses)
     return wire, [(warning.code, warning.path) for warning in losses.warnings]
 
@@ -261,7 +261,7 @@ def test_field_bug_42_thinking_only_message_is_not_sent_empty():
     assert wire == [{"role": "user", "content": "u"}]
     assert [code for code, _ in warnings] == [
         "foreign_thinking_dropped",
-        "message_with_nothing_left_in_it_dropped",
+        "emptied_message_dropped",
     ]
 
 
@@ -352,7 +352,7 @@ def read(wire):
 
 def write(*parts, extra=None):
     message = Message(role="assistant", content=parts, extra=extra or {})
-    return encode_assistant(message, Losses(), "m", answer=True)
+    return encode_assistant(message, WarningList(), answer=True)
 
 
 def test_order_of_parts():
@@ -412,7 +412,7 @@ def test_a_message_with_nothing_left_is_not_sent():
     assert wire == [{"role": "user", "content": "hi"}]
     assert told == [
         ("foreign_block_dropped", "messages[0].content[0]"),
-        ("message_with_nothing_left_in_it_dropped", "messages[0]"),
+        ("emptied_message_dropped", "messages[0]"),
     ]
 
 

@@ -6,13 +6,13 @@ from interlingua.dialects.openai_responses.content import decode_content, decode
 from interlingua.dialects.openai_responses.messages import ItemEncoder, decode_turn, read_item
 from interlingua.spec.content import Image, Opaque, Text, ToolCall, ToolResult
 from interlingua.spec.errors import DecodeError
-from interlingua.spec.warnings import Losses
+from interlingua.spec.warnings import WarningList
 
 NAME = "openai_responses"
 
 
 def say(*parts, role="assistant", **options):
-    losses = Losses()
+    losses = WarningList()
     encoder = ItemEncoder(losses, **options)
     encoder.message(role, parts, "m")
     return encoder.items, [warning.code for warning in losses.warnings]

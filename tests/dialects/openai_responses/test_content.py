@@ -6,14 +6,14 @@ from interlingua.dialects.openai_responses.content import decode_content, decode
 from interlingua.dialects.openai_responses.facts import INPUT_TEXT, OUTPUT_TEXT
 from interlingua.spec.content import Opaque, Refusal, Text, Thinking
 from interlingua.spec.errors import DecodeError
-from interlingua.spec.warnings import Losses
+from interlingua.spec.warnings import WarningList
 
 NAME = "openai_responses"
 
 
 def say(part, kind=INPUT_TEXT):
-    losses = Losses()
-    return encode_part(part, kind, losses, "here"), [warning.code for warning in losses.warnings]
+    losses = WarningList()
+    return encode_part(part, kind, losses), [warning.code for warning in losses.warnings]
 
 
 @pytest.mark.parametrize(
@@ -66,7 +66,7 @@ def test_refusal():
     ("part", "code"),
     [
         (Opaque(dialect="gemini_generate", data={}), "foreign_block_dropped"),
-        (Thinking(text="x"), "thinking_dropped"),
+        (Thinking(text="x"), "misplaced_part_dropped"),
     ],
 )
 def test_what_cannot_be_said(part, code):

@@ -6,7 +6,7 @@ from interlingua.dialects.openai_responses.content import decode_content, decode
 from interlingua.dialects.openai_responses.facts import INPUT_TEXT, OUTPUT_TEXT
 from interlingua.spec.content import Audio, Document, Image
 from interlingua.spec.errors import DecodeError
-from interlingua.spec.warnings import Losses
+from interlingua.spec.warnings import WarningList
 
 NAME = "openai_responses"
 PNG = b"\x89PNG\r\n\x1a\n"
@@ -14,8 +14,8 @@ PNG_URL = "data:image/png;base64,iVBORw0KGgo="
 
 
 def say(part, kind=INPUT_TEXT):
-    losses = Losses()
-    return encode_part(part, kind, losses, "here"), [warning.code for warning in losses.warnings]
+    losses = WarningList()
+    return encode_part(part, kind, losses), [warning.code for warning in losses.warnings]
 
 
 @pytest.mark.parametrize(

@@ -5,13 +5,13 @@ import pytest
 from interlingua.dialects.openai_responses.messages import ItemEncoder, decode_turn, read_item
 from interlingua.spec.content import Thinking
 from interlingua.spec.errors import DecodeError
-from interlingua.spec.warnings import Losses
+from interlingua.spec.warnings import WarningList
 
 NAME = "openai_responses"
 
 
 def say(*parts, role="assistant", **options):
-    losses = Losses()
+    losses = WarningList()
     encoder = ItemEncoder(losses, **options)
     encoder.message(role, parts, "m")
     return encoder.items, [warning.code for warning in losses.warnings]

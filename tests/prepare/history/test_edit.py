@@ -25,7 +25,7 @@ def test_places_are_those_of_the_beginning():
     part = with_fields(HISTORY[1].content[1], trail, text="c")
     part = with_fields(part, trail, text="d")
 
-    trail.change("code", "why", part)
+    trail.change("surrogates_replaced", part)
 
     assert trail.place(HISTORY[0]) == "messages[0]"
     assert [warning.path for warning in trail.warnings] == ["messages[1].content[1]"]

@@ -3,6 +3,7 @@
 import pytest
 
 from interlingua.history import repair
+from interlingua.prepare.media import media_note
 from interlingua.spec.content import Audio, Document, Image, Text, ToolCall, ToolResult
 from interlingua.spec.messages import Message
 from support.facts import HISTORY
@@ -55,7 +56,7 @@ def test_what_can_be_said_stays(part, target):
 
 
 def test_it_goes_before_others_are_moved():
-    """A result does not point to what is not there; a message of nothing else goes with it."""
+    """A result has a note for what is not there; a message of nothing else goes."""
     result = ToolResult(tool_call_id="a", content=(PAGE, Text(text="page one")))
     history = (
         Message.user([Document(url="https://x/b.pdf")]),
@@ -65,9 +66,11 @@ def test_it_goes_before_others_are_moved():
 
     found = repair(history, CHAT)
 
-    assert found.messages[1:] == (Message.tool_result("a", (Text(text="page one"),)),)
+    assert found.messages[1:] == (
+        Message.tool_result("a", (media_note(PAGE), Text(text="page one"))),
+    )
     assert [(change.code, change.path) for change in found.changes] == [
         ("document_dropped", "messages[0].content[0]"),
-        ("document_dropped", "messages[2].content[0].content[0]"),
+        ("result_media_as_text", "messages[2].content[0].content[0]"),
         ("empty_message_dropped", "messages[0]"),
     ]

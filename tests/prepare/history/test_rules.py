@@ -36,7 +36,7 @@ from interlingua.spec.errors import ConfigurationError
 from interlingua.spec.facts import HistoryRules
 from interlingua.spec.json_form import to_json
 from interlingua.spec.messages import Message
-from interlingua.spec.warnings import Losses
+from interlingua.spec.warnings import WarningList
 from support import corpus
 from support.exceptions import REPAIRED
 from support.facts import FACTS, HISTORY
@@ -370,7 +370,7 @@ def test_the_target_has_nothing_to_complain_of(history, target, policy):
 def test_repair_is_idempotent(history, target, policy):
     """To repair twice changes nothing more, and adds no warning."""
     once = apply_rules(history, target, policy)
-    losses = Losses()
+    losses = WarningList()
 
     assert apply_rules(once, target, policy, losses) is once
     assert losses.warnings == []
@@ -389,7 +389,7 @@ def test_input_is_never_changed(history, target, policy):
 @given(histories, targets(), policies)
 def test_every_change_is_told(history, target, policy):
     """There is a warning if and only if something changed; each points into the input."""
-    losses = Losses()
+    losses = WarningList()
     repaired = apply_rules(history, target, policy, losses)
 
     assert (repaired is history) == (losses.warnings == [])

@@ -98,7 +98,7 @@ def test_a_model_that_does_not_think_takes_no_thoughts():
     found = repair(history, target)
 
     assert found.messages == (Message.assistant(CALL), ANSWER)
-    assert found.changes[0].message.startswith("gpt-4o takes no thoughts back")
+    assert found.changes[0].message.startswith("gpt-4o accepts no thinking")
 
 
 def test_a_thought_without_a_mark_is_judged_by_its_form():

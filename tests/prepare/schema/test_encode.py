@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from interlingua.prepare.schema.narrow import encode_parameters, encode_schema, narrow
-from interlingua.spec.warnings import Losses, is_loss
+from interlingua.spec.warnings import WarningList, is_loss
 from support.facts import ANTHROPIC, GEMINI_JSON_SCHEMA, OPENAI_STRICT
 from support.schemas import grafted, schemas, soup
 
@@ -18,7 +18,7 @@ MANY = {"type": "object", "properties": {f"p{at}": {"enum": [[]]} for at in rang
 
 
 def encoded(function, *arguments, **options):
-    losses = Losses()
+    losses = WarningList()
     return *function(*arguments, losses, "here", **options), losses.warnings
 
 
@@ -43,7 +43,7 @@ def test_encoding_is_total_and_pure(schema, rules, strict):
 def test_strict_targets_are_obeyed_only_when_asked(schema, rules, strict):
     """A schema that is not strict goes out as the very object."""
     assert encoded(encode_schema, schema, rules, strict=strict) == (schema, strict, [])
-    assert encode_schema(schema, rules, Losses(), "", strict=strict)[0] is schema
+    assert encode_schema(schema, rules, WarningList(), "", strict=strict)[0] is schema
 
 
 @given(schemas())
@@ -73,7 +73,7 @@ def test_losses_are_listed():
     assert strict is None
     assert warning.code == "schema_narrowed"
     assert "schema.properties.p0: enum moved to the description" in warning.message
-    assert warning.message.endswith(" and 2 more")
+    assert warning.message.endswith(" and 2 more.")
 
 
 @pytest.mark.parametrize("rules", [OPENAI_STRICT, ANTHROPIC, GEMINI_JSON_SCHEMA])

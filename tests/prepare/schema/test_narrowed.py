@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from interlingua.prepare.schema import narrowed
 from interlingua.prepare.schema.narrow import encode_parameters, narrow
 from interlingua.prepare.schema.narrowed import Narrowed, remembered
-from interlingua.spec.warnings import Losses
+from interlingua.spec.warnings import WarningList
 from support.facts import ANTHROPIC, GEMINI_JSON_SCHEMA, OPENAI_STRICT
 from support.schemas import grafted, soup
 
@@ -64,7 +64,7 @@ def test_changed_results_change_nothing():
     clean = copy.deepcopy(narrow(OPTIONAL, OPENAI_STRICT).schema)
 
     for _ in range(4):
-        schema, _strict = encode_parameters(OPTIONAL, OPENAI_STRICT, Losses(), "", strict=True)
+        schema, _strict = encode_parameters(OPTIONAL, OPENAI_STRICT, WarningList(), "", strict=True)
         assert schema == clean
         schema["properties"]["a"]["description"] = "changed"
         schema["required"].clear()

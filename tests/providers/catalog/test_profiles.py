@@ -19,7 +19,7 @@ from interlingua.providers.catalog import profiles
 from interlingua.spec.contracts import Profile
 from interlingua.spec.errors import ConfigurationError, InvalidRequestError
 from interlingua.spec.request import Request
-from interlingua.spec.warnings import Losses, is_loss
+from interlingua.spec.warnings import WarningList, is_loss
 from support import corpus
 from support.facts import NAMES
 
@@ -278,7 +278,7 @@ def test_how_claude_is_told_to_think(model, effort, sent, mode):
     """Effort and mode follow the table of what each model accepts."""
     profile = profile_for("anthropic_messages", model)
 
-    clamped = adjust_settings(Request(reasoning_effort=effort), profile, Losses())
+    clamped = adjust_settings(Request(reasoning_effort=effort), profile, WarningList())
 
     assert clamped.reasoning_effort == sent
     assert thinking_mode(clamped, profile) == mode
@@ -316,7 +316,7 @@ def test_claude_and_temperature(model, version, kept):
     """Sampling is left to old models in the old version of the API."""
     request = Request(temperature=0, provider_options={"anthropic_messages": {"version": version}})
 
-    clamped = adjust_settings(request, profile_for("anthropic_messages", model), Losses())
+    clamped = adjust_settings(request, profile_for("anthropic_messages", model), WarningList())
 
     assert (clamped is request) == kept
 
@@ -337,7 +337,7 @@ def test_gpt_and_temperature(model, effort, kept):
     """Sampling is taken by GPT models that do not think just now."""
     request = Request(temperature=0.0, reasoning_effort=effort)
 
-    clamped = adjust_settings(request, profile_for("openai_responses", model), Losses())
+    clamped = adjust_settings(request, profile_for("openai_responses", model), WarningList())
 
     assert (clamped.temperature == 0.0) == kept
 
@@ -362,7 +362,7 @@ def test_how_gemini_is_told_to_think(model, budget, sent):
     """Gemini 2.5 takes budgets, 3 takes levels and still budgets, 4 takes levels alone."""
     profile = profile_for("gemini_generate", model)
 
-    assert adjust_settings(Request(**budget), profile, Losses()) == Request(**sent)
+    assert adjust_settings(Request(**budget), profile, WarningList()) == Request(**sent)
 
 
 def test_gpt_6_and_tools_on_chat():
@@ -442,7 +442,7 @@ def test_efforts_of_hosts(provider, model, effort, sent):
     profile = profile_for("openai_chat", model, provider)
 
     assert (
-        adjust_settings(Request(reasoning_effort=effort), profile, Losses()).reasoning_effort
+        adjust_settings(Request(reasoning_effort=effort), profile, WarningList()).reasoning_effort
         == sent
     )
 
@@ -545,7 +545,7 @@ def test_what_was_accepted_is_not_clamped(dialect):
             continue
         provider = record["host_provider"]
         old = {} if dialect != "anthropic_messages" else {"api_version": "2023-06-01"}
-        losses = Losses()
+        losses = WarningList()
         adjust_settings(request, profile_for(dialect, request.model, provider, old), losses)
         codes = {found.code for found in losses.warnings if is_loss(found)}
         if codes - {HARMLESS.get(provider)}:
@@ -574,7 +574,7 @@ def test_what_was_refused_is_clamped(dialect):
     for record in refused:
         request = dialects.get(dialect).decode_request(corpus.to_case(record).call)
         profile = profile_for(dialect, request.model, record["host_provider"])
-        assert adjust_settings(request, profile, Losses()) is not request, record["id"]
+        assert adjust_settings(request, profile, WarningList()) is not request, record["id"]
 
 
 def test_quirks_of_a_callers_row_are_looked_at():

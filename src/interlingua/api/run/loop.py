@@ -30,6 +30,7 @@ from interlingua.spec.errors import ConfigurationError
 from interlingua.spec.messages import Message
 from interlingua.spec.request import Request
 from interlingua.spec.response import Reason, Response, Usage, Warning
+from interlingua.spec.warnings import make_warning
 from interlingua.wire.fields import extra_of, merge
 
 StopCondition: TypeAlias = Callable[[Sequence[StepResult]], bool]
@@ -127,8 +128,7 @@ class ToolLoop:
             return False
         self._dropped += dropped
         self.request = replace(asked, messages=left)
-        said = f"the history did not fit: its {self._dropped} oldest messages were not sent"
-        self._untold = (Warning(code="history_truncated", message=said, path="messages"),)
+        self._untold = (make_warning("history_truncated", "messages", count=self._dropped),)
         return True
 
     def feed(self, response: Response) -> tuple[ToolCall, ...]:

@@ -17,7 +17,7 @@ from interlingua.client.retry_policy import DEFAULT_POLICY, RetryPolicy
 from interlingua.providers.cancel import AbortSignal
 from interlingua.spec.errors import ConfigurationError
 from interlingua.spec.messages import Message
-from interlingua.spec.request import ResponseFormat, ToolChoice, ToolChoiceMode, ToolSpec
+from interlingua.spec.request import OnLoss, ResponseFormat, ToolChoice, ToolChoiceMode, ToolSpec
 
 AnyTool: TypeAlias = Tool | ToolSpec
 
@@ -58,6 +58,8 @@ class RequestOptions(TypedDict, total=False):
     metadata: Mapping[str, Any] | None
     provider: str | None
     provider_options: Mapping[str, Any]
+    on_loss: OnLoss | None
+    """Which losses raise `UnsupportedError`; see `Request.on_loss`."""
     request_id: str | None
     """The id of the run, for `client.cancel(id)`; made if it is not given."""
 
@@ -228,6 +230,7 @@ _WANTED: dict[str, _Check] = {
     "thinking_budget": _maybe(_WHOLE),
     "verbosity": _maybe(_TEXT),
     "user": _maybe(_TEXT),
+    "on_loss": _maybe((lambda value: value in get_args(OnLoss), "'content', 'strict' or 'warn'")),
     "metadata": _maybe(_MAPPING),
     "provider": _maybe(_TEXT),
     "provider_options": _maybe(_MAPPING),

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, TypeAlias, assert_never
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
 
 from interlingua.dialects.anthropic_messages.facts import NAME, extra_for
+from interlingua.prepare.media import media_note
 from interlingua.spec.content import (
+    MEDIA_TYPES,
     Audio,
     Document,
     Image,
@@ -20,7 +22,7 @@ from interlingua.spec.content import (
     ToolResult,
 )
 from interlingua.spec.errors import DecodeError
-from interlingua.spec.warnings import Losses
+from interlingua.spec.warnings import WarningList
 from interlingua.wire.fields import Fields, restore, wrong_type
 from interlingua.wire.json_text import dump_text
 from interlingua.wire.media import decode_base64, encode_base64, media_type_for, parse_data_url
@@ -44,11 +46,11 @@ def decode_document(fields: Fields, block: dict[str, Any]) -> Part:
     return Document(**source, file_name=title, extra=extra_for(fields.left))
 
 
-def encode_media(part: Image | Document, losses: Losses, path: str) -> dict[str, Any] | None:
+def encode_media(part: Image | Document, warnings: WarningList) -> dict[str, Any] | None:
     """The block; None, and a warning, if the part has no source."""
     source = _encode_source(part)
     if source is None:
-        losses.dropped(f"empty {part.kind}", NAME, path)
+        warnings.media_dropped(part.kind, f"{part.kind} without a source")
         return None
     block: dict[str, Any] = {"type": part.kind, "source": source}
     if isinstance(part, Document) and part.file_name is not None:
@@ -107,10 +109,11 @@ def decode_redacted(fields: Fields, _: dict[str, Any]) -> Part:
     return Thinking(redacted=True, data=fields.text("data"), extra={NAME: fields.left})
 
 
-def encode_thinking(part: Thinking, losses: Losses, path: str) -> dict[str, Any] | None:
+def encode_thinking(part: Thinking, warnings: WarningList) -> dict[str, Any] | None:
     """Only what this API made goes back to it: it checks the signature."""
     if not is_native(part):
-        losses.foreign_thinking(NAME, path)
+        reason = f"{warnings.target} accepts only its own thinking"
+        warnings.add_here("foreign_thinking_dropped", reason=reason)
         return None
     if part.redacted:
         return restore({"type": "redacted_thinking", "data": part.data}, part, NAME)
@@ -127,7 +130,7 @@ def show_thinking(part: Thinking) -> dict[str, Any] | None:
     Another's has an empty signature, as clients want one: it proves nothing and says so.
     """
     if is_native(part):
-        return encode_thinking(part, Losses(), "")
+        return encode_thinking(part, WarningList())
     if part.redacted or not part.text:
         return None
     return {"type": "thinking", "thinking": part.text, "signature": ""}
@@ -142,7 +145,6 @@ def is_native(part: Thinking) -> bool:
 
 
 DecodeContent: TypeAlias = Callable[[Json, str], tuple[Part, ...]]
-EncodePart: TypeAlias = Callable[[Part, Losses, str], dict[str, Any] | None]
 
 
 def decode_tool_use(fields: Fields, _: dict[str, Any]) -> Part:
@@ -170,30 +172,37 @@ def decode_tool_result(fields: Fields, decode_content: DecodeContent) -> Part:
     )
 
 
-def encode_tool_use(call: ToolCall) -> dict[str, Any]:
+def encode_tool_use(call: ToolCall, _: WarningList) -> dict[str, Any]:
     """Arguments are an object here: text that is none goes in one under `input`."""
     block = {"type": "tool_use", "id": call.id, "name": call.name, "input": input_object(call)}
-    return restore(block, call, NAME)
+    return restore(block, call, NAME) if call.extra else block
 
 
-def encode_tool_result(
-    result: ToolResult, losses: Losses, path: str, encode_part: EncodePart
-) -> dict[str, Any]:
+def encode_tool_result(result: ToolResult, warnings: WarningList) -> dict[str, Any]:
     """A JSON value is said as its text."""
     block: dict[str, Any] = {"type": "tool_result", "tool_use_id": result.tool_call_id}
-    parts = result.parts
-    if parts:
-        encoded = (
-            encode_part(part, losses, f"{path}.content[{i}]") for i, part in enumerate(parts)
-        )
-        block["content"] = [item for item in encoded if item is not None]
-    elif isinstance(result.content, str):
-        block["content"] = result.content
-    elif parts is None:
-        block["content"] = dump_text(result.content)
+    content = result.content
+    if isinstance(content, str):
+        block["content"] = content
+    elif not isinstance(content, tuple):
+        block["content"] = dump_text(content)
+    elif content:
+        block["content"] = _encode_result_parts(content, warnings)
     if result.is_error:
         block["is_error"] = True
-    return restore(block, result, NAME)
+    return restore(block, result, NAME) if result.extra else block
+
+
+def _encode_result_parts(parts: tuple[Part, ...], warnings: WarningList) -> list[dict[str, Any]]:
+    blocks: list[dict[str, Any]] = []
+    for warnings.inner, part in enumerate(parts):
+        block = encode_part(part, warnings)
+        if block is None and isinstance(part, MEDIA_TYPES):
+            block = _encode_text(media_note(part), warnings)
+        if block is not None:
+            blocks.append(block)
+    warnings.inner = None
+    return blocks
 
 
 def decode_part(block: Json, path: str = "") -> Part:
@@ -227,7 +236,8 @@ def read_part(block: Json) -> Part:
 
 
 def _decode_text(fields: Fields, _: dict[str, Any]) -> Part:
-    return Text(text=fields.need("text"), extra=extra_for(fields.left))
+    text, left = fields.need("text"), fields.left
+    return Text(text=text, extra=extra_for(left) if left else {})
 
 
 _DECODE: dict[str, Any] = {
@@ -241,28 +251,41 @@ _DECODE: dict[str, Any] = {
 }
 
 
-def encode_part(part: Part, losses: Losses, path: str) -> dict[str, Any] | None:
+def encode_part(part: Part, warnings: WarningList) -> dict[str, Any] | None:
     """The block that says a part; None, and a warning, if there is none."""
-    match part:
-        case Text():
-            return restore({"type": "text", "text": part.text}, part, NAME)
-        case ToolCall():
-            return encode_tool_use(part)
-        case ToolResult():
-            return encode_tool_result(part, losses, path, encode_part)
-        case Thinking():
-            return encode_thinking(part, losses, path)
-        case Image() | Document():
-            return encode_media(part, losses, path)
-        case Refusal():
-            losses.add("refusal_as_text", f"{NAME} has no refusal block; it was sent as text", path)
-            return {"type": "text", "text": part.text}
-        case Opaque():
-            if part.dialect == NAME and isinstance(part.data, dict):
-                return part.data
-            losses.foreign_block(part.dialect, NAME, path)
-        case Audio():
-            losses.dropped("audio", NAME, path)
-        case _:
-            assert_never(part)
+    return ENCODERS[type(part)](part, warnings)
+
+
+def _encode_text(part: Text, _: WarningList) -> dict[str, Any]:
+    block: dict[str, Any] = {"type": "text", "text": part.text}
+    return restore(block, part, NAME) if part.extra else block
+
+
+def _encode_refusal(part: Refusal, warnings: WarningList) -> dict[str, Any]:
+    warnings.add_here("refusal_as_text")
+    return {"type": "text", "text": part.text}
+
+
+def _encode_opaque(part: Opaque, warnings: WarningList) -> dict[str, Any] | None:
+    if part.dialect == NAME and isinstance(part.data, dict):
+        return part.data
+    warnings.add_here("foreign_block_dropped", owner=part.dialect)
     return None
+
+
+def _encode_audio(part: Audio, warnings: WarningList) -> None:
+    warnings.media_dropped(part.kind, "audio input")
+
+
+ENCODERS: Mapping[type, Callable[[Any, WarningList], dict[str, Any] | None]] = {
+    Text: _encode_text,
+    ToolCall: encode_tool_use,
+    ToolResult: encode_tool_result,
+    Thinking: encode_thinking,
+    Image: encode_media,
+    Document: encode_media,
+    Refusal: _encode_refusal,
+    Opaque: _encode_opaque,
+    Audio: _encode_audio,
+}
+"""The encoder of each kind of part."""

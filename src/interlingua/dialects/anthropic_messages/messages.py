@@ -8,88 +8,54 @@ from __future__ import annotations
 
 from typing import Any
 
-from interlingua.dialects.anthropic_messages.content import (
-    decode_content,
-    encode_part,
-    encode_tool_use,
-)
+from interlingua.dialects.anthropic_messages.content import ENCODERS, decode_content
 from interlingua.dialects.anthropic_messages.facts import NAME, extra_for
-from interlingua.prepare.plain import plain_result, plain_text, plain_turn
-from interlingua.spec.content import Json, Opaque, Text, ToolResult
+from interlingua.spec.content import Json, Opaque, ToolResult
 from interlingua.spec.messages import Message, Role
 from interlingua.spec.request import Request
-from interlingua.spec.warnings import Losses
+from interlingua.spec.warnings import WarningList
 from interlingua.wire.fields import Fields, extra_of, restore, wrong_type
 
 INLINE = "~inline"
 """Our own mark in `extra`: a system message that stood among the messages."""
 
 
-def encode_messages(request: Request, body: dict[str, Any], losses: Losses) -> None:
+def encode_messages(request: Request, body: dict[str, Any], warnings: WarningList) -> None:
+    messages = request.messages
     hoisted = 0
-    for message in request.messages:
+    for message in messages:
         if message.role not in ("system", "developer") or extra_of(message, NAME).get(INLINE):
             break
         hoisted += 1
     if hoisted:
-        system = [
-            block
-            for i, message in enumerate(request.messages[:hoisted])
-            for block in _encode_parts(message, losses, f"messages[{i}]")
-        ]
+        system: list[dict[str, Any]] = []
+        for warnings.message in range(hoisted):
+            system += _encode_parts(messages[warnings.message], warnings)
         body["system"] = _shorten(system)
-    encoded = [
-        _encode_plain(message) or _encode_message(message, losses, f"messages[{i}]")
-        for i, message in enumerate(request.messages[hoisted:], hoisted)
-    ]
-    body["messages"] = [wire for wire in encoded if wire is not None]
-    if "developer" in [message.role for message in request.messages]:
-        _tell_developers(request.messages, losses)
+    encoded: list[Json] = []
+    for warnings.message in range(hoisted, len(messages)):
+        wire = _encode_message(messages[warnings.message], warnings)
+        if wire is not None:
+            encoded.append(wire)
+    body["messages"] = encoded
 
 
-def _tell_developers(messages: tuple[Message, ...], losses: Losses) -> None:
-    for i, message in enumerate(messages):
-        if message.role == "developer":
-            losses.add("developer_as_system", f"{NAME} has no developer role", f"messages[{i}]")
-
-
-def _encode_plain(message: Message) -> dict[str, Any] | None:
-    """The short way for what most messages are."""
-    text = plain_text(message)
-    if text is not None:
-        return {"role": _ROLES[message.role], "content": text}
-    turn = plain_turn(message)
-    if turn is not None:
-        blocks = [
-            {"type": "text", "text": part.text} if isinstance(part, Text) else encode_tool_use(part)
-            for part in turn
-        ]
-        return {"role": "assistant", "content": blocks}
-    result = plain_result(message)
-    if result is None:
+def _encode_message(message: Message, warnings: WarningList) -> Json:
+    content = message.content
+    if len(content) == 1 and type(content[0]) is Opaque:
+        only = content[0]
+        if only.dialect == NAME and isinstance(only.data, str):
+            return only.data  # a message that was no object to begin with
+    blocks = _encode_parts(message, warnings)
+    if not blocks and content:
+        warnings.add("emptied_message_dropped", warnings.message_path())
         return None
-    block = {
-        "type": "tool_result",
-        "tool_use_id": result.tool_call_id,
-        "content": result.content,
-    }
-    return {"role": "user", "content": [block]}
-
-
-def _encode_message(message: Message, losses: Losses, path: str) -> Json:
-    if len(message.content) == 1 and isinstance(message.content[0], Opaque):
-        part = message.content[0]
-        if part.dialect == NAME and isinstance(part.data, str):
-            return part.data  # a message that was no object to begin with
-    role = _ROLES[message.role]
-    blocks = _encode_parts(message, losses, path)
-    if message.content and not blocks:
-        losses.dropped("message with nothing left in it", NAME, path)
-        return None
-    wire = restore({"role": role, "content": _shorten(blocks)}, message, NAME)
-    wire.pop(INLINE, None)
+    wire: dict[str, Any] = {"role": _ROLES[message.role], "content": _shorten(blocks)}
+    if message.extra:
+        wire = restore(wire, message, NAME)
+        wire.pop(INLINE, None)
     if message.name is not None:
-        losses.dropped("name", NAME, f"{path}.name")
+        warnings.add("name_dropped", f"{warnings.message_path()}.name")
     return wire
 
 
@@ -102,10 +68,12 @@ _ROLES: dict[Role, str] = {
 }
 
 
-def _encode_parts(message: Message, losses: Losses, path: str) -> list[dict[str, Any]]:
+def _encode_parts(message: Message, warnings: WarningList) -> list[dict[str, Any]]:
+    if message.role == "developer":
+        warnings.add("developer_as_system", warnings.message_path())
     blocks: list[dict[str, Any]] = []
-    for i, part in enumerate(message.content):
-        block = encode_part(part, losses, f"{path}.content[{i}]")
+    for warnings.part, part in enumerate(message.content):
+        block = ENCODERS[type(part)](part, warnings)
         if block is not None:
             blocks.append(block)
     return blocks
@@ -113,8 +81,10 @@ def _encode_parts(message: Message, losses: Losses, path: str) -> list[dict[str,
 
 def _shorten(blocks: list[dict[str, Any]]) -> Json:
     """One plain text block may be written as a string."""
-    if len(blocks) == 1 and blocks[0].keys() == {"type", "text"} and blocks[0]["type"] == "text":
-        return blocks[0]["text"]
+    if len(blocks) == 1:
+        block = blocks[0]
+        if len(block) == 2 and block.get("type") == "text" and "text" in block:
+            return block["text"]
     return blocks
 
 

@@ -26,7 +26,7 @@ from interlingua.prepare.schema import encode_schema
 from interlingua.prepare.thinking import thinking_mode
 from interlingua.spec.contracts import NEUTRAL_PROFILE, Prepared, Profile, WireCall
 from interlingua.spec.request import Request, ResponseFormat
-from interlingua.spec.warnings import Losses
+from interlingua.spec.warnings import WarningList
 from interlingua.wire.fields import Fields, extra_of, merge, request_errors
 
 _BETA_HEADER = "anthropic-beta"
@@ -43,7 +43,7 @@ def encode_request(
     request: Request | Prepared, profile: Profile = NEUTRAL_PROFILE, *, stream: bool = False
 ) -> WireCall:
     """What a client sends."""
-    request, options, losses = start_encoding(request, profile, FACTS)
+    request, options, warnings = start_encoding(request, profile, FACTS)
     path = str(options.pop("path", PATH))
     cached = options.pop(AUTO_CACHE, None) is not False and not path.endswith(_COUNT)
     headers = _headers(options, profile)
@@ -57,10 +57,12 @@ def encode_request(
     elif not path.endswith(_COUNT):
         room = DEFAULT_MAX_TOKENS + (request.thinking_budget or 0)  # thinking counts in it
         body["max_tokens"] = profile.max_output_tokens or room
-    encode_messages(request, body, losses)
-    encode_tools(request, body, losses)
-    _encode_thinking(request, profile, body, losses)
-    _encode_settings(request, body, losses)
+    encode_messages(request, body, warnings)
+    if request.tools is not None or request.tool_choice or request.parallel_tool_calls is not None:
+        encode_tools(request, body, warnings)
+    if request.reasoning_effort or request.thinking_budget is not None or request.provider_options:
+        _encode_thinking(request, profile, body, warnings)
+    _encode_settings(request, body, warnings)
     if stream:
         body["stream"] = True
     body = merge(body, options) if options else body
@@ -69,7 +71,7 @@ def encode_request(
         body=add_marks(body, CACHE, profile) if cached else body,
         headers=headers,
         stream=stream,
-        warnings=(*losses.warnings, *foreign_options(request, NAME, dialects.names())),
+        warnings=(*warnings.warnings, *foreign_options(request, NAME, dialects.names)),
     )
 
 
@@ -124,20 +126,20 @@ def _decode_address(call: WireCall, model: str | None) -> dict[str, Any]:
     return options
 
 
-def _encode_settings(request: Request, body: dict[str, Any], losses: Losses) -> None:
+def _encode_settings(request: Request, body: dict[str, Any], warnings: WarningList) -> None:
     body.update(_sampling.said(request))
     if request.stop_sequences is not None:
         body["stop_sequences"] = list(request.stop_sequences)
     if request.user is not None:
         body["metadata"] = {"user_id": request.user}
     if request.response_format is not None:
-        _encode_format(request.response_format, body, losses)
+        _encode_format(request.response_format, body, warnings)
     for name, _ in _unsayable.said(request):
-        losses.dropped(name, NAME, name)
+        warnings.setting_dropped(name)
 
 
 def _encode_thinking(
-    request: Request, profile: Profile, body: dict[str, Any], losses: Losses
+    request: Request, profile: Profile, body: dict[str, Any], warnings: WarningList
 ) -> None:
     effort = request.reasoning_effort
     mode = thinking_mode(request, profile) or ("disabled" if effort == "none" else None)
@@ -146,20 +148,20 @@ def _encode_thinking(
     elif mode is not None:
         body["thinking"] = {"type": mode}
     if effort in _EFFORT:
-        why = f"{NAME} has no effort {effort!r}; {_EFFORT[effort]!r} was sent"
-        losses.add("effort_changed", why, "reasoning_effort")
+        sent = repr(_EFFORT[effort])
+        warnings.add("effort_raised", "reasoning_effort", effort=effort, sent=sent)
         effort = _EFFORT[effort]
     if effort is not None and effort != "none":
         body["output_config"] = {"effort": effort}
 
 
-def _encode_format(form: ResponseFormat, body: dict[str, Any], losses: Losses) -> None:
+def _encode_format(form: ResponseFormat, body: dict[str, Any], warnings: WarningList) -> None:
     if form.type == "json_schema":
         schema, strict = encode_schema(
-            form.json_schema, STRICT_SCHEMA, losses, _SCHEMA, strict=True
+            form.json_schema, STRICT_SCHEMA, warnings, _SCHEMA, strict=True
         )
         if not strict:  # there is no other way to ask for it
-            losses.dropped("response_format", NAME, "response_format")
+            warnings.add("response_format_dropped", "response_format")
             return
         wire = {"type": "json_schema", "schema": schema}
         kept = dict(extra_of(form, NAME))
@@ -168,7 +170,7 @@ def _encode_format(form: ResponseFormat, body: dict[str, Any], losses: Losses) -
         else:
             body.setdefault("output_config", {})["format"] = {**wire, **kept}
     elif form.type == "json":
-        losses.dropped("json mode", NAME, "response_format")
+        warnings.add("json_mode_dropped", "response_format")
 
 
 def _decode_settings(fields: Fields) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from interlingua.spec.content import Audio, Document, Image, Json, Part, Thinkin
 from interlingua.spec.contracts import NEUTRAL_PROFILE, NewId, Profile
 from interlingua.spec.messages import Message
 from interlingua.spec.response import FinishReason, Reason, Response, Usage
-from interlingua.spec.warnings import Losses
+from interlingua.spec.warnings import WarningList
 from interlingua.wire.fields import (
     Fields,
     carried_body,
@@ -110,7 +110,7 @@ def encode_answer_part(part: Part, *, native: bool) -> dict[str, Any] | None:
         return show_thinking(part)
     if isinstance(part, (Image, Audio, Document)) and not native:
         return None
-    return encode_part(part, Losses(), "")
+    return encode_part(part, WarningList())
 
 
 def decode_stop_reason(raw: str | None) -> FinishReason:

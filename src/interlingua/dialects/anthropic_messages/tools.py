@@ -8,7 +8,7 @@ from interlingua.dialects.anthropic_messages.facts import NAME, STRICT_SCHEMA, e
 from interlingua.prepare.schema import encode_parameters
 from interlingua.spec.content import Json
 from interlingua.spec.request import BuiltinTool, Request, ToolChoice, ToolDefinition, ToolSpec
-from interlingua.spec.warnings import Losses
+from interlingua.spec.warnings import WarningList
 from interlingua.wire.fields import Fields, extra_of, restore, wrong_type
 
 _NO_INPUT = {"type": "object", "properties": {}}
@@ -21,19 +21,17 @@ _MODES = {"auto": "auto", "any": "required", "none": "none", "tool": "named"}
 _MODE_NAMES = {ours: theirs for theirs, ours in _MODES.items()}
 
 
-def encode_tools(request: Request, body: dict[str, Any], losses: Losses) -> None:
+def encode_tools(request: Request, body: dict[str, Any], warnings: WarningList) -> None:
     """`tools` and `tool_choice`."""
     choice = request.tool_choice
     allowed = choice.allowed if choice else None
     if request.tools is not None:
-        tools = [_encode_tool(tool, losses, f"tools[{i}]") for i, tool in enumerate(request.tools)]
+        tools = [
+            _encode_tool(tool, warnings, f"tools[{i}]") for i, tool in enumerate(request.tools)
+        ]
         body["tools"] = [tool for tool in tools if tool and _is_allowed(tool, allowed)]
     if allowed is not None:
-        losses.add(
-            "allowed_tools_narrowed",
-            f"{NAME} has no list of allowed tools; only those were sent",
-            "tool_choice.allowed",
-        )
+        warnings.add("allowed_tools_narrowed", "tool_choice.allowed")
     wire = _encode_choice(choice, request.parallel_tool_calls)
     if wire is not None:
         body["tool_choice"] = wire
@@ -63,22 +61,22 @@ def decode_tools(fields: Fields) -> dict[str, Any]:
     return settings
 
 
-def _encode_tool(tool: ToolSpec, losses: Losses, path: str) -> dict[str, Any] | None:
+def _encode_tool(tool: ToolSpec, warnings: WarningList, path: str) -> dict[str, Any] | None:
     if isinstance(tool, BuiltinTool):
         if tool.dialect == NAME and isinstance(tool.data, dict):
             return tool.data
-        losses.builtin_tool(tool.dialect, NAME, path)
+        warnings.add("builtin_tool_dropped", path, owner=tool.dialect)
         return None
     wire: dict[str, Any] = {"name": tool.name}
     if tool.description is not None:
         wire["description"] = tool.description
     if tool.type == "custom":
-        losses.add("custom_tool_as_function", f"{NAME} has no free-text tools", path)
+        warnings.add("custom_tool_as_function", path)
         wire["input_schema"], strict = _FREE_TEXT, tool.strict
     else:
         given = _NO_INPUT if tool.parameters is None else tool.parameters
         wire["input_schema"], strict = encode_parameters(
-            given, STRICT_SCHEMA, losses, f"{path}.parameters", strict=tool.strict
+            given, STRICT_SCHEMA, warnings, f"{path}.parameters", strict=tool.strict
         )
     if strict is not None:
         wire["strict"] = strict

@@ -33,7 +33,7 @@ from interlingua.spec.content import (
     ToolResult,
 )
 from interlingua.spec.errors import DecodeError
-from interlingua.spec.warnings import Losses
+from interlingua.spec.warnings import WarningList
 from interlingua.wire.fields import Fields, extra_of, wrong_type
 from interlingua.wire.json_text import dump_text, loads_object
 from interlingua.wire.media import (
@@ -135,7 +135,7 @@ def _exact_base64(text: str) -> bytes | None:
 
 
 def encode_media(
-    part: Image | Audio | Document, losses: Losses, path: str, quirks: ChatQuirks
+    part: Image | Audio | Document, warnings: WarningList, quirks: ChatQuirks
 ) -> Json | None:
     """The content part; None, and a warning, if the part cannot be said."""
     match part:
@@ -144,9 +144,9 @@ def encode_media(
         case Audio():
             block = _encode_audio(part, quirks)
         case Document():
-            block = _encode_document(part, losses, path, quirks)
+            block = _encode_document(part, warnings, quirks)
     if isinstance(block, str):
-        losses.dropped(block, NAME, path)
+        warnings.media_dropped(part.kind, block)
         return None
     return block
 
@@ -157,7 +157,7 @@ def encode_media(
 def _encode_image(part: Image) -> dict[str, Any] | str:
     url = _url_of(part, "image/png")
     if url is None:
-        return "image by file id" if part.file_id else "empty image"
+        return "images by file id" if part.file_id else "an image without a source"
     image = url if mark_of(part, SENT_AS) == "text" else {"url": url, **given(detail=part.detail)}
     return complete({"type": "image_url", "image_url": image}, part)
 
@@ -171,7 +171,7 @@ def _encode_audio(part: Audio, quirks: ChatQuirks) -> dict[str, Any] | str:
     if inline is not None:
         data, media_type = inline[0], media_type or inline[1]
     if data is None:
-        return "audio by address"
+        return "audio by URL"
     form = _audio_format(media_type or media_type_for(data) or "audio/wav")
     if form not in quirks.audio_formats and not mark_of(part, IN_PLACE):
         return f"{form} audio"
@@ -180,7 +180,7 @@ def _encode_audio(part: Audio, quirks: ChatQuirks) -> dict[str, Any] | str:
 
 
 def _encode_document(
-    part: Document, losses: Losses, path: str, quirks: ChatQuirks
+    part: Document, warnings: WarningList, quirks: ChatQuirks
 ) -> dict[str, Any] | str:
     form = mark_of(part, SENT_AS)
     url = _url_of(part, "application/pdf")
@@ -193,10 +193,10 @@ def _encode_document(
     if part.file_id is not None:
         return complete({"type": "file", "file": file}, part)
     if part.text is not None:
-        losses.add("document_as_text", f"{NAME} has no text documents; its text was sent", path)
+        warnings.add_here("document_as_text")
         return {"type": "text", "text": part.text}
     if url is None or not (url.startswith("data:") or form == "file_data"):
-        return "empty document" if url is None else "document by address"
+        return "a document without a source" if url is None else "documents by URL"
     block = complete({"type": "file", "file": {"file_data": url, **file}}, part)
     if not mark_of(part, WITHOUT):
         block["file"].setdefault("filename", "document.pdf")  # it must have one
@@ -309,11 +309,12 @@ _DECODE: dict[str, Any] = {
 
 def encode_text(part: Text) -> dict[str, Any]:
     """A text as a content part."""
-    return complete({"type": "text", "text": part.text}, part)
+    item: dict[str, Any] = {"type": "text", "text": part.text}
+    return complete(item, part) if part.extra else item
 
 
 def encode_part(
-    part: Part, losses: Losses, path: str, quirks: ChatQuirks = DEFAULT_QUIRKS
+    part: Part, warnings: WarningList, quirks: ChatQuirks = DEFAULT_QUIRKS
 ) -> Json | None:
     """
     The content part that says a part; None, and a warning, if there is none.
@@ -324,7 +325,7 @@ def encode_part(
         case Text():
             return encode_text(part)
         case Image() | Audio() | Document():
-            return encode_media(part, losses, path, quirks)
+            return encode_media(part, warnings, quirks)
         case Refusal():
             return complete({"type": "refusal", "refusal": part.text}, part)
         case Thinking():
@@ -332,31 +333,33 @@ def encode_part(
         case Opaque():
             if part.dialect == NAME:
                 return part.data
-            losses.foreign_block(part.dialect, NAME, path)
+            warnings.add_here("foreign_block_dropped", owner=part.dialect)
         case ToolCall() | ToolResult():
-            losses.dropped(f"{part.kind} in this place", NAME, path, code=part.kind)
+            place = "in this message"
+            warnings.add_here("misplaced_part_dropped", part=part.kind, place=place)
         case _:
             assert_never(part)
     return None
 
 
 def encode_item(
-    part: Part, losses: Losses, path: str, quirks: ChatQuirks, *, media: bool
+    part: Part, warnings: WarningList, quirks: ChatQuirks, *, media: bool
 ) -> list[Json]:
     """The content part for a part, if there is one and it may stand here."""
     if isinstance(part, MEDIA) and not media and not mark_of(part, IN_PLACE):
-        losses.dropped(
-            f"{part.kind} in a message that is not the user's", NAME, path, code=part.kind
-        )
+        warnings.media_dropped(part.kind, f"{part.kind} outside user messages")
         return []
-    item = encode_part(part, losses, path, quirks)
+    item = encode_part(part, warnings, quirks)
     is_own = isinstance(part, Opaque) and part.dialect == NAME  # it may be null
     return [] if item is None and not is_own else [item]
 
 
 def join_content(items: list[Json], *, flat: bool = False) -> Json:
     """No part or one plain text may be written as a string; `flat` joins several."""
-    if flat or len(items) <= 1:
+    if len(items) == 1:
+        text = _plain(items[0])
+        return items if text is None else text
+    if flat or not items:
         texts = [text for item in items if (text := _plain(item)) is not None]
         if len(texts) == len(items):
             return "".join(texts)

@@ -54,7 +54,7 @@ from interlingua.spec.events import (
 )
 from interlingua.spec.messages import Message
 from interlingua.spec.request import Request
-from interlingua.spec.warnings import Losses
+from interlingua.spec.warnings import WarningList
 from interlingua.streams.frames import DONE, json_frame
 from interlingua.streams.grammar import Grammar
 from interlingua.wire.fields import extra_of, merge
@@ -224,7 +224,7 @@ def _whole(part: Part) -> dict[str, Any] | None:
     if isinstance(part, Thinking) and part.redacted:
         return None
     message = Message(role="assistant", content=(part,))
-    wire = encode_assistant(message, Losses(), "", answer=True)
+    wire = encode_assistant(message, WarningList(), answer=True)
     del wire["role"]
     return {name: wire[name] for name in wire if wire[name] is not None} or None
 

@@ -14,7 +14,6 @@ from interlingua.dialects.openai_chat.calls import (
     encode_result,
 )
 from interlingua.dialects.openai_chat.content import (
-    MEDIA,
     decode_content,
     encode_item,
     encode_text,
@@ -29,14 +28,14 @@ from interlingua.dialects.openai_chat.marks import (
     TAGS,
     complete,
     extra_for,
-    given,
     mark_of,
     note_absent,
 )
 from interlingua.dialects.openai_chat.quirks import DEFAULT_QUIRKS, ChatQuirks
 from interlingua.dialects.openai_chat.thinking import decode_thinking, encode_thinking
-from interlingua.prepare.plain import plain_result, plain_text, plain_turn
+from interlingua.prepare.media import media_note
 from interlingua.spec.content import (
+    MEDIA_TYPES,
     Json,
     Opaque,
     Part,
@@ -47,12 +46,11 @@ from interlingua.spec.content import (
     ToolResult,
 )
 from interlingua.spec.messages import ROLES, Message
-from interlingua.spec.warnings import Losses
+from interlingua.spec.warnings import WarningList
 from interlingua.wire.fields import Fields, extra_of, wrong_type
 from interlingua.wire.json_text import dump_text
 
 _CALLS = frozenset(("tool_calls", LEGACY))
-_PLAIN = ("system", "user", "assistant")  # the roles that every server knows
 
 
 class _Ids:
@@ -116,7 +114,7 @@ def decode_assistant(fields: Fields, make_id: MakeId, mark: str) -> tuple[Part, 
 
 
 def encode_messages(
-    messages: tuple[Message, ...], quirks: ChatQuirks, losses: Losses
+    messages: tuple[Message, ...], quirks: ChatQuirks, warnings: WarningList
 ) -> list[Json]:
     """
     The messages that say ours.
@@ -124,18 +122,16 @@ def encode_messages(
     Each result is a message of its own, before whatever else the user says. Media of
     results follow in a user message, after all the results of a turn.
     """
-    writer = _Writer(quirks, losses)
-    for i, message in enumerate(messages):
-        if not writer.plain(message):
-            writer.feed(message, f"messages[{i}]")
+    writer = _Writer(quirks, warnings)
+    for warnings.message, message in enumerate(messages):
+        writer.feed(message)
     writer.flush()
     return writer.wire
 
 
 def encode_assistant(
     message: Message,
-    losses: Losses,
-    path: str,
+    warnings: WarningList,
     *,
     answer: bool = False,
     quirks: ChatQuirks = DEFAULT_QUIRKS,
@@ -147,39 +143,70 @@ def encode_assistant(
     made it.
     """
     # some server's own word for the role is put back
-    wire: dict[str, Any] = {} if "role" in extra_of(message, NAME) else {"role": "assistant"}
-    items: list[Json] = []
-    marked: list[Part] = []
-    for i, part in enumerate(message.content):
-        if part.extra:
-            marked.append(part)
-        if isinstance(part, Thinking):
-            if NAME in part.extra or (answer and part.text):
-                items += encode_thinking(part, wire)
-            elif not answer:
-                losses.foreign_thinking(NAME, f"{path}.content[{i}]")
-        elif isinstance(part, Text):
-            items.append(encode_text(part))
-        elif not _encode_field(part, wire, answer=answer):
-            items += encode_item(part, losses, f"{path}.content[{i}]", quirks, media=answer)
-    tagged = any(mark_of(part, TAGS) for part in marked)
-    wire["content"] = join_content(items, flat=quirks.flat_content or tagged) if items else None
-    parsed = [found for part in marked if (found := parsed_again(part)) is not None]
-    if len(items) == 1 and parsed:
-        wire["content"] = parsed[0]
+    has_role = message.extra and "role" in extra_of(message, NAME)
+    wire: dict[str, Any] = {} if has_role else {"role": "assistant"}
+    content = message.content
+    if len(content) == 1 and type(content[0]) is Text and not content[0].extra:
+        wire["content"] = content[0].text
+    else:
+        _encode_parts(content, wire, warnings, quirks, answer=answer)
     if message.name is not None:
         wire["name"] = message.name
-    return complete(wire, message)
+    return complete(wire, message) if message.extra else wire
 
 
-def _encode_field(part: Part, wire: dict[str, Any], *, answer: bool) -> bool:
+def _encode_parts(
+    parts: tuple[Part, ...],
+    wire: dict[str, Any],
+    warnings: WarningList,
+    quirks: ChatQuirks,
+    *,
+    answer: bool,
+) -> None:
+    """Write the fields and the content of an assistant message."""
+    items: list[Json] = []
+    marked: list[Part] = []
+    for warnings.part, part in enumerate(parts):
+        if part.extra:
+            marked.append(part)
+        if type(part) is Text:
+            items.append(encode_text(part))
+        elif type(part) is ToolCall:
+            _encode_call(part, wire, answer=answer)
+        elif type(part) is Thinking:
+            items += _encode_thinking(part, wire, warnings, answer=answer)
+        elif not _encode_field(part, wire):
+            items += encode_item(part, warnings, quirks, media=answer)
+    flat = quirks.flat_content or (bool(marked) and any(mark_of(part, TAGS) for part in marked))
+    wire["content"] = join_content(items, flat=flat) if items else None
+    if marked and len(items) == 1:
+        parsed = [value for part in marked if (value := parsed_again(part)) is not None]
+        if parsed:
+            wire["content"] = parsed[0]
+
+
+def _encode_thinking(
+    part: Thinking, wire: dict[str, Any], warnings: WarningList, *, answer: bool
+) -> list[Json]:
+    if NAME in part.extra or (answer and part.text):
+        return encode_thinking(part, wire)
+    if not answer:
+        reason = f"{warnings.target} accepts only its own thinking"
+        warnings.add_here("foreign_thinking_dropped", reason=reason)
+    return []
+
+
+def _encode_call(part: ToolCall, wire: dict[str, Any], *, answer: bool) -> None:
+    if part.extra and mark_of(part, SENT_AS) == LEGACY:
+        wire[LEGACY] = encode_legacy(part)
+    else:
+        wire.setdefault("tool_calls", []).append(encode_call(part, answer=answer))
+
+
+def _encode_field(part: Part, wire: dict[str, Any]) -> bool:
     """Write a part that is a field of the message; False if it belongs to the content."""
     form = mark_of(part, SENT_AS)
     match part:
-        case ToolCall() if form == LEGACY:
-            wire[LEGACY] = encode_legacy(part)
-        case ToolCall():
-            wire.setdefault("tool_calls", []).append(encode_call(part, answer=answer))
         case Opaque() if part.dialect == NAME and form == "tool_call":
             wire.setdefault("tool_calls", []).append(part.data)
         case Refusal() if form != "part":
@@ -192,54 +219,32 @@ def _encode_field(part: Part, wire: dict[str, Any], *, answer: bool) -> bool:
 
 
 class _Writer:
-    def __init__(self, quirks: ChatQuirks, losses: Losses) -> None:
+    def __init__(self, quirks: ChatQuirks, warnings: WarningList) -> None:
         self.wire: list[Json] = []
         self._quirks = quirks
-        self._losses = losses
+        self._warnings = warnings
         self._moved: list[Json] = []
 
-    def feed(self, message: Message, path: str) -> None:
-        if message.role == "assistant":
-            self.flush()
-            self._assistant(message, path)
-        count = 0
-        for i, part in enumerate(message.content):
-            if isinstance(part, ToolResult):
-                count += 1
-                content = self._result_content(part, f"{path}.content[{i}]")
-                self.wire.append(complete(encode_result(part, content), message))
-        is_said = count == len(message.content) and (count or message.role == "tool")
-        if message.role != "assistant" and not is_said:
-            self._other(message, path)
+    def feed(self, message: Message) -> None:
+        content = message.content
+        is_model = message.role == "assistant"
+        if is_model:
+            self._assistant(message)
+        results = 0
+        for i, part in enumerate(content):
+            if type(part) is ToolResult:
+                results += 1
+                self._warnings.part = i
+                self._result(part, message)
+        if not is_model and (results < len(content) or (not results and message.role != "tool")):
+            self._other(message)
 
-    def plain(self, message: Message) -> bool:
-        """Write what most messages are, the short way; False if it is not that."""
-        text = plain_text(message) if message.role in _PLAIN else None
-        if text is not None:
-            self.flush()
-            self.wire.append({"role": message.role, "content": text})
-            return True
-        turn = plain_turn(message)
-        if turn:
-            self.flush()
-            self.wire.append(self._turn(turn))
-            return True
-        result = plain_result(message)
-        if result is None:
-            return False
-        wire = {"role": "tool", "tool_call_id": result.tool_call_id, "content": result.content}
-        self.wire.append(wire)
-        return True
-
-    def _turn(self, turn: tuple[Text | ToolCall, ...]) -> dict[str, Any]:
-        texts = [part.text for part in turn if type(part) is Text]
-        content: Json = "".join(texts) if texts else None
-        if len(texts) > 1 and not self._quirks.flat_content:
-            content = [_text(text) for text in texts]
-        calls = [encode_call(part, answer=False) for part in turn if isinstance(part, ToolCall)]
-        if not calls:
-            return {"role": "assistant", "content": content}
-        return {"role": "assistant", "tool_calls": calls, "content": content}
+    def _result(self, result: ToolResult, message: Message) -> None:
+        content = result.content
+        if result.is_error or type(content) is not str:
+            content = self._result_content(result)
+        wire = encode_result(result, content)
+        self.wire.append(complete(wire, message) if message.extra else wire)
 
     def flush(self) -> None:
         """Write what was moved out of results."""
@@ -247,56 +252,69 @@ class _Writer:
             self.wire.append({"role": "user", "content": self._moved})
             self._moved = []
 
-    def _assistant(self, message: Message, path: str) -> None:
-        wire = encode_assistant(message, self._losses, path, quirks=self._quirks)
+    def _assistant(self, message: Message) -> None:
+        if self._moved:
+            self.flush()
+        wire = encode_assistant(message, self._warnings, quirks=self._quirks)
         is_empty = wire.get("content") is None and wire.keys() <= {"role", "name", "content"}
         if not is_empty or not message.content or NAME in message.extra:
             self.wire.append(wire)
         elif not all(isinstance(part, ToolResult) for part in message.content):
-            self._losses.dropped("message with nothing left in it", NAME, path)
+            self._warn_of_message("emptied_message_dropped")
 
-    def _other(self, message: Message, path: str) -> None:
-        self.flush()
-        match message.content:
-            case (Opaque(dialect=dialect, data=str(data)),) if dialect == NAME:
-                self.wire.append(data)  # a message that was no object to begin with
+    def _other(self, message: Message) -> None:
+        if self._moved:
+            self.flush()
+        content = message.content
+        if len(content) == 1 and type(content[0]) is Opaque:
+            only = content[0]
+            if only.dialect == NAME and isinstance(only.data, str):
+                self.wire.append(only.data)  # a message that was no object to begin with
                 return
-        wire = {"role": self._role(message, path), **given(name=message.name)}
+        wire: dict[str, Any] = {"role": self._role(message)}
+        if message.name is not None:
+            wire["name"] = message.name
+        if len(content) == 1 and type(content[0]) is Text and not content[0].extra:
+            wire["content"] = content[0].text
+        else:
+            items = self._items(message)
+            if content and not items and NAME not in message.extra:
+                self._warn_of_message("emptied_message_dropped")
+                return
+            if items or "content" not in extra_of(message, NAME):
+                wire["content"] = join_content(items, flat=self._quirks.flat_content)
+        self.wire.append(complete(wire, message) if message.extra else wire)
+
+    def _items(self, message: Message) -> list[Json]:
+        """The content parts of a message that is not the model's, without results."""
         items: list[Json] = []
         media = message.role in ("user", "tool")
-        for i, part in enumerate(message.content):
-            if not isinstance(part, ToolResult):
-                where = f"{path}.content[{i}]"
-                items += encode_item(part, self._losses, where, self._quirks, media=media)
-        if message.content and not items and NAME not in message.extra:
-            self._losses.dropped("message with nothing left in it", NAME, path)
-            return
-        if items or "content" not in extra_of(message, NAME):
-            wire["content"] = join_content(items, flat=self._quirks.flat_content)
-        self.wire.append(complete(wire, message))
+        for self._warnings.part, part in enumerate(message.content):
+            if type(part) is not ToolResult:
+                items += encode_item(part, self._warnings, self._quirks, media=media)
+        return items
 
-    def _role(self, message: Message, path: str) -> str:
+    def _role(self, message: Message) -> str:
         if message.role == "tool":
-            self._losses.add("tool_text_as_user", "a tool message holds only results here", path)
+            self._warn_of_message("tool_text_as_user")
             return "user"
         if message.role == "developer" and not self._quirks.developer_role:
-            self._losses.add("developer_as_system", "the server has no developer role", path)
+            self._warn_of_message("developer_as_system")
             return "system"
         return message.role
 
-    def _result_content(self, result: ToolResult, path: str) -> Json:
-        if isinstance(result.content, str) and not result.is_error:
-            return result.content
+    def _warn_of_message(self, code: str) -> None:
+        self._warnings.add(code, self._warnings.message_path())
+
+    def _result_content(self, result: ToolResult) -> Json:
         if result.parts is not None:
-            items = self._result_items(result, result.parts, path)
+            items = self._result_items(result, result.parts)
         elif isinstance(result.content, str):
             items = [_text(result.content)]
         else:
             items = [_text(dump_text(result.content))]
         if result.is_error:
-            self._losses.add(
-                "tool_error_as_text", f"{NAME} has no error flag; the text says it", path
-            )
+            self._warnings.add_here("tool_error_as_text")
             match items:
                 case [{"text": str(text)} as first, *_]:
                     items[0] = {**first, "text": f"Error: {text}"}
@@ -304,18 +322,22 @@ class _Writer:
                     items.insert(0, _text("Error"))
         return join_content(items, flat=self._quirks.flat_content)
 
-    def _result_items(self, result: ToolResult, parts: tuple[Part, ...], path: str) -> list[Json]:
+    def _result_items(self, result: ToolResult, parts: tuple[Part, ...]) -> list[Json]:
         items: list[Json] = []
         moved: list[Json] = []
-        for i, part in enumerate(parts):
-            where = f"{path}.content[{i}]"
-            stays = not isinstance(part, MEDIA) or mark_of(part, IN_PLACE)
-            stays = stays or self._quirks.tool_result_media
-            found = encode_item(part, self._losses, where, self._quirks, media=True)
-            (items if stays else moved).extend(found)
-            if found and not stays:
-                why = f"{NAME} tool messages hold only text; the {part.kind} follows them"
-                self._losses.add("tool_media_moved", why, where)
+        warnings, quirks = self._warnings, self._quirks
+        for warnings.inner, part in enumerate(parts):
+            encoded = encode_item(part, warnings, quirks, media=True)
+            if not isinstance(part, MEDIA_TYPES) or mark_of(part, IN_PLACE):
+                items += encoded
+            elif not encoded:
+                items.append(_text(media_note(part).text))
+            elif quirks.tool_result_media:
+                items += encoded
+            else:
+                moved += encoded
+                warnings.add_here("tool_media_moved", part=part.kind)
+        warnings.inner = None
         if moved:
             self._moved += [_text(f"Output of tool call {result.tool_call_id}:"), *moved]
             items = items or [_text("The output is in the next user message.")]

@@ -27,7 +27,7 @@ from interlingua.prepare.prepare import start_encoding
 from interlingua.prepare.schema import encode_schema
 from interlingua.spec.contracts import NEUTRAL_PROFILE, Prepared, Profile, WireCall
 from interlingua.spec.request import FormatType, Request, ResponseFormat
-from interlingua.spec.warnings import Losses
+from interlingua.spec.warnings import WarningList
 from interlingua.wire.fields import Fields, merge, request_errors, wrong_type
 
 _MODEL_IN_PATH = re.compile(r"(?<=/deployments/)[^/?]+(?=/)")
@@ -44,7 +44,7 @@ def encode_request(
 ) -> WireCall:
     """What a client sends."""
     quirks = quirks_of(profile)
-    request, options, losses = start_encoding(request, profile, FACTS)
+    request, options, warnings = start_encoding(request, profile, FACTS)
     path = str(options.pop("path", PATH))
     keyed = options.pop(AUTO_CACHE, None) is not False
     names = options.pop(FIELD_NAMES, None)
@@ -53,10 +53,10 @@ def encode_request(
         path = path.replace("{model}", quote(request.model, safe=""))
     elif request.model:
         body["model"] = request.model
-    body["messages"] = encode_messages(request.messages, quirks, losses)
-    encode_tools(request, body, quirks, losses)
-    _encode_named(request, body, quirks, names, losses)
-    _encode_settings(request, body, quirks, losses)
+    body["messages"] = encode_messages(request.messages, quirks, warnings)
+    encode_tools(request, body, quirks, warnings)
+    _encode_named(request, body, quirks, names, warnings)
+    _encode_settings(request, body, quirks, warnings)
     if stream:
         body["stream"] = True
         if quirks.stream_usage:
@@ -66,7 +66,7 @@ def encode_request(
         path=path,
         body=add_cache_key(body, request, CACHE, profile) if keyed else body,
         stream=stream,
-        warnings=(*losses.warnings, *foreign_options(request, NAME, dialects.names())),
+        warnings=(*warnings.warnings, *foreign_options(request, NAME, dialects.names)),
     )
 
 
@@ -99,7 +99,7 @@ def decode_request(call: WireCall) -> Request:
 
 
 def _encode_settings(
-    request: Request, body: dict[str, Any], quirks: ChatQuirks, losses: Losses
+    request: Request, body: dict[str, Any], quirks: ChatQuirks, warnings: WarningList
 ) -> None:
     body |= _sayable.said(request)
     if request.stop_sequences is not None:
@@ -107,7 +107,7 @@ def _encode_settings(
     if request.metadata is not None:
         body["metadata"] = dict(request.metadata)
     if request.response_format is not None:
-        body["response_format"] = _encode_format(request.response_format, losses)
+        body["response_format"] = _encode_format(request.response_format, warnings)
     if quirks.reasoning_object:
         reasoning = given(effort=request.reasoning_effort, max_tokens=request.thinking_budget)
         if reasoning:
@@ -118,11 +118,11 @@ def _encode_settings(
     elif request.reasoning_effort is not None:
         body["reasoning_effort"] = request.reasoning_effort
     if request.thinking_budget is not None:
-        losses.dropped("thinking_budget", NAME, "thinking_budget")
+        warnings.setting_dropped("thinking_budget")
 
 
 def _encode_named(
-    request: Request, body: dict[str, Any], quirks: ChatQuirks, names: Any, losses: Losses
+    request: Request, body: dict[str, Any], quirks: ChatQuirks, names: Any, warnings: WarningList
 ) -> None:
     """Settings whose field has different names at different servers."""
     for name, value in _named.said(request):
@@ -132,16 +132,16 @@ def _encode_named(
         if field:
             body[field] = value
         else:
-            losses.dropped(name, NAME, name)
+            warnings.setting_dropped(name)
 
 
-def _encode_format(form: ResponseFormat, losses: Losses) -> dict[str, Any]:
+def _encode_format(form: ResponseFormat, warnings: WarningList) -> dict[str, Any]:
     if form.type != "json_schema":
         return complete({"type": "json_object" if form.type == "json" else "text"}, form)
     schema, strict = form.json_schema, form.strict
     if schema is not None:
         schema, strict = encode_schema(
-            schema, STRICT_SCHEMA, losses, "response_format.json_schema", strict=strict
+            schema, STRICT_SCHEMA, warnings, "response_format.json_schema", strict=strict
         )
     inner = given(name=form.name, description=form.description, schema=schema, strict=strict)
     wire = complete({"type": "json_schema", "json_schema": inner}, form)

@@ -26,7 +26,7 @@ from interlingua.spec.content import Image, Json, Part, Refusal, Text, ToolCall
 from interlingua.spec.contracts import NEUTRAL_PROFILE, NewId, Profile
 from interlingua.spec.messages import Message
 from interlingua.spec.response import FinishReason, Reason, Response, Usage
-from interlingua.spec.warnings import Losses
+from interlingua.spec.warnings import WarningList
 from interlingua.wire.fields import (
     Fields,
     carried_body,
@@ -145,7 +145,7 @@ def _encode_choice(response: Response, kept: Mapping[str, Any], *, native: bool)
     # an answer's content is one string, unless the server itself wrote a list
     quirks = ChatQuirks(flat_content=mark_of(response.message, SENT_AS) != "list")
     said, images = (response.message, []) if native else _without_media(response.message)
-    message = encode_assistant(said, Losses(), "message", answer=True, quirks=quirks)
+    message = encode_assistant(said, WarningList(), answer=True, quirks=quirks)
     if images:
         message[IMAGES] = images
     usual = {"index": 0, "finish_reason": encode_finish(response.finish_reason, native=native)}
@@ -170,7 +170,7 @@ def _without_media(message: Message) -> tuple[Message, list[Json]]:
 
 def show_image(part: Part) -> Json | None:
     """An image as an answer has it; None if it is no image, or cannot be said."""
-    return encode_part(part, Losses(), "") if isinstance(part, Image) else None
+    return encode_part(part, WarningList()) if isinstance(part, Image) else None
 
 
 def decode_finish(

@@ -25,7 +25,7 @@ from interlingua.spec.request import (
     ToolDefinition,
     ToolSpec,
 )
-from interlingua.spec.warnings import Losses
+from interlingua.spec.warnings import WarningList
 from interlingua.wire.fields import Fields, wrong_type
 
 _LEGACY_TOOLS = "functions"
@@ -119,20 +119,20 @@ def _allowed_name(tool: Json) -> str:
 
 
 def encode_tools(
-    request: Request, body: dict[str, Any], quirks: ChatQuirks, losses: Losses
+    request: Request, body: dict[str, Any], quirks: ChatQuirks, warnings: WarningList
 ) -> None:
     """`tools`, `tool_choice` and `parallel_tool_calls`, or the older `functions`."""
     tools: list[Json] = []
     legacy: list[Json] = []
     for i, tool in enumerate(request.tools or ()):
         if isinstance(tool, ToolDefinition) and mark_of(tool, SENT_AS) == _LEGACY_TOOLS:
-            legacy.append(_encode_tool(tool, losses, f"tools[{i}]")["function"])
+            legacy.append(_encode_tool(tool, warnings, f"tools[{i}]")["function"])
         elif isinstance(tool, ToolDefinition):
-            tools.append(_encode_tool(tool, losses, f"tools[{i}]"))
+            tools.append(_encode_tool(tool, warnings, f"tools[{i}]"))
         elif tool.dialect == NAME:
             tools.append(tool.data)
         else:
-            losses.builtin_tool(tool.dialect, NAME, f"tools[{i}]")
+            warnings.add("builtin_tool_dropped", f"tools[{i}]", owner=tool.dialect)
     if tools or request.tools == ():
         body["tools"] = tools
     if legacy:
@@ -144,13 +144,13 @@ def encode_tools(
         body[key] = _encode_choice(choice, request, quirks)
 
 
-def _encode_tool(tool: ToolDefinition, losses: Losses, path: str) -> dict[str, Any]:
+def _encode_tool(tool: ToolDefinition, warnings: WarningList, path: str) -> dict[str, Any]:
     inner = given(name=tool.name, description=tool.description)
     if tool.type == "function":
         schema, strict = tool.parameters, tool.strict
         if schema is not None:
             schema, strict = encode_parameters(
-                schema, STRICT_SCHEMA, losses, f"{path}.parameters", strict=strict
+                schema, STRICT_SCHEMA, warnings, f"{path}.parameters", strict=strict
             )
         inner |= given(parameters=schema, strict=strict)
     return complete({"type": tool.type, tool.type: inner}, tool)

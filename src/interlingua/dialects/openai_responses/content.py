@@ -18,7 +18,9 @@ from interlingua.dialects.openai_responses.facts import (
     extra_for,
 )
 from interlingua.dialects.openai_responses.items import shorten
+from interlingua.prepare.media import media_note
 from interlingua.spec.content import (
+    MEDIA_TYPES,
     Audio,
     Document,
     Image,
@@ -33,7 +35,7 @@ from interlingua.spec.content import (
     ToolType,
 )
 from interlingua.spec.contracts import NewId
-from interlingua.spec.warnings import Losses
+from interlingua.spec.warnings import WarningList
 from interlingua.streams.segments import ToolCallSegment
 from interlingua.wire.fields import Fields, extra_of, restore, wrong_type
 from interlingua.wire.json_text import dump_text, loads_object
@@ -125,18 +127,18 @@ def _parse_inline(key: str, text: str) -> tuple[bytes, str | None] | None:
 
 
 def encode_media(
-    part: Image | Document | Audio, text_kind: str, losses: Losses, path: str
+    part: Image | Document | Audio, text_kind: str, warnings: WarningList
 ) -> dict[str, Any] | None:
     """The content part without what `extra` keeps; None, and a warning, if there is none."""
     block: dict[str, Any] | None = None
     if isinstance(part, Audio) and NAME not in part.extra:
-        losses.dropped("audio", NAME, path)  # message content takes none here
+        warnings.media_dropped(part.kind, "audio in a message")
     elif text_kind == OUTPUT_TEXT:
-        losses.dropped(f"{part.kind} of the model", NAME, path, code=part.kind)
+        warnings.media_dropped(part.kind, f"{part.kind} in an assistant message")
     else:
         block = _encode(part)
         if block is None:
-            losses.dropped(f"{part.kind} of this kind", NAME, path, code=part.kind)
+            warnings.media_dropped(part.kind, f"{part.kind} without a source")
     return block
 
 
@@ -265,7 +267,6 @@ def _summary(text: str) -> list[dict[str, Any]]:
 
 
 DecodeContent: TypeAlias = Callable[[Json, str, str], tuple[Part, ...]]
-EncodePart: TypeAlias = Callable[[Part, str, Losses, str], dict[str, Any] | None]
 
 
 def decode_call(fields: Fields, tool_type: ToolType, new_id: NewId | None) -> Part:
@@ -344,46 +345,48 @@ def decode_result(item: dict[str, Any], path: str, decode_content: DecodeContent
     )
 
 
-def encode_result(
-    result: ToolResult, tool_type: ToolType, losses: Losses, path: str, encode_part: EncodePart
-) -> dict[str, Any]:
+def encode_result(result: ToolResult, tool_type: ToolType, warnings: WarningList) -> dict[str, Any]:
     """The output of a call to a tool of this type, unless it came as that of another."""
-    item = {
-        "call_id": result.tool_call_id,
-        "output": _encode_output(result, losses, path, encode_part),
-    }
-    return {"type": RESULTS[tool_type], **restore(item, result, NAME)}
+    item = {"call_id": result.tool_call_id, "output": _encode_output(result, warnings)}
+    if result.extra:
+        item = restore(item, result, NAME)
+    return {"type": RESULTS[tool_type], **item}
 
 
-def _encode_output(result: ToolResult, losses: Losses, path: str, encode_part: EncodePart) -> Json:
+def _encode_output(result: ToolResult, warnings: WarningList) -> Json:
+    content = result.content
+    if type(content) is str and not result.is_error:
+        return content
     parts = result.parts
     if parts is None:
-        content = result.content
         text = content if isinstance(content, str) else dump_text(content)
-        return _say_error(text, losses, path) if result.is_error else text
+        return _say_error(text, warnings) if result.is_error else text
     if not parts and NAME in result.extra:
         return []
-    encoded = (
-        encode_part(part, INPUT_TEXT, losses, f"{path}.content[{i}]")
-        for i, part in enumerate(parts)
-    )
-    blocks = [block for block in encoded if block is not None]
+    blocks: list[Any] = []
+    for warnings.inner, part in enumerate(parts):
+        block = encode_part(part, INPUT_TEXT, warnings)
+        if block is None and isinstance(part, MEDIA_TYPES):
+            block = {"type": INPUT_TEXT, "text": media_note(part).text}
+        if block is not None:
+            blocks.append(block)
+    warnings.inner = None
     if result.is_error:
-        blocks = _say_error_first(blocks, losses, path)
+        blocks = _say_error_first(blocks, warnings)
     return shorten(blocks, INPUT_TEXT) if blocks else ""
 
 
-def _say_error_first(blocks: list[Any], losses: Losses, path: str) -> list[Any]:
+def _say_error_first(blocks: list[Any], warnings: WarningList) -> list[Any]:
     text = blocks[0].get("text") if blocks else None
     if isinstance(text, str) and text:
-        return [{**blocks[0], "text": _say_error(text, losses, path)}, *blocks[1:]]
-    return [{"type": INPUT_TEXT, "text": _say_error("", losses, path)}, *blocks]
+        return [{**blocks[0], "text": _say_error(text, warnings)}, *blocks[1:]]
+    return [{"type": INPUT_TEXT, "text": _say_error("", warnings)}, *blocks]
 
 
-def _say_error(text: str, losses: Losses, path: str) -> str:
+def _say_error(text: str, warnings: WarningList) -> str:
     if text[:5].lower() == "error":
         return text
-    losses.add("tool_error_as_text", f"{NAME} has no error flag; the text says it", path)
+    warnings.add_here("tool_error_as_text")
     return f"Error: {text}" if text else "Error"
 
 
@@ -427,29 +430,39 @@ _DECODE: dict[str, Callable[[Fields], Part | None]] = {
 }
 
 
-def encode_part(part: Part, text_kind: str, losses: Losses, path: str) -> dict[str, Any] | None:
+def encode_part(part: Part, text_kind: str, warnings: WarningList) -> dict[str, Any] | None:
     """The content part that says a part; None, and a warning, if there is none."""
+    if type(part) is Text and not part.extra:  # as with most
+        return {"type": text_kind, "text": part.text}
+    if type(part) is Opaque or (type(part) is Refusal and text_kind != OUTPUT_TEXT):
+        return _encode_block(part, text_kind, warnings)
     kept = extra_of(part, NAME)
-    block: dict[str, Any] | None = None
-    match part:
-        case Text():
-            block = {"type": kept.get("type", text_kind), "text": part.text}
-        case Refusal():
-            if text_kind != OUTPUT_TEXT:
-                message = "only the model can refuse; it was sent as text"
-                losses.add("refusal_as_text", message, path)
-                return {"type": text_kind, "text": part.text}
-            block = {"type": "refusal", "refusal": part.text}
-        case Image() | Document() | Audio():
-            block = encode_media(part, text_kind, losses, path)
-        case Opaque(dialect=dialect, data=data):
-            if dialect == NAME and isinstance(data, dict):
-                return data
-            losses.foreign_block(dialect, NAME, path)
-        case _:
-            losses.dropped(f"{part.kind} inside a message", NAME, path, code=part.kind)
+    block = _encode_block(part, text_kind, warnings)
     if block is not None:
+        if type(part) is Text and "type" in kept:
+            block["type"] = kept["type"]
         for key, value in kept.items():
             if key not in _NOT_BESIDE or value is None:
                 block.setdefault(key, value)
     return block
+
+
+def _encode_block(part: Part, text_kind: str, warnings: WarningList) -> dict[str, Any] | None:
+    match part:
+        case Text():
+            return {"type": text_kind, "text": part.text}
+        case Refusal():
+            if text_kind == OUTPUT_TEXT:
+                return {"type": "refusal", "refusal": part.text}
+            warnings.add_here("refusal_as_text")  # only the model can refuse
+            return {"type": text_kind, "text": part.text}
+        case Image() | Document() | Audio():
+            return encode_media(part, text_kind, warnings)
+        case Opaque(dialect=dialect, data=data):
+            if dialect == NAME and isinstance(data, dict):
+                return data
+            warnings.add_here("foreign_block_dropped", owner=dialect)
+        case _:
+            place = "in a message"
+            warnings.add_here("misplaced_part_dropped", part=part.kind, place=place)
+    return None

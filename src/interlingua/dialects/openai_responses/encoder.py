@@ -45,7 +45,7 @@ from interlingua.spec.events import (
 )
 from interlingua.spec.request import Request
 from interlingua.spec.response import FinishReason
-from interlingua.spec.warnings import Losses
+from interlingua.spec.warnings import WarningList
 from interlingua.streams.accumulate import StreamAccumulator
 from interlingua.streams.frames import json_frame
 from interlingua.streams.grammar import Grammar, Sequencer
@@ -222,7 +222,7 @@ class Encoder:
         return self._text_done(event.part)
 
     def _text_done(self, part: Text) -> list[Frame]:
-        block = encode_part(part, OUTPUT_TEXT, Losses(), "") or {}
+        block = encode_part(part, OUTPUT_TEXT, WarningList()) or {}
         if NAME not in part.extra:
             block["annotations"] = []
         annotations = block.get("annotations")
@@ -246,7 +246,7 @@ class Encoder:
             return frames + self._text_done(part)
         frames.append(self._frame("response.refusal.delta", self._at, delta=part.text))
         frames.append(self._frame("response.refusal.done", self._at, refusal=part.text))
-        return frames + self._end_part(part, encode_part(part, OUTPUT_TEXT, Losses(), ""))
+        return frames + self._end_part(part, encode_part(part, OUTPUT_TEXT, WarningList()))
 
     # Reasoning and calls.
 
@@ -354,8 +354,8 @@ class Encoder:
         return [*frames, json_frame(data, event.name)]
 
     def _whole_item(self, part: Part, event: ProviderEvent) -> list[Frame]:
-        encoder = ItemEncoder(Losses(), response_id=self._id, first=self._items)
-        item = encoder.item(part, "")
+        encoder = ItemEncoder(WarningList(), response_id=self._id, first=self._items)
+        item = encoder.item(part)
         if item is None:  # what follows a part that is no content is in an item of its own
             return [] if isinstance(part, MEDIA_TYPES) else self._close_message()
         place = event.data.get("output_index") if isinstance(event.data, dict) else None

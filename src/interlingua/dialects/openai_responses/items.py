@@ -11,8 +11,10 @@ from interlingua.spec.content import Json
 
 def shorten(blocks: list[Any], text_kind: str) -> Json:
     """One plain text part may be written as a string."""
-    if len(blocks) == 1 and blocks[0] == {"type": text_kind, "text": blocks[0].get("text")}:
-        return blocks[0]["text"]
+    if len(blocks) == 1:
+        block = blocks[0]
+        if len(block) == 2 and block.get("type") == text_kind and "text" in block:
+            return block["text"]
     return blocks
 
 

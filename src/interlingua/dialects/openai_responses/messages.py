@@ -39,7 +39,6 @@ from interlingua.dialects.openai_responses.facts import (
     extra_for,
 )
 from interlingua.dialects.openai_responses.items import item_id, message_item, shorten
-from interlingua.prepare.plain import plain_result, plain_text, plain_turn
 from interlingua.spec.content import (
     Audio,
     Document,
@@ -58,19 +57,19 @@ from interlingua.spec.contracts import NewId
 from interlingua.spec.errors import DecodeError
 from interlingua.spec.messages import Message, Role
 from interlingua.spec.request import Request
-from interlingua.spec.warnings import Losses
+from interlingua.spec.warnings import WarningList
 from interlingua.wire.fields import Fields, extra_of, wrong_type
 
 _SHORT = "~input"  # a user message that was all of `input`, as a string
 _INLINE = "~inline"  # a system message that was an item, where ours would be `instructions`
 _MARKS = (ITEM, _INLINE, _SHORT)  # what is no field of a message item
 _WHOLE = ("id", "status", LIST)
-_CONTENT = (Text, Refusal, Image, Document, Audio)
+_CONTENT = frozenset((Text, Refusal, Image, Document, Audio))
 _SAID = frozenset((Text, Refusal))
 _SAID_BY_DEVELOPER = ("additional_tools", "configuration_update", "compaction_trigger")
 
 
-def encode_messages(request: Request, body: dict[str, Any], losses: Losses) -> None:
+def encode_messages(request: Request, body: dict[str, Any], warnings: WarningList) -> None:
     """`instructions` and `input`."""
     messages = request.messages
     first = 0
@@ -79,12 +78,12 @@ def encode_messages(request: Request, body: dict[str, Any], losses: Losses) -> N
         first = 1
     calls = [part for message in messages for part in message.content if type(part) is ToolCall]
     custom = {call.id for call in calls if call.type == "custom"} if calls else ()
-    encoder = ItemEncoder(losses, custom=custom)
-    for i, message in enumerate(messages[first:], first):
-        if not encoder.plain(message):
-            _encode_message(message, encoder, f"messages[{i}]")
+    encoder = ItemEncoder(warnings, custom=custom)
+    for warnings.message in range(first, len(messages)):
+        message = messages[warnings.message]
+        _encode_message(message, encoder)
         if message.name is not None:
-            losses.dropped("name", NAME, f"messages[{i}].name")
+            warnings.add("name_dropped", f"{warnings.message_path()}.name")
     for item in encoder.messages:
         if "id" not in item and "status" not in item:  # those only the long form may have
             kind = OUTPUT_TEXT if item["role"] == "assistant" else INPUT_TEXT
@@ -109,13 +108,15 @@ def _is_instructions(message: Message) -> bool:
     return type(part) is Text and NAME not in part.extra
 
 
-def _encode_message(message: Message, encoder: ItemEncoder, path: str) -> None:
-    kept = extra_of(message, NAME)
-    if kept.get(ITEM):
+def _encode_message(message: Message, encoder: ItemEncoder) -> None:
+    kept = extra_of(message, NAME) if message.extra else None
+    if not kept:  # as with most
+        encoder.unmarked_message(message.role, message.content)
+    elif kept.get(ITEM):
         encoder.items += [part.data for part in message.content if isinstance(part, Opaque)]
-        return
-    own = {name: kept[name] for name in kept if name not in _MARKS}
-    encoder.message(message.role, message.content, path, own or None)
+    else:
+        own = {name: kept[name] for name in kept if name not in _MARKS}
+        encoder.message(message.role, message.content, own or None)
 
 
 class ItemEncoder:
@@ -128,7 +129,7 @@ class ItemEncoder:
 
     def __init__(
         self,
-        losses: Losses,
+        warnings: WarningList,
         *,
         response_id: str | None = None,
         custom: Collection[str] = (),
@@ -137,80 +138,70 @@ class ItemEncoder:
         self.items: list[Json] = []
         self.messages: list[dict[str, Any]] = []  # those of the items that were made here
         self._first = first  # how many items the answer has before these
-        self._losses = losses
+        self._warnings = warnings
         self._response_id = response_id
         self._is_answer = response_id is not None
         self._custom = custom  # the ids of calls of free-text tools
 
+    def unmarked_message(self, role: Role, parts: tuple[Part, ...]) -> None:
+        """A message without fields of this API's own; one text is written as a string."""
+        if len(parts) == 1 and type(parts[0]) is Text and not parts[0].extra:
+            item = message_item("user" if role == "tool" else role, {}, parts[0].text)
+            self.items.append(item)
+        else:
+            self.message(role, parts)
+
     def message(
-        self, role: Role, parts: tuple[Part, ...], path: str, own: Mapping[str, Any] | None = None
+        self, role: Role, parts: tuple[Part, ...], own: Mapping[str, Any] | None = None
     ) -> None:
         """One canonical message; `own` are the fields of its message item."""
         content: list[Json] | None = None
         is_whole = False  # the item of `content` is one that the model made, maybe of many parts
-        text_kind = OUTPUT_TEXT if role == "assistant" else INPUT_TEXT
-        inner = role not in ("assistant", "tool")  # where an opaque part is content, no item
-        for i, part in enumerate(parts):
-            where = f"{path}.content[{i}]"
-            if isinstance(part, _CONTENT) or (inner and isinstance(part, Opaque)):
-                mark = extra_of(part, NAME).get(ITEM) if role == "assistant" else None
-                if mark is not None or content is None:
-                    is_whole = role != "assistant" or self._is_answer or _is_whole(mark)
-                block = self._content(part, text_kind, where, is_whole=is_whole)
-                if block is None:
-                    continue
-                if content is None or mark is not None or not is_whole:
-                    content = self._open(role, own if mark is None else mark)
-                    own = None
-                content.append(block)
-            else:
+        is_model = role == "assistant"
+        text_kind = OUTPUT_TEXT if is_model else INPUT_TEXT
+        inner = not is_model and role != "tool"  # where an opaque part is content, no item
+        for self._warnings.part, part in enumerate(parts):
+            kind = type(part)
+            if kind not in _CONTENT and not (inner and kind is Opaque):
                 content = None
-                item = self.item(part, where)
+                item = self.item(part)
                 if item is not None:
                     self.items.append(item)
+                continue
+            mark = extra_of(part, NAME).get(ITEM) if is_model and part.extra else None
+            if mark is not None or content is None:
+                is_whole = not is_model or self._is_answer or _is_whole(mark)
+            if not is_whole and kind in _SAID:
+                self._foreign_text(part, own if mark is None else mark)
+                own = None
+                continue
+            block = self._content(part, text_kind)
+            if block is None:
+                continue
+            if content is None or mark is not None:
+                content = self._open(role, own if mark is None else mark)
+                own = None
+            content.append(block)
         if not parts and inner:
             self._open(role, own)
 
-    def plain(self, message: Message) -> bool:
-        """Say what most messages of a request are, the short way; False if it is not that."""
-        text = plain_text(message)
-        if text is not None:
-            role = "user" if message.role == "tool" else message.role
-            self.items.append(message_item(role, {}, text))
-            return True
-        turn = plain_turn(message)
-        if turn is not None:
-            self.items += [
-                message_item("assistant", {}, part.text)
-                if isinstance(part, Text)
-                else encode_call(part)
-                for part in turn
-            ]
-            return True
-        result = plain_result(message)
-        if result is None:
-            return False
-        kind = RESULTS[self._tool_type(result)]
-        wire = {"type": kind, "call_id": result.tool_call_id, "output": result.content}
-        self.items.append(wire)
-        return True
-
-    def item(self, part: Part, path: str) -> Json:
+    def item(self, part: Part) -> Json:
         """The item that says a part which is no content; None, and a warning, if there is none."""
         match part:
             case ToolCall():
                 return encode_call(part, self._made(CALLS[part.type], part))
             case ToolResult():
-                return encode_result(part, self._tool_type(part), self._losses, path, encode_part)
+                return encode_result(part, self._tool_type(part), self._warnings)
             case Thinking():
                 shown = self._is_answer and not part.redacted
                 if is_native(part) or shown:
                     return encode_thinking(part, self._made("reasoning", part))
-                self._losses.foreign_thinking(NAME, path)
+                reason = f"{self._warnings.target} accepts only its own thinking"
+                self._warnings.add_here("foreign_thinking_dropped", reason=reason)
             case Opaque():
                 if part.dialect == NAME:
                     return part.data
-                self._losses.foreign_block(part.dialect, NAME, path)
+                self._warnings.add_here("foreign_block_dropped", owner=part.dialect)
         return None
 
     def _tool_type(self, result: ToolResult) -> ToolType:
@@ -226,19 +217,21 @@ class ItemEncoder:
         self.items.append(item)
         return content
 
-    def _content(self, part: Part, text_kind: str, path: str, *, is_whole: bool) -> Json | None:
+    def _foreign_text(self, part: Any, own: Any) -> None:
         """
-        The content part that says a part.
+        Write what another model said, as an item of one text.
 
-        An answer's texts have annotations, though they be none. What another model said goes
-        in message items of one text alone: any other must have the id that it was given.
+        An item of several parts, or of a refusal, must have the id that the API gave it.
         """
-        if isinstance(part, (Text, Refusal)) and not is_whole:
-            if isinstance(part, Refusal):
-                why = f"{NAME} takes a refusal only in an item with an id; it was sent as text"
-                self._losses.add("refusal_as_text", why, path)
-            return {"type": text_kind, "text": part.text}
-        block = encode_part(part, text_kind, self._losses, path)
+        if type(part) is Refusal:
+            self._warnings.add_here("refusal_as_text")
+        has_id = own and ("id" in own or "status" in own)  # such an item has the long form
+        content = [{"type": OUTPUT_TEXT, "text": part.text}] if has_id else part.text
+        self.items.append(message_item("assistant", own or {}, content))
+
+    def _content(self, part: Part, text_kind: str) -> Json | None:
+        """The content part that says a part. An answer's texts have annotations, even if none."""
+        block = encode_part(part, text_kind, self._warnings)
         if block and self._is_answer and NAME not in part.extra and "text" in block:
             block["annotations"] = []
         return block

@@ -15,7 +15,7 @@ from interlingua.prepare.prepare import start_encoding
 from interlingua.prepare.schema import encode_schema
 from interlingua.spec.contracts import NEUTRAL_PROFILE, Prepared, Profile, WireCall
 from interlingua.spec.request import Request, ResponseFormat
-from interlingua.spec.warnings import Losses
+from interlingua.spec.warnings import WarningList
 from interlingua.wire.fields import Fields, extra_of, merge, request_errors, wrong_type
 
 _ENDPOINT = "/responses"
@@ -38,15 +38,15 @@ def encode_request(
     request: Request | Prepared, profile: Profile = NEUTRAL_PROFILE, *, stream: bool = False
 ) -> WireCall:
     """What a client sends."""
-    request, options, losses = start_encoding(request, profile, FACTS)
+    request, options, warnings = start_encoding(request, profile, FACTS)
     path = str(options.pop("path", PATH))
     keyed = options.pop(AUTO_CACHE, None) is not False and path == PATH
     body: dict[str, Any] = {"model": request.model} if request.model else {}
-    encode_messages(request, body, losses)
+    encode_messages(request, body, warnings)
     if not body["input"] and "prompt" in options:
         del body["input"]  # the stored prompt is all the input there is
-    encode_tools(request, body, losses)
-    _encode_settings(request, body, losses)
+    encode_tools(request, body, warnings)
+    _encode_settings(request, body, warnings)
     if stream:
         body["stream"] = True
     body = merge(body, options) if options else body
@@ -54,7 +54,7 @@ def encode_request(
         path=path,
         body=add_cache_key(body, request, CACHE, profile) if keyed else body,
         stream=stream,
-        warnings=(*losses.warnings, *foreign_options(request, NAME, dialects.names())),
+        warnings=(*warnings.warnings, *foreign_options(request, NAME, dialects.names)),
     )
 
 
@@ -84,31 +84,31 @@ def _decode_path(path: str) -> dict[str, Any]:
     return {"path": PATH + operation} if operation else {}
 
 
-def _encode_settings(request: Request, body: dict[str, Any], losses: Losses) -> None:
+def _encode_settings(request: Request, body: dict[str, Any], warnings: WarningList) -> None:
     for name, value in _sayable.said(request):
         body[_SETTINGS[name]] = value
     if request.reasoning_effort is not None:
         body["reasoning"] = {"effort": request.reasoning_effort}
     text: dict[str, Any] = {}
     if request.response_format is not None:
-        text["format"] = _encode_format(request.response_format, losses)
+        text["format"] = _encode_format(request.response_format, warnings)
     if request.verbosity is not None:
         text["verbosity"] = request.verbosity
     if text:
         body["text"] = text
     for name, _ in _unsayable.said(request):
-        losses.dropped(name, NAME, name)
+        warnings.setting_dropped(name)
     if request.n is not None and request.n != 1:
-        losses.dropped("n", NAME, "n")
+        warnings.setting_dropped("n")
 
 
-def _encode_format(form: ResponseFormat, losses: Losses) -> dict[str, Any]:
+def _encode_format(form: ResponseFormat, warnings: WarningList) -> dict[str, Any]:
     wire: dict[str, Any] = {"type": _FORMAT_NAMES[form.type]}
     if form.type == "json_schema":
         wire["name"] = form.name or "response"  # the API wants one
         given = {} if form.json_schema is None else form.json_schema
         wire["schema"], strict = encode_schema(
-            given, STRICT_SCHEMA, losses, "response_format.json_schema", strict=form.strict
+            given, STRICT_SCHEMA, warnings, "response_format.json_schema", strict=form.strict
         )
         if strict is not None:
             wire["strict"] = strict

@@ -11,7 +11,7 @@ from interlingua.spec.content import Json, Opaque, Part, Refusal, ToolCall
 from interlingua.spec.contracts import NEUTRAL_PROFILE, NewId, Profile
 from interlingua.spec.messages import Message
 from interlingua.spec.response import FinishReason, Reason, Response, Usage
-from interlingua.spec.warnings import Losses
+from interlingua.spec.warnings import WarningList
 from interlingua.wire.fields import (
     Fields,
     carried_body,
@@ -102,8 +102,8 @@ def encode_response(response: Response) -> Json:
         return carried
     native = NAME in response.extra
     message = response.message if native else plain_calls(response.message)
-    encoder = ItemEncoder(Losses(), response_id=response.id)
-    encoder.message("assistant", message.content, "")
+    encoder = ItemEncoder(WarningList(), response_id=response.id)
+    encoder.message("assistant", message.content)
     body = open_envelope(response.id, response.model, native=native)
     body.update(_encode_status(response, native=native))
     body["output"] = encoder.items

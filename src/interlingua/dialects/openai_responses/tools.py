@@ -9,7 +9,7 @@ from interlingua.dialects.openai_shared import STRICT_SCHEMA
 from interlingua.prepare.schema import encode_parameters
 from interlingua.spec.content import Json
 from interlingua.spec.request import BuiltinTool, Request, ToolChoice, ToolDefinition, ToolSpec
-from interlingua.spec.warnings import Losses
+from interlingua.spec.warnings import WarningList
 from interlingua.wire.fields import Fields, extra_of, restore, wrong_type
 
 _NO_INPUT = {"type": "object", "properties": {}}
@@ -17,10 +17,12 @@ _MODES = ("auto", "none", "required")
 _DEFINED = ("function", "custom")  # the types of tool that the caller runs
 
 
-def encode_tools(request: Request, body: dict[str, Any], losses: Losses) -> None:
+def encode_tools(request: Request, body: dict[str, Any], warnings: WarningList) -> None:
     """`tools`, `tool_choice` and `parallel_tool_calls`."""
     if request.tools is not None:
-        tools = [_encode_tool(tool, losses, f"tools[{i}]") for i, tool in enumerate(request.tools)]
+        tools = [
+            _encode_tool(tool, warnings, f"tools[{i}]") for i, tool in enumerate(request.tools)
+        ]
         body["tools"] = [tool for tool in tools if tool is not None]
     if request.tool_choice is not None:
         custom = {
@@ -47,11 +49,11 @@ def decode_tools(fields: Fields) -> dict[str, Any]:
     }
 
 
-def _encode_tool(tool: ToolSpec, losses: Losses, path: str) -> Json:
+def _encode_tool(tool: ToolSpec, warnings: WarningList, path: str) -> Json:
     if isinstance(tool, BuiltinTool):
         if tool.dialect == NAME:
             return tool.data
-        losses.builtin_tool(tool.dialect, NAME, path)
+        warnings.add("builtin_tool_dropped", path, owner=tool.dialect)
         return None
     wire: dict[str, Any] = {"type": tool.type, "name": tool.name}
     if tool.description is not None:
@@ -60,7 +62,7 @@ def _encode_tool(tool: ToolSpec, losses: Losses, path: str) -> Json:
     if tool.type == "function" and (tool.parameters is not None or not _had_none(tool)):
         given = _NO_INPUT if tool.parameters is None else tool.parameters
         wire["parameters"], strict = encode_parameters(
-            given, STRICT_SCHEMA, losses, f"{path}.parameters", strict=strict
+            given, STRICT_SCHEMA, warnings, f"{path}.parameters", strict=strict
         )
     if strict is not None or (tool.type == "function" and NAME not in tool.extra):
         wire["strict"] = strict  # the API's types require it

@@ -43,8 +43,8 @@ def drop_misplaced_calls(
     gone: dict[int, set[int]] = {}
     for i, k in pairs_of(messages, target, trail).misplaced:
         gone.setdefault(i, set()).add(k)
-        why = f"a {messages[i].role} message cannot hold a tool call; it was left out"
-        trail.change("misplaced_call_dropped", why, messages[i].content[k])
+        part, role = messages[i].content[k], messages[i].role
+        trail.change("misplaced_call_dropped", part, role=role)
     return cut(messages, gone, target, trail)
 
 
@@ -64,12 +64,10 @@ def drop_aborted_calls(
             if not isinstance(call, ToolCall) or (call.is_valid and is_genuine(result)):
                 continue
             gone.setdefault(i, set()).add(k)
-            why = f"the turn was cut short and {call.name!r} did not run; the call was left out"
-            trail.change("aborted_call_dropped", why, call)
+            trail.change("aborted_call_dropped", call, tool=call.name)
             if spot is not None and result is not None:
                 gone.setdefault(spot[0], set()).add(spot[1])
-                why = "the call it answers was cut short; the result was left out"
-                trail.change("aborted_result_dropped", why, result)
+                trail.change("aborted_result_dropped", result)
     return cut(messages, gone, target, trail)
 
 
@@ -94,8 +92,7 @@ def drop_orphan_results(
     gone: dict[int, set[int]] = {}
     for i, k in pairs_of(messages, target, trail).orphans:
         gone.setdefault(i, set()).add(k)
-        why = "no call before it waits for this result; it was left out"
-        trail.change("orphan_result_dropped", why, messages[i].content[k])
+        trail.change("orphan_result_dropped", messages[i].content[k])
     return cut(messages, gone, target, trail)
 
 
@@ -114,8 +111,7 @@ def answer_calls(
     made: dict[int, list[ToolResult]] = {}  # by the end of the turn
     for spot in unanswered:
         call = pairs.calls[spot]
-        why = f"the call of {call.name!r} has no result; an error result was added"
-        trail.change("missing_result_added", why, call)
+        trail.change("missing_result_added", call, tool=call.name)
         made.setdefault(pairs.ends[spot[0]], []).append(_no_result(call))
     turns = pairs.results_by_turn()
     places = {end_of_results(messages, end, turns[end]): made[end] for end in made}
@@ -133,11 +129,7 @@ def _drop_calls(
     gone: dict[int, set[int]] = {}
     for i, k in spots:
         gone.setdefault(i, set()).add(k)
-        trail.change(
-            "unanswered_call_dropped",
-            "the call has no result; it was left out",
-            messages[i].content[k],
-        )
+        trail.change("unanswered_call_dropped", messages[i].content[k])
     return cut(messages, gone, target, trail)
 
 
@@ -173,8 +165,8 @@ def rename_duplicate_calls(
         renamed[spot] = name = _fresh(f"{call.id}_{number}" if call.id else f"call_{number}", used)
         used.add(name)
         seen.add(name)
-        what = f"the id {call.id!r} was used before" if call.id else "the call had no id"
-        trail.change("call_id_made", f"{what}; it became {name!r}", call)
+        problem = f"The id {call.id!r} was used before" if call.id else "The call had no id"
+        trail.change("call_id_made", call, problem=problem, sent=name)
     return _rename(messages, renamed, pairs.result_of, trail)
 
 
@@ -200,8 +192,7 @@ def rename_calls(
         name = ids.to_wire(call.id)
         if name != call.id:
             renamed[spot] = name
-            why = f"{target.dialect} rejects the id {call.id[:80]!r}; it became {name!r}"
-            trail.change("call_id_mapped", why, call)
+            trail.change("call_id_mapped", call, id=call.id[:80], sent=name)
     return _rename(messages, renamed, pairs.result_of, trail)
 
 
@@ -245,8 +236,7 @@ def rename_tools(
         name = next((name for name in (clean, clean[:64], _NAMELESS) if matches(name)), part.name)
         if name == part.name:
             return part
-        why = f"{target.dialect} rejects the tool name {part.name[:80]!r}; it became {name!r}"
-        trail.change("tool_name_mapped", why, part)
+        trail.change("tool_name_mapped", part, name=part.name[:80], sent=name)
         return with_fields(part, trail, name=name)
 
     return edit_parts(messages, rename, trail)
@@ -264,8 +254,7 @@ def wrap_arguments(
     def wrap(part: Part, _: Message) -> Part:
         if not isinstance(part, ToolCall) or part.is_valid:
             return part
-        why = "the arguments are not a JSON object; they are sent in one, under 'input'"
-        trail.change("arguments_wrapped", why, part)
+        trail.change("arguments_wrapped", part)
         arguments = part.arguments or {"input": part.raw_arguments}
         return with_fields(part, trail, arguments=arguments, raw_arguments=None)
 
@@ -292,8 +281,7 @@ def put_calls_last(
         others = [part for part in message.content if not isinstance(part, ToolCall)]
         if not calls or is_unchanged([*others, *calls], message.content):
             return message
-        why = f"{target.dialect} has calls only after what else the message says"
-        trail.change("calls_put_last", why, message)
+        trail.change("calls_put_last", message)
         return with_parts(message, [*others, *calls], trail)
 
     return edit(messages, put_last)

@@ -13,7 +13,7 @@ from interlingua.prepare.history.target import RepairPolicy
 from interlingua.spec.content import Part, Thinking, ToolResult
 from interlingua.spec.facts import HistoryRules
 from interlingua.spec.messages import Message
-from interlingua.spec.warnings import Losses
+from interlingua.spec.warnings import WarningList
 from interlingua.wire.fields import extra_of
 
 Messages: TypeAlias = tuple[Message, ...]
@@ -24,7 +24,7 @@ Found = TypeVar("Found", bound=Message | Part)
 Finding = TypeVar("Finding")
 
 
-class Edits(Losses):
+class Edits(WarningList):
     """
     The changes made to a history, with paths into the history as the caller gave it.
 
@@ -34,17 +34,19 @@ class Edits(Losses):
 
     __slots__ = ("_memory", "_narrowed", "_places", "history")
 
-    def __init__(self, messages: Messages, history: Messages | None = None) -> None:
-        super().__init__()
+    def __init__(
+        self, messages: Messages, history: Messages | None = None, target: str = "the target"
+    ) -> None:
+        super().__init__(target)
         self.history: Messages = messages if history is None else history
         """As it came; `messages` may have been narrowed since, part by part."""
         self._narrowed = messages
         self._places: dict[int, tuple[object, str]] = {}  # the object keeps its id from reuse
         self._memory: dict[Callable[..., Any], tuple[Messages, Any]] = {}
 
-    def change(self, code: str, message: str, at: Message | Part) -> None:
-        """One more, at what was or is there."""
-        self.add(code, message, self.place(at))
+    def change(self, code: str, at: Message | Part, **fields: Any) -> None:
+        """Add a warning about a message or a part that was or is there."""
+        self.add(code, self.place(at), **fields)
 
     def place(self, found: Message | Part) -> str | None:
         """Its path in the history as the caller gave it; None for what was not there."""
@@ -178,8 +180,7 @@ def without(
     parts = message.content
     leaders = _leaders(parts, gone, target) if target.paired_thinking else set()
     for k in sorted(leaders):
-        why = f"{target.dialect} takes a thought back only with what it stood before"
-        trail.change("unpaired_thinking_dropped", why, parts[k])
+        trail.change("unpaired_thinking_dropped", parts[k])
     kept = [part for k, part in enumerate(parts) if k not in gone and k not in leaders]
     if leaders:
         kept = [unbind(part, target, trail) for part in kept]

@@ -48,7 +48,7 @@ def clean_surrogates(
         fields = _broken_fields(part)
         if not fields:
             return part
-        trail.change("surrogates_replaced", "half a surrogate pair became U+FFFD", part)
+        trail.change("surrogates_replaced", part)
         return with_fields(part, trail, **fields)
 
     return edit_parts(messages, clean, trail)
@@ -131,7 +131,7 @@ def drop_blank_texts(
     if target.empty_text or not any(map(_has_blanks, messages)):
         return messages
     first = _end_of_prompts(messages)  # which have a rule of their own
-    edited = [_clean(message, target, trail) for message in messages[first:]]
+    edited = [_clean(message, trail) for message in messages[first:]]
     return messages if is_unchanged(edited, messages[first:]) else (*messages[:first], *edited)
 
 
@@ -143,14 +143,13 @@ def _end_of_prompts(messages: Messages) -> int:
     return first
 
 
-def _clean(message: Message, target: HistoryRules, trail: Edits) -> Message:
+def _clean(message: Message, trail: Edits) -> Message:
     kept: list[Part] = []
     for part in message.content:
         if _is_blank(part):
-            why = f"{target.dialect} takes no blank text; it was left out"
-            trail.change("blank_text_dropped", why, part)
+            trail.change("blank_text_dropped", part)
         else:
-            kept.append(_with_content(part, target, trail))
+            kept.append(_with_content(part, trail))
     is_same = is_unchanged(kept, message.content)
     return message if is_same else with_parts(message, kept, trail)
 
@@ -178,19 +177,17 @@ def _is_blank(part: Part) -> bool:
     return isinstance(part, (Text, Refusal)) and (not part.text or part.text.isspace())
 
 
-def _with_content(part: Part, target: HistoryRules, trail: Edits) -> Part:
+def _with_content(part: Part, trail: Edits) -> Part:
     """A result without blank texts, and with some content if it tells a failure."""
     if not isinstance(part, ToolResult) or not _lacks_content(part):
         return part
     content = part.content
     if part.parts and any(map(_is_blank, part.parts)):
         content = tuple(inner for inner in part.parts if not _is_blank(inner))
-        why = f"{target.dialect} takes no blank text; it was left out of the result"
-        trail.change("blank_text_dropped", why, part)
+        trail.change("blank_text_dropped", part)
     if part.is_error and content in ("", ()):
         content = PLACEHOLDER
-        why = f"{target.dialect} wants content in a failed result; it says {PLACEHOLDER!r}"
-        trail.change("placeholder_added", why, part)
+        _warn_of_placeholder(part, "content in a failed result", trail)
     return with_fields(part, trail, content=content)
 
 
@@ -216,10 +213,9 @@ def drop_empty_messages(
         if i not in empty:
             edited.append(message)
         elif i != last:
-            trail.change("empty_message_dropped", "the message is empty; it was left out", message)
+            trail.change("empty_message_dropped", message)
         else:
-            why = f"the last message is empty; it says {PLACEHOLDER!r}"
-            trail.change("placeholder_added", why, message)
+            _warn_of_placeholder(message, "content in the last message", trail)
             text = Text(text=PLACEHOLDER)
             edited.append(with_fields(message, trail, role="user", content=(text,)))
     return messages if is_unchanged(edited, messages) else tuple(edited)
@@ -237,6 +233,10 @@ def _last_word(messages: Messages, empty: set[int]) -> int | None:
     return found
 
 
+def _warn_of_placeholder(at: Message | Part, requirement: str, trail: Edits) -> None:
+    trail.change("placeholder_added", at, requirement=requirement, text=PLACEHOLDER)
+
+
 def drop_blank_prompts(
     messages: Messages, target: HistoryRules, _: RepairPolicy, trail: Edits
 ) -> Messages:
@@ -249,13 +249,12 @@ def drop_blank_prompts(
     if target.empty_text or first == 0 or (first == 1 and len(messages[0].content) <= 1):
         return messages
     prompts = messages[:first]
-    cleaned = [_clean(message, target, trail) for message in prompts]
+    cleaned = [_clean(message, trail) for message in prompts]
     if is_unchanged(cleaned, prompts) and all(message.content for message in prompts):
         return messages
     for message in prompts:
         if not message.content:
-            why = "the system prompt is empty; it was left out"
-            trail.change("empty_message_dropped", why, message)
+            trail.change("empty_message_dropped", message)
     return (*(message for message in cleaned if message.content), *messages[first:])
 
 
@@ -267,8 +266,7 @@ def begin_conversation(
     is_enough = is_turn or target.least == "nothing" or (messages and target.least == "message")
     if is_enough or target.stored or not trail.history:
         return messages
-    why = f"{target.dialect} wants a message to answer; the user says {PLACEHOLDER!r}"
-    trail.add("placeholder_added", why)
+    trail.add("placeholder_added", requirement="a message to answer", text=PLACEHOLDER)
     return (*messages, Message.user(PLACEHOLDER))
 
 
@@ -283,8 +281,7 @@ def accompany_documents(
         has_document = any(isinstance(part, Document) for part in message.content)
         if not has_document or any(isinstance(part, Text) for part in message.content):
             return message
-        why = f"{target.dialect} wants text beside a document; {PLACEHOLDER!r} was added"
-        trail.change("placeholder_added", why, message)
+        _warn_of_placeholder(message, "text beside a document", trail)
         return with_parts(message, [*message.content, Text(text=PLACEHOLDER)], trail)
 
     return edit(messages, accompany)
@@ -301,8 +298,7 @@ def drop_foreign_blocks(
         for k, part in enumerate(message.content):
             if isinstance(part, Opaque) and part.dialect != target.dialect:
                 gone.setdefault(i, set()).add(k)
-                why = f"a block of {part.dialect} cannot be said in {target.dialect}"
-                trail.change("foreign_block_dropped", f"{why}; it was left out", part)
+                trail.change("foreign_block_dropped", part, owner=part.dialect)
     return cut(messages, gone, target, trail)
 
 
@@ -326,8 +322,7 @@ def fold_system(
     folded: list[Part] = []
     for message in messages[first:]:
         if message.role in _INSTRUCTING:
-            why = f"{target.dialect} has no {message.role} message here; the user says it"
-            trail.change("system_folded", why, message)
+            trail.change("system_folded", message, role=message.role)
             folded += message.content
             continue
         is_results = any(isinstance(part, ToolResult) for part in message.content)
@@ -364,8 +359,7 @@ def merge_roles(
         return messages
     for run in runs:
         for message in run[1:]:
-            why = f"{target.dialect} wants one message of a role at a time"
-            trail.change("messages_merged", why, message)
+            trail.change("messages_merged", message)
     return tuple(run[0] if len(run) == 1 else join(run, trail) for run in runs)
 
 

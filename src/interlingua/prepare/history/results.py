@@ -18,9 +18,11 @@ from interlingua.prepare.history.pairs import (
     pairs_of,
 )
 from interlingua.prepare.history.target import RepairPolicy
+from interlingua.prepare.media import media_note
 from interlingua.spec.content import MEDIA_TYPES, Audio, Document, Image, Part, Text, ToolResult
 from interlingua.spec.facts import HistoryRules
 from interlingua.spec.messages import Message
+from interlingua.spec.warnings import MEDIA_DROPPED
 
 _SEE_BELOW = "The output is in the next user message."
 
@@ -43,7 +45,7 @@ def place_results(
             if not end < i < place and i != near and isinstance(part, ToolResult):
                 gone.add(spot)
                 moved.setdefault(place, []).append(part)
-                trail.change("result_moved", "the result was moved to follow its call", part)
+                trail.change("result_moved", part)
     if not gone:
         return messages
     return _move(messages, gone, moved, trail)
@@ -85,11 +87,7 @@ def order_results(
             continue
         swapped |= dict(zip(places, parts, strict=True))
         first = next(there for here, there in zip(wanted, places, strict=True) if here != there)
-        trail.change(
-            "results_reordered",
-            "the results were put in the order of their calls",
-            messages[first[0]].content[first[1]],
-        )
+        trail.change("results_reordered", messages[first[0]].content[first[1]])
     if not swapped:
         return messages
     touched = {i for i, _ in swapped}
@@ -119,8 +117,7 @@ def put_results_first(
         if all(part is result for part, result in zip(message.content, results, strict=False)):
             return message
         others = [part for part in message.content if not isinstance(part, ToolResult)]
-        why = f"{target.dialect} wants results before what else their message holds"
-        trail.change("results_put_first", why, message)
+        trail.change("results_put_first", message)
         return with_parts(message, [*results, *others], trail)
 
     return edit(messages, put_first)
@@ -142,8 +139,7 @@ def gather_results(
     def close() -> None:
         parts = [part for message in run for part in message.content]
         if len(run) > 1 and not all(target.dialect in part.extra for part in parts):
-            why = f"{target.dialect} wants the results of a turn in one message"
-            trail.change("results_gathered", why, run[1])
+            trail.change("results_gathered", run[1])
             edited.append(join(run, trail))
         else:
             edited.extend(run)
@@ -231,8 +227,7 @@ def _without_media(part: Part, moved: list[Part], target: HistoryRules, trail: E
     stays = [inner for inner in inside if not _moves(inner, target)]
     moved += [Text(text=f"Output of tool call {part.tool_call_id}:"), *media]
     kinds = ", ".join(inner.kind for inner in media)
-    why = f"{target.dialect} takes no media in a result; it follows in a user message: {kinds}"
-    trail.change("result_media_moved", why, part)
+    trail.change("result_media_moved", part, kinds=kinds)
     return with_fields(part, trail, content=tuple(stays) or (Text(text=_SEE_BELOW),))
 
 
@@ -240,7 +235,7 @@ def _without_media(part: Part, moved: list[Part], target: HistoryRules, trail: E
 
 
 _SOURCES = ("url", "data", "file_id", "text")
-_WORDS = {"url": "by address", "data": "as bytes", "file_id": "by file id", "text": "as text"}
+_WORDS = {"url": "by URL", "data": "as bytes", "file_id": "by file id", "text": "as text"}
 
 
 def drop_unsayable_media(
@@ -268,21 +263,32 @@ def drop_unsayable_media(
 def _drop_inside(part: Part, target: HistoryRules, trail: Edits) -> Part:
     if not isinstance(part, ToolResult) or not part.parts:
         return part
-    kept = [inner for inner in part.parts if not _is_lost(inner, target, trail)]
-    same = is_unchanged(kept, part.parts)
-    return part if same else with_fields(part, trail, content=tuple(kept))
+    content: list[Part] = []
+    for inner in part.parts:
+        media = _unsupported_media(inner, target)
+        if media and isinstance(inner, MEDIA_TYPES):
+            trail.change("result_media_as_text", inner, media=media)
+            content.append(media_note(inner))
+        else:
+            content.append(inner)
+    same = is_unchanged(content, part.parts)
+    return part if same else with_fields(part, trail, content=tuple(content))
 
 
 def _is_lost(part: Part, target: HistoryRules, trail: Edits) -> bool:
-    taken = target.media.get(part.kind)
-    if taken is None or not isinstance(part, MEDIA_TYPES) or target.dialect in part.extra:
-        return False
+    media = _unsupported_media(part, target)
+    if media:
+        trail.change(MEDIA_DROPPED[part.kind], part, part=part.kind, media=media)
+    return bool(media)
+
+
+def _unsupported_media(part: Part, target: HistoryRules) -> str:
+    """What the target does not support about a part; empty if it supports it."""
+    forms = target.media.get(part.kind)
+    if forms is None or not isinstance(part, MEDIA_TYPES) or target.dialect in part.extra:
+        return ""
     source = _source(part)
-    if source is None or source in taken:
-        return False
-    why = f"{target.dialect} takes no {part.kind} {_WORDS[source]}; it was left out"
-    trail.change(f"{part.kind}_dropped", why, part)
-    return True
+    return "" if source is None or source in forms else f"{part.kind} {_WORDS[source]}"
 
 
 def _source(part: Image | Audio | Document) -> str | None:

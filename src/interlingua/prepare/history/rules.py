@@ -8,7 +8,7 @@ came. They run in this order:
 | rule | codes |
 |---|---|
 | `drop_foreign_blocks` | `foreign_block_dropped` |
-| `drop_unsayable_media` | `image_dropped`, `audio_dropped`, `document_dropped` |
+| `drop_unsayable_media` | `image_dropped`, `audio_dropped`, …, `result_media_as_text` |
 | `drop_misplaced_calls` | `misplaced_call_dropped` |
 | `drop_aborted_calls` | `aborted_call_dropped`, `aborted_result_dropped` |
 | `drop_orphan_results` | `orphan_result_dropped` |
@@ -110,7 +110,7 @@ from interlingua.prepare.history.triggers import (
 from interlingua.spec.content import MEDIA_TYPES, Document, Opaque, Thinking, ToolCall
 from interlingua.spec.facts import HistoryRules
 from interlingua.spec.response import Warning
-from interlingua.spec.warnings import Losses
+from interlingua.spec.warnings import WarningList
 
 _MEDIA = frozenset(MEDIA_TYPES)
 
@@ -160,13 +160,13 @@ def apply_rules(
     messages: Messages,
     target: HistoryRules,
     policy: RepairPolicy = DEFAULT_POLICY,
-    losses: Losses | None = None,
+    warnings: WarningList | None = None,
     history: Messages | None = None,
 ) -> Messages:
     """
     The history as the target accepts it: the very same one if it does already.
 
-    Changes are added to `losses`, which then tells later ones too by their place in the
+    Changes are added to `warnings`, which then tells later ones too by their place in the
     history as it came: in `history`, if parts of its messages have been left out before. To
     repair twice changes nothing more.
     """
@@ -176,15 +176,16 @@ def apply_rules(
     scan = HistoryScan(messages)
     if is_whole and not _applicable(frozenset(scan.triggers)):
         return messages
-    trail = Edits(messages, history)
+    name = target.model or target.dialect if warnings is None else warnings.target
+    trail = Edits(messages, history, name)
     trail.store(messages, scan)
     repaired, position = messages, 0
     while position < len(RULES):
         repaired, position = _change_once(repaired, target, policy, trail, position)
-    if losses is not None:
-        losses.warnings += trail.warnings
+    if warnings is not None:
+        warnings.warnings += trail.warnings
         if repaired is not trail.history:
-            losses.origin = partial(trail.original_path, messages=repaired)
+            warnings.origin = partial(trail.original_path, messages=repaired)
     return repaired
 
 

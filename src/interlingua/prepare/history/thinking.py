@@ -35,11 +35,23 @@ from interlingua.wire.json_text import dump_text
 _dated = re.compile(r"[-@](\d{4}-?\d{2}-?\d{2}|latest)$").sub
 
 
+class _Codes(NamedTuple):
+    """The codes for thinking that is left out, and for thinking that is sent as text."""
+
+    dropped: str
+    as_text: str
+
+
+_STALE = _Codes("stale_thinking_dropped", "stale_thinking_as_text")
+_FOREIGN = _Codes("foreign_thinking_dropped", "foreign_thinking_as_text")
+_UNSIGNED = _Codes("unsigned_thinking_dropped", "unsigned_thinking_as_text")
+
+
 class _Loss(NamedTuple):
     """Which thoughts are lost, and how that is told."""
 
-    code: str
-    why: str
+    codes: _Codes
+    reason: str
     is_lost: Callable[[Thinking], bool]
     with_signatures: bool = False
     """Even if the message has no thought: signatures on other parts are lost too."""
@@ -61,8 +73,8 @@ def drop_stale_thinking(
         model = message.metadata.get("model")
         if not isinstance(model, str) or _is_same_model(model, target.model):
             return message
-        why = f"it is of {model}, and {target.model} takes only its own"
-        loss = _Loss("stale_thinking", why, is_own, with_signatures=True)
+        why = f"{target.model} accepts only its own thinking, and this is of {model}"
+        loss = _Loss(_STALE, why, is_own, with_signatures=True)
         return _settle(message, loss, target, policy, trail)
 
     return edit(messages, settle)
@@ -81,10 +93,10 @@ def drop_foreign_thinking(
     if target.thinking == "any":
         return messages
     takes_none = target.thinking == "none"
-    who = target.model or target.dialect
-    why = f"{who} takes no thoughts back" if takes_none else f"{who} takes back only its own"
-    loss = _Loss("foreign_thinking", why, lambda part: takes_none or not is_native(part, target))
-    of_others = _Loss("foreign_thinking", "only the model's thoughts are known", lambda _: True)
+    who = trail.target
+    why = f"{who} accepts {'no' if takes_none else 'only its own'} thinking"
+    loss = _Loss(_FOREIGN, why, lambda part: takes_none or not is_native(part, target))
+    of_others = _Loss(_FOREIGN, "Only an assistant message may hold thinking", lambda _: True)
 
     def settle(message: Message) -> Message | None:
         found = loss if message.role == "assistant" else of_others
@@ -116,8 +128,8 @@ def drop_unsigned_thinking(
         return messages
 
     loss = _Loss(
-        "unsigned_thinking",
-        "it has no signature",
+        _UNSIGNED,
+        f"{trail.target} requires signed thinking, and this has no signature",
         lambda part: not (part.redacted or part.signature),
     )
     return edit(messages, lambda message: _settle(message, loss, target, policy, trail))
@@ -139,7 +151,7 @@ def _settle(
     if loss.with_signatures or any(target.dialect in part.extra for part in lost):
         free = [_free(part, target, trail) for part in parts]
         if not (lost or is_unchanged(free, parts)):
-            trail.change("stale_signatures_dropped", f"{loss.why}; its marks go", message)
+            trail.change("stale_signatures_dropped", message, reason=loss.reason)
         parts = free
     if is_unchanged(parts, message.content):
         return message
@@ -148,9 +160,9 @@ def _settle(
 
 def _say(part: Thinking, loss: _Loss, policy: RepairPolicy, trail: Edits) -> list[Part]:
     if policy.foreign_thinking == "text" and part.text.strip() and not part.redacted:
-        trail.change(f"{loss.code}_as_text", f"{loss.why}; the thought is sent as text", part)
+        trail.change(loss.codes.as_text, part, reason=loss.reason)
         return [trail.place_like(Text(text=part.text), part)]
-    trail.change(f"{loss.code}_dropped", f"{loss.why}; the thought was left out", part)
+    trail.change(loss.codes.dropped, part, reason=loss.reason)
     return []
 
 
@@ -171,7 +183,7 @@ def drop_trailing_thinking(
     for message in reversed(messages):
         kept: Message | None = message
         if message.role == "assistant" and not is_followed:
-            kept = _without_trailing(message, target, trail)
+            kept = _without_trailing(message, trail)
         if kept is not None:
             edited.append(kept)
             is_followed = kept.role == "assistant" and bool(kept.content)
@@ -179,7 +191,7 @@ def drop_trailing_thinking(
     return messages if is_unchanged(edited, messages) else tuple(edited)
 
 
-def _without_trailing(message: Message, target: HistoryRules, trail: Edits) -> Message | None:
+def _without_trailing(message: Message, trail: Edits) -> Message | None:
     parts = message.content
     count = len(parts)
     while count and isinstance(parts[count - 1], Thinking):
@@ -187,8 +199,7 @@ def _without_trailing(message: Message, target: HistoryRules, trail: Edits) -> M
     if count == len(parts):
         return message
     for part in parts[count:]:
-        why = f"{target.dialect} takes no thought that nothing follows; it was left out"
-        trail.change("trailing_thinking_dropped", why, part)
+        trail.change("trailing_thinking_dropped", part)
     return with_parts(message, parts[:count], trail) if count else None
 
 
@@ -204,8 +215,7 @@ def drop_thinking_only(
         is_thought = message.role == "assistant" and bool(parts)
         if not (is_thought and all(isinstance(part, Thinking) for part in parts)):
             return message
-        why = f"{target.dialect} cannot say a message of thoughts alone; it was left out"
-        trail.change("thinking_only_dropped", why, message)
+        trail.change("thinking_only_dropped", message)
         return None
 
     return edit(messages, drop)
@@ -237,8 +247,7 @@ def sign_calls(
         call = parts[k]
         kept = extra_of(call, target.dialect)
         extra = {**call.extra, target.dialect: {**kept, field: target.unchecked_signature}}
-        why = f"{target.dialect} wants a signed call; the signature that is not checked was added"
-        trail.change("unsigned_call_marked", why, call)
+        trail.change("unsigned_call_marked", call)
         parts[k] = with_fields(call, trail, extra=extra)
         edited[i] = with_parts(edited[i], parts, trail)
     return tuple(edited)
@@ -253,7 +262,7 @@ def _tell_calls(
     for spot, call in pairs.calls.items():
         if spot[0] not in turns:
             continue
-        trail.change("unsigned_call_as_text", "the unsigned call is sent as text", call)
+        trail.change("unsigned_call_as_text", call)
         raw = call.raw_arguments
         text = f"Called {call.name} with {dump_text(call.arguments) if raw is None else raw}"
         told[spot] = [trail.place_like(Text(text=text), call)]

@@ -26,7 +26,7 @@ from interlingua.prepare.schema.rules import ANNOTATIONS, STRUCTURE
 from interlingua.prepare.schema.unions import rewrite_unions
 from interlingua.spec.content import Json
 from interlingua.spec.facts import SchemaRules
-from interlingua.spec.warnings import Losses
+from interlingua.spec.warnings import WarningList
 from interlingua.wire.json_text import dump_text
 
 _MAPS = ("properties", "$defs", "definitions")
@@ -377,7 +377,7 @@ _MOST_LISTED = 5  # losses that one warning lists
 
 
 def encode_schema(
-    schema: Json, rules: SchemaRules, losses: Losses, path: str, *, strict: bool | None
+    schema: Json, rules: SchemaRules, warnings: WarningList, path: str, *, strict: bool | None
 ) -> tuple[Json, bool | None]:
     """
     The schema as the target takes it, and the strictness to ask for.
@@ -390,30 +390,29 @@ def encode_schema(
         return schema, strict
     narrowed = remembered(schema, rules, narrow)
     if not narrowed.strict_possible:
-        why = f"{rules.name} would change its meaning ({narrowed.reason})"
-        losses.add("schema_not_strict", why, path)
+        warnings.add("schema_not_strict", path, rules=rules.name, reason=narrowed.reason)
         return schema, False
-    _warn(narrowed.losses, rules, losses, path)
+    _warn(narrowed.losses, rules, warnings, path)
     return narrowed.schema, strict
 
 
 def encode_parameters(
-    schema: Json, rules: SchemaRules, losses: Losses, path: str, *, strict: bool | None
+    schema: Json, rules: SchemaRules, warnings: WarningList, path: str, *, strict: bool | None
 ) -> tuple[Json, bool | None]:
     """The same for a tool, the root of whose schema has to be an object."""
     if isinstance(schema, dict) and not _is_plain(schema):
         made = remembered(schema, rules, _object_root)
-        _warn(made.losses, rules, losses, path)
+        _warn(made.losses, rules, warnings, path)
         schema = made.schema
-    return encode_schema(schema, rules, losses, path, strict=strict)
+    return encode_schema(schema, rules, warnings, path, strict=strict)
 
 
 def _object_root(schema: Json, _: SchemaRules) -> Narrowed:
     return object_root(schema)
 
 
-def _warn(lost: tuple[str, ...], rules: SchemaRules, losses: Losses, path: str) -> None:
+def _warn(lost: tuple[str, ...], rules: SchemaRules, warnings: WarningList, path: str) -> None:
     if lost:
         more = f" and {len(lost) - _MOST_LISTED} more" if len(lost) > _MOST_LISTED else ""
-        said = "; ".join(lost[:_MOST_LISTED])
-        losses.add("schema_narrowed", f"{rules.name} does not check all of it: {said}{more}", path)
+        listed = "; ".join(lost[:_MOST_LISTED])
+        warnings.add("schema_narrowed", path, rules=rules.name, losses=f"{listed}{more}")
