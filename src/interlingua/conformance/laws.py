@@ -17,7 +17,7 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from interlingua.conformance.equality import Kind, differences, normal_form, same_response
+from interlingua.conformance.equality import Kind, differences, same, same_response
 from interlingua.spec.content import Json
 from interlingua.spec.contracts import Dialect, Frame, WireCall
 from interlingua.spec.errors import SDKError
@@ -263,8 +263,7 @@ def _again(dialect: Dialect, call: WireCall) -> WireCall:
 
 
 def _differ(dialect: Dialect, kind: Kind, left: Json, right: Json) -> list[str]:
-    normal = normal_form(dialect, kind)
-    return [f"{kind}: {difference}" for difference in differences(normal(left), normal(right))]
+    return [f"{kind}: {difference}" for difference in same(dialect, kind, left, right)]
 
 
 def _shown(events: list[StreamEvent]) -> list[Any]:

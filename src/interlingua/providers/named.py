@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Unpack
+from typing import TYPE_CHECKING, ClassVar, Unpack
 
 from interlingua.providers.adapter import HttpAdapter
 from interlingua.providers.adapter_options import AdapterSettings
@@ -12,32 +12,35 @@ if TYPE_CHECKING:  # imported only for a local model
     from interlingua.local import LocalServer
 
 
-class OpenAIAdapter(HttpAdapter):
+class _NamedAdapter(HttpAdapter):
+    _row: ClassVar[str]
+
+    def __init__(self, api_key: str | None = None, **settings: Unpack[AdapterSettings]) -> None:
+        super().__init__(self._row, api_key, **settings)
+
+
+class OpenAIAdapter(_NamedAdapter):
     """OpenAI, through its Responses API."""
 
-    def __init__(self, api_key: str | None = None, **settings: Unpack[AdapterSettings]) -> None:
-        super().__init__("openai", api_key, **settings)
+    _row = "openai"
 
 
-class AnthropicAdapter(HttpAdapter):
+class AnthropicAdapter(_NamedAdapter):
     """Anthropic, through its Messages API."""
 
-    def __init__(self, api_key: str | None = None, **settings: Unpack[AdapterSettings]) -> None:
-        super().__init__("anthropic", api_key, **settings)
+    _row = "anthropic"
 
 
-class GeminiAdapter(HttpAdapter):
+class GeminiAdapter(_NamedAdapter):
     """Gemini, through its own API."""
 
-    def __init__(self, api_key: str | None = None, **settings: Unpack[AdapterSettings]) -> None:
-        super().__init__("gemini", api_key, **settings)
+    _row = "gemini"
 
 
-class OpenAICompatibleAdapter(HttpAdapter):
+class OpenAICompatibleAdapter(_NamedAdapter):
     """Any server that speaks Chat Completions; its `base_url` includes the version."""
 
-    def __init__(self, api_key: str | None = None, **settings: Unpack[AdapterSettings]) -> None:
-        super().__init__("openai_compatible", api_key, **settings)
+    _row = "openai_compatible"
 
 
 class LocalAdapter(HttpAdapter):

@@ -19,7 +19,7 @@ import msgspec
 
 from interlingua import dialects
 from interlingua.serving.application import as_error, serve_of
-from interlingua.simulator.dsl import Duplicate, Malformed, Turn
+from interlingua.simulator.dsl import Turn
 from interlingua.spec.content import Json, Part, Refusal, Text, Thinking, ToolCall
 from interlingua.spec.contracts import Frame
 from interlingua.spec.errors import InvalidRequestError
@@ -233,10 +233,16 @@ def make_frames(
     groups.append(encoder.finish())
     frames = [frame for group in groups for frame in group]
     for fault in turn.faults:
-        if isinstance(fault, Malformed):
-            frames = _spoil(frames, fault.event)
-        elif isinstance(fault, Duplicate):
-            frames = _repeat(frames, fault.event)
+        index = fault.at or 0
+        if fault.kind not in {"malformed", "duplicate"} or not -len(frames) <= index < len(frames):
+            continue
+        index %= len(frames)
+        frame = frames[index]
+        if fault.kind == "malformed":
+            half = frame.data[: len(frame.data) // 2]
+            frames[index] = msgspec.structs.replace(frame, data=half)
+        else:
+            frames.insert(index, frame)
     return frames
 
 
@@ -298,20 +304,3 @@ def _split(delta: str, size: int | None) -> list[str]:
     if size is None:
         return _words(delta)
     return [delta[start : start + size] for start in range(0, len(delta), size)]
-
-
-def _spoil(frames: list[Frame], event: int) -> list[Frame]:
-    """Cut off the second half of the data of one frame."""
-    if not -len(frames) <= event < len(frames):
-        return frames
-    spoiled = list(frames)
-    data = frames[event].data
-    spoiled[event] = msgspec.structs.replace(frames[event], data=data[: len(data) // 2])
-    return spoiled
-
-
-def _repeat(frames: list[Frame], event: int) -> list[Frame]:
-    if not -len(frames) <= event < len(frames):
-        return frames
-    event %= len(frames)
-    return [*frames[: event + 1], *frames[event:]]

@@ -47,12 +47,14 @@ from interlingua.simulator.answer import (
     simulated_model,
     sse_chunks,
 )
-from interlingua.simulator.dsl import Cut, Malformed, Reset, Stall, Turn
+from interlingua.simulator.dsl import Fault, Turn
 from interlingua.simulator.script import Answer, Exchange, Script
 from interlingua.spec.content import Json
 from interlingua.spec.errors import ConfigurationError, SDKError, ServerError
 from interlingua.spec.operations import Failure
 from interlingua.spec.request import Request
+
+_OF_CONNECTIONS = {"cut", "clean_cut", "reset", "stall"}
 
 
 class SimulatedResetError(ResetConnectionError):
@@ -76,7 +78,7 @@ class FaultyDelivery(Delivery):
         super().__init__(receive, send)
         self._exchange = exchange
         self._pace = turn.pace
-        faults = [fault for fault in turn.faults if isinstance(fault, (Cut, Reset, Stall))]
+        faults = [fault for fault in turn.faults if fault.kind in _OF_CONNECTIONS]
         self._before = [fault for fault in faults if fault.at is None]
         self._within = sorted((each for each in faults if each.at is not None), key=_offset)
         self._is_first = True
@@ -91,7 +93,7 @@ class FaultyDelivery(Delivery):
 
     def whole_body(self, body: bytes) -> bytes:
         """The body, shortened by a clean cut, so that its content-length is right."""
-        ends = [fault.at for fault in self._within if isinstance(fault, Cut) and fault.clean]
+        ends = [fault.at for fault in self._within if fault.kind == "clean_cut"]
         return body[: ends[0]] if ends else body
 
     async def write(self, chunk: bytes) -> None:
@@ -123,18 +125,18 @@ class FaultyDelivery(Delivery):
             await self.put_body(piece)
             self._exchange.sent_bytes += len(piece)
 
-    async def _apply(self, fault: Cut | Reset | Stall) -> None:
-        if isinstance(fault, Stall):
+    async def _apply(self, fault: Fault) -> None:
+        if fault.kind == "stall":
             await self.sleep(fault.seconds)
-        elif isinstance(fault, Reset):
+        elif fault.kind == "reset":
             raise SimulatedResetError("a simulated reset")
-        elif fault.clean and fault.at is not None:
+        elif fault.kind == "clean_cut":
             self._is_over = True  # the rest of the body is not sent
         else:
             raise SimulatedCutError("a simulated cut")
 
 
-def _offset(fault: Cut | Reset | Stall) -> int:
+def _offset(fault: Fault) -> int:
     return fault.at or 0
 
 
@@ -238,8 +240,8 @@ def _refusal(exchange: Exchange, incoming: Incoming, failure: Failure) -> Reply:
 
 
 def _spoiled(reply: Reply, turn: Turn) -> Reply:
-    """The reply, with only half of its body if the turn has the fault `Malformed`."""
-    if not any(isinstance(fault, Malformed) for fault in turn.faults):
+    """The reply, with only half of its body if the turn has the fault `malformed`."""
+    if not any(fault.kind == "malformed" for fault in turn.faults):
         return reply
     body = b"".join(reply.chunks) if not isinstance(reply.chunks, AsyncIterable) else b""
     return reply._replace(chunks=(body[: len(body) // 2],))

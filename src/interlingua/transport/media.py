@@ -155,23 +155,14 @@ def replace_media(
     request: Request, wanted: Callable[[Media], bool], change: Callable[[Media, str], Media]
 ) -> Request:
     """The request with each wanted media part changed; the same object if nothing changed."""
-    messages = [
-        _in_message(message, wanted, change, f"messages[{index}].content")
-        for index, message in enumerate(request.messages)
-    ]
+    messages: list[Message] = []
+    for index, message in enumerate(request.messages):
+        content = _in_parts(message.content, wanted, change, f"messages[{index}].content")
+        same = content is message.content
+        messages.append(message if same else replace(message, content=content))
     if all(new is old for new, old in zip(messages, request.messages, strict=True)):
         return request
     return replace(request, messages=tuple(messages))
-
-
-def _in_message(
-    message: Message,
-    wanted: Callable[[Media], bool],
-    change: Callable[[Media, str], Media],
-    where: str,
-) -> Message:
-    content = _in_parts(message.content, wanted, change, where)
-    return message if content is message.content else replace(message, content=content)
 
 
 def _in_parts(

@@ -7,6 +7,7 @@ text that is not a JSON object. Many clients parse the text and require an objec
 
 from __future__ import annotations
 
+from itertools import count
 from typing import Any
 
 import msgspec
@@ -19,14 +20,8 @@ from interlingua.wire.json_text import dump_text
 
 def counting_ids() -> NewId:
     """Deterministic ids `1`, `2`, …: the default for pure decoding. Adapters pass ULIDs."""
-    count = 0
-
-    def new_id() -> str:
-        nonlocal count
-        count += 1
-        return str(count)
-
-    return new_id
+    numbers = count(1)
+    return lambda: str(next(numbers))
 
 
 def call_ids(new_id: NewId) -> NewId:

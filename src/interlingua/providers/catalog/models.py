@@ -71,7 +71,7 @@ def get_model_info(model_id: str, provider: str | None = None) -> ModelInfo | No
 
 def list_models(provider: str | None = None) -> tuple[ModelInfo, ...]:
     """All known models, or those of one provider, best first."""
-    return tuple(model for model in _models() if provider in (None, model.provider))
+    return tuple(model for model in _load().models if provider in (None, model.provider))
 
 
 def get_latest_model(provider: str, capability: str | None = None) -> ModelInfo | None:
@@ -96,14 +96,10 @@ def providers_of(model_id: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(model.provider for model in _by_id().get(model_id, ())))
 
 
-def _models() -> tuple[ModelInfo, ...]:
-    return _load().models
-
-
 @cache
 def _by_id() -> Mapping[str, tuple[ModelInfo, ...]]:
     by_id: dict[str, tuple[ModelInfo, ...]] = {}
-    for model in _models():
+    for model in _load().models:
         for model_id in (model.id, *model.aliases):
             by_id[model_id] = (*by_id.get(model_id, ()), model)
     return by_id
