@@ -15,16 +15,16 @@ from interlingua.wire.json_text import loads
 
 
 def counted_request(
-    request: Request, dialect: str, kept: Collection[str] | None, options: Mapping[str, Any]
+    request: Request, dialect: str, names: Collection[str] | None, options: Mapping[str, Any]
 ) -> Request:
     """
     The request reduced to the fields that count as input.
 
-    Of its provider options for the dialect, only the names in `kept` remain; None keeps all.
+    Of its provider options for the dialect, only those in `names` remain; None keeps all.
     """
-    given = request.provider_options.get(dialect)
-    given = given if isinstance(given, Mapping) else {}
-    own = {name: value for name, value in given.items() if kept is None or name in kept}
+    value = request.provider_options.get(dialect)
+    every = value if isinstance(value, Mapping) else {}
+    own = {name: item for name, item in every.items() if names is None or name in names}
     return Request(
         model=request.model,
         messages=request.messages,
