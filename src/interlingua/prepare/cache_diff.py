@@ -12,7 +12,7 @@ from interlingua.spec.errors import DecodeError
 from interlingua.spec.facts import CacheRules, CacheStep, Facts
 from interlingua.spec.response import Warning
 from interlingua.spec.warnings import make_warning
-from interlingua.wire.envelope import whole_object
+from interlingua.wire.fields import whole_object
 
 _Break: TypeAlias = tuple[str, str]
 """A JSON path, and what happened there."""

@@ -16,7 +16,7 @@ from interlingua.spec.content import Opaque, ToolCall
 from interlingua.spec.errors import DecodeError
 from interlingua.streams.accumulate import StreamAccumulator
 from interlingua.wire.fields import Fields
-from interlingua.wire.ids import counting_ids
+from interlingua.wire.tool_calls import counting_ids
 
 NAME = "openai_chat"
 

@@ -14,7 +14,7 @@ from interlingua.spec.events import Finish, ProviderEvent, StreamStart, TextDelt
 from interlingua.spec.response import FinishReason
 from interlingua.streams.accumulate import StreamAccumulator
 from interlingua.streams.grammar import Grammar
-from interlingua.wire.ids import counting_ids
+from interlingua.wire.tool_calls import counting_ids
 
 NAME = "openai_chat"
 DONE = "[DONE]"

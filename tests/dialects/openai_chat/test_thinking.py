@@ -13,7 +13,7 @@ from interlingua.dialects.openai_chat.thinking import (
 from interlingua.spec.content import Text, Thinking
 from interlingua.streams.accumulate import StreamAccumulator
 from interlingua.wire.fields import Fields
-from interlingua.wire.ids import counting_ids
+from interlingua.wire.tool_calls import counting_ids
 
 NAME = "openai_chat"
 DETAILS = [

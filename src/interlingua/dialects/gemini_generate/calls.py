@@ -9,7 +9,7 @@ from itertools import zip_longest
 
 from interlingua.spec.content import Json
 from interlingua.spec.contracts import NewId
-from interlingua.wire.ids import call_ids, counting_ids
+from interlingua.wire.tool_calls import call_ids, counting_ids
 
 
 class Links:

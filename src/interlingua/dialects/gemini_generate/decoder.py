@@ -22,7 +22,7 @@ from interlingua.spec.contracts import NEUTRAL_PROFILE, Frame, NewId, Profile, S
 from interlingua.spec.errors import StreamError
 from interlingua.streams.frames import read_frame
 from interlingua.streams.segments import ReasoningSegment, TextSegment, ToolCallSegment
-from interlingua.wire.envelope import carry_body
+from interlingua.wire.fields import carry_body
 from interlingua.wire.json_text import dump_text, loads
 
 _USAGE = "usageMetadata"

@@ -22,8 +22,7 @@ from interlingua.spec.content import Json, ToolCall
 from interlingua.spec.contracts import NEUTRAL_PROFILE, NewId, Profile
 from interlingua.spec.messages import Message
 from interlingua.spec.response import FinishReason, Reason, Response, Usage
-from interlingua.wire.envelope import carried_body, carry_body, whole_object
-from interlingua.wire.fields import Fields, counts, extra_of
+from interlingua.wire.fields import Fields, carried_body, carry_body, counts, extra_of, whole_object
 from interlingua.wire.ratelimit_headers import parse_rate_limit
 
 # A client may ask for enums as numbers. Only the numbers on which the vendor's two APIs agree

@@ -39,7 +39,7 @@ from interlingua.spec.events import Finish, ProviderEvent, StreamEvent, StreamSt
 from interlingua.streams.frames import DONE, read_frame
 from interlingua.streams.segments import TextSegment
 from interlingua.wire.fields import extra_of, merge
-from interlingua.wire.ids import call_ids, counting_ids
+from interlingua.wire.tool_calls import call_ids, counting_ids
 
 _KNOWN = frozenset(("role", "content", "refusal", "tool_calls", LEGACY, *THOUGHTS))
 _PADDING = ("obfuscation", "p")  # so that the length of a chunk tells nothing

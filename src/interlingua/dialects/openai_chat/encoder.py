@@ -57,8 +57,8 @@ from interlingua.spec.request import Request
 from interlingua.spec.warnings import WarningList
 from interlingua.streams.frames import DONE, json_frame
 from interlingua.streams.grammar import Grammar
-from interlingua.wire.arguments import ArgumentText
 from interlingua.wire.fields import extra_of, merge
+from interlingua.wire.tool_calls import ArgumentText
 
 # Fields of a choice that mean something else in a chunk; they travel in the envelope.
 _OF_CHUNKS = ("index", "delta", "message", "finish_reason")

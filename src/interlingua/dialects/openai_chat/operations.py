@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from interlingua.spec.contracts import Profile, WireCall
 from interlingua.spec.operations import Operation, ServedModel
-from interlingua.wire.model_list import ModelFields, read_models, read_page
+from interlingua.wire.operations import ModelFields, read_models, read_page
 
 # The many servers that speak this format describe models each in its own words.
 _FIELDS = ModelFields(

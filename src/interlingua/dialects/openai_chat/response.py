@@ -27,11 +27,17 @@ from interlingua.spec.contracts import NEUTRAL_PROFILE, NewId, Profile
 from interlingua.spec.messages import Message
 from interlingua.spec.response import FinishReason, Reason, Response, Usage
 from interlingua.spec.warnings import WarningList
-from interlingua.wire.arguments import plain_calls
-from interlingua.wire.envelope import carried_body, carry_body, whole_object
-from interlingua.wire.fields import Fields, count, extra_of, known_int
-from interlingua.wire.ids import call_ids, counting_ids
+from interlingua.wire.fields import (
+    Fields,
+    carried_body,
+    carry_body,
+    count,
+    extra_of,
+    known_int,
+    whole_object,
+)
 from interlingua.wire.ratelimit_headers import parse_rate_limit
+from interlingua.wire.tool_calls import call_ids, counting_ids, plain_calls
 
 _REASONS: dict[str, Reason] = {
     "stop": "stop",
