@@ -100,22 +100,22 @@ class Session:
     async def _call(self, connection: Connection, name: str, arguments: dict[str, Any]) -> Json:
         if connection.is_broken and self._can_reconnect:
             connection = await self._reconnect(connection)
-        try:
-            return await self._call_once(connection, name, arguments)
-        except _SessionExpiredError:  # the server rejected the call without running the tool
+        result = await self._call_once(connection, name, arguments)
+        if result is None:  # the server rejected the call without running the tool
             connection = await self._reconnect(connection)
-        try:
-            return await self._call_once(connection, name, arguments)
-        except _SessionExpiredError:
-            raise NetworkError(
-                f"the MCP server {self.name} rejected a new session as expired"
-            ) from None
+            result = await self._call_once(connection, name, arguments)
+        if result is None:
+            raise NetworkError(f"the MCP server {self.name} rejected a new session as expired")
+        return result
 
     async def _call_once(
         self, connection: Connection, name: str, arguments: dict[str, Any]
-    ) -> Json:
+    ) -> dict[str, Json] | None:
+        """The result of a tool; None if the server no longer knows the session."""
         if connection.error is not None:
             raise call_failure(connection.error, self.name, redactor=self.redactor)
+        if connection.client is None:
+            raise self._not_open()
         statuses_before = len(connection.error_statuses)
         connection.calls += 1
         try:
@@ -123,17 +123,15 @@ class Session:
                 result = await connection.client.call_tool(name, arguments)
         except Exception as error:  # noqa: BLE001 -- transports raise exceptions of any type
             if self._can_reconnect and _is_session_expired(error):
-                failure: Exception = _SessionExpiredError()
-            else:
-                failure = call_failure(
-                    error,
-                    self.name,
-                    timeout=self._timeout,
-                    statuses=connection.error_statuses[statuses_before:],
-                    redactor=self.redactor,
-                )
-                if _is_closed(error):
-                    connection.is_closed = True
+                return None
+            connection.is_closed = connection.is_closed or _is_closed(error)
+            failure = call_failure(
+                error,
+                self.name,
+                timeout=self._timeout,
+                statuses=connection.error_statuses[statuses_before:],
+                redactor=self.redactor,
+            )
         else:
             return {
                 "content": [_dump(block) for block in result.content],
@@ -174,10 +172,6 @@ class Session:
         )
 
 
-class _SessionExpiredError(Exception):
-    """The server no longer knows the session."""
-
-
 # One connection.
 
 _CLOSE_TIMEOUT = 10.0
@@ -207,7 +201,8 @@ class Connection:
         self._redactor = redactor
         self._errlog = errlog
         self._status: int | None = None
-        self._client: Client | None = None
+        self.client: Client | None = None
+        """Set once the connection is open."""
         self._task: asyncio.Task[None] | None = None
         self._closing = asyncio.Event()
         self.is_closed = False
@@ -216,13 +211,6 @@ class Connection:
         """Every HTTP status of 400 and above, in order of arrival."""
         self.calls = 0
         """The number of calls in progress."""
-
-    @property
-    def client(self) -> Client:
-        """The `mcp` client, once the connection is open."""
-        if self._client is None:
-            raise ConfigurationError(f"the connection to the MCP server {self._name} is not open")
-        return self._client
 
     @property
     def is_broken(self) -> bool:
@@ -266,7 +254,7 @@ class Connection:
         self._closing.set()
         if self._task is None:
             return
-        if self._client is None:
+        if self.client is None:
             self._task.cancel()  # the task waits for `_closing` only after it has connected
         await _wait_closed(self._task)
 
@@ -280,7 +268,7 @@ class Connection:
         )
         async with client_class(transport, cache=None) as client:
             tools = await _list_tools(client)
-            self._client = client
+            self.client = client
             ready.set_result(tools)
             await self._closing.wait()
 
