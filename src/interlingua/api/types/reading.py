@@ -21,6 +21,7 @@ import msgspec
 from interlingua.api.types import shapes
 from interlingua.api.types.records import (
     Field,
+    RecordType,
     is_local,
     is_record,
     parse_docstring,
@@ -212,13 +213,10 @@ class ShapeBuilder:
         return self._shapes[type_]
 
     def _record(self, type_: Any, where: str) -> shapes.Shape:
-        known = self._shapes.get(type_)
-        if known is not None:
-            return known
+        if type_ in self._shapes:
+            return self._shapes[type_]
         info = record_type(type_, self._names)
-        record = self._shapes[type_] = shapes.Record(_label(type_, info.name))
-        record.build, record.description = info.build, info.description
-        record.closed, record.tag = info.closed, info.tag
+        record = self._shapes[type_] = shapes.Record(info)
         record.fields = tuple(
             (field, self.read(field.type, _inside(where, f"field {field.name!r} of {info.name}")))
             for field in info.fields
@@ -255,11 +253,6 @@ def _annotations(metadata: Any) -> dict[str, Json]:
         return {"description": metadata.description} if metadata.description else {}
     description = getattr(metadata, "documentation", None)  # typing_extensions.Doc
     return {"description": description} if isinstance(description, str) else {}
-
-
-def _label(type_: Any, name: str) -> str:
-    arguments = (getattr(item, "__name__", str(item)) for item in get_args(type_))
-    return "_".join((name, *arguments))
 
 
 def _inside(where: str, what: str) -> str:
@@ -397,8 +390,7 @@ def _record(
     descriptions: Mapping[str, str],
     names: Mapping[str, Any],
 ) -> shapes.Record:
-    record = shapes.Record(name)
-    record.closed = True
+    record = shapes.Record(RecordType(name=name, closed=True))
     fields = []
     for parameter in parameters:
         hint = hints.get(parameter.name, Any)
