@@ -256,17 +256,12 @@ class Attempts:
         """Seconds until the next attempt; None if there is none."""
         if not isinstance(error, SDKError):
             return None
-        error.attempts = self.records
-        if policy is None:
-            return None
-        delay = policy.delay(error, retries)
-        if delay is not None:
+        delay = None if policy is None else policy.delay(error, retries)
+        if policy is not None and delay is not None:
             policy.notify(error, retries, delay)
             return delay
-        explanation = policy.explain(error, retries)
-        if explanation is not None:
-            error.message = f"{error.message} ({explanation})"
-            error.args = (error.message, *error.args[1:])
+        advice = None if policy is None else policy.explain(error, retries)
+        error.add_facts(attempts=self.records, advice=advice)
         return None
 
     # One attempt.
