@@ -122,9 +122,10 @@ class Session:
             async with asyncio.timeout(self._timeout):
                 result = await connection.client.call_tool(name, arguments)
         except Exception as error:  # noqa: BLE001 -- transports raise exceptions of any type
-            if self._can_reconnect and _is_session_expired(error):
-                return None
-            connection.is_closed = connection.is_closed or _is_closed(error)
+            code, message = _code_of(error), str(_first(error))
+            if (code, message) == _SESSION_EXPIRED and self._can_reconnect:
+                return None  # MCP requires a new session
+            connection.is_closed = connection.is_closed or code == _CONNECTION_CLOSED
             failure = call_failure(
                 error,
                 self.name,
@@ -340,14 +341,12 @@ async def _wait_closed(task: asyncio.Task[None]) -> None:
 
 # JSON-RPC error codes; the last two are those of the `mcp` package.
 _METHOD_NOT_FOUND = -32601
-_INVALID_REQUEST = -32600
 _INVALID_PARAMS = -32602
-_INTERNAL_ERROR = -32603
 _CONNECTION_CLOSED = -32000
 _TIMED_OUT = -32001
-# The messages of the `mcp` package for an HTTP 404 and for any other status of 400 and above.
-_SESSION_TERMINATED = "Session terminated"
-_HTTP_ERROR = "Server returned an error response"
+# Code and message of the `mcp` package for an HTTP 404 and for any other status from 400.
+_SESSION_EXPIRED = (-32600, "Session terminated")
+_HTTP_ERROR = (-32603, "Server returned an error response")
 _START_FAILURES = (FileNotFoundError, PermissionError, NotADirectoryError, OSError, ValueError)
 _MAX_MESSAGE = 2_000
 _NO_SECRETS = Redactor()
@@ -355,19 +354,8 @@ _NO_SECRETS = Redactor()
 
 def _code_of(error: BaseException) -> int | None:
     """The JSON-RPC code of an error from the server or the protocol."""
-    code = getattr(error, "code", None)
+    code = getattr(_first(error), "code", None)
     return code if isinstance(code, int) else None
-
-
-def _is_closed(error: BaseException) -> bool:
-    """Whether the connection is closed, so that later calls will fail too."""
-    return _code_of(_first(error)) == _CONNECTION_CLOSED
-
-
-def _is_session_expired(error: BaseException) -> bool:
-    """Whether the server no longer knows the session. MCP then requires a new session."""
-    cause = _first(error)
-    return _code_of(cause) == _INVALID_REQUEST and str(cause) == _SESSION_TERMINATED
 
 
 def connect_failure(
@@ -414,7 +402,7 @@ def call_failure(
         return cause
     code = _code_of(cause)
     # The `mcp` package does not say which call a status belongs to.
-    if code == _INTERNAL_ERROR and str(cause) == _HTTP_ERROR and len(set(statuses)) == 1:
+    if (code, str(cause)) == _HTTP_ERROR and len(set(statuses)) == 1:
         message = f"the MCP server {name} rejected the call (HTTP {statuses[0]})"
         return make_error(statuses[0], {}, Fault(message))
     if isinstance(cause, TimeoutError) or code == _TIMED_OUT:
