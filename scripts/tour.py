@@ -1,4 +1,4 @@
-"""The main job, for real, without keys: a local model; one conversation in four dialects."""
+"""A demo without keys: a local model in three dialects, then one conversation in four."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ TURNS = (
     ("anthropic", "claude-haiku-4-5", "What is the weather in Oslo and in Rome?"),
     ("openai", "gpt-5.2", "And in Lima?"),
     ("gemini", "gemini-2.5-flash", "Which of them is the warmest?"),
-    ("openai_compatible", "house-model", "Thank you. Where were we coldest?"),
+    ("openai_compatible", "house-model", "Thank you. Which of them is the coldest?"),
 )
 
 
-def title(words: str) -> None:
-    print(f"\n{BOLD}{words}{PLAIN}")
+def title(heading: str) -> None:
+    print(f"\n{BOLD}{heading}{PLAIN}")
 
 
 def show_end(response: Response) -> None:
@@ -50,7 +50,7 @@ def show_end(response: Response) -> None:
 
 
 async def stream(client: Client, request: Request) -> Response:
-    """Print an answer as it comes, and what events it came in."""
+    """Print an answer as it arrives, then the number of events of each type."""
     seen: dict[str, int] = {}
     print("  ", end="")
     async for event in client.stream(request):
@@ -66,18 +66,18 @@ async def stream(client: Client, request: Request) -> Response:
             )
         elif event.type == "finish":
             response = event.response
-    told = ", ".join(f"{count} {name}" for name, count in seen.items())
-    print(f"{DIM}events: {told}{PLAIN}")
+    counts = ", ".join(f"{count} {name}" for name, count in seen.items())
+    print(f"{DIM}events: {counts}{PLAIN}")
     show_end(response)
     return response
 
 
 async def ask_local_model() -> None:
-    title("A real model on this machine (SmolLM2-135M on llama.cpp), through three dialects")
+    title("A real model on this machine (SmolLM2-135M on llama.cpp), called in three dialects")
     adapters = {name: LocalAdapter(dialect=name, name=name) for name in LOCAL}
     async with Client(adapters) as client:
         for name in LOCAL:
-            title(f"{name}")
+            title(name)
             request = Request(
                 provider=name,
                 model="smollm2",
@@ -92,21 +92,21 @@ async def ask_local_model() -> None:
 
 
 def play(request: Request) -> Turn:
-    """What the simulated models say: they call the tool when they are asked about weather."""
+    """The answers of the simulated models: they call the tool if the user asks for the weather."""
     last = request.messages[-1]
     if any(isinstance(part, ToolResult) for part in last.content):
-        return text("[simulated] Here it is: " + "; ".join(results(last)) + ".")
-    asked = last.text
-    if "Oslo" in asked:
+        return text("[simulated] The weather: " + "; ".join(results(last)) + ".")
+    question = last.text
+    if "Oslo" in question:
         return (
-            thinking("Two cities: I look both up at once.")
+            thinking("Two cities. I will look up both at once.")
             + tool_call("get_weather", city="Oslo")
             + tool_call("get_weather", city="Rome")
         )
-    if "Lima" in asked:
+    if "Lima" in question:
         return tool_call("get_weather", city="Lima")
     count = sum(isinstance(part, ToolResult) for m in request.messages for part in m.content)
-    return text(f"[simulated] I have read {count} results in this history.")
+    return text(f"[simulated] This history contains {count} tool results.")
 
 
 def results(message: Message) -> list[str]:
@@ -116,12 +116,12 @@ def results(message: Message) -> list[str]:
 def run_tool(call: ToolCall) -> ToolResult:
     weather = {"Oslo": "4 C, rain", "Rome": "19 C, sun"}.get(call.arguments["city"])
     if weather is None:
-        return ToolResult(tool_call_id=call.id, content="no station there", is_error=True)
+        return ToolResult(tool_call_id=call.id, content="no weather station there", is_error=True)
     return ToolResult(tool_call_id=call.id, content=f"{call.arguments['city']}: {weather}")
 
 
 async def carry_conversation() -> None:
-    title("One conversation across four dialects (on the simulator: no model answers here)")
+    title("One conversation across four dialects (simulated: no model is called here)")
     async with serve(Simulator(play)) as server:
         base = {"openai_compatible": f"{server.url}/v1"}
         adapters = {
@@ -144,7 +144,7 @@ async def carry_conversation() -> None:
                         break
                     answers = tuple(run_tool(call) for call in response.tool_calls)
                     history.append(Message(role="tool", content=answers))
-        title("The history, as it can be sent to any of them next")
+        title("The history, which can be sent to any of these providers")
         for message in history:
             show_message(message)
 
@@ -169,7 +169,7 @@ async def main() -> None:
     began = time.perf_counter()
     await ask_local_model()
     await carry_conversation()
-    print(f"\n{DIM}all of it in {time.perf_counter() - began:.1f} s{PLAIN}")
+    print(f"\n{DIM}finished in {time.perf_counter() - began:.1f} s{PLAIN}")
 
 
 if __name__ == "__main__":

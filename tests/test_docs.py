@@ -5,6 +5,7 @@ import contextlib
 import importlib
 import inspect
 import io
+import json
 import re
 import subprocess
 import sys
@@ -13,15 +14,28 @@ from pathlib import Path
 
 import pytest
 
-from interlingua import Client, HttpAdapter, dialects, set_default_client
+from interlingua import (
+    Client,
+    HttpAdapter,
+    Request,
+    dialects,
+    from_json,
+    set_default_client,
+    to_json,
+)
 from interlingua.client.config import adapters_from_env
+from interlingua.conformance.cases import read_cases
 from interlingua.local import local_server
 from interlingua.simulator import Simulator, latency, serve_in_thread, text, use_tools
 
 ROOT = Path(__file__).resolve().parents[1]
 TUTORIAL = ROOT / "docs" / "tutorial.md"
+CONTRIBUTING = ROOT / "CONTRIBUTING.md"
+FORMAT = ROOT / "docs" / "explanation" / "canonical-format.md"
+SOURCE = ROOT / "src" / "interlingua"
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 REFERENCE = [ROOT / "docs" / "reference.md", *sorted((ROOT / "docs" / "reference").glob("*.md"))]
+LINK = re.compile(r"\]\(([^)#:]*)(?:#([^)]+))?\)")
 FENCE = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 every_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
@@ -120,10 +134,14 @@ def test_the_tutorial_runs_as_written(gguf, simulator, monkeypatch):
         set_default_client(None)
         local_server(str(gguf)).stop()
 
-    answers = [namespace["first"].response, namespace["told"], namespace["person_result"].response]
+    answers = [
+        namespace["first"].response,
+        namespace["answer"],
+        namespace["person_result"].response,
+    ]
     assert [answer.provider for answer in answers] == ["local"] * 3
     assert not any("simulated" in answer.text for answer in answers)
-    assert namespace["told"].usage.output_tokens > 1
+    assert namespace["answer"].usage.output_tokens > 1
 
 
 def test_the_extras_of_the_tutorial_exist():
@@ -192,9 +210,13 @@ def test_examples_type_check(tmp_path):
 
 @every_page
 def test_links_lead_somewhere(page):
-    """Relative links name files that exist."""
-    for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text(encoding="utf-8")):
-        assert (page.parent / target).exists(), target
+    """Relative links name files that exist, and headings in them."""
+    for target, anchor in LINK.findall(page.read_text(encoding="utf-8")):
+        linked = page.parent / target if target else page
+        assert linked.exists(), target
+        headings = re.findall(r"^#+ (.*)", linked.read_text(encoding="utf-8"), re.MULTILINE)
+        slugs = [re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings]
+        assert not anchor or anchor in slugs, anchor
 
 
 # Public names.
@@ -307,3 +329,95 @@ def test_every_public_function_is_called_in_an_example(module):
     assert [n for n in functions if n not in hooks and f"{module}.{n}" not in called] == []
     others = [name for name in public(module) if name not in {*functions, *fixtures}]
     assert [name for name in others if f"{module}.{name}" not in used] == []
+
+
+# The map in CONTRIBUTING.md.
+
+
+def tree():
+    """The paths in the tree of the map, below the package."""
+    (body,) = [body for language, body in FENCE.findall(contributing()) if language == "text"]
+    folder = ""
+    for line in body.splitlines():
+        path = line.split()[0]
+        if line.startswith(" "):
+            yield folder + path
+        else:
+            folder = path
+            yield path
+
+
+def contributing():
+    return CONTRIBUTING.read_text(encoding="utf-8")
+
+
+def test_the_tree_is_the_source():
+    """The map names every public module, every room and every room inside one, and no other."""
+    modules = {path.name for path in SOURCE.glob("*.py")}
+    rooms = {
+        f"{path.parent.relative_to(SOURCE)}/"
+        for path in [*SOURCE.glob("*/__init__.py"), *SOURCE.glob("*/*/__init__.py")]
+    }
+    named_in_a_line = {"api/tools/mcp/"}
+
+    assert sorted(tree()) == sorted(modules | rooms - named_in_a_line)
+
+
+def test_paths_in_contributing_exist():
+    """A path is a file of the project, of the package, or of every dialect."""
+    prose = FENCE.sub("", contributing())
+    folders = [SOURCE / "dialects" / name for name in dialects.names()]
+    paths = re.findall(r"`(?:\./)?([\w./-]+(?:/|/[\w.-]+|\.(?:py|md|json|toml)))(?: PATH)?`", prose)
+
+    assert len(paths) > 50
+    for path in paths:
+        in_dialects = all((folder / path).exists() for folder in folders)
+        assert (ROOT / path).exists() or (SOURCE / path).exists() or in_dialects, path
+
+
+def test_names_in_contributing_exist():
+    """A name after a path is defined in that file."""
+    places = re.findall(r"`([\w/]+\.py)`: ((?:`[\w.]+`(?:, )?)+)", contributing())
+
+    assert len(places) > 5
+    for path, names in places:
+        source = (SOURCE / path).read_text(encoding="utf-8")
+        for name in re.findall(r"\w+", names):
+            assert re.search(rf"^\s*(?:def |class )?{name}\b", source, re.MULTILINE), (path, name)
+
+
+# The private marks in `extra`.
+
+MARK = re.compile(r'"(~[a-z_]+)"')
+
+
+def test_the_private_marks_are_explained():
+    """The page has each mark that the source writes, and no other."""
+    sources = [path.read_text(encoding="utf-8") for path in SOURCE.rglob("*.py")]
+    marks = {mark for source in sources for mark in MARK.findall(source)}
+    rows = re.findall(r"^\| `(~\w+)` \|", FORMAT.read_text(encoding="utf-8"), re.MULTILINE)
+
+    assert len(marks) > 5
+    assert sorted(rows) == sorted(marks)
+
+
+def without_marks(value):
+    if isinstance(value, dict):
+        return {k: without_marks(v) for k, v in value.items() if not k.startswith("~")}
+    return [without_marks(item) for item in value] if isinstance(value, list) else value
+
+
+@pytest.mark.parametrize("name", dialects.names())
+def test_the_private_marks_may_be_dropped(name):
+    """They are never sent, and a request that was stored without them still encodes."""
+    dialect, marked = dialects.get(name), 0
+    for case in read_cases(ROOT / "tests" / "fixtures" / name):
+        if case.call is None:
+            continue
+        request = dialect.decode_request(case.call)
+        assert MARK.search(json.dumps(dialect.encode_request(request).body)) is None
+        stored = json.loads(to_json(request))
+        marked += MARK.search(json.dumps(stored)) is not None
+        dialect.encode_request(from_json(without_marks(stored), Request))
+
+    assert marked

@@ -29,9 +29,9 @@ if TYPE_CHECKING:
     from interlingua import tools as tools
     from interlingua import transport as transport
     from interlingua.api.execute import execute as execute
+    from interlingua.api.objects.functions import ObjectStream as ObjectStream
     from interlingua.api.objects.functions import generate_object as generate_object
     from interlingua.api.objects.functions import stream_object as stream_object
-    from interlingua.api.objects.stream import ObjectStream as ObjectStream
     from interlingua.api.run.default_client import get_default_client as get_default_client
     from interlingua.api.run.default_client import set_default_client as set_default_client
     from interlingua.api.run.generate import StreamResult as StreamResult

@@ -118,7 +118,7 @@ def test_options_that_are_no_object(options):
     request = Request(provider_options={"openai_chat": options})
 
     assert options_for(request, "openai_chat") == {}
-    assert len(foreign_options(request, "gemini_generate", NAMES)) == int(bool(options))
+    assert len(foreign_options(request, "gemini_generate", lambda: NAMES)) == int(bool(options))
 
 
 def test_options_are_not_shared():
@@ -141,7 +141,7 @@ def test_foreign_options():
         }
     )
 
-    assert foreign_options(request, "openai_chat", NAMES) == [
+    assert foreign_options(request, "openai_chat", lambda: NAMES) == [
         Warning(
             code="options_dropped",
             message="Options of gemini_generate do not apply to openai_chat and were dropped: "
@@ -149,7 +149,7 @@ def test_foreign_options():
             path="provider_options.gemini_generate",
         )
     ]
-    assert foreign_options(Request(), "openai_chat", NAMES) == []
+    assert foreign_options(Request(), "openai_chat", lambda: NAMES) == []
 
 
 def test_a_word_to_the_encoder_is_not_foreign():
@@ -157,8 +157,8 @@ def test_a_word_to_the_encoder_is_not_foreign():
     options = {"auto_cache": False, "speed": "fast"}
     request = Request(provider_options={"anthropic_messages": options})
 
-    (warning,) = foreign_options(request, "openai_chat", NAMES)
+    (warning,) = foreign_options(request, "openai_chat", lambda: NAMES)
 
     assert warning.message.endswith(": speed.")
     quiet = Request(provider_options={"anthropic_messages": {"auto_cache": False}})
-    assert foreign_options(quiet, "openai_chat", NAMES) == []
+    assert foreign_options(quiet, "openai_chat", lambda: NAMES) == []

@@ -11,7 +11,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, 
 from functools import partial
 from itertools import count
 from time import perf_counter
-from typing import Any, NamedTuple, TypeGuard, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from msgspec.structs import replace
 
@@ -171,7 +171,9 @@ class Attempts:
     ) -> Any:
         """The whole answer, or what `send` gives, after as many attempts as the policy allows."""
         if send is None:
-            request, inner = self._resolve(request), self._calls.inner
+            inner = self._calls.inner
+            if request is not self.request:
+                request = self._resolve(request)
             send = self._send if inner.is_empty else inner.wrap_complete(self._send)
         policy = self._policy(request)
         for retries in count():
@@ -254,17 +256,12 @@ class Attempts:
         """Seconds until the next attempt; None if there is none."""
         if not isinstance(error, SDKError):
             return None
-        error.attempts = self.records
-        if policy is None:
-            return None
-        delay = policy.delay(error, retries)
-        if delay is not None:
+        delay = None if policy is None else policy.delay(error, retries)
+        if policy is not None and delay is not None:
             policy.notify(error, retries, delay)
             return delay
-        explanation = policy.explain(error, retries)
-        if explanation is not None:
-            error.message = f"{error.message} ({explanation})"
-            error.args = (error.message, *error.args[1:])
+        advice = None if policy is None else policy.explain(error, retries)
+        error.add_facts(attempts=self.records, advice=advice)
         return None
 
     # One attempt.
@@ -273,8 +270,10 @@ class Attempts:
         if not self._calls.inner.is_empty:
             request = self._resolve(request)
         adapter = self._calls.adapters[request.provider or ""]
-        if has_stations(adapter):
-            return await adapter.answer(await self._make_ready(adapter, request, stream=False))
+        if isinstance(adapter, HttpAdapter) and adapter.has_stations:
+            if self._ready is None or self._ready[0] is not request:
+                self._ready = (request, await adapter.ready(request, **self._calls.settings))
+            return await adapter.answer(self._ready[1])
         return await adapter.complete(request, **self._calls.settings)
 
     def _open(self, request: Request) -> AsyncIterator[StreamEvent]:
@@ -286,15 +285,15 @@ class Attempts:
     def _send_stream(self, request: Request) -> AsyncIterator[StreamEvent]:
         request = self._resolve(request)
         adapter = self._calls.adapters[request.provider or ""]
-        if has_stations(adapter):
-            make_ready = partial(self._make_ready, adapter, request, stream=True)
+        if isinstance(adapter, HttpAdapter) and adapter.has_stations:
+            make_ready = partial(self._make_ready, adapter, request)
             return adapter.events(make_ready, self._scope or CancelScope())
         return adapter.stream(request, **self._calls.settings)
 
-    async def _make_ready(self, adapter: HttpAdapter, request: Request, *, stream: bool) -> Ready:
-        """The request as it is sent, made once for all attempts that send the same one."""
+    async def _make_ready(self, adapter: HttpAdapter, request: Request) -> Ready:
+        """The request as it is streamed, made once for all attempts that send the same one."""
         if self._ready is None or self._ready[0] is not request:
-            ready = await adapter.ready(request, stream=stream, **self._calls.settings)
+            ready = await adapter.ready(request, stream=True, **self._calls.settings)
             self._ready = (request, ready)
         return self._ready[1]
 
@@ -391,16 +390,6 @@ _PERFORMED = Finish(finish_reason=FinishReason(reason="stop"))
 class _Start(NamedTuple):
     number: int
     began: float
-
-
-def has_stations(adapter: Adapter) -> TypeGuard[HttpAdapter]:
-    """Whether it is ours, and answers as ours do: then its stations are called one by one."""
-    kind = type(adapter)
-    return (
-        isinstance(adapter, HttpAdapter)
-        and kind.complete is HttpAdapter.complete
-        and kind.stream is HttpAdapter.stream
-    )
 
 
 async def retry(

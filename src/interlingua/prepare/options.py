@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import attrgetter
 from typing import Any
 
@@ -28,7 +28,9 @@ def options_for(request: Request, dialect: str) -> dict[str, Any]:
     return merged
 
 
-def foreign_options(request: Request, dialect: str, names: Iterable[str]) -> list[Warning]:
+def foreign_options(
+    request: Request, dialect: str, names: Callable[[], Iterable[str]]
+) -> list[Warning]:
     """A warning for each other dialect, of these names, whose options this request carries."""
     if not request.provider_options:
         return []
@@ -40,7 +42,7 @@ def foreign_options(request: Request, dialect: str, names: Iterable[str]) -> lis
             target=target_name(request, dialect),
             names=_names(options),
         )
-        for name in names
+        for name in names()
         if name != dialect and (options := _without_ours(request.provider_options.get(name)))
     ]
 

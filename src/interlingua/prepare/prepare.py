@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from interlingua.prepare.history.rules import apply_rules
 from interlingua.prepare.history.target import rules_for
+from interlingua.prepare.history.triggers import is_plain_conversation
 from interlingua.prepare.options import options_for
 from interlingua.prepare.settings import adjust_settings
 from interlingua.spec.contracts import Prepared, Profile
@@ -26,10 +27,11 @@ def prepare(request: Request, profile: Profile, facts: Facts) -> Prepared:
     history = request.messages
     request = adjust_settings(request, profile, warnings)
     options = options_for(request, facts.name)
-    rules = rules_for(facts, request, profile, options)
-    messages = apply_rules(request.messages, rules, warnings=warnings, history=history)
-    if messages is not request.messages:
-        request = replace(request, messages=messages)
+    if request.messages is not history or not is_plain_conversation(history):
+        rules = rules_for(facts, request, profile, options)
+        messages = apply_rules(request.messages, rules, warnings=warnings, history=history)
+        if messages is not request.messages:
+            request = replace(request, messages=messages)
     return Prepared(
         request=request, options=options, warnings=tuple(warnings.warnings), origin=warnings.origin
     )

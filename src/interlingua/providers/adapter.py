@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from functools import partial
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any, ClassVar, Unpack
 
 from msgspec.structs import replace
 
@@ -97,6 +97,13 @@ class HttpAdapter:
     for the client that calls it: an adapter alone never repeats a call. `read_files=False` is
     for requests that came over a network: a path in them is somebody else's.
     """
+
+    has_stations: ClassVar[bool] = True
+    """A client calls `ready`, then `answer` or `events`, and not `complete` or `stream`."""
+
+    def __init_subclass__(cls) -> None:
+        if not {"complete", "stream"}.isdisjoint(vars(cls)):
+            cls.has_stations = False  # it answers in a way of its own
 
     def __init__(
         self,

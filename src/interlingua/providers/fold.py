@@ -39,14 +39,12 @@ async def fold_stream(  # noqa: C901, PLR0912 -- in one piece, as every text del
     of a stream that ended by itself. A cancelled stream ends with `Finish(reason=cancelled)`;
     then the error of the scope is raised, unless somebody asked for the cancellation by its id.
     """
-    own = None
-    if scope is None:
-        own = scope = CancelScope()
-        scopes.add(request.request_id or "", own)
-    fold = _Fold(request, scope, accumulator or StreamAccumulator(), finish)
-    segments = fold.accumulator.open
+    fold = _Fold(request, scope or CancelScope(), accumulator or StreamAccumulator(), finish)
+    own = scope is None  # else it is a run's, which has more to do in it
+    if own:
+        scopes.add(fold.request_id, fold.scope)
+    scope, segments = fold.scope, fold.accumulator.open
     events = open_events(scope)
-    error: SDKError | None = None
     try:
         # This is `scope.wait` written in place, and the common case of `accumulator.feed`:
         # function calls would cost more than all the rest.
@@ -69,21 +67,17 @@ async def fold_stream(  # noqa: C901, PLR0912 -- in one piece, as every text del
                 event = fold.take(event)
             yield event
     except StopAsyncIteration:
-        if not fold.is_finished:
-            error = StreamError("the stream ended without its last event")
-    except SDKError as failure:
-        error = failure
+        fold.stop(StreamError("the stream ended without its last event"))
+    except SDKError as error:
+        fold.fail(error)
     finally:
-        if own is not None:
-            scopes.remove(request.request_id or "", own)
+        if own:
+            scopes.remove(fold.request_id, scope)
         await close_stream(events)
-    if not fold.is_finished:
-        if scope.is_cancelled:
-            error = None if scope.is_quiet else scope.error()
-        for event in fold.end(error):
-            yield event
-    if error is not None:
-        raise error
+    for event in fold.end():
+        yield event
+    if fold.error is not None:
+        raise fold.error
 
 
 async def close_stream(events: AsyncIterator[StreamEvent]) -> None:
@@ -94,9 +88,17 @@ async def close_stream(events: AsyncIterator[StreamEvent]) -> None:
 
 
 class _Fold:
-    """What the events of one stream add up to."""
+    """What the events of one stream add up to, and how it ends."""
 
-    __slots__ = ("_finish", "_request", "_scope", "accumulator", "is_finished")
+    __slots__ = (
+        "_finish",
+        "_is_finished",
+        "_request",
+        "accumulator",
+        "error",
+        "request_id",
+        "scope",
+    )
 
     def __init__(
         self,
@@ -106,10 +108,13 @@ class _Fold:
         finish: Callable[[Finish, StreamAccumulator], Response] | None,
     ) -> None:
         self._request = request
-        self._scope = scope
         self._finish = finish
-        self.accumulator = accumulator
-        self.is_finished = False
+        self._is_finished = False
+        self.request_id: str = request.request_id or ""
+        self.scope: CancelScope = scope
+        self.accumulator: StreamAccumulator = accumulator
+        self.error: SDKError | None = None
+        """What to raise after the last event."""
 
     def take(self, event: StreamEvent) -> StreamEvent:
         """The event as the reader gets it: the last one has the whole response."""
@@ -117,35 +122,52 @@ class _Fold:
         accumulator.feed(event)
         if type(event) is not Finish:
             return event
-        self.is_finished = True
+        self._is_finished = True
         finish = self._finish
         response = accumulator.response() if finish is None else finish(event, accumulator)
         return replace(event, response=response)
 
-    def end(self, error: SDKError | None) -> list[StreamEvent]:
-        """
-        The last events of a stream that broke off, which the error keeps.
+    def stop(self, error: SDKError) -> None:
+        """There are no more events, which is an error unless the last one has come."""
+        if not self._is_finished:
+            self.error = error
 
-        Of one that had not begun there are none, unless it just ends.
+    def fail(self, error: SDKError) -> None:
+        """The stream raised this."""
+        self.error = error
+
+    def end(self) -> list[StreamEvent]:
         """
-        accumulator, request = self.accumulator, self._request
+        The last events of a stream that broke off, which its error keeps.
+
+        Of one that had not begun there are none, unless it was cancelled by its id.
+        """
+        scope, accumulator = self.scope, self.accumulator
+        if self._is_finished:
+            return []
+        if scope.is_cancelled:
+            self.error = None if scope.is_quiet else scope.error()
         events: list[StreamEvent] = []
         if not accumulator.has_begun:
-            if error is not None:
+            if self.error is not None:
                 return events
-            provider, request_id = request.provider or "", request.request_id
-            start = StreamStart(provider=provider, request_id=request_id, model=request.model)
-            accumulator.feed(start)
-            events.append(start)
-        is_cancelled = self._scope.is_cancelled
+            events.append(self._start())
         events += accumulator.end_segments()
-        partial = self._partial("cancelled" if is_cancelled else "error")
-        if error is not None:
-            error.add_facts(partial=partial)
-            if not is_cancelled:
-                events.append(ErrorEvent(error=error, response=partial))
+        partial = self._partial("cancelled" if scope.is_cancelled else "error")
+        if self.error is not None:
+            self.error.add_facts(partial=partial)
+            if not scope.is_cancelled:
+                events.append(ErrorEvent(error=self.error, response=partial))
         finish = Finish(finish_reason=partial.finish_reason, usage=partial.usage, response=partial)
         return [*events, finish]
+
+    def _start(self) -> StreamStart:
+        request = self._request
+        start = StreamStart(
+            provider=request.provider or "", request_id=request.request_id, model=request.model
+        )
+        self.accumulator.feed(start)
+        return start
 
     def _partial(self, reason: Reason) -> Response:
         partial, request = self.accumulator.partial(), self._request

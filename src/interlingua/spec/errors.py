@@ -80,6 +80,7 @@ class ErrorFacts(TypedDict, total=False):
     request_id: str | None
     provider_request_id: str | None
     retry_after: float | None
+    advice: str | None
     raw: Any
     attempts: tuple[Attempt, ...] | None
     partial: Response | None
@@ -123,6 +124,8 @@ class SDKError(Exception):
     """The provider's own id of the request, for its support."""
     retry_after: float | None = None
     """Seconds to wait before a retry, as the provider asked."""
+    advice: str | None = None
+    """Why it was not retried, where that needs saying; `str(error)` ends with it."""
     raw: Any = None
     """The body of the error as it came, keys redacted."""
     attempts: tuple[Attempt, ...] | None = None
@@ -173,9 +176,8 @@ class SDKError(Exception):
     def __str__(self) -> str:
         names = (name for name in (self.provider, self.model) if name)
         label = ":".join(names)
-        if not label or self.message.startswith(label):
-            return self.message
-        return f"{label}: {self.message}"
+        text = self.message if self.advice is None else f"{self.message} ({self.advice})"
+        return text if not label or text.startswith(label) else f"{label}: {text}"
 
 
 class ProviderError(SDKError):

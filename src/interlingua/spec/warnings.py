@@ -149,6 +149,10 @@ _HISTORY = {
 _IMPLIED = "{target} does not support `{setting}`; it does what was asked by default."
 _CACHE = "{path} {change}; {effect}."
 _NOTES = {
+    # about the answer
+    "answer_replaced": (
+        "A middleware replaced the answer after parts of another answer had been shown."
+    ),
     # sent in another form, with nothing left out
     "allowed_tools_narrowed": (
         "{target} has no list of allowed tools; only the allowed tools were sent."

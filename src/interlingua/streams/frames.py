@@ -7,7 +7,7 @@ from typing import Any
 from interlingua.spec.content import Json
 from interlingua.spec.contracts import Frame
 from interlingua.spec.errors import DecodeError, StreamError
-from interlingua.wire.json_text import dump_text, loads
+from interlingua.wire.json_text import UNCOMMON, decode_common, dump_text, loads
 
 DONE = "[DONE]"
 
@@ -17,12 +17,19 @@ def read_frame(frame: Frame) -> dict[str, Any] | None:
     if not frame.data or frame.data == DONE:
         return None
     try:
-        data = loads(frame.data)
-    except DecodeError as error:
-        raise StreamError(f"cannot decode a stream event: {error.message}") from error
+        data = decode_common(frame.data)
+    except UNCOMMON:
+        data = _read_uncommon(frame.data)
     if not isinstance(data, dict):
         raise StreamError("a stream event is not a JSON object")
     return data
+
+
+def _read_uncommon(text: str) -> Json:
+    try:
+        return loads(text)
+    except DecodeError as error:
+        raise StreamError(f"cannot decode a stream event: {error.message}") from error
 
 
 def is_bare_error(data: dict[str, Any]) -> bool:

@@ -7,7 +7,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, Unpack, overload
 
 from interlingua.api.objects import functions as asynchronous
-from interlingua.api.objects.stream import ObjectStream as AsyncObjectStream
+from interlingua.api.objects.functions import ObjectStream as AsyncObjectStream
 from interlingua.api.run.results import GenerateResult
 from interlingua.providers.cancel import AbortSignal
 from interlingua.spec.content import Json

@@ -100,8 +100,9 @@ class MemoryReply:
 
     async def read(self) -> bytes:
         """The whole body; `DecodeError` if it is larger than the limit."""
-        chunks, room = [], self._limit
-        async for chunk in self:
+        chunks: list[bytes] = []
+        room = self._limit
+        while (chunk := await anext(self, None)) is not None:
             chunks.append(chunk)
             room -= len(chunk)
             if room < 0:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Callable
 from typing import Any, NoReturn
 
 import msgspec
@@ -12,6 +13,9 @@ from interlingua.spec.content import Json
 from interlingua.spec.errors import DecodeError
 
 _decode = msgspec.json.Decoder().decode
+decode_common: Callable[[str | bytes], Json] = _decode
+"""`loads` for text without lone surrogate escapes; raises one of `UNCOMMON` for any other."""
+UNCOMMON = (msgspec.DecodeError, UnicodeError, RecursionError)
 _encode = msgspec.json.Encoder().encode
 
 

@@ -41,7 +41,7 @@ class SSEDecoder:
         self._at_start = True
         self._failure: StreamError | None = None
 
-    def feed(self, chunk: bytes) -> list[Frame]:
+    def feed(self, chunk: bytes) -> list[Frame]:  # noqa: C901 -- every chunk passes here
         """The frames that this chunk completes; `StreamError` if an event is too large."""
         if self._failure is not None:
             raise self._failure
@@ -65,7 +65,12 @@ class SSEDecoder:
             del buffer[:end]
         if len(block) > self._limit:
             return self._feed_large(block)
-        frames = _decode_block(block.decode("utf-8", "replace"))
+        frames: list[Frame] = []
+        for name, data, other in _find_events(block.decode("utf-8", "replace")):
+            if not other:
+                frames.append(Frame(data=data, event=name or None))
+            elif (frame := _decode_event(other.strip("\n"))) is not None:
+                frames.append(frame)
         return self._wait(frames) if buffer else frames
 
     def finish(self) -> list[Frame]:
@@ -106,7 +111,9 @@ class SSEDecoder:
         for event in block.split(b"\n\n"):
             if len(event.strip(b"\n")) >= self._limit:  # its last line end also counts
                 return self._fail(frames)
-            frames += _decode_block(event.decode("utf-8", "replace") + "\n\n")
+            frame = _decode_event(event.decode("utf-8", "replace").strip("\n"))
+            if frame is not None:
+                frames.append(frame)
         return self._wait(frames)
 
     def _fail(self, frames: list[Frame]) -> list[Frame]:
@@ -150,17 +157,6 @@ def _one_line(text: str, what: str) -> str:
     if _LINE_END.search(text) or "\0" in text:
         raise ConfigurationError(f"An SSE {what} cannot contain a line break or NUL: {text[:80]!r}")
     return text
-
-
-def _decode_block(text: str) -> list[Frame]:
-    """The frames of complete events."""
-    frames: list[Frame] = []
-    for event, data, other in _find_events(text):
-        if not other:
-            frames.append(Frame(data=data, event=event or None))
-        elif (frame := _decode_event(other.strip("\n"))) is not None:
-            frames.append(frame)
-    return frames
 
 
 def _decode_event(text: str) -> Frame | None:

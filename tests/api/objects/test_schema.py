@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from interlingua.api.objects.schema import ObjectSchema, object_schema
-from interlingua.api.tools.validator import Validator
+from interlingua.api.types.schema import Validator
 from interlingua.prepare.schema import drop_added_nulls
 from interlingua.spec.errors import ConfigurationError
 

@@ -9,9 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from interlingua.api.objects.functions import stream_object
+from interlingua.api.objects.functions import GrowingObject, stream_object
 from interlingua.api.objects.schema import ObjectSchema
-from interlingua.api.objects.stream import GrowingObject
 from interlingua.api.tools.tool import tool
 from interlingua.client.client import Client
 from interlingua.prepare.schema.restore import AddedNulls

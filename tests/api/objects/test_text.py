@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from interlingua.api.objects.text import find_json
+from interlingua.api.objects.schema import find_json
 from interlingua.spec.errors import DecodeError
 
 values = st.recursive(

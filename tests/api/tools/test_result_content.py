@@ -11,7 +11,7 @@ import pydantic
 import pytest
 from hypothesis import given
 
-from interlingua.api.tools.result_content import to_result_content
+from interlingua.api.tools.runner import to_result_content
 from interlingua.conformance.strategies import json_values
 from interlingua.spec.content import Audio, Document, Image, Text, ToolCall, ToolResult
 from interlingua.spec.errors import ConfigurationError

@@ -86,7 +86,7 @@ def test_problems_are_those_of_the_types_then_of_the_schema():
         "x: is not known",
     ]
     bad = {"place": {"city": "Oslo"}, "day": "someday"}
-    assert weather.validator()(bad) == []
+    assert weather.validator(bad) == []
     assert weather.problems(bad) == ["day: expected date or null, got 'someday'"]
     with pytest.raises(InvalidToolCallError, match="day: expected date or null, got 'someday'"):
         weather.bind(bad, {})
@@ -124,7 +124,7 @@ def test_a_handler_that_takes_less_than_its_schema_allows():
 
 def test_the_schema_is_compiled_once():
     """And the definition made once, so that equal requests stay equal."""
-    assert weather.validator() is weather.validator()
+    assert weather.validator is weather.validator
     assert weather.definition is weather.definition
 
 

@@ -4,7 +4,7 @@ import jsonschema_rs
 import pytest
 from hypothesis import given
 
-from interlingua.api.tools.validator import Validator, replace_surrogates
+from interlingua.api.types.schema import Validator, replace_surrogates
 from interlingua.conformance.strategies import json_values
 from interlingua.spec.errors import ConfigurationError
 

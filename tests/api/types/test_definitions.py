@@ -1,6 +1,6 @@
 """The `$defs` of a schema."""
 
-from interlingua.api.types.shapes import Definitions
+from interlingua.api.types.schema import Definitions
 
 
 def test_a_type_used_once_is_inlined():

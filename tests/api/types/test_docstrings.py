@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from interlingua.api.types.docstrings import parse_docstring
+from interlingua.api.types.records import parse_docstring
 
 GOOGLE = """Look up the weather.
 

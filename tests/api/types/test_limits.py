@@ -2,7 +2,7 @@
 
 from msgspec import Meta
 
-from interlingua.api.types.problems import add_limits, schema_annotations
+from interlingua.api.types.schema import add_limits, schema_annotations
 
 
 def limited(schema, **limits):

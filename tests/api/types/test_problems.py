@@ -2,7 +2,7 @@
 
 import pytest
 
-from interlingua.api.types.problems import (
+from interlingua.api.types.schema import (
     Findings,
     describe,
     format_path,

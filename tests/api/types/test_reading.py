@@ -21,8 +21,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from typing_extensions import Doc, TypeAliasType
 
-from interlingua.api.tools.validator import Validator
 from interlingua.api.types import convert, schema_of
+from interlingua.api.types.schema import Validator
 from interlingua.conformance.strategies import json_values
 from interlingua.spec.errors import ConfigurationError, MismatchError
 from support.run_profile import examples

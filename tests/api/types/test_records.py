@@ -158,4 +158,4 @@ def test_struct_defaults():
 
     fields = record_type(Made).fields
     assert [field.required for field in fields] == [False, True, False, False]
-    assert [field.default for field in fields] == [1, msgspec.UNSET, [], msgspec.UNSET]
+    assert [field.default for field in fields] == [1, msgspec.NODEFAULT, [], msgspec.UNSET]

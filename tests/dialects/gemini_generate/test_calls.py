@@ -4,12 +4,14 @@ import pytest
 
 from interlingua.dialects.gemini_generate.calls import (
     PartialArguments,
+    request_links,
+    response_links,
+)
+from interlingua.dialects.gemini_generate.content import (
     decode_call,
     decode_result,
     encode_call,
     encode_result,
-    request_links,
-    response_links,
 )
 from interlingua.spec.content import (
     Audio,

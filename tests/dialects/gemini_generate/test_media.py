@@ -2,7 +2,7 @@
 
 import pytest
 
-from interlingua.dialects.gemini_generate.media import decode_media, encode_media
+from interlingua.dialects.gemini_generate.content import decode_media, encode_media
 from interlingua.spec.content import Audio, Document, Image, Opaque
 from interlingua.spec.warnings import WarningList
 

@@ -2,24 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, TypeVar, Unpack, overload
+import re
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import aclosing
+from types import TracebackType
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Generic,
+    Self,
+    TypeAlias,
+    TypeVar,
+    Unpack,
+    cast,
+    overload,
+)
 
-from interlingua.api.objects.schema import object_schema
+import msgspec
+
+from interlingua.api.objects.schema import VALUE, ObjectSchema, object_schema
 from interlingua.api.objects.strategy import ObjectGoal, plan
-from interlingua.api.objects.stream import ObjectStream, finished
 from interlingua.api.run.default_client import get_default_client
 from interlingua.api.run.options import GenerateOptions, check_options
 from interlingua.api.run.results import GenerateResult
 from interlingua.api.run.run import Run
-from interlingua.spec.errors import ConfigurationError
+from interlingua.spec.content import Json
+from interlingua.spec.errors import ConfigurationError, NoObjectGeneratedError
+from interlingua.spec.events import StepFinish, StreamEvent, TextDelta, ToolCallDelta, ToolCallStart
 from interlingua.spec.messages import Message
 from interlingua.spec.request import Request
+from interlingua.spec.response import Response
+from interlingua.wire.partial_json import PartialJSON
 
 if TYPE_CHECKING:
     from typing_extensions import TypeForm
 
 T = TypeVar("T")
+Prompt: TypeAlias = str | Message | None
+JsonSchema: TypeAlias = Mapping[str, Any]
 
 
 class ObjectOptions(GenerateOptions, total=False):
@@ -31,26 +51,14 @@ class ObjectOptions(GenerateOptions, total=False):
 
 @overload
 async def generate_object(
-    model: str,
-    prompt: str | Message | None = None,
-    *,
-    schema: TypeForm[T],
-    **options: Unpack[ObjectOptions],
+    model: str, prompt: Prompt = None, *, schema: TypeForm[T], **options: Unpack[ObjectOptions]
 ) -> GenerateResult[T]: ...
 @overload
 async def generate_object(
-    model: str,
-    prompt: str | Message | None = None,
-    *,
-    schema: Mapping[str, Any],
-    **options: Unpack[ObjectOptions],
+    model: str, prompt: Prompt = None, *, schema: JsonSchema, **options: Unpack[ObjectOptions]
 ) -> GenerateResult[Any]: ...
 async def generate_object(
-    model: str,
-    prompt: str | Message | None = None,
-    *,
-    schema: Any,
-    **options: Unpack[ObjectOptions],
+    model: str, prompt: Prompt = None, *, schema: Any, **options: Unpack[ObjectOptions]
 ) -> GenerateResult[Any]:
     """
     Ask a model for an object of a schema or type, and validate it.
@@ -67,31 +75,19 @@ async def generate_object(
     if result.pending_approvals:
         return result
     with run.accounting():
-        return finished(run, goal, goal.read(result.response).output)
+        return _finished(run, goal, goal.read(result.response).output)
 
 
 @overload
 def stream_object(
-    model: str,
-    prompt: str | Message | None = None,
-    *,
-    schema: TypeForm[T],
-    **options: Unpack[ObjectOptions],
+    model: str, prompt: Prompt = None, *, schema: TypeForm[T], **options: Unpack[ObjectOptions]
 ) -> ObjectStream[T]: ...
 @overload
 def stream_object(
-    model: str,
-    prompt: str | Message | None = None,
-    *,
-    schema: Mapping[str, Any],
-    **options: Unpack[ObjectOptions],
+    model: str, prompt: Prompt = None, *, schema: JsonSchema, **options: Unpack[ObjectOptions]
 ) -> ObjectStream[Any]: ...
 def stream_object(
-    model: str,
-    prompt: str | Message | None = None,
-    *,
-    schema: Any,
-    **options: Unpack[ObjectOptions],
+    model: str, prompt: Prompt = None, *, schema: Any, **options: Unpack[ObjectOptions]
 ) -> ObjectStream[Any]:
     """
     Like `generate_object`, but streams partial objects, each with more than the one before.
@@ -105,27 +101,188 @@ def stream_object(
 
 
 def _start(
-    model: str, prompt: str | Message | None, schema: Any, options: Mapping[str, Any]
+    model: str, prompt: Prompt, schema: Any, options: Mapping[str, Any]
 ) -> tuple[Run, ObjectGoal]:
-    settings = {name: value for name, value in options.items() if name != "max_validation_retries"}
+    settings = dict(options)
+    retries = settings.pop("max_validation_retries", 0)
     check_options(settings)
     if settings.get("response_format") is not None:
         raise ConfigurationError("pass schema= instead of response_format=")
-    max_validation_retries = options.get("max_validation_retries", 0)
-    if type(max_validation_retries) is not int or max_validation_retries < 0:
+    if type(retries) is not int or retries < 0:
         raise ConfigurationError(
-            f"max_validation_retries must be an integer of at least 0, not "
-            f"{max_validation_retries!r}"
+            f"max_validation_retries must be an integer of at least 0, not {retries!r}"
         )
     tools = tuple(settings.get("tools") or ())
     client = settings.get("client") or get_default_client()
     request = Request(model=model, provider=settings.get("provider"), tools=tools or None)
-    goal = plan(
-        client,
-        request,
-        object_schema(schema),
-        tools=tools,
-        max_validation_retries=max_validation_retries,
-    )
+    answer = object_schema(schema)
+    goal = plan(client, request, answer, tools=tools, max_validation_retries=retries)
     all_tools = tools if goal.tool is None else (*tools, goal.tool)
     return Run(model, prompt, {**settings, "client": client, "tools": all_tools}, goal), goal
+
+
+def _finished(run: Run, goal: ObjectGoal, output: T) -> GenerateResult[T]:
+    """The result of a run that has produced its object."""
+    result: GenerateResult[T] = run.result(output)
+    messages = (*result.messages, *goal.closing(result.response))
+    return msgspec.structs.replace(result, messages=messages)
+
+
+class GrowingObject:
+    """
+    The object in a stream so far, from the text or from the arguments of a call.
+
+    Reading it after each event takes linear time in total, because `PartialJSON` does.
+    """
+
+    def __init__(self, schema: ObjectSchema, tool: str | None = None) -> None:
+        self._schema = schema
+        self._tool = tool
+        self._find_start = re.compile(r"[{\[]" if schema.is_wrapped else r"\{").search
+        self.value: Json = msgspec.UNSET
+        self.begin()
+
+    def begin(self) -> None:
+        """Start over, because another answer replaces this one."""
+        self._json = PartialJSON()
+        self._seen: Json = None
+        self._has_null = False
+        self._end = ""
+        self._began = False
+        self._call: str | None = None
+
+    def feed(self, event: StreamEvent) -> bool:
+        """Add an event; return whether the object has changed."""
+        kind = type(event)
+        if kind is TextDelta:
+            return self._call is None and self._grow(cast(TextDelta, event).delta)
+        if kind is ToolCallDelta:
+            delta = cast(ToolCallDelta, event)
+            return delta.id == self._call and self._grow(delta.delta)
+        if isinstance(event, ToolCallStart) and event.name == self._tool and self._call is None:
+            self.begin()  # text before the call is not part of the object
+            self._call = event.id
+        return False
+
+    def show(self, value: Json) -> bool:
+        """Set the value; return whether it differs from the previous one."""
+        if self.value is not msgspec.UNSET and value == self.value:
+            return False
+        self.value = value
+        return True
+
+    def _grow(self, fragment: str) -> bool:
+        if not self._began:
+            start = self._find_start(fragment)
+            if start is None:
+                return False
+            self._began = True
+            fragment = fragment[start.start() :]
+        self._json.feed(fragment)
+        # Looking at the text is far cheaper than searching each growing value for nulls.
+        text = self._end + fragment
+        self._has_null = self._has_null or "null" in text
+        self._end = text[-3:]
+        value = self._json.value
+        if value is self._seen:  # `PartialJSON` returns the same object if nothing changed
+            return False
+        self._seen = value
+        if self._schema.is_wrapped and isinstance(value, dict) and VALUE not in value:
+            return False
+        return value is not None and self.show(self._schema.unwrap(value, has_null=self._has_null))
+
+
+class ObjectStream(Generic[T]):
+    """
+    An async iterator over partial objects; it can be read once.
+
+        people = stream_object("openai:gpt-5.2", "Invent five people.", schema=list[Person])
+        async for partial in people:
+            print(len(partial))
+        print(people.object())
+
+    Partials are plain JSON values, and each differs from the one before. If the model has to
+    correct its answer, they start over. The last one is complete; if it is not valid,
+    `NoObjectGeneratedError` is raised after it.
+    """
+
+    def __init__(self, run: Run, goal: ObjectGoal) -> None:
+        self._run = run
+        self._goal = goal
+        self._growing = GrowingObject(goal.schema, None if goal.tool is None else goal.tool.name)
+        self._partials = self._read()
+        self._output: Any = msgspec.UNSET
+        self._error: NoObjectGeneratedError | None = None
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> Json:
+        return await anext(self._partials)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.aclose()
+
+    async def aclose(self) -> None:
+        """Stop reading and close the connection."""
+        await self._partials.aclose()
+
+    @property
+    def partial(self) -> Json:
+        """The object so far; None before its first part has arrived."""
+        value = self._growing.value
+        return None if value is msgspec.UNSET else value
+
+    def object(self) -> T:
+        """The complete object. Raises `ConfigurationError` before the end, else its failure."""
+        if self._error is not None:
+            raise self._error
+        if self._output is msgspec.UNSET:
+            raise NoObjectGeneratedError(
+                "there is no object yet: tool calls wait for approval", response=self.response()
+            )
+        return cast(T, self._output)
+
+    def response(self) -> Response:
+        """The last response. Raises `ConfigurationError` before the end, else its failure."""
+        return self._run.response()
+
+    def result(self) -> GenerateResult[T]:
+        """The object with all steps and messages, after the stream has ended."""
+        if self._run.loop.pending_approvals:
+            self.response()
+            return self._run.result()
+        return _finished(self._run, self._goal, self.object())
+
+    async def _read(self) -> AsyncGenerator[Json, None]:
+        async with aclosing(self._run.stream()) as events:
+            async for event in events:
+                if isinstance(event, StepFinish):
+                    if self._is_complete(event.response):
+                        self._growing.begin()
+                elif self._growing.feed(event):
+                    yield self._growing.value
+        if self._run.loop.pending_approvals:
+            return
+        try:
+            with self._run.accounting():
+                reading = self._goal.read(self._run.response())
+        except NoObjectGeneratedError as error:
+            self._error = error
+            raise
+        self._output = reading.output
+        if self._growing.show(reading.value):
+            yield reading.value
+
+    def _is_complete(self, response: Response) -> bool:
+        """Whether an answer is complete; one that was paused is continued in the next step."""
+        steps = self._run.loop.steps
+        return bool(steps) and steps[-1].response is response

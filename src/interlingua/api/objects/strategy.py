@@ -8,15 +8,14 @@ from typing import Any
 from msgspec.structs import replace
 
 from interlingua import dialects
-from interlingua.api.objects.schema import ObjectSchema, Reading
-from interlingua.api.objects.text import find_json
+from interlingua.api.objects.schema import ObjectSchema, Reading, find_json
 from interlingua.api.tools.tool import Tool
-from interlingua.api.types.problems import list_problems
+from interlingua.api.types.schema import list_problems
 from interlingua.client.client import Client
 from interlingua.prepare.schema.narrow import narrow
 from interlingua.prepare.schema.narrowed import remembered
 from interlingua.prepare.settings import adjust_settings, structured_output_mode
-from interlingua.spec.content import Json, Refusal, Text, ToolCall, ToolResult
+from interlingua.spec.content import Refusal, Text, ToolCall, ToolResult
 from interlingua.spec.contracts import Profile, StructuredOutput
 from interlingua.spec.errors import (
     ConfigurationError,
@@ -79,16 +78,16 @@ class ObjectGoal:
 
     def ask(self, request: Request, *, is_last: bool) -> Request:
         """The request of a step, changed to ask for the object."""
-        if self.mode == "tool":
-            return self._ask_by_tool(request, is_last=is_last)
+        if self.tool is not None:
+            return self._ask_by_tool(request, self.tool.name, is_last=is_last)
         if is_last and self._has_tools:  # tool calls would not be run any more
             request = _first_accepted(request, [ToolChoice(mode="none")], self._profile) or request
         if self.mode == "native":
             return replace(request, response_format=format_of(self.schema))
         return _instruct(request, _WRITE.format(schema=dump_text(self.schema.wire_schema)))
 
-    def _ask_by_tool(self, request: Request, *, is_last: bool) -> Request:
-        original, name = request.tool_choice, self._tool_name
+    def _ask_by_tool(self, request: Request, name: str, *, is_last: bool) -> Request:
+        original = request.tool_choice
         if not self._has_tools or is_last or (original is not None and original.mode == "none"):
             only = (name,) if self._has_tools else None
             choices = [
@@ -106,10 +105,6 @@ class ObjectGoal:
             return forced
         choice = None if original is None or original.mode == "none" else original
         return _instruct(replace(request, tool_choice=choice), _CALL.format(name=name))
-
-    @property
-    def _tool_name(self) -> str:
-        return _TOOL if self.tool is None else self.tool.name
 
     def _make_tool(self, tools: Sequence[Any]) -> Tool:
         taken = {getattr(tool, "name", None) for tool in tools}
@@ -169,16 +164,19 @@ class ObjectGoal:
         return (Message(role="tool", content=results),)
 
     def _call(self, response: Response) -> ToolCall | None:
-        if self.tool is None:
-            return None
-        calls = (call for call in response.tool_calls if call.name == self._tool_name)
-        return next(calls, None)
+        """The call that is the answer."""
+        name = None if self.tool is None else self.tool.name
+        return next((call for call in response.tool_calls if call.name == name), None)
 
     def _decode(self, response: Response) -> Reading:
         call = self._call(response)
-        text = response.text if call is None else _text_of(call)
+        raw = response.text if call is None else call.raw_arguments
+        text = dump_text(call.arguments) if call is not None and raw is None else raw or ""
         try:
-            answer = self._find(text) if call is None else self._arguments(call)
+            if call is not None and call.is_valid:
+                answer = call.arguments
+            else:
+                answer = find_json(text, is_object=not self.schema.is_wrapped)
             reading = self.schema.read(answer)
         except DecodeError as error:
             reading = Reading(None, None, (error.message,))
@@ -196,12 +194,6 @@ class ObjectGoal:
             request_id=response.request_id,
             partial=response,
         )
-
-    def _arguments(self, call: ToolCall) -> Json:
-        return call.arguments if call.is_valid else self._find(call.raw_arguments or "")
-
-    def _find(self, text: str) -> Json:
-        return find_json(text, is_object=not self.schema.is_wrapped)
 
 
 def plan(
@@ -295,10 +287,6 @@ def _instruct(request: Request, text: str) -> Request:
     else:
         content = (*first.content, Text(text=text))
     return replace(request, messages=(replace(first, content=content), *rest))
-
-
-def _text_of(call: ToolCall) -> str:
-    return dump_text(call.arguments) if call.raw_arguments is None else call.raw_arguments
 
 
 def _no_answer_reason(response: Response, answer: ToolCall | None) -> str | None:

@@ -13,7 +13,7 @@ import msgspec
 
 from interlingua.api.tools.binding import copied
 from interlingua.api.tools.tool import Tool
-from interlingua.api.types.problems import list_problems
+from interlingua.api.types.schema import list_problems
 from interlingua.spec.content import ToolCall
 from interlingua.spec.errors import ConfigurationError, InvalidToolCallError, SDKError
 

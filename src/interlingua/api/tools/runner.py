@@ -8,15 +8,25 @@ import inspect
 import logging
 import threading
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, Protocol, Self
 
 import msgspec
 
 from interlingua.api.tools.check import ReadyCall
-from interlingua.api.tools.result_content import to_result_content
-from interlingua.api.tools.tool import Tool
+from interlingua.api.types.shapes import to_json
 from interlingua.providers.cancel import AbortController, AbortSignal
-from interlingua.spec.content import ToolCall, ToolResult
+from interlingua.spec.content import (
+    Audio,
+    Document,
+    Image,
+    Json,
+    Opaque,
+    Part,
+    Text,
+    ToolCall,
+    ToolResult,
+)
 from interlingua.spec.errors import (
     ConfigurationError,
     InvalidToolCallError,
@@ -24,9 +34,12 @@ from interlingua.spec.errors import (
     SDKError,
 )
 from interlingua.spec.messages import Message
+from interlingua.wire.json_text import dump_text
+from interlingua.wire.media import sniff
 
 _LOG = logging.getLogger("interlingua")
 _RUN_CANCELLED = "the run was cancelled"
+_PARTS = (Text, Image, Audio, Document, Opaque)
 
 
 class ToolObserver(Protocol):
@@ -112,37 +125,25 @@ class ToolRunner(msgspec.Struct, frozen=True, kw_only=True):
         call, tool = ready.call, ready.tool
         if ready.error is not None:
             raise ready.error
-        if ready.waits or tool is None:
+        if ready.waits or tool is None or tool.execute is None:
             raise InvalidToolCallError("the call has not been approved")
         controller = AbortController()
         unlink = _link(signal, controller)
         try:
-            value = await self._call_handler(ready, tool, messages, controller)
+            context = {
+                "messages": messages,
+                "abort_signal": controller.signal,
+                "tool_call_id": call.id,
+            }
+            args, kwargs = tool.bind(call.arguments, context, ready.values)
+            work = _call(partial(tool.execute, *args, **kwargs), inline=tool.inline)
+            limit = self.timeout if tool.timeout is None else tool.timeout
+            value = await _within(work, limit, tool.name, controller)
         finally:
             unlink()
         if isinstance(value, ToolResult):
             return msgspec.structs.replace(value, tool_call_id=call.id)
         return ToolResult(tool_call_id=call.id, name=call.name, content=to_result_content(value))
-
-    async def _call_handler(
-        self,
-        ready: ReadyCall,
-        tool: Tool,
-        messages: tuple[Message, ...],
-        controller: AbortController,
-    ) -> Any:
-        call = ready.call
-        context = {
-            "messages": messages,
-            "abort_signal": controller.signal,
-            "tool_call_id": call.id,
-        }
-        args, kwargs = tool.bind(call.arguments, context, ready.values)
-        limit = self.timeout if tool.timeout is None else tool.timeout
-        run = _on_loop if tool.inline else _in_thread
-        # `prepare` in check.py makes sure that the tool of a ready call has a function.
-        work = _call(run, tool.execute, args, kwargs)  # type: ignore[arg-type]
-        return await _within(work, limit, tool.name, controller)
 
 
 def _link(signal: AbortSignal | None, controller: AbortController) -> Callable[[], None]:
@@ -156,24 +157,18 @@ def _failure(call: ToolCall, error: Exception) -> ToolResult:
     if not isinstance(error, SDKError):  # the message of a KeyError, say, is only the key
         message = f"{type(error).__name__}: {message}" if message else type(error).__name__
     return ToolResult(
-        tool_call_id=call.id,
-        name=call.name,
-        content=message or type(error).__name__,
-        is_error=True,
+        tool_call_id=call.id, name=call.name, content=message or type(error).__name__, is_error=True
     )
 
 
-_Run = Callable[[Callable[..., Any], Sequence[Any], Mapping[str, Any]], Awaitable[Any]]
-
-
-async def _call(
-    run: _Run, handler: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
-) -> Any:
+async def _call(handler: partial[Any], *, inline: bool) -> Any:
     try:
         if inspect.iscoroutinefunction(handler):
-            return await handler(*args, **kwargs)
-        value = await run(handler, args, kwargs)
+            return await handler()
+        value = handler() if inline else await _in_thread(handler)
         return await value if inspect.isawaitable(value) else value
+    except StopIteration as error:  # a coroutine must not raise it
+        raise SDKError(f"StopIteration: {error}") from error
     except SystemExit as error:  # argparse raises it; it would end the event loop
         raise SDKError(f"the tool called sys.exit({error.code!r})") from error
 
@@ -208,18 +203,7 @@ def _abandon(task: asyncio.Future[Any], controller: AbortController, reason: str
         _LOG.warning("an abort callback of a tool raised an error", exc_info=True)
 
 
-async def _on_loop(
-    handler: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
-) -> Any:
-    try:
-        return handler(*args, **kwargs)
-    except StopIteration as error:  # a coroutine must not raise it
-        raise SDKError(f"StopIteration: {error}") from error
-
-
-async def _in_thread(
-    handler: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
-) -> Any:
+async def _in_thread(handler: partial[Any]) -> Any:
     # A daemon thread, not an executor: asyncio waits for executor threads at exit, so a handler
     # that hangs would hang the program.
     loop = asyncio.get_running_loop()
@@ -240,7 +224,7 @@ async def _in_thread(
         value: Any = None
         error: BaseException | None = None
         try:
-            value = context.run(handler, *args, **kwargs)
+            value = context.run(handler)
         except StopIteration as failure:  # a future does not accept it
             error = SDKError(f"StopIteration: {failure}")
         except BaseException as failure:  # noqa: BLE001 -- passed on to the event loop
@@ -248,5 +232,67 @@ async def _in_thread(
         if not loop.is_closed():
             loop.call_soon_threadsafe(settle, value, error)
 
-    threading.Thread(target=work, name=f"tool-{handler!r:.40}", daemon=True).start()
+    threading.Thread(target=work, name=f"tool-{handler.func!r:.40}", daemon=True).start()
     return await future
+
+
+# What a function returns, as the content of a tool result.
+
+
+def to_result_content(value: Any) -> str | Json | tuple[Part, ...]:
+    """
+    Convert a value to text, JSON or parts; a `ToolResult` is returned unchanged.
+
+    Bytes become an image, audio, document or text part, depending on their first bytes. If a list
+    or tuple contains a part or bytes, its other items become text parts.
+    """
+    if isinstance(value, (str, ToolResult)):
+        return value
+    if isinstance(value, bytes):
+        return _from_bytes(value)
+    if isinstance(value, _PARTS):
+        return (value,)
+    if isinstance(value, (list, tuple)) and any(
+        isinstance(item, (*_PARTS, bytes)) for item in value
+    ):
+        return tuple(_part(item) for item in value)
+    return _json(value)
+
+
+def _part(item: Any) -> Part:
+    if isinstance(item, _PARTS):
+        return item
+    if isinstance(item, bytes):
+        content = _from_bytes(item)
+        return Text(text=content) if isinstance(content, str) else content[0]
+    return Text(text=item if isinstance(item, str) else dump_text(_json(item)))
+
+
+def _from_bytes(data: bytes) -> str | tuple[Part, ...]:
+    media_type = sniff(data)
+    if media_type is None:
+        try:
+            return data.decode()
+        except UnicodeDecodeError:
+            raise ConfigurationError(
+                "the tool returned bytes of an unknown media type; return text or "
+                "Document(data=..., media_type=...)"
+            ) from None
+    match media_type.partition("/")[0]:
+        case "image":
+            return (Image(data=data, media_type=media_type),)
+        case "audio":
+            return (Audio(data=data, media_type=media_type),)
+        case _:
+            return (Document(data=data, media_type=media_type),)
+
+
+def _json(value: Any) -> Json:
+    try:
+        builtins = to_json(value)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise ConfigurationError(
+            f"the tool returned a {type(value).__name__}, which cannot be converted to JSON: "
+            f"{error}"
+        ) from error
+    return list(builtins) if isinstance(builtins, tuple) else builtins

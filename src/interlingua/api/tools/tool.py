@@ -21,23 +21,12 @@ from typing import (
 import msgspec
 
 from interlingua.api.tools.binding import CONTEXT, Calling, copied, read_handler
-from interlingua.api.tools.result_content import to_result_content
-from interlingua.api.tools.validator import Validator
 from interlingua.api.types import read_function
+from interlingua.api.types.schema import Validator
 from interlingua.prepare.schema.check import find_unreadable
 from interlingua.spec.content import Json
 from interlingua.spec.errors import ConfigurationError, MismatchError
 from interlingua.spec.request import BuiltinTool, ToolDefinition
-
-__all__ = [
-    "FunctionTool",
-    "NeedsApproval",
-    "Tool",
-    "ToolAnnotations",
-    "check_tools",
-    "to_result_content",
-    "tool",
-]
 
 F = TypeVar("F", bound=Callable[..., Any])
 F_co = TypeVar("F_co", covariant=True)
@@ -52,7 +41,8 @@ Whether a call must be approved before it runs: a constant, or a function of the
 The function may be sync or async. It gets only valid arguments; if it raises, the call waits.
 """
 
-_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
+TOOL_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
+"""The names that every provider accepts."""
 
 
 def _no_input() -> dict[str, Json]:
@@ -104,7 +94,7 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """How to call `execute`; read from its signature by default."""
 
     def __post_init__(self) -> None:
-        if not _NAME.fullmatch(self.name):
+        if not TOOL_NAME.fullmatch(self.name):
             raise ConfigurationError(
                 f"invalid tool name {self.name!r}: it must be a letter, followed by at most 63 "
                 "letters, digits, _ or -"
@@ -161,9 +151,10 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True, dict=True):
             raise ConfigurationError(f"the tool {self.name!r} is passive: it has no function")
         return self.calling.bind(arguments, context, values)
 
+    @cached_property
     def validator(self) -> Validator:
         """The compiled schema; call it with arguments to get the list of problems."""
-        return self._validator
+        return Validator(dict(self.parameters))
 
     def problems(self, arguments: Json) -> list[str]:
         """The problems of the arguments of a call, each as `path: message`."""
@@ -186,14 +177,10 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True, dict=True):
                 return None, [str(problem) for problem in error.problems] or [error.message]
             if self.parameters is calling.hints.schema:
                 return values, []  # the types check all that the schema made from them checks
-        problems = self._validator(arguments)
+        problems = self.validator(arguments)
         if not problems and calling is not None and isinstance(arguments, Mapping):
             problems = calling.problems(arguments)
         return (None if problems else values), problems
-
-    @cached_property
-    def _validator(self) -> Validator:
-        return Validator(dict(self.parameters))
 
 
 class FunctionTool(Tool, Generic[F_co], frozen=True, kw_only=True, dict=True):

@@ -1,4 +1,4 @@
-"""Reads Python types into shapes, which have a JSON Schema and decode JSON values."""
+"""Reads Python types and functions into shapes, which write schemas and decode JSON values."""
 
 from __future__ import annotations
 
@@ -7,39 +7,42 @@ import collections.abc as abstract
 import datetime as dt
 import decimal
 import enum
+import functools
+import inspect
 import pathlib
 import types
 import typing
 import uuid
 from collections.abc import Callable, Mapping
-from functools import lru_cache
-from typing import TYPE_CHECKING, Any, TypeVar, get_args, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_args, get_origin
 
 import msgspec
 
-from interlingua.api.types.docstrings import parse_docstring
-from interlingua.api.types.problems import Findings, schema_annotations
-from interlingua.api.types.pydantic_support import (
-    PydanticShape,
+from interlingua.api.types.records import (
+    Field,
+    is_local,
+    is_record,
+    parse_docstring,
+    record_type,
+    resolve_hints,
+)
+from interlingua.api.types.schema import Definitions, Findings, Path, schema_annotations
+from interlingua.api.types.shapes import (
+    Alias,
+    Array,
+    Choice,
+    Constrained,
+    Dictionary,
+    FixedArray,
+    Pydantic,
+    Record,
+    Scalar,
+    Shape,
+    Union,
     is_constraint,
     is_field,
     is_pydantic,
 )
-from interlingua.api.types.records import is_local, is_record, record_type
-from interlingua.api.types.shapes import (
-    Alias,
-    Anything,
-    Array,
-    Choice,
-    Constrained,
-    Definitions,
-    Dictionary,
-    FixedArray,
-    Record,
-    Scalar,
-    Shape,
-)
-from interlingua.api.types.unions import UnionShape
 from interlingua.spec.content import Json
 from interlingua.spec.errors import ConfigurationError, MismatchError
 
@@ -109,17 +112,17 @@ def convert(value: Json, type_: TypeForm[T]) -> T:
     Raises `MismatchError`, which lists every problem with its path. Unknown keys are ignored,
     unless the type forbids them.
     """
-    converted: T = decode(shape_of(type_), value)
+    converted: T = decode(shape_of(type_).decode, value)
     return converted
 
 
-def decode(shape: Shape, value: Json) -> Any:
-    """Like `convert`, for a shape instead of a type."""
+def decode(read: Callable[[Any, Path, Findings], Any], value: Json, what: str = "the value") -> Any:
+    """Decode a value; `MismatchError` lists every problem."""
     findings = Findings()
     try:
-        decoded = shape.decode(value, None, findings)
+        decoded = read(value, None, findings)
     except RecursionError as error:
-        raise MismatchError("the value is nested too deeply") from error
+        raise MismatchError(f"{what} is nested too deeply") from error
     findings.raise_if_any()
     return decoded
 
@@ -136,7 +139,7 @@ def shape_of(type_: Any, where: str = "", names: Mapping[str, Any] | None = None
     return ShapeBuilder(names).read(type_, where)
 
 
-@lru_cache(maxsize=1024)
+@functools.lru_cache(maxsize=1024)
 def _class_shape(type_: Any, where: str) -> Shape:
     return ShapeBuilder().read(type_, where)
 
@@ -152,13 +155,13 @@ class ShapeBuilder:
     def read(self, type_: Any, where: str) -> Shape:
         """The shape of a type; `where` says in error messages where the type is used."""
         if type_ is Any or type_ is object:
-            return Anything()
+            return Shape()
         if type_ is None or type_ is types.NoneType:
             return _NULL
         if isinstance(type_, type) and type_ in _SCALARS:
             return _SCALARS[type_]
         if is_pydantic(type_):
-            return PydanticShape(type_, where)
+            return Pydantic(type_, where)
         if is_record(type_):
             return self._record(type_, where)
         if isinstance(type_, type) and issubclass(type_, enum.Enum):
@@ -167,7 +170,7 @@ class ShapeBuilder:
 
     def _special(self, type_: Any, where: str) -> Shape | None:
         origin = get_origin(type_)
-        if origin is typing.Annotated:
+        if origin is Annotated:
             return self._annotated(type_, where)
         if origin is typing.Literal:
             return _literal(get_args(type_), where)
@@ -190,7 +193,7 @@ class ShapeBuilder:
             return FixedArray(tuple(self.read(item, where) for item in args))
         if origin in _ARRAYS or origin is tuple:
             build = _ARRAYS.get(origin, tuple)
-            items = self.read(args[0], _inside(where, "its items")) if args else Anything()
+            items = self.read(args[0], _inside(where, "its items")) if args else Shape()
             return Array(items, build, unique=build in _SETS)
         if origin in _MAPS:
             keys, values = args or (str, Any)
@@ -212,13 +215,13 @@ class ShapeBuilder:
         shapes = tuple(
             self.read(member, where) for member in members if member is not msgspec.UnsetType
         )
-        return shapes[0] if len(shapes) == 1 else UnionShape(shapes)
+        return shapes[0] if len(shapes) == 1 else Union(shapes)
 
     def _annotated(self, type_: Any, where: str) -> Shape:
         inner, *metadata = get_args(type_)
         if any(is_constraint(item) for item in metadata):
             constraints = [item for item in metadata if not isinstance(item, str)]
-            shape: Shape = PydanticShape(typing.Annotated[(inner, *constraints)], where)
+            shape: Shape = Pydantic(Annotated[(inner, *constraints)], where)
         else:
             shape = self.read(inner, where)
         annotations: dict[str, Json] = {}
@@ -296,3 +299,150 @@ def _unsupported(type_: Any, where: str) -> ConfigurationError:
         else "use a dataclass, TypedDict, msgspec Struct or pydantic model"
     )
     return ConfigurationError(f"{where or 'the type'}: {name} has no JSON Schema; {alternative}")
+
+
+# Functions.
+
+_UNSUPPORTED_KINDS = {
+    inspect.Parameter.VAR_POSITIONAL: "is variadic (*)",
+    inspect.Parameter.POSITIONAL_ONLY: "is positional-only",
+}
+
+
+class FunctionHints(msgspec.Struct, frozen=True, kw_only=True):
+    """The name, description, schema and argument types of a function."""
+
+    name: str
+    description: str
+    schema: dict[str, Json]
+    record: Record
+    left_out: frozenset[str]
+    """The parameters that the function has but the schema leaves out."""
+    takes_self: bool
+    """Whether it is a method that is not bound to an object yet."""
+
+    def read(self, arguments: Mapping[str, Json]) -> dict[str, Any]:
+        """Convert JSON arguments to the hinted types; `MismatchError` lists every problem."""
+        converted: dict[str, Any] = decode(self.record.read, arguments, "an argument")
+        return converted
+
+
+def read_function(
+    function: Callable[..., Any],
+    *,
+    leave_out: frozenset[str] = frozenset(),
+    names: Mapping[str, Any] | None = None,
+) -> FunctionHints:
+    """
+    Read a function whose arguments will be passed by name.
+
+    The schema has no properties for the parameters in `leave_out`. `names` are extra names that
+    the hints may use, such as the local variables of the scope that defines the function.
+    """
+    inner: Any = function
+    bound: set[str] = set()  # by `functools.partial`; the model must not see these arguments
+    while isinstance(inner, functools.partial):
+        bound |= inner.keywords.keys()
+        inner = inner.func
+    name = getattr(inner, "__name__", type(inner).__name__)
+    try:
+        signature = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError) as error:
+        raise ConfigurationError(f"{inner!r} has no readable signature: {error}") from error
+    parameters = [parameter for parameter in signature if parameter.name not in bound]
+    takes_self = bool(parameters) and _is_self(parameters[0])
+    visible = [
+        parameter
+        for parameter in parameters[1 if takes_self else 0 :]
+        if parameter.name not in leave_out
+    ]
+    _check_parameters(visible, name)
+    names = names or {}
+    docstring = parse_docstring(_docstring(inner))
+    hints = _hints(inner, visible, names)
+    record = _record(name, visible, hints, docstring.parameters, names)
+    definitions = Definitions()
+    return FunctionHints(
+        name=name,
+        description=docstring.description,
+        schema=definitions.finish(record.write(definitions)),
+        record=record,
+        left_out=leave_out & {parameter.name for parameter in parameters},
+        takes_self=takes_self,
+    )
+
+
+def _docstring(inner: Any) -> str | None:
+    """The docstring of a function. For a callable object, `__call__` comes before the class."""
+    call = getattr(type(inner), "__call__", None)  # noqa: B004 -- its docstring is read
+    return (inspect.getdoc(call) if inspect.isfunction(call) else None) or inspect.getdoc(inner)
+
+
+def _is_self(parameter: inspect.Parameter) -> bool:
+    return parameter.name in {"self", "cls"} and parameter.annotation is inspect.Parameter.empty
+
+
+def _check_parameters(parameters: list[inspect.Parameter], name: str) -> None:
+    for parameter in parameters:
+        if parameter.kind in _UNSUPPORTED_KINDS:
+            raise ConfigurationError(
+                f"parameter {parameter.name!r} of {name} {_UNSUPPORTED_KINDS[parameter.kind]}; "
+                "a model passes arguments by name"
+            )
+        if is_field(parameter.default):
+            raise ConfigurationError(
+                f"parameter {parameter.name!r} of {name} has a pydantic Field as its default; "
+                "write Annotated[..., Field(...)] and a plain default"
+            )
+
+
+def _hints(
+    inner: Any, parameters: list[inspect.Parameter], names: Mapping[str, Any]
+) -> dict[str, Any]:
+    function = inner if hasattr(inner, "__code__") or inspect.ismethod(inner) else inner.__call__
+    function = inspect.unwrap(function)
+    globals_ = getattr(function, "__globals__", {})
+    # Other parameters are not resolved: they may use names imported under TYPE_CHECKING.
+    annotations = {
+        parameter.name: parameter.annotation
+        for parameter in parameters
+        if parameter.annotation is not inspect.Parameter.empty
+    }
+    return resolve_hints(annotations, globals_, names, getattr(inner, "__name__", repr(inner)))
+
+
+def _nullable(hint: Any) -> Any:
+    if hint is Any:
+        return hint
+    if get_origin(hint) is Annotated:  # the metadata must stay outermost to be found
+        inner, *metadata = get_args(hint)
+        return Annotated[(_nullable(inner), *metadata)]
+    return hint | None
+
+
+def _record(
+    name: str,
+    parameters: list[inspect.Parameter],
+    hints: Mapping[str, Any],
+    descriptions: Mapping[str, str],
+    names: Mapping[str, Any],
+) -> Record:
+    record = Record(name)
+    record.closed = True
+    fields = []
+    for parameter in parameters:
+        hint = hints.get(parameter.name, Any)
+        has_default = parameter.default is not inspect.Parameter.empty
+        if parameter.default is None:
+            hint = _nullable(hint)  # `x: int = None` accepts None, so the schema must too
+        shape = shape_of(hint, f"parameter {parameter.name!r} of {name}", names)
+        if parameter.kind is inspect.Parameter.VAR_KEYWORD:
+            record.rest = shape
+            continue
+        key = parameter.name
+        default = parameter.default if has_default else msgspec.NODEFAULT
+        text = descriptions.get(key)
+        field = Field(name=key, key=key, type=hint, default=default, description=text)
+        fields.append((field, shape))
+    record.fields = tuple(fields)
+    return record

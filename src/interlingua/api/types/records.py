@@ -1,26 +1,17 @@
-"""Reads the fields of types that are JSON objects: dataclass, NamedTuple, TypedDict, Struct."""
+"""Reads docstrings, and the fields of dataclasses, NamedTuples, TypedDicts and Structs."""
 
 from __future__ import annotations
 
 import dataclasses
 import inspect
+import re
 import sys
 import typing
 from collections.abc import Callable, Iterator, Mapping
-from typing import (
-    Annotated,
-    Any,
-    NotRequired,
-    Required,
-    TypeVar,
-    get_args,
-    get_origin,
-    get_type_hints,
-)
+from typing import Annotated, Any, TypeVar, get_args, get_origin, get_type_hints
 
 import msgspec
 
-from interlingua.api.types.docstrings import Docstring, parse_docstring
 from interlingua.spec.errors import ConfigurationError
 
 _EMPTY_FACTORIES = (list, dict, set, frozenset, tuple)
@@ -36,10 +27,14 @@ class Field(msgspec.Struct, frozen=True, kw_only=True):
     key: str
     """The name in JSON."""
     type: Any
-    required: bool
-    default: Any = msgspec.UNSET
-    """The default, if it is a constant."""
+    default: Any
+    """NODEFAULT if the field is required, UNSET if its default is not a constant."""
     description: str | None = None
+
+    @property
+    def required(self) -> bool:
+        """Whether it has no default."""
+        return self.default is msgspec.NODEFAULT
 
 
 class RecordType(msgspec.Struct, frozen=True, kw_only=True):
@@ -166,60 +161,37 @@ def _docstring(cls: type) -> Docstring:
 
 def _fields(cls: Any, hints: Mapping[str, Any]) -> Iterator[Field]:
     if dataclasses.is_dataclass(cls):
-        yield from _dataclass_fields(cls, hints)
+        for field in dataclasses.fields(cls):
+            if field.init:
+                text = field.metadata.get("description")
+                yield Field(
+                    name=field.name,
+                    key=field.name,
+                    type=hints[field.name],
+                    default=_default(field.default, field.default_factory),
+                    description=text if isinstance(text, str) else None,
+                )
     elif typing.is_typeddict(cls):
-        yield from _typed_dict_fields(cls, hints)
+        for name, hint in hints.items():
+            # `__required_keys__` does not see `NotRequired` in an annotation that is a string.
+            type_, required = _strip_qualifiers(hint, required=name in cls.__required_keys__)
+            default = msgspec.NODEFAULT if required else msgspec.UNSET
+            yield Field(name=name, key=name, type=type_, default=default)
     elif issubclass(cls, msgspec.Struct):
-        yield from _struct_fields(cls, hints)
+        # `msgspec.structs.fields` would resolve the hints again, without the local names.
+        names, keys, defaults = (
+            cls.__struct_fields__,
+            cls.__struct_encode_fields__,
+            cls.__struct_defaults__,
+        )
+        defaults = (msgspec.NODEFAULT,) * (len(names) - len(defaults)) + defaults
+        for name, key, default in zip(names, keys, defaults, strict=True):
+            factory = default.factory if isinstance(default, _FACTORY) else dataclasses.MISSING
+            yield Field(name=name, key=key, type=hints[name], default=_default(default, factory))
     else:
         for name in cls._fields:
-            default = cls._field_defaults.get(name, msgspec.UNSET)
-            yield Field(
-                name=name,
-                key=name,
-                type=hints.get(name, Any),
-                required=default is msgspec.UNSET,
-                default=default,
-            )
-
-
-def _dataclass_fields(cls: Any, hints: Mapping[str, Any]) -> Iterator[Field]:
-    missing = dataclasses.MISSING
-    for field in dataclasses.fields(cls):
-        if not field.init:
-            continue
-        description = field.metadata.get("description")
-        yield Field(
-            name=field.name,
-            key=field.name,
-            type=hints[field.name],
-            required=field.default is missing and field.default_factory is missing,
-            default=_default(field.default, field.default_factory, missing),
-            description=description if isinstance(description, str) else None,
-        )
-
-
-def _struct_fields(cls: Any, hints: Mapping[str, Any]) -> Iterator[Field]:
-    # `msgspec.structs.fields` would resolve the hints again, without the local names.
-    missing = msgspec.NODEFAULT
-    names, keys = cls.__struct_fields__, cls.__struct_encode_fields__
-    defaults = (missing,) * (len(names) - len(cls.__struct_defaults__)) + cls.__struct_defaults__
-    for name, key, default in zip(names, keys, defaults, strict=True):
-        factory = default.factory if isinstance(default, _FACTORY) else missing
-        yield Field(
-            name=name,
-            key=key,
-            type=hints[name],
-            required=default is missing,
-            default=_default(missing if factory is not missing else default, factory, missing),
-        )
-
-
-def _typed_dict_fields(cls: Any, hints: Mapping[str, Any]) -> Iterator[Field]:
-    for name, hint in hints.items():
-        # `__required_keys__` does not see `NotRequired` in an annotation that is a string.
-        type_, required = _strip_qualifiers(hint, required=name in cls.__required_keys__)
-        yield Field(name=name, key=name, type=type_, required=required)
+            default = cls._field_defaults.get(name, msgspec.NODEFAULT)
+            yield Field(name=name, key=name, type=hints.get(name, Any), default=default)
 
 
 def _strip_qualifiers(hint: Any, *, required: bool) -> tuple[Any, bool]:
@@ -229,15 +201,148 @@ def _strip_qualifiers(hint: Any, *, required: bool) -> tuple[Any, bool]:
         inner, *metadata = get_args(hint)
         inner, required = _strip_qualifiers(inner, required=required)
         return Annotated[(inner, *metadata)], required
-    if origin is Required or origin is NotRequired:
-        return _strip_qualifiers(get_args(hint)[0], required=origin is Required)
+    if origin is typing.Required or origin is typing.NotRequired:
+        return _strip_qualifiers(get_args(hint)[0], required=origin is typing.Required)
     if str(origin).endswith(".ReadOnly"):
         return _strip_qualifiers(get_args(hint)[0], required=required)
     return hint, required
 
 
-def _default(default: Any, factory: Any, missing: Any) -> Any:
-    """The default if it is a constant, else UNSET: a factory may return another value each time."""
-    if default is not missing:
-        return default
-    return factory() if factory in _EMPTY_FACTORIES else msgspec.UNSET
+def _default(default: Any, factory: Any) -> Any:
+    if factory in _EMPTY_FACTORIES:
+        return factory()
+    if factory is not dataclasses.MISSING:  # it may return another value each time
+        return msgspec.UNSET
+    return msgspec.NODEFAULT if default is dataclasses.MISSING else default
+
+
+# Docstrings in Google, reST and numpy style.
+
+_PARAMETERS = (
+    "args|arguments|parameters|params|other parameters|keyword args|keyword arguments|attributes"
+)
+_OUTCOMES = "returns?|yields?|raises|warns|receives"
+_HEADING = re.compile(rf"(?:(?P<names>{_PARAMETERS})|{_OUTCOMES})\s*(?P<colon>:?)", re.IGNORECASE)
+_ITEM = re.compile(r"(?P<name>\*{0,2}\w+)\s*(?:\([^()]*(?:\([^()]*\)[^()]*)*\))?\s*:(?:\s+|$)")
+_NUMPY_ITEM = re.compile(r"(?P<name>\*{0,2}\w+(?:\s*,\s*\*{0,2}\w+)*)\s*(?::.*)?")
+_REST_FIELD = re.compile(r":(?P<kind>\w+)(?:\s+(?P<about>[^:]*))?:(?:\s+|$)")
+_REST_PARAMETERS = frozenset(
+    ("param", "parameter", "arg", "argument", "key", "keyword", "ivar", "var", "cvar")
+)
+_REST_OTHERS = frozenset(
+    ("type", "vartype", "return", "returns", "rtype", "raise", "raises", "yield", "yields")
+)
+
+
+class Docstring(msgspec.Struct, frozen=True, kw_only=True):
+    """A parsed docstring."""
+
+    description: str = ""
+    """The text outside the sections for parameters, results and errors."""
+    parameters: dict[str, str] = {}
+
+
+def parse_docstring(text: str | None) -> Docstring:
+    """Split a docstring. Lines in none of the known styles belong to the description."""
+    lines = inspect.cleandoc(text or "").splitlines()
+    description: list[str] = []
+    parameters: dict[str, str] = {}
+    position = 0
+    while position < len(lines):
+        for read_section in (_google, _numpy, _rest):
+            end = read_section(lines, position, parameters)
+            if end > position:
+                position = end
+                break
+        else:
+            description.append(lines[position])
+            position += 1
+    return Docstring(description=_tidy(description), parameters=parameters)
+
+
+def _google(lines: list[str], start: int, parameters: dict[str, str]) -> int:
+    """
+    Read `Args:` and its indented items into `parameters`.
+
+    Returns the line after the section, or `start` if no section begins there.
+    """
+    heading = _HEADING.fullmatch(lines[start])
+    if heading is None or not heading["colon"]:
+        return start
+    end = _end_of_block(lines, start + 1)
+    if end == start + 1:
+        return start
+    if heading["names"]:
+        block = inspect.cleandoc("\n" + "\n".join(lines[start + 1 : end])).splitlines()
+        for item in _items(block):
+            match = _ITEM.match(item[0])
+            if match is not None:
+                _add(parameters, match["name"], [item[0][match.end() :], *item[1:]])
+    return end
+
+
+def _numpy(lines: list[str], start: int, parameters: dict[str, str]) -> int:
+    """Read `Parameters`, its underline, and the items up to the next underlined heading."""
+    heading = _HEADING.fullmatch(lines[start])
+    if heading is None or not _is_underlined(lines, start):
+        return start
+    end = start + 2
+    while end < len(lines) and not _is_underlined(lines, end):
+        end += 1
+    if heading["names"]:
+        for item in _items(lines[start + 2 : end]):
+            match = _NUMPY_ITEM.fullmatch(item[0])
+            for name in match["name"].split(",") if match else ():
+                _add(parameters, name.strip(), item[1:])
+    return end
+
+
+def _rest(lines: list[str], start: int, parameters: dict[str, str]) -> int:
+    """Read `:param name: text` and the lines indented under it."""
+    field = _REST_FIELD.match(lines[start])
+    if field is None or field["kind"] not in _REST_PARAMETERS | _REST_OTHERS:
+        return start
+    end = _end_of_block(lines, start + 1)
+    if field["kind"] in _REST_PARAMETERS and field["about"]:
+        name = field["about"].split()[-1]  # `:param int count:` has the type before the name
+        _add(parameters, name, [lines[start][field.end() :], *lines[start + 1 : end]])
+    return end
+
+
+def _is_underlined(lines: list[str], start: int) -> bool:
+    underline = lines[start + 1].strip() if start + 1 < len(lines) else ""
+    return len(underline) >= 3 and not underline.strip("-=") and bool(lines[start].strip())
+
+
+def _end_of_block(lines: list[str], start: int) -> int:
+    """The line after the indented block. Blank lines count only if indented lines follow them."""
+    end = position = start
+    while position < len(lines) and (not lines[position].strip() or lines[position][0].isspace()):
+        position += 1
+        if lines[position - 1].strip():
+            end = position
+    return end
+
+
+def _items(block: list[str]) -> Iterator[list[str]]:
+    """Split the block before each line that is not indented."""
+    item: list[str] = []
+    for line in block:
+        if line.strip() and not line[0].isspace() and item:
+            yield item
+            item = []
+        if line.strip() or item:
+            item.append(line)
+    if item:
+        yield item
+
+
+def _add(parameters: dict[str, str], name: str, lines: list[str]) -> None:
+    text = " ".join(line.strip() for line in lines if line.strip())
+    if text:
+        parameters[name.lstrip("*")] = text
+
+
+def _tidy(lines: list[str]) -> str:
+    """Join the lines, with at most one blank line between paragraphs."""
+    return re.sub(r"\n{3,}", "\n\n", "\n".join(line.rstrip() for line in lines)).strip()

@@ -1,55 +1,47 @@
 """
 Shapes: each kind of type has one, which writes its JSON Schema and decodes its JSON values.
 
-`decode` returns the Python value and adds problems to the findings; if it added any, the caller
-must not use the returned value. `schema` returns a new dict each time, which the caller may change.
+Pydantic is never imported here. A program that uses pydantic types has imported it already, so it
+is looked up in `sys.modules`.
 """
 
 from __future__ import annotations
 
-import re
+import os
+import sys
 from collections.abc import Callable, Iterable, Mapping
-from typing import Annotated, Any, Protocol
+from functools import cached_property
+from typing import Annotated, Any
 
 import msgspec
 
-from interlingua.api.types.problems import Findings, Path, add_limits, describe
-from interlingua.api.types.pydantic_support import dump_foreign
 from interlingua.api.types.records import Field
+from interlingua.api.types.schema import Definitions, Findings, Path, add_limits
 from interlingua.spec.content import Json
+from interlingua.spec.errors import ConfigurationError, Problem
+from interlingua.wire.json_text import dumps
 
 
-class Shape(Protocol):
-    """The interface of all shapes."""
+class Shape:
+    """The base class of the shapes. It accepts any JSON value and does not change it."""
 
-    @property
-    def label(self) -> str:
-        """The name of the expected type in error messages."""
+    label: str = "any value"
+    """The name of the expected type in error messages."""
 
-    def schema(self, definitions: Definitions) -> dict[str, Json]:
-        """The JSON Schema."""
-
-    def decode(self, value: Json, path: Path, findings: Findings) -> Any:
-        """The Python value for a JSON value."""
-
-
-class Anything:
-    """Any JSON value, unchanged."""
-
-    label = "any value"
-
-    def schema(self, definitions: Definitions) -> dict[str, Json]:
-        """The empty schema, which accepts everything."""
-        del definitions
+    def schema(self, _: Definitions) -> dict[str, Json]:
+        """The JSON Schema; a new dict each time, which the caller may change."""
         return {}
 
-    def decode(self, value: Json, path: Path, findings: Findings) -> Any:
-        """The value, unchanged."""
-        del path, findings
+    def decode(self, value: Json, _path: Path, _findings: Findings) -> Any:
+        """
+        The Python value for a JSON value.
+
+        Problems are added to the findings; if there are any, the returned value must not be used.
+        """
         return value
 
 
-class Scalar:
+class Scalar(Shape):
     """A null, boolean, number or string, or a type that is a string in JSON, such as a date."""
 
     def __init__(
@@ -58,32 +50,24 @@ class Scalar:
         self.type = type_
         self._schema = schema
         self._parse = parse
-        self.label: str = str(schema.get("format", schema["type"]))
+        self.label = str(schema.get("format", schema["type"]))
 
-    def schema(self, definitions: Definitions) -> dict[str, Json]:
-        """The type and format."""
-        del definitions
+    def schema(self, _: Definitions) -> dict[str, Json]:
         return dict(self._schema)
 
     def decode(self, value: Json, path: Path, findings: Findings) -> Any:
-        """The value, parsed if it is a string in JSON."""
         # JSON Schema: 1.0 is an integer.
         if self.type is int and isinstance(value, float) and value.is_integer():
             return int(value)
-        if self._parse is not None and isinstance(value, str):
-            try:
-                return self._parse(value)
-            except (ValueError, ArithmeticError):
-                findings.add(path, f"expected {self.label}, got {describe(value)}")
-                return None
         try:
+            if self._parse is not None and isinstance(value, str):
+                return self._parse(value)
             return msgspec.convert(value, self.type)
-        except (msgspec.ValidationError, TypeError, OverflowError):
-            findings.add(path, f"expected {self.label}, got {describe(value)}")
-            return None
+        except (ValueError, TypeError, ArithmeticError):
+            return findings.reject(path, self.label, value)
 
 
-class Choice:
+class Choice(Shape):
     """One of several constants: a `Literal` or an `Enum`."""
 
     def __init__(self, values: Iterable[tuple[Json, Any]], description: str = "") -> None:
@@ -91,11 +75,10 @@ class Choice:
         self._values = {(isinstance(option, bool), option): value for option, value in values}
         self._options = [option for _, option in self._values]
         self._description = description
-        self.label: str = " | ".join(repr(option) for option in self._options)
+        self.label = " | ".join(repr(option) for option in self._options)
 
-    def schema(self, definitions: Definitions) -> dict[str, Json]:
+    def schema(self, _: Definitions) -> dict[str, Json]:
         """An `enum`, with the type if all options have the same one."""
-        del definitions
         names = {str: "string", bool: "boolean", int: "integer", float: "number"}
         kinds = {names.get(type(option)) for option in self._options}
         schema: dict[str, Json] = {} if len(kinds) > 1 or None in kinds else {"type": kinds.pop()}
@@ -104,15 +87,13 @@ class Choice:
         return schema | {"enum": list(self._options)}
 
     def decode(self, value: Json, path: Path, findings: Findings) -> Any:
-        """The enum member or the literal."""
         key = (isinstance(value, bool), value)
         if not isinstance(value, (list, dict)) and key in self._values:
             return self._values[key]
-        findings.add(path, f"expected {self.label}, got {describe(value)}")
-        return None
+        return findings.reject(path, self.label, value)
 
 
-class Array:
+class Array(Shape):
     """Any number of values of one type."""
 
     label = "array"
@@ -128,18 +109,14 @@ class Array:
         return schema | {"uniqueItems": True} if self._unique else schema
 
     def decode(self, value: Json, path: Path, findings: Findings) -> Any:
-        """The collection that `build` makes of the items."""
         if not isinstance(value, (list, tuple)):
-            findings.add(path, f"expected array, got {describe(value)}")
-            return None
+            return findings.reject(path, self.label, value)
         before = len(findings.problems)
         items = [self._items.decode(item, (path, i), findings) for i, item in enumerate(value)]
-        return (
-            None if len(findings.problems) > before else _call(self._build, items, path, findings)
-        )
+        return _build(self._build, items, path, findings, before)
 
 
-class FixedArray:
+class FixedArray(Shape):
     """A tuple of fixed length, each item with its own type."""
 
     label = "array"
@@ -148,24 +125,24 @@ class FixedArray:
         self._items = items
 
     def schema(self, definitions: Definitions) -> dict[str, Json]:
-        """`prefixItems` with a fixed length."""
         size = len(self._items)
         schema: dict[str, Json] = {"type": "array", "minItems": size, "maxItems": size}
-        if self._items:
-            schema["prefixItems"] = [item.schema(definitions) for item in self._items]
-        return schema | {"items": False} if self._items else schema | {"items": {}}
+        if not self._items:
+            return schema | {"items": {}}
+        items = [item.schema(definitions) for item in self._items]
+        return schema | {"prefixItems": items, "items": False}
 
     def decode(self, value: Json, path: Path, findings: Findings) -> Any:
-        """A tuple."""
-        if not isinstance(value, (list, tuple)) or len(value) != len(self._items):
-            got = f"{len(value)}" if isinstance(value, (list, tuple)) else describe(value)
-            findings.add(path, f"expected array of {len(self._items)}, got {got}")
-            return None
+        size = len(self._items)
+        if not isinstance(value, (list, tuple)):
+            return findings.reject(path, f"array of {size}", value)
+        if len(value) != size:
+            return findings.add(path, f"expected array of {size}, got {len(value)}")
         pairs = enumerate(zip(self._items, value, strict=True))
         return tuple(shape.decode(item, (path, i), findings) for i, (shape, item) in pairs)
 
 
-class Dictionary:
+class Dictionary(Shape):
     """An object whose keys are data."""
 
     label = "object"
@@ -177,20 +154,16 @@ class Dictionary:
 
     def schema(self, definitions: Definitions) -> dict[str, Json]:
         """The schema of the values, and of the keys unless any string is allowed."""
-        schema: dict[str, Json] = {
-            "type": "object",
-            "additionalProperties": self._values.schema(definitions) or True,
-        }
+        values = self._values.schema(definitions)
+        schema: dict[str, Json] = {"type": "object", "additionalProperties": values or True}
         names = self._keys.schema(definitions)
         if names.get("type") == "integer":  # property names are strings in JSON
             names = {"pattern": "^-?[0-9]+$"}
         return schema if names == {"type": "string"} else schema | {"propertyNames": names}
 
     def decode(self, value: Json, path: Path, findings: Findings) -> Any:
-        """The mapping that `build` makes of the items."""
         if not isinstance(value, Mapping):
-            findings.add(path, f"expected object, got {describe(value)}")
-            return None
+            return findings.reject(path, self.label, value)
         before = len(findings.problems)
         items = {}
         for name, item in value.items():
@@ -198,7 +171,7 @@ class Dictionary:
             decoded = self._values.decode(item, (path, name), findings)
             if len(findings.problems) == before:  # else the key may not be hashable
                 items[key] = decoded
-        return None if len(findings.problems) > before else self._build(items)
+        return _build(self._build, items, path, findings, before)
 
     def _parse_key(self, name: str) -> Json:
         if isinstance(self._keys, Scalar) and self._keys.type is int:
@@ -206,7 +179,7 @@ class Dictionary:
         return name
 
 
-class Record:
+class Record(Shape):
     """An object with known fields, which are set later because a record may contain itself."""
 
     def __init__(self, label: str) -> None:
@@ -228,15 +201,14 @@ class Record:
         schema: dict[str, Json] = {"type": "object"}
         if self.description:
             schema["description"] = self.description
-        required = []
-        properties: dict[str, Json] = {}
+        properties = {
+            field.key: _property(field, shape, definitions) for field, shape in self.fields
+        }
+        required = [field.key for field, _ in self.fields if field.required]
         if self.tag is not None:
-            properties[self.tag[0]] = Choice([(self.tag[1], None)]).schema(definitions)
-            required.append(self.tag[0])
-        for field, shape in self.fields:
-            properties[field.key] = _property(field, shape, definitions)
-            if field.required:
-                required.append(field.key)
+            key, tag = self.tag
+            properties = {key: Choice([(tag, None)]).schema(definitions), **properties}
+            required = [key, *required]
         schema["properties"] = properties
         if required:
             schema["required"] = required
@@ -247,15 +219,11 @@ class Record:
         return schema
 
     def decode(self, value: Json, path: Path, findings: Findings) -> Any:
-        """The object that the type's constructor makes of the fields."""
         if not isinstance(value, Mapping):
-            findings.add(path, f"expected object, got {describe(value)}")
-            return None
+            return findings.reject(path, "object", value)
         before = len(findings.problems)
         fields = self.read(value, path, findings)
-        if len(findings.problems) > before:
-            return None
-        return _call(lambda fields: self.build(**fields), fields, path, findings)
+        return _build(lambda fields: self.build(**fields), fields, path, findings, before)
 
     def read(self, value: Mapping[str, Json], path: Path, findings: Findings) -> dict[str, Any]:
         """The decoded fields, by their Python names."""
@@ -278,7 +246,99 @@ class Record:
         return decoded
 
 
-class Constrained:
+class Alias(Shape):
+    """A named alias (`type X = ...`); `inner` is set later because it may contain itself."""
+
+    def __init__(self, label: str) -> None:
+        self.label = label
+        self.inner = Shape()
+
+    def schema(self, definitions: Definitions) -> dict[str, Json]:
+        return definitions.refer(self, self.label, self.inner.schema)
+
+    def decode(self, value: Json, path: Path, findings: Findings) -> Any:
+        return self.inner.decode(value, path, findings)
+
+
+class Union(Shape):
+    """A union; a value is decoded by the first member that accepts it."""
+
+    def __init__(self, members: tuple[Shape, ...]) -> None:
+        self._members = members
+        self.label = " or ".join(dict.fromkeys(member.label for member in members))
+
+    def schema(self, definitions: Definitions) -> dict[str, Json]:
+        """`anyOf`, without duplicates."""
+        members: list[dict[str, Json]] = []
+        for member in self._members:
+            schema = member.schema(definitions)
+            if schema not in members:
+                members.append(schema)
+        return {"anyOf": members}
+
+    def decode(self, value: Json, path: Path, findings: Findings) -> Any:
+        if not isinstance(value, (list, dict)):
+            decoded, problems = self._try_members(value, path, findings)
+        else:
+            # Results are cached: nested recursive unions would otherwise take exponential time.
+            key = (id(self), id(value))
+            if key not in findings.union_results:
+                findings.union_results[key] = self._try_members(value, path, findings)
+            decoded, problems = findings.union_results[key]
+        findings.problems.extend(problems)
+        return decoded
+
+    def _try_members(
+        self, value: Json, path: Path, findings: Findings
+    ) -> tuple[Any, list[Problem]]:
+        failures: list[list[Problem]] = []
+        for member in self._ordered(value):
+            inner = Findings(findings.union_results)
+            decoded = member.decode(value, path, inner)
+            if not inner.problems:
+                return decoded, []
+            failures.append(inner.problems)
+        return None, self._closest(value, path, failures)
+
+    def _closest(self, value: Json, path: Path, failures: list[list[Problem]]) -> list[Problem]:
+        """The problems of the member with the value's tag, or else of the closest member."""
+        findings = Findings()
+        if isinstance(value, dict):
+            pairs = zip(self._tags, failures, strict=True)
+            tagged = [(tags, problems) for tags, problems in pairs if tags.keys() & value.keys()]
+            matching = [problems for tags, problems in tagged if {**value, **tags} == value]
+            if tagged and not matching:
+                key = next(name for name in tagged[0][0] if name in value)
+                options = dict.fromkeys(repr(tags[key]) for tags, _ in tagged if key in tags)
+                findings.reject((path, key), " | ".join(options), value[key])
+                return findings.problems
+            failures = matching or failures
+        findings.reject(path, self.label, value)
+        # Problems inside a member of the right type say more than "no member accepts it".
+        union_path = findings.problems[0].path
+        same_type = [
+            problems
+            for problems in failures
+            if all(problem.path != union_path or problem.is_right_type for problem in problems)
+        ]
+        return min(same_type, key=len, default=findings.problems)
+
+    @cached_property
+    def _tags(self) -> list[dict[str, Json]]:
+        """The fields of each member that allow only one value."""
+        return [_tags_of(member) for member in self._members]
+
+    def _ordered(self, value: Json) -> Iterable[Shape]:
+        """For a number, the member of its exact type first: 3 in `float | int` is an int."""
+        if type(value) not in {int, float}:
+            return self._members
+        return sorted(
+            self._members,
+            key=lambda shape: not (isinstance(shape, Scalar) and shape.type is type(value)),
+        )
+
+
+class Constrained(Shape):
     """A shape with annotations (`description`, …) and limits, from `typing.Annotated`."""
 
     def __init__(
@@ -287,18 +347,16 @@ class Constrained:
         self._inner = inner
         self._annotations = annotations
         self._limits = limits
-        self.label: str = inner.label
+        self.label = inner.label
 
     def schema(self, definitions: Definitions) -> dict[str, Json]:
-        """The inner schema with the limits and annotations."""
         schema = self._inner.schema(definitions)
         for limit in self._limits:
             add_limits(schema, limit)
-        schema.update(self._annotations)
+        schema.update(self._annotations)  # in place: it may be a reference that is inlined later
         return schema
 
     def decode(self, value: Json, path: Path, findings: Findings) -> Any:
-        """The inner value, if it is within the limits."""
         before = len(findings.problems)
         decoded = self._inner.decode(value, path, findings)
         if len(findings.problems) > before:
@@ -314,127 +372,118 @@ class Constrained:
         return decoded
 
 
-class Alias:
-    """A named alias (`type X = ...`); `inner` is set later because it may contain itself."""
+class Pydantic(Shape):
+    """A type whose schema and validation come from pydantic."""
 
-    def __init__(self, label: str) -> None:
-        self.label = label
-        self.inner: Shape = Anything()
+    def __init__(self, type_: Any, where: str) -> None:
+        pydantic = sys.modules["pydantic"]
+        self._validation_error: type[Exception] = pydantic.ValidationError
+        try:
+            self._adapter = pydantic.TypeAdapter(type_)
+            schema = self._adapter.json_schema()
+        except (pydantic.PydanticUserError, NameError) as error:
+            raise ConfigurationError(
+                f"{where}: pydantic cannot make a JSON Schema of {type_!r}: {error}"
+            ) from error
+        is_class = isinstance(type_, type)
+        self.label = type_.__name__ if is_class else str(schema.get("type", "value"))
 
     def schema(self, definitions: Definitions) -> dict[str, Json]:
-        """A reference."""
-        return definitions.refer(self, self.label, self.inner.schema)
+        return definitions.adopt(lambda template: self._adapter.json_schema(ref_template=template))
 
     def decode(self, value: Json, path: Path, findings: Findings) -> Any:
-        """The value of the aliased type."""
-        return self.inner.decode(value, path, findings)
+        try:
+            # JSON text, because a strict model accepts a date as a string only from JSON.
+            return self._adapter.validate_json(dumps(value))
+        except self._validation_error as error:
+            for problem in error.errors(include_url=False):  # type: ignore[attr-defined]
+                problem_path = path
+                for step in problem["loc"]:
+                    problem_path = (problem_path, step)
+                is_right_type = not problem["type"].endswith(("_type", "_parsing", "none_required"))
+                findings.add(problem_path, problem["msg"], is_right_type=is_right_type)
+            return None
+
+
+def is_pydantic(type_: Any) -> bool:
+    """Whether the type is a pydantic model, dataclass or custom type."""
+    names = ("__pydantic_core_schema__", "__get_pydantic_core_schema__")
+    is_class = "pydantic" in sys.modules and isinstance(type_, type)
+    return is_class and any(hasattr(type_, name) for name in names)
+
+
+def is_field(metadata: Any) -> bool:
+    """Whether the object was made by `pydantic.Field(...)`."""
+    fields = sys.modules.get("pydantic.fields")
+    return fields is not None and isinstance(metadata, fields.FieldInfo)
+
+
+def is_constraint(metadata: Any) -> bool:
+    """Whether an item of `Annotated` is a constraint that pydantic enforces."""
+    if "pydantic" not in sys.modules:
+        return False
+    if is_field(metadata):
+        return bool(metadata.metadata)
+    return type(metadata).__module__.partition(".")[0] in {"annotated_types", "pydantic"}
+
+
+def to_json(value: Any) -> Json:
+    """A Python value as JSON; `TypeError`, `ValueError` or `RecursionError` if it has no form."""
+    return msgspec.to_builtins(value, str_keys=True, enc_hook=_dump_foreign)
+
+
+def _dump_foreign(value: Any) -> Json:
+    """The JSON form of a value that msgspec cannot encode."""
+    if hasattr(value, "model_dump"):  # pydantic
+        return value.model_dump(mode="json")
+    if hasattr(value, "tolist"):  # numpy and similar
+        return value.tolist()
+    if isinstance(value, os.PathLike):
+        return os.fspath(value)
+    raise TypeError(f"a {type(value).__name__} has no JSON form")
+
+
+def default_to_json(value: Any) -> Json:
+    """A default as JSON; UNSET if it has no JSON form."""
+    try:
+        return msgspec.json.decode(msgspec.json.encode(to_json(value)))
+    except (TypeError, ValueError, RecursionError):
+        return msgspec.UNSET
 
 
 def _property(field: Field, shape: Shape, definitions: Definitions) -> dict[str, Json]:
     schema = shape.schema(definitions)
     if field.description and not (isinstance(shape, Constrained) and "description" in schema):
         schema["description"] = field.description
-    if field.default is not msgspec.UNSET:
-        default = default_to_json(field.default)
-        if default is not msgspec.UNSET:
-            schema["default"] = default
+    default = default_to_json(field.default)
+    if default is not msgspec.UNSET:
+        schema["default"] = default
     return schema
 
 
-def default_to_json(value: Any) -> Json:
-    """A default as JSON; UNSET if it has no JSON form."""
-    try:
-        builtins = msgspec.to_builtins(value, str_keys=True, enc_hook=dump_foreign)
-        return msgspec.json.decode(msgspec.json.encode(builtins))
-    except (TypeError, ValueError, RecursionError):
-        return msgspec.UNSET
+def _build(
+    build: Callable[[Any], Any], value: Any, path: Path, findings: Findings, before: int
+) -> Any:
+    """
+    Call a constructor; an error that it raises becomes a problem.
 
-
-def _call(build: Callable[[Any], Any], value: Any, path: Path, findings: Findings) -> Any:
-    """Call a constructor; an error that it raises becomes a problem."""
+    `before` is the number of problems before its values were decoded; if there are more now, it is
+    not called.
+    """
+    if len(findings.problems) > before:
+        return None
     try:
         return build(value)
     except (ValueError, TypeError, ArithmeticError, AssertionError) as error:
-        findings.add(path, str(error) or type(error).__name__, is_right_type=True)
-        return None
+        return findings.add(path, str(error) or type(error).__name__, is_right_type=True)
 
 
-# The `$defs` of a schema: each type that is used more than once.
-
-
-_PREFIX = "#/$defs/"
-
-
-class Definitions:
-    """
-    Collects definitions while a schema is written.
-
-    A type that is used once is written inline. That keeps references few, and some providers
-    ignore a `description` beside a `$ref`.
-    """
-
-    def __init__(self) -> None:
-        self._names: dict[int, str] = {}
-        self._owners: list[object] = []  # keeps the owners alive, so that their ids stay unique
-        self._bodies: dict[str, dict[str, Json]] = {}
-        self._references: dict[str, list[dict[str, Json]]] = {}
-
-    def refer(
-        self, owner: object, label: str, write: Callable[[Definitions], dict[str, Json]]
-    ) -> dict[str, Json]:
-        """A reference to the owner's definition, which `write` makes at the first reference."""
-        name = self._names.get(id(owner))
-        if name is None:
-            name = self._names[id(owner)] = self._free_name(label)
-            self._owners.append(owner)
-            self._references[name] = []
-            self._bodies[name] = {}  # reserves the name while `write` runs, which may recurse
-            self._bodies[name] = write(self)
-        reference: dict[str, Json] = {"$ref": _PREFIX + name}
-        self._references[name].append(reference)
-        return reference
-
-    def adopt(self, write: Callable[[str], dict[str, Json]]) -> dict[str, Json]:
-        """
-        A schema from another library, with its `$defs` moved here.
-
-        `write` takes the template for references, in which `{model}` stands for the name.
-        """
-        schema = write(_PREFIX + "{model}")
-        if any(self._bodies.get(name, body) != body for name, body in _nested_definitions(schema)):
-            suffix = f"_{len(self._bodies) + 1}"
-            schema = write(_PREFIX + "{model}" + suffix)
-            self._bodies |= {name + suffix: body for name, body in _nested_definitions(schema)}
-        else:
-            self._bodies |= dict(_nested_definitions(schema))
-        return {key: value for key, value in schema.items() if key != "$defs"}
-
-    def finish(self, root: dict[str, Json]) -> dict[str, Json]:
-        """The root schema with the definitions that are used more than once."""
-        for name, references in reversed(self._references.items()):  # innermost first
-            if len(references) == 1:
-                _inline(references[0], self._bodies.pop(name))
-        if "$ref" in root and root["$ref"].removeprefix(_PREFIX) in self._bodies:
-            # Most providers reject a root that is only a reference.
-            body = self._bodies[root["$ref"].removeprefix(_PREFIX)]
-            root = {**body, **{key: value for key, value in root.items() if key != "$ref"}}
-        return {**root, "$defs": self._bodies} if self._bodies else root
-
-    def _free_name(self, label: str) -> str:
-        base = re.sub(r"\W+", "_", label, flags=re.ASCII).strip("_") or "Type"
-        name, number = base, 1
-        while name in self._bodies:
-            number += 1
-            name = f"{base}_{number}"
-        return name
-
-
-def _nested_definitions(schema: dict[str, Json]) -> list[tuple[str, dict[str, Json]]]:
-    return list(schema.get("$defs", {}).items())
-
-
-def _inline(reference: dict[str, Json], body: dict[str, Json]) -> None:
-    """Replace a reference by the definition; keywords beside the reference win."""
-    siblings = {key: value for key, value in reference.items() if key != "$ref"}
-    reference.clear()
-    reference.update({**body, **siblings})
+def _tags_of(shape: Shape) -> dict[str, Json]:
+    definitions = Definitions()
+    schema = definitions.finish(shape.schema(definitions))
+    tags: dict[str, Json] = {}
+    for name, field in schema.get("properties", {}).items():
+        options = [field["const"]] if "const" in field else field.get("enum", ())
+        if len(options) == 1:
+            tags[name] = options[0]
+    return tags

@@ -12,14 +12,13 @@ from interlingua.providers.fold import close_stream
 from interlingua.spec.errors import ConfigurationError, StreamError
 from interlingua.spec.events import Finish, StreamEvent
 from interlingua.spec.request import Request
-from interlingua.spec.response import Response, Warning
+from interlingua.spec.response import Response
+from interlingua.spec.warnings import make_warning
 from interlingua.streams.accumulate import StreamAccumulator, events_from_response
 from interlingua.streams.grammar import is_content
 
 REPLACED = "answer_replaced"
 """The warning of a response that takes the place of the one whose events were shown."""
-
-_MESSAGE = "a middleware replaced the answer after parts of another answer had been shown"
 
 
 class Handover:
@@ -113,8 +112,8 @@ class Handover:
         if is_same and finish is not None:
             return [*events, finish]
         if response.message.content != self._shown.content():
-            warning = Warning(code=REPLACED, message=_MESSAGE)
-            response = replace(response, warnings=(*response.warnings, warning))
+            warnings = (*response.warnings, make_warning(REPLACED))
+            response = replace(response, warnings=warnings)
         last = Finish(finish_reason=response.finish_reason, usage=response.usage, response=response)
         return [*events, last]
 

@@ -236,7 +236,8 @@ def read_part(block: Json) -> Part:
 
 
 def _decode_text(fields: Fields, _: dict[str, Any]) -> Part:
-    return Text(text=fields.need("text"), extra=extra_for(fields.left))
+    text, left = fields.need("text"), fields.left
+    return Text(text=text, extra=extra_for(left) if left else {})
 
 
 _DECODE: dict[str, Any] = {

@@ -47,10 +47,10 @@ def _encode_message(message: Message, warnings: WarningList) -> Json:
         if only.dialect == NAME and isinstance(only.data, str):
             return only.data  # a message that was no object to begin with
     blocks = _encode_parts(message, warnings)
-    if content and not blocks:
+    if not blocks and content:
         warnings.add("emptied_message_dropped", warnings.message_path())
         return None
-    wire = {"role": _ROLES[message.role], "content": _shorten(blocks)}
+    wire: dict[str, Any] = {"role": _ROLES[message.role], "content": _shorten(blocks)}
     if message.extra:
         wire = restore(wire, message, NAME)
         wire.pop(INLINE, None)

@@ -58,8 +58,10 @@ def encode_request(
         room = DEFAULT_MAX_TOKENS + (request.thinking_budget or 0)  # thinking counts in it
         body["max_tokens"] = profile.max_output_tokens or room
     encode_messages(request, body, warnings)
-    encode_tools(request, body, warnings)
-    _encode_thinking(request, profile, body, warnings)
+    if request.tools is not None or request.tool_choice or request.parallel_tool_calls is not None:
+        encode_tools(request, body, warnings)
+    if request.reasoning_effort or request.thinking_budget is not None or request.provider_options:
+        _encode_thinking(request, profile, body, warnings)
     _encode_settings(request, body, warnings)
     if stream:
         body["stream"] = True
@@ -69,7 +71,7 @@ def encode_request(
         body=add_marks(body, CACHE, profile) if cached else body,
         headers=headers,
         stream=stream,
-        warnings=(*warnings.warnings, *foreign_options(request, NAME, dialects.names())),
+        warnings=(*warnings.warnings, *foreign_options(request, NAME, dialects.names)),
     )
 
 

@@ -1,29 +1,28 @@
-"""Stream frames -> events. Frames are answers, each with more of the parts."""
+"""Stream frames -> events. Each frame is an answer that adds parts."""
 
 from __future__ import annotations
-
-from typing import Any
 
 from interlingua.dialects.gemini_generate.calls import PartialArguments, response_links
 from interlingua.dialects.gemini_generate.content import is_signed, read_part
 from interlingua.dialects.gemini_generate.errors import read_error
-from interlingua.dialects.gemini_generate.facts import ABSENT, FINISH, NAME, NO_REASON
-from interlingua.dialects.gemini_generate.names import RESPONSE, to_camel
+from interlingua.dialects.gemini_generate.facts import (
+    FINISH,
+    NAME,
+    NO_REASON,
+    RESPONSE,
+    USAGE,
+    to_camel,
+)
 from interlingua.dialects.gemini_generate.response import (
     Frames,
     decode_finish,
     decode_usage,
+    frame_fields,
     is_answer,
     read_envelope,
 )
-from interlingua.spec.content import Text, Thinking, ToolCall
-from interlingua.spec.contracts import (
-    NEUTRAL_PROFILE,
-    Frame,
-    NewId,
-    Profile,
-    StreamDecoder,
-)
+from interlingua.spec.content import Json, Text, Thinking, ToolCall
+from interlingua.spec.contracts import NEUTRAL_PROFILE, Frame, NewId, Profile, StreamDecoder
 from interlingua.spec.errors import StreamError
 from interlingua.spec.events import (
     Finish,
@@ -39,23 +38,23 @@ from interlingua.wire.envelope import carry_body
 from interlingua.wire.json_text import dump_text, loads
 
 _USAGE = "usageMetadata"
-_MORE = (TextDelta, ReasoningDelta)
+_PARTIAL_FIELDS = ("partialArgs", "willContinue")
 
 
 class _Last:
     """
-    The frame before, of one text and no other part.
+    The previous frame, if one text is its only part: the fast path.
 
-    Most frames say what the one before said, but for the text and the figures: to read the
-    rest again would change nothing, and of the figures the last count.
+    Most frames differ from the previous one only in the text and the token counts. The other
+    fields need not be read again, and only the last counts matter.
     """
 
     __slots__ = ("_frame", "_part", "_segment", "_usage_names")
 
     def __init__(
         self,
-        frame: dict[str, Any],
-        part: dict[str, Any],
+        frame: dict[str, Json],
+        part: dict[str, Json],
         segment: TextSegment | ReasoningSegment,
     ) -> None:
         self._frame = frame
@@ -64,11 +63,11 @@ class _Last:
         self._usage_names = [*self.usage] if isinstance(self.usage, dict) else None
 
     @property
-    def usage(self) -> Any:
+    def usage(self) -> Json:
         return self._frame.get(_USAGE)
 
-    def feed(self, frame: dict[str, Any]) -> TextDelta | ReasoningDelta | None:
-        """The event of a frame that only goes on with the text; None for any other."""
+    def feed(self, frame: dict[str, Json]) -> TextDelta | ReasoningDelta | None:
+        """The event of a frame that only adds text; None for any other frame."""
         try:
             text = frame["candidates"][0]["content"]["parts"][0]["text"]
             usage = frame.get(_USAGE)
@@ -88,24 +87,24 @@ class _Last:
 
 class Decoder:
     """
-    The wire has no part boundaries: text goes on from frame to frame until another kind comes.
+    The wire has no part boundaries: a text continues until a part of another kind arrives.
 
-    Two parts in one frame are two parts; a signed part is always one of its own. There is no
-    last frame either: a finish reason must have come, but more may follow it.
+    Two parts in one frame are two parts, and a signed part is never joined with another. No
+    frame is marked as the last: a finish reason is required, but more frames may follow it.
     """
 
     def __init__(self, new_id: NewId | None) -> None:
         self._links = response_links(new_id)
         self._next = 0
         self._open: TextSegment | ReasoningSegment | None = None
-        self._call: ToolCallSegment | None = None  # one whose arguments come in pieces
+        self._call: ToolCallSegment | None = None  # its arguments arrive in pieces
         self._arguments = PartialArguments()
         self._call_ended = False
         self._has_calls = False
         self._started = False
-        self._ended = False  # a finish reason has come, and nothing that was said after it
-        self._unknown: dict[str, Any] | None = None  # a first frame that is no answer
-        self._names = ("", "")  # of the response and its model, as the first frame has them
+        self._ended = False  # a finish reason has arrived, and no content after it
+        self._unknown: dict[str, Json] | None = None  # a first frame that is not an answer
+        self._names = ("", "")  # response id and model, from the first frame
         self._frames = Frames()
         self._last: _Last | None = None
 
@@ -116,26 +115,31 @@ class Decoder:
             data = _unwrap(frame, error)
         if data is None:
             return []
-        last = self._last
-        if last is not None:
-            more = last.feed(data)
-            if more is not None:
-                return [more]
+        if self._last is not None:
+            delta = self._last.feed(data)
+            if delta is not None:
+                return [delta]
             self._settle()
         events = self._feed_frame(to_camel(data, RESPONSE) if "_" in frame.data else data)
-        if self._open is not None and events and isinstance(events[-1], _MORE):
-            self._last = _keep_last(data, self._open)
+        if (
+            self._open is not None
+            and events
+            and isinstance(events[-1], (TextDelta, ReasoningDelta))
+        ):
+            match data:
+                case {"candidates": [{"content": {"parts": [{"text": _} as part]}}]}:
+                    self._last = _Last(data, part, self._open)
         return events
 
     def finish(self) -> list[StreamEvent]:
-        if self._unknown is not None:  # a whole body that is no answer
+        if self._unknown is not None:  # the body is not an answer
             whole = carry_body(NAME, self._unknown)
             start = StreamStart(extra=whole.extra)
             return [start, Finish(finish_reason=whole.finish_reason, response=whole)]
         self._settle()
         envelope = read_envelope(self._frames.whole())
         if not self._ended and envelope.block is None:
-            raise StreamError("the stream ended before a finish reason came")
+            raise StreamError("the stream ended before a finish reason")
         events: list[StreamEvent] = [] if self._started else self._start({})
         reason = decode_finish(envelope, has_calls=self._has_calls)
         self._close(events, cut=reason.reason == "length")
@@ -146,12 +150,12 @@ class Decoder:
         return events
 
     def _settle(self) -> None:
-        """Take in the figures of the frames that only went on with the text."""
+        """Adds the token counts of the frames that took the fast path."""
         if self._last is not None:
-            self._frames.feed_usage(to_camel(self._last.usage, RESPONSE.inner[_USAGE]))
+            self._frames.feed_usage(to_camel(self._last.usage, USAGE))
             self._last = None
 
-    def _feed_frame(self, data: dict[str, Any]) -> list[StreamEvent]:
+    def _feed_frame(self, data: dict[str, Json]) -> list[StreamEvent]:
         events: list[StreamEvent] = []
         if data == NO_REASON:
             self._ended = True
@@ -166,11 +170,11 @@ class Decoder:
             reason = candidate.get(FINISH)
             for place, part in enumerate(parts):
                 self._feed_part(part, events, is_first=place == 0, is_last=reason is not None)
-            self._follow_end(reason, [part for part in parts if _says(part)])
+            self._check_end(reason, parts)
         return events
 
-    def _feed_rare(self, data: dict[str, Any], events: list[StreamEvent]) -> bool:
-        """The first frame, or one without candidates; whether there is more to read in it."""
+    def _feed_rare(self, data: dict[str, Json], events: list[StreamEvent]) -> bool:
+        """The first frame, or one without candidates; returns whether it is an answer."""
         if data.get("error") and "candidates" not in data:
             raise read_error(None, {}, data)
         if is_answer(data) or data.keys() == {_USAGE}:
@@ -185,17 +189,18 @@ class Decoder:
         events.append(ProviderEvent(dialect=NAME, data=data))
         return False
 
-    def _start(self, data: dict[str, Any]) -> list[StreamEvent]:
+    def _start(self, data: dict[str, Json]) -> list[StreamEvent]:
         self._started = True
         envelope = read_envelope(data)
         self._names = (envelope.id, envelope.model)
         usage = data.get(_USAGE)
+        fields = frame_fields(envelope.extra)
         events: list[StreamEvent] = [
             StreamStart(
                 id=envelope.id,
                 model=envelope.model,
                 usage=decode_usage(usage) if usage else None,
-                extra={NAME: _about_frames(envelope.extra)},
+                extra={NAME: {"candidate": fields} if fields else {}},
             )
         ]
         if self._unknown is not None:
@@ -203,36 +208,36 @@ class Decoder:
             self._unknown = None
         return events
 
-    def _follow_end(self, reason: Any, said: list[Any]) -> None:
+    def _check_end(self, reason: Json, parts: list[Json]) -> None:
         """
-        A finish reason ends the answer only if nothing follows.
+        A finish reason ends the answer only if no content follows.
 
-        The code that the API runs comes with one, and its result and more text come after.
+        Code that the API runs arrives with one, and is followed by its result and more text.
         """
+        parts = [part for part in parts if not (isinstance(part, dict) and part.get("text") == "")]
         if reason is not None:
-            runs = bool(said) and isinstance(said[-1], dict) and "executableCode" in said[-1]
+            runs = bool(parts) and isinstance(parts[-1], dict) and "executableCode" in parts[-1]
             self._ended = not (runs and reason in ("STOP", 1))
-        elif said:
+        elif parts:
             self._ended = False
 
     def _feed_part(
-        self, part: Any, events: list[StreamEvent], *, is_first: bool, is_last: bool
+        self, part: Json, events: list[StreamEvent], *, is_first: bool, is_last: bool
     ) -> None:
         if self._feed_partial_call(part, events):
             return
         self._call_ended = False
-        read = read_part(part, self._links)
-        if isinstance(read, (Text, Thinking)):
-            self._feed_text(read, events, is_first=is_first, is_last=is_last)
+        decoded = read_part(part, self._links)
+        if isinstance(decoded, (Text, Thinking)):
+            self._feed_text(decoded, events, is_first=is_first, is_last=is_last)
             return
         self._close(events)
-        index, self._next = self._next, self._next + 1
-        if isinstance(read, ToolCall):
-            self._has_calls = True
-            call = ToolCallSegment(index, call_id=read.id, name=read.name, extra=read.extra)
-            events += [call.start(), call.delta(dump_text(read.arguments)), call.end()]
+        if isinstance(decoded, ToolCall):
+            call = self._new_call(decoded)
+            events += [call.start(), call.delta(dump_text(decoded.arguments)), call.end()]
         else:
-            events.append(ProviderEvent(dialect=NAME, part=read, index=index))
+            events.append(ProviderEvent(dialect=NAME, part=decoded, index=self._next))
+            self._next += 1
 
     # Text and thoughts.
 
@@ -242,13 +247,13 @@ class Decoder:
         segment = self._open
         kind = TextSegment if isinstance(part, Text) else ReasoningSegment
         signed = is_signed(part)
-        goes_on = is_first and isinstance(segment, kind) and segment.extra == part.extra
-        if not part.text and not signed and (goes_on or (is_last and not part.extra)):
-            return  # the empty text that some streams end with
-        if signed and not part.text and goes_on and isinstance(part, Thinking):
-            self._sign(part, events)  # the proof of a thought that has come before
+        continues = is_first and isinstance(segment, kind) and segment.extra == part.extra
+        if not part.text and not signed and (continues or (is_last and not part.extra)):
+            return  # the empty text at the end of some streams
+        if signed and not part.text and continues and isinstance(part, Thinking):
+            self._sign(part, events)  # the signature of the thought before it
             return
-        if segment is None or signed or not goes_on:
+        if segment is None or signed or not continues:
             self._close(events)
             segment = self._open = kind(self._next, part.extra)
             self._next += 1
@@ -263,104 +268,76 @@ class Decoder:
             self._open.signature = part.signature
         self._close(events)
 
-    # Calls whose arguments come in pieces.
+    # Calls.
 
-    def _feed_partial_call(self, part: Any, events: list[StreamEvent]) -> bool:
+    def _new_call(self, call: ToolCall) -> ToolCallSegment:
+        self._has_calls = True
+        self._next += 1
+        return ToolCallSegment(self._next - 1, call_id=call.id, name=call.name, extra=call.extra)
+
+    def _feed_partial_call(self, part: Json, events: list[StreamEvent]) -> bool:
+        """Whether the part is a piece of a call whose arguments arrive in pieces."""
         call = part.get("functionCall") if isinstance(part, dict) else None
         if not isinstance(call, dict):
             return False
-        goes_on = bool(call.get("willContinue"))
+        continues = bool(call.get("willContinue"))
         if call.get("name"):
-            if not goes_on and "partialArgs" not in call:
+            if not continues and "partialArgs" not in call:
                 return False
             self._open_call(part, call, events)
         elif self._call is None:
-            return self._call_ended and not call  # the end of a call that had ended already
-        else:
-            self._keep_beside(part, self._call)
+            return self._call_ended and not call  # a second end of the same call
+        else:  # any piece may carry a signature; the start event has its own copy of `extra`
+            others = {name: value for name, value in part.items() if name != "functionCall"}
+            if others:
+                extra = self._call.extra
+                self._call.extra = {**extra, NAME: {**extra.get(NAME, {}), **others}}
         if self._call is None:
             return False
         pieces = call.get("partialArgs")
         for piece in pieces if isinstance(pieces, list) else ():
             self._arguments.feed(piece)
-        if not goes_on:
+        if not continues:
             self._close(events)
             self._call_ended = True
         return True
 
-    def _keep_beside(self, part: dict[str, Any], call: ToolCallSegment) -> None:
-        """A signature may come with any piece. The start event keeps what it was given."""
-        beside = {name: value for name, value in part.items() if name != "functionCall"}
-        if beside:
-            call.extra = {**call.extra, NAME: {**call.extra.get(NAME, {}), **beside}}
-
     def _open_call(
-        self, part: dict[str, Any], call: dict[str, Any], events: list[StreamEvent]
+        self, part: dict[str, Json], call: dict[str, Json], events: list[StreamEvent]
     ) -> None:
         self._close(events)
-        known = {name: value for name, value in call.items() if name not in _STREAMING}
-        read = read_part({**part, "functionCall": {"args": {}, **known}}, self._links)
-        if not isinstance(read, ToolCall):
-            return
-        self._has_calls = True
-        self._call = ToolCallSegment(self._next, call_id=read.id, name=read.name, extra=read.extra)
-        self._next += 1
-        self._arguments = PartialArguments()
-        events.append(self._call.start())
+        whole = {name: value for name, value in call.items() if name not in _PARTIAL_FIELDS}
+        decoded = read_part({**part, "functionCall": {"args": {}, **whole}}, self._links)
+        if isinstance(decoded, ToolCall):
+            self._call = self._new_call(decoded)
+            self._arguments = PartialArguments()
+            events.append(self._call.start())
 
     def _close(self, events: list[StreamEvent], *, cut: bool = False) -> None:
-        """End what is open. A call cut by the length limit must not look like a whole one."""
+        """Ends the open part. A call cut by the length limit must not look complete."""
         if self._open is not None:
             events.append(self._open.end())
             self._open = None
-        call = self._call
-        if call is not None:
+        if self._call is not None:
             text = dump_text(self._arguments.finish())
-            events.append(call.delta(text[:-1] if cut else text))
-            events.append(call.end())
+            events += [self._call.delta(text[:-1] if cut else text), self._call.end()]
             self._call = None
 
 
-_STREAMING = ("partialArgs", "willContinue")
-
-
-def _keep_name(extra: dict[str, Any], key: str, first: str, last: str) -> None:
-    """The start told it, or it came too late for that."""
+def _keep_name(extra: dict[str, Json], key: str, first: str, last: str) -> None:
+    """Keeps a name in the extra of `Finish` only if it was not in `StreamStart`."""
     if first:
         extra.pop(key, None)
     elif last:
         extra[key] = last
 
 
-def _says(part: Any) -> bool:
-    return not (isinstance(part, dict) and part.get("text") == "")
-
-
-def _about_frames(extra: dict[str, Any]) -> dict[str, Any]:
-    """What every frame of the stream says besides its parts, where that is unusual."""
-    candidate = extra.get("candidate", {})
-    kept: dict[str, Any] = {}
-    if candidate.get("index", 0) != 0:
-        kept["index"] = candidate["index"]
-    content = candidate.get("content")
-    if isinstance(content, dict) and "role" in content.get(ABSENT, ()):
-        kept["content"] = {ABSENT: ["role"]}
-    return {"candidate": kept} if kept else {}
-
-
-def _keep_last(data: dict[str, Any], segment: TextSegment | ReasoningSegment) -> _Last | None:
-    match data:
-        case {"candidates": [{"content": {"parts": [{"text": _} as part]}}]}:
-            return _Last(data, part, segment)
-    return None
-
-
-def _unwrap(frame: Frame, error: StreamError) -> dict[str, Any]:
-    """An error may come in an array of one."""
+def _unwrap(frame: Frame, error: StreamError) -> dict[str, Json]:
+    """The error body inside an array of one; raises `error` for any other frame."""
     if error.__cause__ is None and frame.data.startswith("[{"):
-        found: list[dict[str, Any]] = loads(frame.data)
-        if len(found) == 1:
-            return found[0]
+        items: list[dict[str, Json]] = loads(frame.data)
+        if len(items) == 1:
+            return items[0]
     raise error
 
 

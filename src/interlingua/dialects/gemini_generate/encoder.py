@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
-from interlingua.dialects.gemini_generate.calls import encode_call
 from interlingua.dialects.gemini_generate.content import encode_answer_part, is_signed
 from interlingua.dialects.gemini_generate.errors import error_body
-from interlingua.dialects.gemini_generate.facts import ABSENT, NAME, NO_REASON, SIGNATURE
+from interlingua.dialects.gemini_generate.facts import NAME, NO_REASON, SIGNATURE
 from interlingua.dialects.gemini_generate.response import (
     encode_finish,
+    frame_fields,
     write_content,
     write_envelope,
 )
-from interlingua.spec.contracts import (
-    Frame,
-    StreamEncoder,
-)
+from interlingua.spec.content import Json
+from interlingua.spec.contracts import Frame, StreamEncoder
 from interlingua.spec.events import (
     ErrorEvent,
     Finish,
@@ -40,41 +35,41 @@ from interlingua.wire.fields import extra_of, merge
 
 
 class _Text:
-    """A text or thought that is being sent: what each of its pieces carries."""
+    """A text or thought that is being sent; `fields` go with each of its pieces."""
 
-    __slots__ = ("follows_alike", "is_held", "is_sent", "kept")
+    __slots__ = ("fields", "is_held", "is_sent", "needs_separator")
 
-    def __init__(self, kept: dict[str, Any], *, is_held: bool, follows_alike: bool) -> None:
-        self.kept = kept
+    def __init__(self, fields: dict[str, Json], *, is_held: bool, needs_separator: bool) -> None:
+        self.fields = fields
         self.is_held = is_held
         self.is_sent = False
-        self.follows_alike = follows_alike
+        self.needs_separator = needs_separator
 
 
 class Encoder:
-    """Each delta is a frame; what is only known at the end is in the last one."""
+    """Each delta is a frame; the last frame has the finish reason and the usage."""
 
     def __init__(self) -> None:
         self._grammar = Grammar()
-        self._sequencer = Sequencer()  # parts have no numbers here, only an order
+        self._sequencer = Sequencer()  # the wire has no indexes, only an order
         self._start = StreamStart()
-        self._candidate: dict[str, Any] = {}  # what is said in each frame
-        self._content: dict[str, Any] = {}
+        self._candidate: dict[str, Json] = {}  # the fields of the candidate in each frame
+        self._content: dict[str, Json] = {}
         self._texts: dict[str, _Text] = {}
-        self._last: dict[str, Any] | None = None  # what the text just sent carried
+        self._last: dict[str, Json] | None = None  # the fields of the text before
         self._sent = False
         self._failed = False
 
     def feed(self, event: StreamEvent) -> list[Frame]:
         self._grammar.feed(event)
-        return [frame for due in self._sequencer.feed(event) for frame in self._say(due)]
+        return [frame for ready in self._sequencer.feed(event) for frame in self._encode(ready)]
 
     def finish(self) -> list[Frame]:
         if not self._failed:
             self._grammar.finish()
         return []
 
-    def _say(self, event: StreamEvent) -> list[Frame]:
+    def _encode(self, event: StreamEvent) -> list[Frame]:
         match event:
             case TextDelta() | ReasoningDelta():
                 return self._delta(event.id, event.delta)
@@ -83,7 +78,7 @@ class Encoder:
             case TextEnd() | ReasoningEnd():
                 return self._end(event)
             case ToolCallEnd():
-                return self._whole([encode_call(event.tool_call)])
+                return self._whole(encode_answer_part(event.tool_call))
             case ProviderEvent():
                 return self._provider_event(event)
             case StreamStart():
@@ -97,20 +92,16 @@ class Encoder:
 
     def _begin(self, event: StreamStart) -> None:
         self._start = event
-        candidate = extra_of(event, NAME).get("candidate")
-        if NAME not in event.extra:
+        if NAME in event.extra:
+            self._candidate = frame_fields(extra_of(event, NAME))
+            self._content = self._candidate.pop("content", {})
+        else:
             self._candidate = {"index": 0}
-        elif isinstance(candidate, Mapping):
-            if candidate.get("index", 0) != 0:
-                self._candidate = {"index": candidate["index"]}
-            content = candidate.get("content")
-            if isinstance(content, Mapping) and "role" in content.get(ABSENT, ()):
-                self._content = {ABSENT: ["role"]}
 
-    def _frame(self, parts: list[Any]) -> list[Frame]:
+    def _frame(self, parts: list[Json]) -> list[Frame]:
         self._sent = True
         candidate = {"content": write_content(self._content, parts), **self._candidate}
-        body: dict[str, Any] = {"candidates": [candidate]}
+        body: dict[str, Json] = {"candidates": [candidate]}
         if self._start.model:
             body["modelVersion"] = self._start.model
         if self._start.id:
@@ -118,27 +109,27 @@ class Encoder:
         return [json_frame(body)]
 
     # Text. A signed text is sent whole, with its signature; the signature of a thought follows
-    # it. Text that follows its like would be read as more of it: an empty piece in the same
-    # frame keeps them apart.
+    # it. Two texts with the same fields would be read as one: an empty piece before the second,
+    # in the same frame, separates them.
 
     def _open(self, event: TextStart | ReasoningStart) -> None:
-        kept = dict(extra_of(event, NAME))
+        fields = dict(extra_of(event, NAME))
         if isinstance(event, ReasoningStart):
-            kept["thought"] = True
-        held = isinstance(event, TextStart) and kept.get(SIGNATURE) is not None
-        alike = not held and self._last == kept
-        self._texts[event.id] = _Text(kept, is_held=held, follows_alike=alike)
+            fields["thought"] = True
+        is_held = isinstance(event, TextStart) and fields.get(SIGNATURE) is not None
+        is_alike = not is_held and self._last == fields
+        self._texts[event.id] = _Text(fields, is_held=is_held, needs_separator=is_alike)
         self._last = None
 
-    def _delta(self, id: str, delta: str) -> list[Frame]:  # noqa: A002 -- the event's word
+    def _delta(self, id: str, delta: str) -> list[Frame]:  # noqa: A002 -- the name of the event's field
         text = self._texts[id]
         if text.is_held:
             return []
         text.is_sent = True
-        parts = [{"text": delta, **text.kept}]
-        if text.follows_alike:
-            parts.insert(0, {"text": "", **text.kept})
-            text.follows_alike = False
+        parts = [{"text": delta, **text.fields}]
+        if text.needs_separator:
+            parts.insert(0, {"text": "", **text.fields})
+            text.needs_separator = False
         return self._frame(parts)
 
     def _end(self, event: TextEnd | ReasoningEnd) -> list[Frame]:
@@ -146,16 +137,16 @@ class Encoder:
         if text.is_held and isinstance(event, TextEnd):
             return self._whole(encode_answer_part(event.part))
         if not text.is_sent and not encode_answer_part(event.part):
-            return []  # another model's thought, without words
+            return []  # an empty or redacted thought of another model
         frames = [] if text.is_sent else self._delta(event.id, "")
-        self._last = text.kept
-        if is_signed(event.part):  # a text's is late; only a part of its own can say it
+        self._last = text.fields
+        if is_signed(event.part):  # the signature needs a part of its own
             for signed in encode_answer_part(event.part):
                 if SIGNATURE in signed:
                     frames += self._whole([{**signed, "text": ""}])
         return frames
 
-    def _whole(self, parts: list[Any]) -> list[Frame]:
+    def _whole(self, parts: list[Json]) -> list[Frame]:
         self._last = None
         return self._frame(parts) if parts else []
 
@@ -166,9 +157,9 @@ class Encoder:
 
     def _finish(self, event: Finish) -> list[Frame]:
         start = self._start
-        kept = merge(extra_of(start, NAME), extra_of(event, NAME))
-        if "body" in kept:  # it was no answer
-            return [json_frame(kept["body"])]
+        extra = merge(extra_of(start, NAME), extra_of(event, NAME))
+        if "body" in extra:  # not an answer: see `carry_body`
+            return [json_frame(extra["body"])]
         native = NAME in start.extra or NAME in event.extra
         envelope = Response(
             id=start.id,
@@ -178,10 +169,10 @@ class Encoder:
             extra={NAME: {}} if native else {},
         )
         has_reason = encode_finish(event.finish_reason, native=native) is not None
-        parts: list[Any] | None = None if self._sent else []
+        parts: list[Json] | None = None if self._sent else []
         if self._sent and has_reason:
-            parts = [{"text": ""}]  # as the API itself ends; clients look for parts
-        frames = [json_frame(write_envelope(envelope, kept, parts))]
+            parts = [{"text": ""}]  # the vendor sends it too; some clients need a part
+        frames = [json_frame(write_envelope(envelope, extra, parts))]
         return frames if has_reason else [*frames, json_frame(NO_REASON)]
 
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any
 
-from interlingua.dialects.gemini_generate.names import shape_of, to_camel
+from interlingua.dialects.gemini_generate.facts import shape_of, to_camel
 from interlingua.spec.content import Json
 from interlingua.spec.errors import (
     AccessDeniedError,
@@ -27,7 +26,7 @@ from interlingua.wire.classify import (
 )
 from interlingua.wire.ratelimit_headers import parse_duration
 
-# The words of google.rpc.Code and the HTTP statuses they come with.
+# The words of google.rpc.Code and their HTTP statuses; the first word of a status is its default.
 _STATUSES = {
     "INVALID_ARGUMENT": 400,
     "UNAUTHENTICATED": 401,
@@ -47,21 +46,23 @@ _STATUSES = {
     "DATA_LOSS": 500,
 }
 _WORDS = {status: word for word, status in reversed(_STATUSES.items())}
-# What others may say with a status of their own, such as a missing model with 400.
+_WORDS[402] = "RESOURCE_EXHAUSTED"
+# Classes that other hosts send with a different status, such as a missing model with 400.
 _CLASSES: tuple[tuple[type[SDKError], str], ...] = (
     (AuthenticationError, "UNAUTHENTICATED"),
     (AccessDeniedError, "PERMISSION_DENIED"),
     (NotFoundError, "NOT_FOUND"),
 )
-_RETRY_INFO = "type.googleapis.com/google.rpc.RetryInfo"
+RPC = "type.googleapis.com/google.rpc."
+"""The prefix of the types of error details."""
 _BAD_KEYS = ("API_KEY_INVALID", "API_KEY_EXPIRED")
-# A precondition that fails for the caller, whatever the request.
-_NOT_FOR_YOU = re.compile(r"location is not supported|billing", re.IGNORECASE)
+# Failed preconditions that no other request would meet: access is denied.
+_DENIED = re.compile(r"location is not supported|billing", re.IGNORECASE)
 _DETAIL = shape_of("retryDelay", "quotaId")
 
 
 def decode_error(status: int, headers: Mapping[str, str], body: bytes) -> ProviderError:
-    """Never raises: a body we cannot read still becomes an error with its status."""
+    """The error of a response; an unreadable body still gives an error with its status."""
     value, text = read_body(body)
     return read_error(status, headers, value, text)
 
@@ -69,68 +70,58 @@ def decode_error(status: int, headers: Mapping[str, str], body: bytes) -> Provid
 def read_error(
     status: int | None, headers: Mapping[str, str], value: Json, text: str = ""
 ) -> ProviderError:
-    """The error a body, or a frame of a stream, tells; it may be in an array of one."""
-    told = read_fault(value)
-    fault = Fault(told.message, told.kind, None)  # `code` is only the status again
+    """The error in a body or in a frame of a stream; it may be inside an array of one."""
+    fault = read_fault(value)
+    code, fault = fault.code, fault._replace(code=None)  # `code` is only the status again
     if status is None:
-        status = _status_told(told)
+        is_status = code is not None and code.isdigit() and len(code) == 3
+        status = int(code or 0) if is_status else _STATUSES.get(fault.kind or "")
     details = list(_details(value))
+    error_type = _find_class(status, fault, details)
+    delay = _retry_delay(details)
     return make_error(
-        status,
-        headers,
-        fault,
-        raw=value,
-        text=text,
-        error_type=_find_class(status, fault, details),
-        retry_after=_retry_delay(details),
+        status, headers, fault, raw=value, text=text, error_type=error_type, retry_after=delay
     )
 
 
 def encode_error(error: Exception) -> tuple[int, dict[str, str], Json]:
-    """Status, headers and body that say this error."""
+    """The status, headers and body of an error."""
     return status_of(error), retry_headers(error), error_body(error)
 
 
-def error_body(error: Exception) -> dict[str, Any]:
-    """The body, which is also a stream's last frame."""
+def error_body(error: Exception) -> dict[str, Json]:
+    """The body of an error response, which is also the last frame of a failed stream."""
     status = status_of(error)
     word = getattr(error, "error_code", None)
     if _STATUSES.get(word or "") != status:
         words = (name for cls, name in _CLASSES if isinstance(error, cls))
-        word = next(words, None) or _WORDS.get(status) or _nearest_word(status)
-    body: dict[str, Any] = {"code": status, "message": words_of(error), "status": word}
+        word = next(words, None) or word_for(status)
+    body: dict[str, Json] = {"code": status, "message": words_of(error), "status": word}
     delay = getattr(error, "retry_after", None)
     if delay is not None:
-        body["details"] = [{"@type": _RETRY_INFO, "retryDelay": f"{delay:g}s"}]
+        body["details"] = [{"@type": f"{RPC}RetryInfo", "retryDelay": f"{delay:g}s"}]
     return {"error": body}
 
 
-def _nearest_word(status: int) -> str:
-    if status == 402:
-        return "RESOURCE_EXHAUSTED"
-    return "INTERNAL" if status >= 500 else "INVALID_ARGUMENT"
-
-
-def _status_told(fault: Fault) -> int | None:
-    if fault.code is not None and fault.code.isdigit() and len(fault.code) == 3:
-        return int(fault.code)
-    return _STATUSES.get(fault.kind or "")
+def word_for(status: int) -> str:
+    """The word that goes with an HTTP status."""
+    return _WORDS.get(status) or ("INTERNAL" if status >= 500 else "INVALID_ARGUMENT")
 
 
 def _find_class(
-    status: int | None, fault: Fault, details: list[dict[str, Any]]
+    status: int | None, fault: Fault, details: list[dict[str, Json]]
 ) -> type[ProviderError] | None:
-    """What the details say more surely than the status does."""
+    """The class, where the details are more precise than the status."""
     if any(detail.get("reason") in _BAD_KEYS for detail in details):
         return AuthenticationError
     if status == 429 and any("PerDay" in quota for quota in _quota_ids(details)):
         return QuotaExceededError
-    if fault.kind == "FAILED_PRECONDITION" and _NOT_FOR_YOU.search(fault.message):
+    if fault.kind == "FAILED_PRECONDITION" and _DENIED.search(fault.message):
         return AccessDeniedError
     return None
 
 
-def _details(value: Json) -> Iterator[dict[str, Any]]:
+def _details(value: Json) -> Iterator[dict[str, Json]]:
     if isinstance(value, list) and value:
         value = value[0]
     error = value.get("error") if isinstance(value, dict) else None
@@ -140,7 +131,7 @@ def _details(value: Json) -> Iterator[dict[str, Any]]:
             yield to_camel(detail, _DETAIL)
 
 
-def _quota_ids(details: list[dict[str, Any]]) -> Iterator[str]:
+def _quota_ids(details: list[dict[str, Json]]) -> Iterator[str]:
     for detail in details:
         violations = detail.get("violations")
         for violation in violations if isinstance(violations, list) else ():
@@ -149,9 +140,6 @@ def _quota_ids(details: list[dict[str, Any]]) -> Iterator[str]:
                 yield quota
 
 
-def _retry_delay(details: list[dict[str, Any]]) -> float | None:
-    for detail in details:
-        delay = detail.get("retryDelay")
-        if isinstance(delay, str):
-            return parse_duration(delay)
-    return None
+def _retry_delay(details: list[dict[str, Json]]) -> float | None:
+    delays = (detail.get("retryDelay") for detail in details)
+    return next((parse_duration(delay) for delay in delays if isinstance(delay, str)), None)

@@ -1,14 +1,15 @@
 """
-The facts of Gemini `generateContent`.
+The facts of Gemini `generateContent`, and the names of its fields.
 
 API reference: https://ai.google.dev/api/generate-content
 """
 
 from __future__ import annotations
 
-from typing import Any
+import re
+from collections.abc import Mapping
+from typing import NamedTuple
 
-from interlingua.dialects.gemini_generate.normal import normal_request, normal_response
 from interlingua.prepare.cache_diff import AFTER_SYSTEM, ALL, MODEL, TOOLS
 from interlingua.prepare.schema.rules import SILENT, words
 from interlingua.spec.content import Extra, Json
@@ -20,7 +21,6 @@ from interlingua.spec.facts import (
     HistoryRules,
     SchemaRules,
 )
-from interlingua.spec.response import Reason
 from interlingua.wire.fields import Fields
 
 NAME = "gemini_generate"
@@ -28,60 +28,138 @@ PATH = "/v1beta/models/{model}:generateContent"
 FINISH = "finishReason"
 SIGNATURE = "thoughtSignature"
 
+# Private keys in `extra`, which only encoding for this API reads.
 ABSENT = "~absent"
-"""Our mark in `extra`: fields the wire left out that we would otherwise write."""
+"""In a message, call, result or candidate: the fields that the wire left out."""
+SCHEMA = "~schema"
+"""The schema in the OpenAPI form; it is sent again while the canonical schema is unchanged."""
+TOOL = "~tool"
+"""In a tool definition: a new wire tool starts here, with these fields beside its declarations."""
 
 NO_REASON = {"candidates": [{"finishReason": None}]}
-"""The frame with which we end a stream whose answer has no finish reason."""
+"""The last frame of a stream whose answer has no finish reason."""
 
 UNCHECKED_SIGNATURE = "c2tpcF90aG91Z2h0X3NpZ25hdHVyZV92YWxpZGF0b3I="
-"""`skip_thought_signature_validator` in base64: the documented stand-in for a signature."""
+"""Base64 of `skip_thought_signature_validator`, the documented substitute for a signature."""
+
+# Field names. The API accepts camelCase and snake_case, and a single object where an array is
+# expected. Only the fields listed here are renamed: all others are unknown or free-form (tool
+# arguments, schemas), so their keys must not change.
 
 
-# Finish reasons.
+class Shape(NamedTuple):
+    """The known fields of an object, and the shapes of those that hold objects."""
 
-REASONS: dict[str, Reason] = {
-    "STOP": "stop",
-    "MAX_TOKENS": "length",
-    "CONTINUATION": "length",
-    "SAFETY": "content_filter",
-    "RECITATION": "content_filter",
-    "BLOCKLIST": "content_filter",
-    "PROHIBITED_CONTENT": "content_filter",
-    "SPII": "content_filter",
-    "IMAGE_SAFETY": "content_filter",
-    "IMAGE_PROHIBITED_CONTENT": "content_filter",
-    "IMAGE_RECITATION": "content_filter",
-    "MODEL_ARMOR": "content_filter",
-    "MALFORMED_FUNCTION_CALL": "error",
-    "UNEXPECTED_TOOL_CALL": "error",
-    "TOO_MANY_TOOL_CALLS": "error",
-    "MALFORMED_RESPONSE": "error",
-    "LANGUAGE": "error",
-    "NO_IMAGE": "error",
-    "OTHER": "other",
-    "IMAGE_OTHER": "other",
-    "FINISH_REASON_UNSPECIFIED": "other",
-}
-# Enums as integers, where a client asked for them. Only the numbers on which the vendor's two
-# APIs agree; the rest are `other`.
-NUMBERED: dict[str, Reason] = {
-    "1": "stop",
-    "2": "length",
-    "3": "content_filter",
-    "4": "content_filter",
-    "7": "content_filter",
-    "8": "content_filter",
-}
-FINISH_REASONS: dict[Reason, str] = {
-    "stop": "STOP",
-    "length": "MAX_TOKENS",
-    "tool_calls": "STOP",
-    "content_filter": "SAFETY",
-    "cancelled": "OTHER",
-    "error": "OTHER",
-    "other": "OTHER",
-}
+    names: frozenset[str]
+    inner: Mapping[str, Shape]
+
+
+def shape_of(*names: str, **inner: Shape) -> Shape:
+    """The shape with these fields; `inner` are the fields that have a shape of their own."""
+    return Shape(frozenset((*names, *inner)), inner)
+
+
+_MEDIA = shape_of("mimeType", "data", "fileUri", "displayName")
+_PARTIAL = shape_of(
+    "jsonPath", "stringValue", "numberValue", "boolValue", "nullValue", "willContinue"
+)
+_PART = shape_of(
+    *("text", "executableCode", "codeExecutionResult", "toolCall", "toolResponse"),
+    *("thought", SIGNATURE, "videoMetadata", "mediaResolution"),
+    inlineData=_MEDIA,
+    fileData=_MEDIA,
+    functionCall=shape_of("name", "args", "id", "willContinue", partialArgs=_PARTIAL),
+    functionResponse=shape_of(
+        *("name", "response", "id"), parts=shape_of(inlineData=_MEDIA, fileData=_MEDIA)
+    ),
+)
+DATA = _PART.names - {"thought", SIGNATURE, "videoMetadata", "mediaResolution"}
+"""The fields that hold a part's data; a part has exactly one of them."""
+_CONTENT = shape_of("role", parts=_PART)
+_GENERATION = shape_of(
+    *("temperature", "topP", "topK", "candidateCount", "maxOutputTokens", "stopSequences"),
+    *("seed", "presencePenalty", "frequencyPenalty"),
+    *("responseMimeType", "responseSchema", "responseJsonSchema"),
+    thinkingConfig=shape_of("includeThoughts", "thinkingBudget", "thinkingLevel"),
+)
+REQUEST = shape_of(
+    *("safetySettings", "cachedContent"),
+    contents=_CONTENT,
+    systemInstruction=_CONTENT,
+    tools=shape_of(
+        functionDeclarations=shape_of("name", "description", "parameters", "parametersJsonSchema")
+    ),
+    toolConfig=shape_of(functionCallingConfig=shape_of("mode", "allowedFunctionNames")),
+    generationConfig=_GENERATION,
+)
+USAGE = shape_of(
+    *("promptTokenCount", "toolUsePromptTokenCount", "cachedContentTokenCount"),
+    *("candidatesTokenCount", "thoughtsTokenCount", "totalTokenCount"),
+)
+RESPONSE = shape_of(
+    *("modelVersion", "responseId"),
+    candidates=shape_of(FINISH, "finishMessage", "index", content=_CONTENT),
+    promptFeedback=shape_of("blockReason", "blockReasonMessage"),
+    usageMetadata=USAGE,
+)
+
+_ARRAYS = frozenset(("contents", "parts", "tools", "functionDeclarations"))
+_replace_underscores = re.compile(r"_([a-z0-9])").sub
+
+
+def to_camel(value: Json, shape: Shape) -> Json:
+    """
+    The value with its known fields in camelCase; the same object if nothing changes.
+
+    It looks only as deep as the shape.
+    """
+    return value if _is_camel(value, shape) else _rename(value, shape)
+
+
+def _is_camel(value: Json, shape: Shape) -> bool:
+    pending = [(value, shape)]
+    for item, known in pending:
+        if isinstance(item, dict):
+            if "_" in "".join(item):
+                return False
+            for name in known.inner.keys() & item.keys() if known.inner else ():
+                if name in _ARRAYS and isinstance(item[name], dict):
+                    return False
+                pending.append((item[name], known.inner[name]))  # this loop reaches it too
+        elif isinstance(item, list):
+            pending += [(each, known) for each in item]
+    return True
+
+
+def _rename(value: Json, shape: Shape) -> Json:
+    if isinstance(value, list):
+        return [_rename(item, shape) if isinstance(item, dict) else item for item in value]
+    if not isinstance(value, dict):
+        return value
+    renamed: dict[str, Json] = {}
+    for key, item in value.items():
+        name = _replace_underscores(lambda match: match[1].upper(), key) if "_" in key else key
+        if name not in shape.names or name in value:  # unknown, or sent in both spellings
+            name = key
+        if name in shape.inner:
+            item = _rename(item, shape.inner[name])  # noqa: PLW2901 -- the same item, renamed
+            if name in _ARRAYS and isinstance(item, dict):
+                item = [item]  # noqa: PLW2901
+        renamed[name] = item
+    return renamed
+
+
+def _normal_request(body: Json) -> Json:
+    """A request in camelCase; a string as `systemInstruction` stands for one text part."""
+    normal = to_camel(body, REQUEST)
+    if isinstance(normal, dict) and isinstance(normal.get("systemInstruction"), str):
+        instruction = {"parts": [{"text": normal["systemInstruction"]}]}
+        return {**normal, "systemInstruction": instruction}
+    return normal
+
+
+def _normal_response(body: Json) -> Json:
+    return to_camel(body, RESPONSE)
 
 
 HISTORY = HistoryRules(
@@ -112,7 +190,7 @@ HISTORY = HistoryRules(
 )
 
 # https://ai.google.dev/api/generate-content#v1beta.GenerationConfig; recorded requests with
-# `$schema`, `default`, `pattern`, lengths and `uniqueItems` were accepted besides.
+# `$schema`, `default`, `pattern`, lengths and `uniqueItems` were accepted too.
 JSON_SCHEMA = SchemaRules(
     name="Gemini JSON Schema",
     optional_cycles=True,
@@ -126,7 +204,7 @@ JSON_SCHEMA = SchemaRules(
 )
 """`parametersJsonSchema` and `responseJsonSchema`."""
 
-CACHE = CacheRules(  # prompts are kept without being asked for
+CACHE = CacheRules(  # the vendor caches prompts by default
     fields=("cachedContent",),
     order=(
         MODEL,
@@ -154,30 +232,30 @@ FACTS = Facts(
         token=("candidate", "continuationToken"),
         option="continuationToken",
     ),
-    token_family="gemini",  # noqa: S106 -- no password
+    token_family="gemini",  # noqa: S106 -- not a password
     sealed_field=SIGNATURE,
-    normal_request=normal_request,
-    normal_response=normal_response,
+    normal_request=_normal_request,
+    normal_response=_normal_response,
 )
 
 
-# What is kept beside the language.
+# Unread fields are carried in `extra`.
 
 
-def keep(left: dict[str, Any]) -> Extra:
-    """The `extra` that holds what was not read."""
-    return {NAME: left} if left else {}
+def extra_for(unread: dict[str, Json]) -> Extra:
+    """The `extra` that carries these fields."""
+    return {NAME: unread} if unread else {}
 
 
-def take_nested(kept: dict[str, Any], key: str) -> dict[str, Any]:
-    """What was kept of an inner object, taken out."""
-    found: Json = kept.pop(key, None)
-    return dict(found) if isinstance(found, dict) else {}
+def take_nested(fields: dict[str, Json], key: str) -> dict[str, Json]:
+    """Removes an object and returns a copy of it; `{}` if there is none."""
+    value = fields.pop(key, None)
+    return dict(value) if isinstance(value, dict) else {}
 
 
 def take_text(fields: Fields, key: str) -> str | None:
-    """A string; an empty one says nothing, and is kept."""
-    found = fields.text(key)
-    if found == "":
+    """A string that is not empty; an empty one means None and stays unread."""
+    text = fields.text(key)
+    if text == "":
         fields.left[key] = ""
-    return found or None
+    return text or None

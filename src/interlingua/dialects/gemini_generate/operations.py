@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from msgspec.structs import replace
 
@@ -24,7 +23,7 @@ _FIELDS = ModelFields(
 )
 
 
-def _encode_list(_value: Any, _profile: Profile) -> WireCall:
+def _encode_list(_value: object, _profile: Profile) -> WireCall:
     return WireCall(method="GET", path="/v1beta/models")
 
 

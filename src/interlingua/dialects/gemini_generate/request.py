@@ -4,23 +4,30 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
-from typing import Any
 from urllib.parse import quote, unquote
 
 from interlingua import dialects
-from interlingua.dialects.gemini_generate.facts import FACTS, JSON_SCHEMA, NAME, PATH
+from interlingua.dialects.gemini_generate.facts import (
+    FACTS,
+    JSON_SCHEMA,
+    NAME,
+    PATH,
+    REQUEST,
+    SCHEMA,
+    to_camel,
+)
 from interlingua.dialects.gemini_generate.messages import decode_messages, encode_messages
-from interlingua.dialects.gemini_generate.names import REQUEST, to_camel
 from interlingua.dialects.gemini_generate.tools import decode_tools, encode_tools
 from interlingua.prepare.options import AUTO_CACHE, Settings, foreign_options
 from interlingua.prepare.prepare import start_encoding
 from interlingua.prepare.schema import encode_schema, from_openapi
+from interlingua.spec.content import Json
 from interlingua.spec.contracts import NEUTRAL_PROFILE, Prepared, Profile, WireCall
 from interlingua.spec.request import Request, ResponseFormat
 from interlingua.spec.warnings import WarningList
 from interlingua.wire.fields import Fields, extra_of, merge, request_errors
 
-_find_address = re.compile(r"(.*/models/)([^/:]+)(:\w+)").fullmatch
+_match_path = re.compile(r"(.*/models/)([^/:]+)(:\w+)").fullmatch
 _generate = re.compile(r":(?:g|streamG)enerateContent$")
 _SECRETS = ("key=", "access_token=")
 _CONFIG = "generationConfig"
@@ -31,23 +38,21 @@ _NUMBERS = {
     "presence_penalty": "presencePenalty",
     "frequency_penalty": "frequencyPenalty",
 }
-_WHOLE_NUMBERS = {
+_INTEGERS = {
     "top_k": "topK",
     "n": "candidateCount",
     "max_tokens": "maxOutputTokens",
     "seed": "seed",
 }
-_SETTINGS = _NUMBERS | _WHOLE_NUMBERS
-_sayable = Settings(*_SETTINGS)
-_unsayable = Settings("verbosity", "user", "metadata")
+_SETTINGS = _NUMBERS | _INTEGERS
+_supported = Settings(*_SETTINGS)
+_unsupported = Settings("verbosity", "user", "metadata")
 _JSON = "application/json"
 _PLAIN = "text/plain"
 _OPENAPI = "responseSchema"
 _JSON_SCHEMA = "responseJsonSchema"
-_SCHEMA = "~schema"  # our mark in `extra`: the schema as it was in the OpenAPI form
 _HIGHEST = "HIGH"
 _ABOVE_HIGHEST = ("xhigh", "max")
-_UNSAYABLE = ("none", *_ABOVE_HIGHEST)
 
 
 def encode_request(
@@ -56,8 +61,8 @@ def encode_request(
     """What a client sends."""
     request, options, warnings = start_encoding(request, profile, FACTS)
     path = _encode_path(str(options.pop("path", PATH)), request.model, stream=stream)
-    options.pop(AUTO_CACHE, None)  # prompts are kept here untold
-    body: dict[str, Any] = {}
+    options.pop(AUTO_CACHE, None)  # the vendor caches prompts by default
+    body: dict[str, Json] = {}
     encode_messages(request, body, warnings)
     encode_tools(request, body, warnings)
     _encode_settings(request, body, warnings)
@@ -65,7 +70,7 @@ def encode_request(
         path=path,
         body=merge(body, options) if options else body,
         stream=stream,
-        warnings=(*warnings.warnings, *foreign_options(request, NAME, dialects.names())),
+        warnings=(*warnings.warnings, *foreign_options(request, NAME, dialects.names)),
     )
 
 
@@ -87,41 +92,40 @@ def decode_request(call: WireCall) -> Request:
         )
 
 
-# The path names the model and the method. Another prefix, operation or query is kept as a
-# template; whether the method streams is said by `stream` each time.
+# The path holds the model and the method. A path with another prefix, operation or query is
+# kept as a template; `stream` chooses the method, so the template does not.
 
 
 @lru_cache(maxsize=256)
 def _encode_path(template: str, model: str, *, stream: bool) -> str:
     path, _, query = template.partition("?")
     method = ":streamGenerateContent" if stream else ":generateContent"
-    generates = _generate.search(path) is not None
-    path = _generate.sub(method, path)
+    path, generates = _generate.subn(method, path)
     path = path.replace("{model}", quote(model.removeprefix("models/"), safe="@"))
     if stream and generates and "alt=" not in query:
         query = f"{query}&alt=sse" if query else "alt=sse"
     return f"{path}?{query}" if query else path
 
 
-def _decode_path(given: str) -> tuple[str, dict[str, Any]]:
-    path, _, query = given.partition("?")
-    kept = [item for item in query.split("&") if item and item != "alt=sse"]
-    query = "&".join(item for item in kept if not item.startswith(_SECRETS))
-    found = _find_address(path)
-    model = unquote(found[2]) if found else ""
-    template = f"{found[1]}{{model}}{found[3]}" if found else path
+def _decode_path(path: str) -> tuple[str, dict[str, Json]]:
+    path, _, query = path.partition("?")
+    items = [item for item in query.split("&") if item and item != "alt=sse"]
+    query = "&".join(item for item in items if not item.startswith(_SECRETS))
+    match = _match_path(path)
+    model = unquote(match[2]) if match else ""
+    template = f"{match[1]}{{model}}{match[3]}" if match else path
     template = _generate.sub(":generateContent", template)
     if query:
         template = f"{template}?{query}"
     return model, {} if template in ("", PATH) else {"path": template}
 
 
-# `generationConfig`. What is not read stays where it was.
+# `generationConfig`. Unread fields stay where they were.
 
 
-def _encode_settings(request: Request, body: dict[str, Any], warnings: WarningList) -> None:
-    config: dict[str, Any] = {}
-    for name, value in _sayable.said(request):
+def _encode_settings(request: Request, body: dict[str, Json], warnings: WarningList) -> None:
+    config: dict[str, Json] = {}
+    for name, value in _supported.said(request):
         config[_SETTINGS[name]] = value
     if request.stop_sequences is not None:
         config["stopSequences"] = list(request.stop_sequences)
@@ -132,18 +136,18 @@ def _encode_settings(request: Request, body: dict[str, Any], warnings: WarningLi
         config[_THINKING] = thinking
     if config:
         body[_CONFIG] = config
-    for name, _ in _unsayable.said(request):
+    for name, _ in _unsupported.said(request):
         warnings.setting_dropped(name)
 
 
-def _decode_settings(fields: Fields) -> dict[str, Any]:
+def _decode_settings(fields: Fields) -> dict[str, Json]:
     config = fields.fields(_CONFIG)
     if config is None:
         return {}
     was_empty = not config.left
-    settings: dict[str, Any] = {ours: config.number(theirs) for ours, theirs in _NUMBERS.items()}
-    for ours, theirs in _WHOLE_NUMBERS.items():
-        settings[ours] = _decode_whole(config, theirs)
+    settings: dict[str, Json] = {name: config.number(key) for name, key in _NUMBERS.items()}
+    for name, key in _INTEGERS.items():
+        settings[name] = _decode_integer(config, key)
     settings["stop_sequences"] = config.texts("stopSequences")
     settings["response_format"] = _decode_format(config)
     _decode_thinking(config, settings)
@@ -152,8 +156,8 @@ def _decode_settings(fields: Fields) -> dict[str, Any]:
     return settings
 
 
-def _decode_whole(config: Fields, key: str) -> int | None:
-    """Some clients write whole numbers as floats; a real fraction is kept as it is."""
+def _decode_integer(config: Fields, key: str) -> int | None:
+    """An integer, which some clients write as a float; a fraction stays unread."""
     value = config.number(key)
     if isinstance(value, float) and not value.is_integer():
         config.left[key] = value
@@ -161,21 +165,18 @@ def _decode_whole(config: Fields, key: str) -> int | None:
     return None if value is None else int(value)
 
 
-def _encode_format(form: ResponseFormat, config: dict[str, Any], warnings: WarningList) -> None:
+def _encode_format(form: ResponseFormat, config: dict[str, Json], warnings: WarningList) -> None:
     if form.type == "text":
         config["responseMimeType"] = _PLAIN
         return
     config["responseMimeType"] = _JSON
-    theirs = extra_of(form, NAME).get(_SCHEMA)
-    if theirs is not None and from_openapi(theirs) == form.json_schema:
-        config[_OPENAPI] = theirs
+    openapi = extra_of(form, NAME).get(SCHEMA)
+    if openapi is not None and from_openapi(openapi) == form.json_schema:
+        config[_OPENAPI] = openapi
     elif form.json_schema is not None:
+        path = "response_format.json_schema"
         config[_JSON_SCHEMA], _ = encode_schema(
-            form.json_schema,
-            JSON_SCHEMA,
-            warnings,
-            "response_format.json_schema",
-            strict=form.strict,
+            form.json_schema, JSON_SCHEMA, warnings, path, strict=form.strict
         )
 
 
@@ -185,12 +186,10 @@ def _decode_format(config: Fields) -> ResponseFormat | None:
         if isinstance(config.left.get(_JSON_SCHEMA), dict):
             return ResponseFormat(type="json_schema", json_schema=config.take(_JSON_SCHEMA))
         if isinstance(config.left.get(_OPENAPI), dict):
-            theirs = config.take(_OPENAPI)
-            return ResponseFormat(
-                type="json_schema",
-                json_schema=from_openapi(theirs),
-                extra={NAME: {_SCHEMA: theirs}},
-            )
+            openapi = config.take(_OPENAPI)
+            extra = {NAME: {SCHEMA: openapi}}
+            schema = from_openapi(openapi)
+            return ResponseFormat(type="json_schema", json_schema=schema, extra=extra)
         return ResponseFormat(type="json")
     if media_type == _PLAIN:
         return ResponseFormat(type="text")
@@ -199,14 +198,14 @@ def _decode_format(config: Fields) -> ResponseFormat | None:
     return None
 
 
-# Thinking. A level and a budget together are refused by the API: the level wins.
+# Thinking. The API rejects a level together with a budget: the level wins.
 
 
-def _encode_thinking(request: Request, warnings: WarningList) -> dict[str, Any]:
+def _encode_thinking(request: Request, warnings: WarningList) -> dict[str, Json]:
     effort, budget = request.reasoning_effort, request.thinking_budget
+    if budget is None and effort == "none":
+        budget = 0
     if effort is None or effort == "none":
-        if budget is None and effort == "none":
-            budget = 0
         return {} if budget is None else {"thinkingBudget": budget}
     if budget is not None:
         warnings.setting_dropped("thinking_budget", " beside `reasoning_effort`")
@@ -217,15 +216,16 @@ def _encode_thinking(request: Request, warnings: WarningList) -> dict[str, Any]:
     return {"thinkingLevel": effort.upper()}
 
 
-def _decode_thinking(config: Fields, settings: dict[str, Any]) -> None:
+def _decode_thinking(config: Fields, settings: dict[str, Json]) -> None:
     thinking = config.fields(_THINKING)
     if thinking is None:
         return
     was_empty = not thinking.left
     level = thinking.left.get("thinkingLevel")
-    if isinstance(level, str) and level.isalpha() and level.lower() not in _UNSAYABLE:
-        settings["reasoning_effort"] = level.lower()
-        if level.isupper():  # else the exact word stays
+    word = level if isinstance(level, str) and level.isalpha() else "none"
+    if word.lower() not in ("none", *_ABOVE_HIGHEST):
+        settings["reasoning_effort"] = word.lower()
+        if word.isupper():  # otherwise the exact spelling stays unread
             thinking.take("thinkingLevel")
     else:
         settings["thinking_budget"] = thinking.integer("thinkingBudget")

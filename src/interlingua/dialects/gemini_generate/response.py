@@ -1,59 +1,67 @@
-"""Response <-> body; finish reasons and usage."""
+"""Response <-> body; finish reasons, usage, and the frames of a stream as one body."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from interlingua.dialects.gemini_generate.calls import response_links
 from interlingua.dialects.gemini_generate.content import encode_answer_part, read_part
 from interlingua.dialects.gemini_generate.facts import (
     ABSENT,
     FINISH,
-    FINISH_REASONS,
     NAME,
-    NUMBERED,
-    REASONS,
+    RESPONSE,
     SIGNATURE,
     take_text,
-)
-from interlingua.dialects.gemini_generate.names import (
-    CANDIDATE,
-    CONTENT,
-    FEEDBACK,
-    PART,
-    RESPONSE,
-    USAGE,
-    camel_names,
     to_camel,
 )
 from interlingua.spec.content import Json, ToolCall
 from interlingua.spec.contracts import NEUTRAL_PROFILE, NewId, Profile
 from interlingua.spec.messages import Message
-from interlingua.spec.response import FinishReason, Response, Usage
+from interlingua.spec.response import FinishReason, Reason, Response, Usage
 from interlingua.wire.envelope import carried_body, carry_body, whole_object
 from interlingua.wire.fields import Fields, counts, extra_of
 from interlingua.wire.ratelimit_headers import parse_rate_limit
 
+# A client may ask for enums as numbers. Only the numbers on which the vendor's two APIs agree
+# are listed; the others are `other`.
+_VENDOR_REASONS: dict[Reason, str] = {
+    "stop": "STOP 1",
+    "length": "MAX_TOKENS CONTINUATION 2",
+    "content_filter": (
+        "SAFETY RECITATION BLOCKLIST PROHIBITED_CONTENT SPII IMAGE_SAFETY "
+        "IMAGE_PROHIBITED_CONTENT IMAGE_RECITATION MODEL_ARMOR 3 4 7 8"
+    ),
+    "error": (
+        "MALFORMED_FUNCTION_CALL UNEXPECTED_TOOL_CALL TOO_MANY_TOOL_CALLS MALFORMED_RESPONSE "
+        "LANGUAGE NO_IMAGE"
+    ),
+    "other": "OTHER IMAGE_OTHER FINISH_REASON_UNSPECIFIED",
+}
+_REASONS = {word: reason for reason, words in _VENDOR_REASONS.items() for word in words.split()}
+_FINISH_REASONS: dict[Reason, str] = {
+    "stop": "STOP",
+    "tool_calls": "STOP",
+    "length": "MAX_TOKENS",
+    "content_filter": "SAFETY",
+}
+_NUMBERS = frozenset(str(number) for number in range(100))
 _COUNTED = ("prompt", "toolUsePrompt", "candidates", "thoughts", "cachedContent")
 _COUNTS = tuple(f"{name}TokenCount" for name in _COUNTED)
 _ANSWER = frozenset(("candidates", "promptFeedback", "modelVersion", "responseId"))
 
 
-_USUAL_CANDIDATE = frozenset(("content", FINISH))
-_USUAL_CONTENT = frozenset(("parts", "role"))
-
-
 class Envelope(NamedTuple):
-    """An answer, read but for its parts."""
+    """An answer whose parts have not been decoded yet."""
 
     id: str
     model: str
-    parts: list[Any]
+    parts: list[Json]
     finish: str | None
     block: str | None
     usage: Usage
-    extra: dict[str, Any]
+    extra: dict[str, Json]
 
 
 def decode_response(
@@ -64,12 +72,12 @@ def decode_response(
     profile: Profile = NEUTRAL_PROFILE,  # noqa: ARG001
 ) -> Response:
     """What a client received."""
-    whole = camel_names(whole_object(body), RESPONSE)
+    whole = to_camel(whole_object(body), RESPONSE)
     if not is_answer(whole):
         return carry_body(NAME, body)
     envelope = read_envelope(whole)
     links = response_links(new_id)
-    content = tuple([read_part(to_camel(part, PART), links) for part in envelope.parts])
+    content = tuple([read_part(part, links) for part in envelope.parts])
     has_calls = ToolCall in map(type, content)
     return Response(
         id=envelope.id,
@@ -92,84 +100,75 @@ def encode_response(response: Response) -> Json:
     return write_envelope(response, extra_of(response, NAME), parts)
 
 
-def is_answer(whole: dict[str, Any]) -> bool:
-    """Whether it is an answer, and not a token count, an embedding or some other body."""
+def is_answer(whole: dict[str, Json]) -> bool:
+    """Whether it is an answer, not a token count, an embedding or some other body."""
     return not _ANSWER.isdisjoint(whole)
 
 
-# The first candidate is the answer. What is not read of it is kept under `candidate`, and the
-# others, whole, under `candidates`.
+# The first candidate is the answer. `extra` carries its unread fields under `candidate`, and the
+# other candidates under `candidates`.
 
 
-def read_envelope(whole: dict[str, Any]) -> Envelope:
-    """The fields of an answer, each kept in its place if it has no other."""
+def read_envelope(whole: dict[str, Json]) -> Envelope:
+    """The fields of an answer; `extra` holds those without a canonical form."""
     fields = Fields(whole, strict=False)
-    left = fields.left
-    parts: list[Any] = []
+    unread = fields.left
+    parts: list[Json] = []
     finish = None
-    candidates = left.get("candidates")
+    candidates = unread.get("candidates")
     if isinstance(candidates, list) and candidates and isinstance(candidates[0], dict):
-        del left["candidates"]
-        parts, finish, left["candidate"] = _read_candidate(camel_names(candidates[0], CANDIDATE))
+        del unread["candidates"]
+        parts, finish, unread["candidate"] = _read_candidate(candidates[0])
         if len(candidates) > 1:
-            left["candidates"] = candidates[1:]
-    block = None
-    if isinstance(feedback := left.get("promptFeedback"), dict):
-        left["promptFeedback"] = feedback = camel_names(feedback, FEEDBACK)
-        block = feedback.get("blockReason")
+            unread["candidates"] = candidates[1:]
+    feedback = unread.get("promptFeedback")
     return Envelope(
         id=take_text(fields, "responseId") or "",
         model=take_text(fields, "modelVersion") or "",
         parts=parts,
         finish=finish,
-        block=_word(block),
+        block=_enum_word(feedback.get("blockReason")) if isinstance(feedback, dict) else None,
         usage=decode_usage(fields.object("usageMetadata")),
-        extra=left,
+        extra=unread,
     )
 
 
-def _read_candidate(candidate: dict[str, Any]) -> tuple[list[Any], str | None, dict[str, Any]]:
-    left = dict(candidate)
-    if not candidate.keys() >= _USUAL_CANDIDATE:
-        left[ABSENT] = [name for name in ("content", FINISH) if name not in candidate]
-    finish = _word(left.get(FINISH))
+def _read_candidate(candidate: dict[str, Json]) -> tuple[list[Json], str | None, dict[str, Json]]:
+    """The parts, the finish reason and the unread fields."""
+    unread = dict(candidate)
+    _note_absent(unread, "content", FINISH)
+    finish = _enum_word(candidate.get(FINISH))
     if finish is not None:
-        del left[FINISH]
-    parts: list[Any] = []
-    if isinstance(content := left.get("content"), dict):
-        parts, left["content"] = _read_content(camel_names(content, CONTENT))
-        if not left["content"]:
-            del left["content"]
-    return parts, finish, left
+        del unread[FINISH]
+    if not isinstance(candidate.get("content"), dict):
+        return [], finish, unread
+    content = unread["content"] = dict(candidate["content"])
+    _note_absent(content, "parts", "role")
+    if content.get("role") == "model":
+        del content["role"]
+    parts: list[Json] = content.pop("parts") if isinstance(content.get("parts"), list) else []
+    if not content:
+        del unread["content"]
+    return parts, finish, unread
 
 
-def _read_content(content: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
-    left = dict(content)
-    if not content.keys() >= _USUAL_CONTENT:
-        left[ABSENT] = [name for name in ("parts", "role") if name not in content]
-    if left.get("role") == "model":
-        del left["role"]
-    parts = left.get("parts")
-    if isinstance(parts, dict):  # one object may stand for an array of one
-        parts = [parts]
-    if not isinstance(parts, list):
-        return [], left
-    del left["parts"]
-    return parts, left
+def _note_absent(fields: dict[str, Json], first: str, second: str) -> None:
+    if first not in fields or second not in fields:
+        fields[ABSENT] = [name for name in (first, second) if name not in fields]
 
 
 def write_envelope(
-    response: Response, extra: Mapping[str, Any], parts: list[Any] | None
-) -> dict[str, Any]:
-    """The body of an answer; `parts` is None if they have been sent before it."""
+    response: Response, extra: Mapping[str, Json], parts: list[Json] | None
+) -> dict[str, Json]:
+    """The body of an answer; `parts` is None if earlier frames have sent them."""
     native = NAME in response.extra
-    kept = dict(extra)
-    candidate = kept.pop("candidate", None)
-    body: dict[str, Any] = {}
+    fields = dict(extra)
+    candidate = fields.pop("candidate", None)
+    body: dict[str, Json] = {}
     if candidate is not None or parts is None or parts or not native:
         first = candidate if isinstance(candidate, Mapping) else {"index": 0}
         finish = encode_finish(response.finish_reason, native=native)
-        others = kept.pop("candidates", None)
+        others = fields.pop("candidates", None)
         body["candidates"] = [
             _write_candidate(first, parts, finish),
             *(others if isinstance(others, list) else ()),
@@ -180,28 +179,28 @@ def write_envelope(
         body["modelVersion"] = response.model
     if response.id:
         body["responseId"] = response.id
-    return {**kept, **body}
+    return {**fields, **body}
 
 
 def _write_candidate(
-    candidate: Mapping[str, Any], parts: list[Any] | None, finish: str | int | None
-) -> dict[str, Any]:
-    kept = dict(candidate)
-    absent = kept.pop(ABSENT, ())
-    content = kept.pop("content", {} if parts is not None and "content" not in absent else None)
-    wire: dict[str, Any] = {}
+    candidate: Mapping[str, Json], parts: list[Json] | None, finish: str | int | None
+) -> dict[str, Json]:
+    fields = dict(candidate)
+    absent = fields.pop(ABSENT, ())
+    content = fields.pop("content", {} if parts is not None and "content" not in absent else None)
+    wire: dict[str, Json] = {}
     if isinstance(content, Mapping) or parts:
         wire["content"] = write_content(content if isinstance(content, Mapping) else {}, parts)
     elif "content" in candidate:
         wire["content"] = content
     if finish is not None and FINISH not in absent:
         wire[FINISH] = finish
-    return {**wire, **kept}
+    return {**wire, **fields}
 
 
-def write_content(kept: Mapping[str, Any], parts: list[Any] | None) -> dict[str, Any]:
-    """A model's content, with what it had beside its parts."""
-    content = dict(kept)
+def write_content(extra: Mapping[str, Json], parts: list[Json] | None) -> dict[str, Json]:
+    """The content of a candidate; `extra` are its other fields."""
+    content = dict(extra)
     absent = content.pop(ABSENT, ())
     if parts or (parts is not None and not ("parts" in absent or "parts" in content)):
         content["parts"] = parts
@@ -211,33 +210,29 @@ def write_content(kept: Mapping[str, Any], parts: list[Any] | None) -> dict[str,
 
 
 def decode_finish(envelope: Envelope, *, has_calls: bool) -> FinishReason:
-    """`STOP` after a call is `tool_calls`; a refused prompt has no candidate but a block."""
+    """`STOP` after a call is `tool_calls`; a blocked prompt has a block reason but no candidate."""
     finish = envelope.finish
     if finish is None and envelope.block is not None:
         return FinishReason(reason="content_filter", raw=envelope.block)
-    reason = REASONS.get(finish or "") or NUMBERED.get(finish or "", "other")
+    reason = _REASONS.get(finish or "", "other")
     if reason == "stop" and has_calls:
         reason = "tool_calls"
     return FinishReason(reason=reason, raw=finish)
 
 
 def encode_finish(finish: FinishReason, *, native: bool) -> str | int | None:
-    """The provider's own word if it was this one's, else the nearest."""
+    """The vendor's own word if the answer came from it, otherwise the nearest."""
     raw = finish.raw
     if native and (raw is not None or finish.reason == "other"):
-        return int(raw) if raw is not None and raw in _ALL_NUMBERS else raw
-    is_known = raw is not None and REASONS.get(raw) == finish.reason
-    return raw if is_known else FINISH_REASONS[finish.reason]
+        return int(raw) if raw is not None and raw in _NUMBERS else raw
+    is_known = raw is not None and _REASONS.get(raw) == finish.reason
+    return raw if is_known else _FINISH_REASONS.get(finish.reason, "OTHER")
 
 
-_ALL_NUMBERS = frozenset(str(number) for number in range(100))
-
-
-def decode_usage(wire: Any) -> Usage:
-    """Thoughts are no part of the candidates' count here; in ours they are output."""
+def decode_usage(wire: Json) -> Usage:
+    """The vendor's `candidatesTokenCount` leaves out the thoughts; our output includes them."""
     if not isinstance(wire, dict):
         return Usage()
-    wire = camel_names(wire, USAGE)
     prompt, tools, answer, thoughts, cached = counts(wire, *_COUNTS)
     return Usage(
         input_tokens=(prompt or 0) + (tools or 0),
@@ -248,12 +243,12 @@ def decode_usage(wire: Any) -> Usage:
     )
 
 
-def encode_usage(usage: Usage, *, native: bool) -> dict[str, Any]:
-    """The provider's own figures if they say the same, else made from ours."""
-    if native and usage.raw is not None and decode_usage(usage.raw) == usage:
-        return usage.raw  # type: ignore[no-any-return]
+def encode_usage(usage: Usage, *, native: bool) -> dict[str, Json]:
+    """The vendor's own figures if they are still the same, otherwise made from ours."""
+    if native and isinstance(usage.raw, dict) and decode_usage(usage.raw) == usage:
+        return usage.raw
     thoughts = usage.reasoning_tokens
-    wire: dict[str, Any] = {
+    wire: dict[str, Json] = {
         "promptTokenCount": usage.input_tokens,
         "candidatesTokenCount": max(0, usage.output_tokens - (thoughts or 0)),
         "totalTokenCount": usage.total_tokens,
@@ -265,93 +260,104 @@ def encode_usage(usage: Usage, *, native: bool) -> dict[str, Any]:
     return wire
 
 
-def _word(value: Any) -> str | None:
-    """An enum's value: a word, or the number it goes by."""
-    if type(value) is int and 0 <= value < len(_ALL_NUMBERS):
+def _enum_word(value: Json) -> str | None:
+    """The word of an enum value; a number is written as text."""
+    if type(value) is int and 0 <= value < len(_NUMBERS):
         return str(value)
     return value if isinstance(value, str) else None
 
 
-# A stream's frames are answers too, each with more of the parts.
+def frame_fields(extra: Mapping[str, Json]) -> dict[str, Json]:
+    """The unusual fields of the candidate that every frame of a stream repeats."""
+    candidate = extra.get("candidate")
+    fields: dict[str, Json] = {}
+    if isinstance(candidate, Mapping):
+        if candidate.get("index", 0) != 0:
+            fields["index"] = candidate["index"]
+        content = candidate.get("content")
+        if isinstance(content, Mapping) and "role" in content.get(ABSENT, ()):
+            fields["content"] = {ABSENT: ["role"]}
+    return fields
 
 
 class Frames:
-    """Put together as one body, but for the parts of the answer."""
+    """
+    The frames of a stream as one body, without the parts of the answer.
+
+    Each frame is an answer that adds parts. The decoder reads those of the first candidate; the
+    other candidates have no canonical form and are collected here with their parts.
+    """
 
     def __init__(self) -> None:
-        self._usage: dict[str, Any] = {}
-        self._top: dict[str, Any] = {}
+        self._top: dict[str, Json] = {}
+        self._usage: dict[str, Json] = {}
         self._main: int | None = None  # the index of the candidate that is the answer
         self._candidates: dict[int, _Candidate] = {}
-        self._odd: list[Any] = []
+        self._malformed: list[Json] = []  # candidates that are not objects
 
-    def feed(self, frame: dict[str, Any]) -> list[dict[str, Any]]:
-        """Take one in; what it has of the answer."""
+    def feed(self, frame: dict[str, Json]) -> list[dict[str, Json]]:
+        """Adds a frame; returns its candidates that belong to the answer."""
         fold(self._top, frame)
         self.feed_usage(frame.get("usageMetadata"))
         candidates = frame.get("candidates")
-        told = enumerate(candidates if isinstance(candidates, list) else ())
-        return [candidate for place, candidate in told if self._is_main(candidate, place)]
+        places = enumerate(candidates if isinstance(candidates, list) else ())
+        return [candidate for place, candidate in places if self._is_main(candidate, place)]
 
-    def feed_usage(self, usage: Any) -> None:
-        """Figures are cumulative, but later ones may leave fields out."""
+    def feed_usage(self, usage: Json) -> None:
+        """Adds figures: they are cumulative, but later frames may leave some out."""
         if isinstance(usage, dict):
             fold(self._usage, usage)
 
-    def whole(self) -> dict[str, Any]:
+    def whole(self) -> dict[str, Json]:
         """The body so far."""
         body = dict(self._top)
         if self._usage or isinstance(body.get("usageMetadata"), dict):
             body["usageMetadata"] = self._usage
         if self._main is not None:
             main, *others = [candidate.whole() for candidate in self._candidates.values()]
-            body["candidates"] = [main, *self._odd, *others]
+            body["candidates"] = [main, *self._malformed, *others]
         return body
 
-    def _is_main(self, candidate: Any, place: int) -> bool:
-        """Whether it is the answer; the others have no canonical form, and are kept."""
+    def _is_main(self, candidate: Json, place: int) -> bool:
         if not isinstance(candidate, dict):
-            self._odd.append(candidate)
+            self._malformed.append(candidate)
             return False
         index = candidate.get("index")
-        if type(index) is not int:  # 0 is often left out
+        if type(index) is not int:  # the vendor often leaves out 0
             index = place
         if self._main is None:
             self._main = index
-        known = self._candidates.setdefault(index, _Candidate())
-        known.feed(candidate)
-        if index != self._main:
-            known.feed_parts(candidate)
-        return index == self._main
+        is_main = index == self._main
+        self._candidates.setdefault(index, _Candidate()).feed(candidate, with_parts=not is_main)
+        return is_main
 
 
 class _Candidate:
     def __init__(self) -> None:
-        self._fields: dict[str, Any] = {}
-        self._content: dict[str, Any] = {}
-        self._parts: list[tuple[dict[str, Any], list[str]]] = []  # each with its pieces of text
+        self._fields: dict[str, Json] = {}
+        self._content: dict[str, Json] = {}
+        self._parts: list[tuple[Json, list[str]]] = []  # each with the pieces of its text
 
-    def feed(self, candidate: dict[str, Any]) -> None:
+    def feed(self, candidate: dict[str, Json], *, with_parts: bool) -> None:
         fold(self._fields, candidate)
-        if isinstance(candidate.get("content"), dict):
-            fold(self._content, candidate["content"])
-
-    def feed_parts(self, candidate: dict[str, Any]) -> None:
         content = candidate.get("content")
-        parts = content.get("parts") if isinstance(content, dict) else None
+        if not isinstance(content, dict):
+            return
+        fold(self._content, content)
+        parts = content.get("parts") if with_parts else None
         for place, part in enumerate(parts if isinstance(parts, list) else ()):
             text = part.get("text") if isinstance(part, dict) else None
             if not isinstance(text, str) or SIGNATURE in part:
                 self._parts.append((part, []))
                 continue
-            left = {name: value for name, value in part.items() if name != "text"}
-            known, pieces = self._parts[-1] if self._parts else (None, [])
-            if place == 0 and pieces and known == left:
+            others = {name: value for name, value in part.items() if name != "text"}
+            last, pieces = self._parts[-1] if self._parts else (None, [])
+            if place == 0 and pieces and last == others:
                 pieces.append(text)
             else:
-                self._parts.append((left, [text]))
+                self._parts.append((others, [text]))
 
-    def whole(self) -> dict[str, Any]:
+    def whole(self) -> dict[str, Json]:
         candidate = dict(self._fields)
         if self._content or isinstance(candidate.get("content"), dict):
             content = candidate["content"] = dict(self._content)
@@ -363,12 +369,12 @@ class _Candidate:
         return candidate
 
 
-def fold(known: dict[str, Any], more: dict[str, Any]) -> None:
-    """The later value counts, unless it is null."""
-    if None in more.values():
-        more = {
+def fold(known: dict[str, Json], update: dict[str, Json]) -> None:
+    """Updates `known`; a null does not replace a value."""
+    if None in update.values():
+        update = {
             name: value
-            for name, value in more.items()
+            for name, value in update.items()
             if value is not None or known.get(name) is None
         }
-    known.update(more)
+    known.update(update)

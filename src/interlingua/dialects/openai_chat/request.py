@@ -74,7 +74,7 @@ def encode_request(
         path=path,
         body=add_cache_key(body, request, CACHE, profile) if has_cache_key else body,
         stream=stream,
-        warnings=(*warnings.warnings, *foreign_options(request, NAME, dialects.names())),
+        warnings=(*warnings.warnings, *foreign_options(request, NAME, dialects.names)),
     )
 
 

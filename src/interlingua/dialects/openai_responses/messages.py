@@ -111,7 +111,7 @@ def _is_instructions(message: Message) -> bool:
 def _encode_message(message: Message, encoder: ItemEncoder) -> None:
     kept = extra_of(message, NAME) if message.extra else None
     if not kept:  # as with most
-        encoder.message(message.role, message.content)
+        encoder.unmarked_message(message.role, message.content)
     elif kept.get(ITEM):
         encoder.items += [part.data for part in message.content if isinstance(part, Opaque)]
     else:
@@ -142,6 +142,14 @@ class ItemEncoder:
         self._response_id = response_id
         self._is_answer = response_id is not None
         self._custom = custom  # the ids of calls of free-text tools
+
+    def unmarked_message(self, role: Role, parts: tuple[Part, ...]) -> None:
+        """A message without fields of this API's own; one text is written as a string."""
+        if len(parts) == 1 and type(parts[0]) is Text and not parts[0].extra:
+            item = message_item("user" if role == "tool" else role, {}, parts[0].text)
+            self.items.append(item)
+        else:
+            self.message(role, parts)
 
     def message(
         self, role: Role, parts: tuple[Part, ...], own: Mapping[str, Any] | None = None

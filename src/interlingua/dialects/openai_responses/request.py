@@ -54,7 +54,7 @@ def encode_request(
         path=path,
         body=add_cache_key(body, request, CACHE, profile) if keyed else body,
         stream=stream,
-        warnings=(*warnings.warnings, *foreign_options(request, NAME, dialects.names())),
+        warnings=(*warnings.warnings, *foreign_options(request, NAME, dialects.names)),
     )
 
 

@@ -8,7 +8,7 @@ came. They run in this order:
 | rule | codes |
 |---|---|
 | `drop_foreign_blocks` | `foreign_block_dropped` |
-| `drop_unsayable_media` | `image_dropped`, `audio_dropped`, `document_dropped` |
+| `drop_unsayable_media` | `image_dropped`, `audio_dropped`, …, `result_media_as_text` |
 | `drop_misplaced_calls` | `misplaced_call_dropped` |
 | `drop_aborted_calls` | `aborted_call_dropped`, `aborted_result_dropped` |
 | `drop_orphan_results` | `orphan_result_dropped` |

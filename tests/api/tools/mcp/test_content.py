@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from interlingua.api.tools.mcp.content import decode_result
+from interlingua.api.tools.mcp.tools import decode_result
 from interlingua.spec.content import PART_TYPES, Audio, Document, Image, Text
 
 PNG = b"\x89PNG\r\n\x1a\n rest"

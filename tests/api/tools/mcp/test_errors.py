@@ -3,7 +3,7 @@
 import pytest
 from mcp import MCPError
 
-from interlingua.api.tools.mcp.errors import call_failure, connect_failure
+from interlingua.api.tools.mcp.session import call_failure, connect_failure
 from interlingua.spec.errors import (
     AuthenticationError,
     ConfigurationError,

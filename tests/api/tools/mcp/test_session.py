@@ -181,7 +181,7 @@ def older(method):
 
 def test_the_older_protocol_over_http(monkeypatch):
     """A session with an id is ended with DELETE; a server that leaves that open is left."""
-    monkeypatch.setattr("interlingua.api.tools.mcp.connection._CLOSE_TIMEOUT", 0.3)
+    monkeypatch.setattr("interlingua.api.tools.mcp.session._CLOSE_TIMEOUT", 0.3)
     json_headers = ("content-type: application/json", "mcp-session-id: s1")
 
     async def script(connection):

@@ -1,18 +1,35 @@
-"""A session with an MCP server, which reconnects when needed."""
+"""A session with an MCP server: the connection, reconnecting, and typed errors."""
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from functools import partial
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
-from interlingua.api.tools.mcp.connection import Connection, dump
-from interlingua.api.tools.mcp.errors import call_failure, is_closed, is_session_expired
-from interlingua.api.tools.mcp.servers import MCPHttpServer, MCPServer, name_of, secrets_of
-from interlingua.api.tools.validator import replace_surrogates
+from interlingua.api.tools.mcp.servers import (
+    MCPHttpServer,
+    MCPServer,
+    name_of,
+    open_transport,
+    secrets_of,
+)
+from interlingua.api.types.schema import replace_surrogates
 from interlingua.spec.content import Json
-from interlingua.spec.errors import ConfigurationError, NetworkError
+from interlingua.spec.errors import (
+    ConfigurationError,
+    DecodeError,
+    InvalidToolCallError,
+    NetworkError,
+    RequestTimeoutError,
+    SDKError,
+)
+from interlingua.wire.classify import Fault, make_error
 from interlingua.wire.secrets import Redactor
+
+if TYPE_CHECKING:
+    from mcp import Client
+    from pydantic import BaseModel
 
 
 class Session:
@@ -105,7 +122,7 @@ class Session:
             async with asyncio.timeout(self._timeout):
                 result = await connection.client.call_tool(name, arguments)
         except Exception as error:  # noqa: BLE001 -- transports raise exceptions of any type
-            if self._can_reconnect and is_session_expired(error):
+            if self._can_reconnect and _is_session_expired(error):
                 failure: Exception = _SessionExpiredError()
             else:
                 failure = call_failure(
@@ -115,11 +132,11 @@ class Session:
                     statuses=connection.error_statuses[statuses_before:],
                     redactor=self.redactor,
                 )
-                if is_closed(error):
-                    connection.mark_closed()
+                if _is_closed(error):
+                    connection.is_closed = True
         else:
             return {
-                "content": [dump(block) for block in result.content],
+                "content": [_dump(block) for block in result.content],
                 "structuredContent": result.structured_content,
                 "isError": result.is_error,
             }
@@ -132,13 +149,13 @@ class Session:
     async def _reconnect(self, broken: Connection) -> Connection:
         """Replace a broken connection once, even if several calls find it broken."""
         async with self._reconnecting:
+            if self._connection is None:
+                raise self._not_open()
             if self._connection is not broken:
-                if self._connection is None:
-                    raise self._not_open()
                 return self._connection
             connection = self._connect()
             await connection.open()
-            if not self._is_open():  # `close` was called while connecting
+            if self._connection is not broken:  # `close` was called while connecting
                 await connection.close()
                 raise self._not_open()
             self._connection = connection
@@ -150,9 +167,6 @@ class Session:
         if connection is not self._connection and connection.calls == 0:
             await connection.close()
 
-    def _is_open(self) -> bool:
-        return self._connection is not None
-
     def _not_open(self) -> ConfigurationError:
         return ConfigurationError(
             f"the session with the MCP server {self.name} is not open; call its tools inside "
@@ -162,3 +176,281 @@ class Session:
 
 class _SessionExpiredError(Exception):
     """The server no longer knows the session."""
+
+
+# One connection.
+
+_CLOSE_TIMEOUT = 10.0
+"""Seconds until closing is cancelled; the `mcp` package kills a stdio server well before that."""
+
+
+class Connection:
+    """
+    A connection, held open by a task of its own.
+
+    The contexts of the `mcp` package must be exited by the task that entered them, but callers may
+    open, use and close a connection in different tasks and event loops.
+    """
+
+    def __init__(
+        self,
+        server: MCPServer,
+        name: str,
+        *,
+        connect_timeout: float | None,
+        redactor: Redactor,
+        errlog: TextIO | None = None,
+    ) -> None:
+        self._server = server
+        self._name = name
+        self._connect_timeout = connect_timeout
+        self._redactor = redactor
+        self._errlog = errlog
+        self._status: int | None = None
+        self._client: Client | None = None
+        self._task: asyncio.Task[None] | None = None
+        self._closing = asyncio.Event()
+        self.is_closed = False
+        """Set when a call finds the connection closed."""
+        self.error_statuses: list[int] = []
+        """Every HTTP status of 400 and above, in order of arrival."""
+        self.calls = 0
+        """The number of calls in progress."""
+
+    @property
+    def client(self) -> Client:
+        """The `mcp` client, once the connection is open."""
+        if self._client is None:
+            raise ConfigurationError(f"the connection to the MCP server {self._name} is not open")
+        return self._client
+
+    @property
+    def is_broken(self) -> bool:
+        """Whether the connection is lost, so that every further call will fail."""
+        return self.is_closed or self.error is not None
+
+    @property
+    def error(self) -> BaseException | None:
+        """The reason the connection has ended, if it has."""
+        return _error_of(self._task) if self._task is not None and self._task.done() else None
+
+    async def open(self) -> list[Json]:
+        """Connect and list the server's tools in their wire form."""
+        loop = asyncio.get_running_loop()
+        ready: asyncio.Future[list[Json]] = loop.create_future()
+        self._task = loop.create_task(self._hold(ready), name=f"mcp {self._name}")
+        futures: set[asyncio.Future[Any]] = {self._task, ready}
+        try:
+            await asyncio.wait(
+                futures, timeout=self._connect_timeout, return_when=asyncio.FIRST_COMPLETED
+            )
+        except asyncio.CancelledError:
+            await self.close()
+            raise
+        if ready.done():
+            return ready.result()
+        is_late = not self._task.done()
+        await self.close()
+        if is_late:
+            raise RequestTimeoutError(
+                f"no session with the MCP server {self._name} within {self._connect_timeout:g} s",
+                phase="connect",
+            )
+        # Without `from`: the original exception may contain a URL or a header with a key.
+        raise connect_failure(
+            _error_of(self._task), self._name, status=self._status, redactor=self._redactor
+        )
+
+    async def close(self) -> None:
+        """Close the connection. A cancellation is raised only after it is closed."""
+        self._closing.set()
+        if self._task is None:
+            return
+        if self._client is None:
+            self._task.cancel()  # the task waits for `_closing` only after it has connected
+        await _wait_closed(self._task)
+
+    async def _hold(self, ready: asyncio.Future[list[Json]]) -> None:
+        client_class = await asyncio.to_thread(_import_client)  # takes about a second
+        transport = open_transport(
+            self._server,
+            connect_timeout=self._connect_timeout,
+            errlog=self._errlog,
+            on_status=self._on_status,
+        )
+        async with client_class(transport, cache=None) as client:
+            tools = await _list_tools(client)
+            self._client = client
+            ready.set_result(tools)
+            await self._closing.wait()
+
+    def _on_status(self, status: int) -> None:
+        self._status = status
+        if status >= 400:
+            self.error_statuses.append(status)
+
+
+def _import_client() -> type[Client]:
+    try:
+        from mcp import Client
+    except ImportError as error:
+        raise ConfigurationError(
+            "MCP support is not installed; run: pip install 'interlingua[mcp]'"
+        ) from error
+    return Client
+
+
+async def _list_tools(client: Client) -> list[Json]:
+    tools: list[Json] = []
+    seen: set[str] = set()
+    cursor: str | None = None
+    while True:
+        try:
+            page = await client.list_tools(cursor=cursor)
+        except Exception as error:
+            if _code_of(error) == _METHOD_NOT_FOUND:
+                return tools  # the server has only resources or prompts
+            raise
+        tools += map(_dump, page.tools)
+        cursor = page.next_cursor
+        if not cursor:
+            return tools
+        if cursor in seen:
+            raise DecodeError("the MCP server repeats a page in its list of tools")
+        seen.add(cursor)
+
+
+def _dump(model: BaseModel) -> Json:
+    """The wire form of a value of the `mcp` package."""
+    return model.model_dump(mode="json", by_alias=True, exclude_none=True)
+
+
+def _error_of(task: asyncio.Task[None]) -> BaseException:
+    error = None if task.cancelled() else task.exception()
+    return error or ConnectionError("the session has ended")
+
+
+async def _wait_closed(task: asyncio.Task[None]) -> None:
+    """Wait until the task has ended; a cancellation is raised only afterwards."""
+    loop = asyncio.get_running_loop()
+    deadline = loop.time() + 2 * _CLOSE_TIMEOUT
+    timer = loop.call_later(_CLOSE_TIMEOUT, task.cancel)
+    is_cancelled = False
+    while not task.done() and loop.time() < deadline:
+        try:
+            await asyncio.wait({task}, timeout=deadline - loop.time())
+        except asyncio.CancelledError:
+            is_cancelled = True
+    timer.cancel()
+    if task.done():
+        _error_of(task)  # marks the exception as retrieved, so that asyncio does not log it
+    if is_cancelled:
+        raise asyncio.CancelledError
+
+
+# Exceptions of the `mcp` package as our errors, with secrets redacted.
+
+# JSON-RPC error codes; the last two are those of the `mcp` package.
+_METHOD_NOT_FOUND = -32601
+_INVALID_REQUEST = -32600
+_INVALID_PARAMS = -32602
+_INTERNAL_ERROR = -32603
+_CONNECTION_CLOSED = -32000
+_TIMED_OUT = -32001
+# The messages of the `mcp` package for an HTTP 404 and for any other status of 400 and above.
+_SESSION_TERMINATED = "Session terminated"
+_HTTP_ERROR = "Server returned an error response"
+_START_FAILURES = (FileNotFoundError, PermissionError, NotADirectoryError, OSError, ValueError)
+_MAX_MESSAGE = 2_000
+_NO_SECRETS = Redactor()
+
+
+def _code_of(error: BaseException) -> int | None:
+    """The JSON-RPC code of an error from the server or the protocol."""
+    code = getattr(error, "code", None)
+    return code if isinstance(code, int) else None
+
+
+def _is_closed(error: BaseException) -> bool:
+    """Whether the connection is closed, so that later calls will fail too."""
+    return _code_of(_first(error)) == _CONNECTION_CLOSED
+
+
+def _is_session_expired(error: BaseException) -> bool:
+    """Whether the server no longer knows the session. MCP then requires a new session."""
+    cause = _first(error)
+    return _code_of(cause) == _INVALID_REQUEST and str(cause) == _SESSION_TERMINATED
+
+
+def connect_failure(
+    error: BaseException, name: str, *, status: int | None = None, redactor: Redactor = _NO_SECRETS
+) -> SDKError:
+    """
+    The error for a session that could not be opened.
+
+    `status` is the status of the last HTTP response, if there was one.
+    """
+    cause = _first(error)
+    if isinstance(cause, SDKError):
+        return cause
+    reason = _reason(cause, redactor)
+    if status is not None and status >= 400:
+        message = f"the MCP server {name} rejected the session (HTTP {status}): {reason}"
+        return make_error(status, {}, Fault(message))
+    # By exact type: subclasses such as ConnectionError and UnicodeDecodeError have other causes.
+    if type(cause) in _START_FAILURES:
+        reason = redactor.redact_message(getattr(cause, "strerror", None) or str(cause))
+        return ConfigurationError(f"the MCP server {name} could not be started: {reason}")
+    if isinstance(cause, ValueError):
+        return DecodeError(f"the MCP server {name} sent an invalid message: {reason}")
+    if _code_of(cause) == _CONNECTION_CLOSED:
+        return NetworkError(f"the MCP server {name} ended before the session was open")
+    return NetworkError(f"no session with the MCP server {name}: {reason}")
+
+
+def call_failure(
+    error: BaseException,
+    name: str,
+    *,
+    timeout: float | None = None,
+    statuses: Sequence[int] = (),
+    redactor: Redactor = _NO_SECRETS,
+) -> SDKError:
+    """
+    The error for a call without a result. The model may see its message.
+
+    `statuses` are the HTTP error statuses that any call received during this one.
+    """
+    cause = _first(error)
+    if isinstance(cause, SDKError):
+        return cause
+    code = _code_of(cause)
+    # The `mcp` package does not say which call a status belongs to.
+    if code == _INTERNAL_ERROR and str(cause) == _HTTP_ERROR and len(set(statuses)) == 1:
+        message = f"the MCP server {name} rejected the call (HTTP {statuses[0]})"
+        return make_error(statuses[0], {}, Fault(message))
+    if isinstance(cause, TimeoutError) or code == _TIMED_OUT:
+        limit = "" if timeout is None else f" within {timeout:g} s"
+        # Not retryable: the tool may have run.
+        return RequestTimeoutError(
+            f"the MCP server {name} did not answer{limit}", phase="request", retryable=False
+        )
+    reason = _reason(cause, redactor)
+    if code in (_METHOD_NOT_FOUND, _INVALID_PARAMS):
+        return InvalidToolCallError(f"the MCP server {name} rejected the call: {reason}")
+    if code is not None and code != _CONNECTION_CLOSED:
+        return SDKError(f"the MCP server {name} failed: {reason}")
+    # The `mcp` package raises these for a result that does not match the tool's output schema.
+    if isinstance(cause, (RuntimeError, ValueError)):
+        return DecodeError(f"the MCP server {name} returned an invalid result: {reason}")
+    return NetworkError(f"the connection to the MCP server {name} is closed: {reason}")
+
+
+def _first(error: BaseException) -> BaseException:
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error
+
+
+def _reason(error: BaseException, redactor: Redactor) -> str:
+    return redactor.redact_message(str(error) or type(error).__name__)[:_MAX_MESSAGE]

@@ -10,20 +10,25 @@ from collections import Counter
 from collections.abc import AsyncIterator, Collection, Iterable, Mapping
 from contextlib import asynccontextmanager
 from typing import Any, TextIO, TypeAlias
+from urllib.parse import unquote, urlsplit
 
 import msgspec
 
-from interlingua.api.tools.mcp.content import decode_result
 from interlingua.api.tools.mcp.servers import MCPServer
 from interlingua.api.tools.mcp.session import Session
-from interlingua.api.tools.tool import Tool, ToolAnnotations
-from interlingua.spec.content import Json, Text, ToolResult
-from interlingua.spec.errors import ConfigurationError
+from interlingua.api.tools.tool import TOOL_NAME, Tool, ToolAnnotations
+from interlingua.spec.content import Audio, Document, Extra, Image, Json, Part, Text, ToolResult
+from interlingua.spec.errors import ConfigurationError, DecodeError
 from interlingua.spec.response import Warning
 from interlingua.spec.warnings import make_warning
+from interlingua.wire.json_text import dump_text, loads
+from interlingua.wire.media import decode_base64, media_type_for, sniff
 from interlingua.wire.secrets import Redactor
 
-logger: logging.Logger = logging.getLogger("interlingua")
+Source: TypeAlias = tuple[str, str]
+"""The prefix of a server (empty for none) and the server's name for a tool."""
+
+_LOG = logging.getLogger("interlingua")
 
 
 class MCPTools(list[Tool]):
@@ -70,7 +75,7 @@ async def mcp_tools(
     """
     servers = server if isinstance(server, Mapping) else {"": server}
     sessions = {
-        _join(prefix, name): Session(
+        "_".join(filter(None, (prefix, name))): Session(
             each, connect_timeout=connect_timeout, timeout=timeout, errlog=errlog
         )
         for name, each in servers.items()
@@ -82,16 +87,12 @@ async def mcp_tools(
         await asyncio.gather(*(session.close() for session in sessions.values()))
 
 
-def _join(*words: str) -> str:
-    return "_".join(word for word in words if word)
-
-
-async def _open(sessions: Mapping[str, Session]) -> dict[tuple[str, str], Json]:
+async def _open(sessions: Mapping[str, Session]) -> dict[Source, Json]:
     """The wire form of each tool, by prefix and name."""
     listings = await asyncio.gather(
         *(session.open() for session in sessions.values()), return_exceptions=True
     )
-    listed: dict[tuple[str, str], Json] = {}
+    listed: dict[Source, Json] = {}
     for prefix, listing in zip(sessions, listings, strict=True):
         if isinstance(listing, BaseException):
             raise listing
@@ -100,9 +101,7 @@ async def _open(sessions: Mapping[str, Session]) -> dict[tuple[str, str], Json]:
     return listed
 
 
-def _select(
-    listed: dict[tuple[str, str], Json], only: Collection[str] | None
-) -> dict[tuple[str, str], Json]:
+def _select(listed: dict[Source, Json], only: Collection[str] | None) -> dict[Source, Json]:
     if only is None:
         return listed
     selected = {source: tool for source, tool in listed.items() if source[1] in only}
@@ -113,7 +112,7 @@ def _select(
 
 
 def _make_tools(
-    sessions: Mapping[str, Session], listed: Mapping[tuple[str, str], Json], *, is_strict: bool
+    sessions: Mapping[str, Session], listed: Mapping[Source, Json], *, is_strict: bool
 ) -> MCPTools:
     names = safe_names(listed)
     tools: list[Tool] = []
@@ -122,7 +121,7 @@ def _make_tools(
         session = sessions[source[0]]
         try:
             tool = _make_tool(session, wire, names[source])
-            tool.validator()  # compiles the schema, so that an error in it shows now
+            _ = tool.validator  # compiles the schema, so that an error in it shows now
         except ConfigurationError as error:
             if is_strict:
                 raise
@@ -135,7 +134,7 @@ def _make_tools(
 def _warn_left_out(server: str, tool: str, error: ConfigurationError) -> Warning:
     warning = make_warning("tool_left_out", tool=tool, server=server, reason=error.message)
     fields = {"adapter": server, "tool": tool, "reason": warning.code}
-    logger.warning("%s: %s", warning.code, warning.message, extra=fields)
+    _LOG.warning("%s: %s", warning.code, warning.message, extra=fields)
     return warning
 
 
@@ -177,10 +176,6 @@ def _redact(value: Any, redactor: Redactor) -> Any:
 # Names of MCP tools -> names that every provider accepts.
 
 
-Source: TypeAlias = tuple[str, str]
-"""The prefix of a server (empty for none) and the server's name for a tool."""
-
-_VALID = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
 _INVALID_CHARACTERS = re.compile(r"[^A-Za-z0-9_-]+")
 _DIGEST_LENGTH = 8
 _MAX_LENGTH = 64
@@ -193,9 +188,9 @@ def safe_names(sources: Iterable[Source]) -> dict[Source, str]:
     A name that is valid and unique is used as it is. Any other is cleaned and ends in a digest of
     the prefix and the original name, so that it does not depend on the other tools.
     """
-    originals = {source: _full_name(source) for source in sources}
+    originals = {source: _full_name(*source) for source in sources}
     counts = Counter(originals.values())
-    unchanged = {name for name, count in counts.items() if count == 1 and _VALID.fullmatch(name)}
+    unchanged = {name for name, count in counts.items() if count == 1 and TOOL_NAME.fullmatch(name)}
     names = {source: name for source, name in originals.items() if name in unchanged}
     taken = set(unchanged)
     for source in sorted(originals.keys() - names.keys()):
@@ -204,13 +199,12 @@ def safe_names(sources: Iterable[Source]) -> dict[Source, str]:
     return {source: names[source] for source in originals}
 
 
-def _full_name(source: Source) -> str:
-    prefix, name = source
+def _full_name(prefix: str, name: str) -> str:
     return f"{prefix}_{name}" if prefix else name
 
 
 def _name_with_digest(source: Source, taken: set[str]) -> str:
-    stem = _INVALID_CHARACTERS.sub("_", _full_name(source))
+    stem = _INVALID_CHARACTERS.sub("_", _full_name(*source))
     if not stem[:1].isalpha():
         stem = f"t{stem}" if stem[:1] in ("_", "-") else f"t_{stem}"
     stem = stem[: _MAX_LENGTH - _DIGEST_LENGTH - 1].rstrip("_-")
@@ -221,3 +215,127 @@ def _name_with_digest(source: Source, taken: set[str]) -> str:
         if name not in taken:
             return name
         seed += "\0"  # another tool has exactly this name
+
+
+# Results of MCP tools as tool results.
+
+_KEY = "mcp"
+"""The key in `extra` for the fields of a block beside its content, such as URI and annotations."""
+
+
+def decode_result(result: Mapping[str, Any], name: str) -> ToolResult:
+    """
+    Decode the result of a tool to text, JSON or parts; `isError` becomes `is_error`.
+
+    Structured content becomes JSON, and text that only repeats it is dropped. Servers wrap a
+    value that is not an object as `{"result": …}`; it is unwrapped if the text repeats the value.
+    """
+    parts = tuple(_decode_block(block) for block in result.get("content") or ())
+    content = _combine(parts, result.get("structuredContent"))
+    is_error = bool(result.get("isError"))
+    if is_error and content in ((), ""):
+        content = "the tool failed without an error message"
+    return ToolResult(tool_call_id="", name=name, content=content, is_error=is_error)
+
+
+def _combine(parts: tuple[Part, ...], structured: Json) -> Json | tuple[Part, ...]:
+    texts = [part.text for part in parts if isinstance(part, Text) and not part.extra]
+    is_text = len(texts) == len(parts)
+    if structured is None:
+        return texts[0] if is_text and len(texts) == 1 else parts
+    if not parts:
+        return structured
+    if _repeats(texts, structured):
+        return structured if is_text else parts
+    match structured:
+        case {"result": value} if len(structured) == 1 and _repeats(texts, value):
+            return value if is_text else parts
+    return (*parts, Text(text=dump_text(structured)))
+
+
+def _repeats(texts: list[str], value: Json) -> bool:
+    if len(texts) == 1 and (texts[0] == value or _parse(texts[0]) == value):
+        return True
+    # Servers often send one text block for each item of a list.
+    return isinstance(value, list) and len(texts) == len(value) and [*map(_parse, texts)] == value
+
+
+def _parse(text: str) -> Json:
+    try:
+        return loads(text)
+    except DecodeError:
+        return text
+
+
+def _decode_block(block: Json) -> Part:
+    match block:
+        case {"type": "text", "text": str(text)}:
+            return Text(text=text, extra=_extra(block, "text"))
+        case {"type": "image", "data": str(base64)}:
+            return _decode_media(block, block, base64, "image/")
+        case {"type": "audio", "data": str(base64)}:
+            return _decode_media(block, block, base64, "audio/")
+        case {"type": "resource", "resource": {"text": str(text)}}:
+            # Not a document: most providers accept few document types, but all accept text.
+            return Text(text=text, extra=_extra(block, "text"))
+        case {"type": "resource", "resource": {"blob": str(base64)}}:
+            return _decode_media(block, block["resource"], base64, "")
+        case {"type": "resource_link", "uri": str()}:
+            return Text(text=_describe_link(block), extra={_KEY: block})
+        case _:
+            return Text(text=dump_text(block), extra={_KEY: block})
+
+
+def _decode_media(block: Json, fields: Mapping[str, Any], base64: str, family: str) -> Part:
+    """`family` is the media type that the block implies: `image/`, `audio/`, or any if empty."""
+    declared = fields.get("mimeType")
+    data = decode_base64(base64)
+    if data is None:
+        return Text(text=f"[{declared or 'data'}: invalid base64]", extra={_KEY: block})
+    file_name = _file_name(fields.get("uri"))
+    media_type = _media_type(data, declared, file_name, family)
+    extra = _extra(block, "data", "blob")
+    family = family or f"{(media_type or '').partition('/')[0]}/"
+    if family == "image/":
+        return Image(data=data, media_type=media_type, extra=extra)
+    if family == "audio/":
+        return Audio(data=data, media_type=media_type, extra=extra)
+    return Document(data=data, media_type=media_type, file_name=file_name, extra=extra)
+
+
+def _media_type(
+    data: bytes, declared: str | None, file_name: str | None, family: str
+) -> str | None:
+    # The bytes win over the declared type: providers reject an image whose type is wrong.
+    sniffed = sniff(data)
+    if sniffed is not None and sniffed.startswith(family or ("image/", "audio/")):
+        return sniffed
+    if declared and declared != "application/octet-stream":
+        return declared
+    return media_type_for(data, file_name, declared)
+
+
+def _extra(block: Mapping[str, Any], *content: str) -> Extra:
+    """The fields of the block except its content, as `extra`; empty if there are none."""
+    decoded = {"type", "mimeType", *content}
+    fields = {key: value for key, value in block.items() if key not in decoded}
+    resource = fields.get("resource")
+    if isinstance(resource, dict):
+        fields["resource"] = {key: value for key, value in resource.items() if key not in content}
+    return {_KEY: fields} if fields else {}
+
+
+def _describe_link(block: Mapping[str, Any]) -> str:
+    title = block.get("title") or block.get("name") or "resource"
+    details = [str(block[key]) for key in ("mimeType", "description") if block.get(key)]
+    return f"[{title}]({block['uri']})" + (f": {', '.join(details)}" if details else "")
+
+
+def _file_name(uri: Any) -> str | None:
+    if not isinstance(uri, str):
+        return None
+    try:
+        path = urlsplit(uri).path
+    except ValueError:
+        return None
+    return unquote(path).rpartition("/")[2] or None
