@@ -81,21 +81,18 @@ def decode_content(fields: Fields, *, user: bool = False) -> tuple[Part, ...]:
 
 
 def _decode_list(content: list[Json], fields: Fields, *, user: bool) -> tuple[Part, ...]:
-    if fields.strict:
-        path = fields.at("content")
-        parts = [decode_part(item, f"{path}[{i}]") for i, item in enumerate(content)]
-        return tuple(part if user else _mark_in_place(part) for part in parts)
-    parts = [read_part(item) for item in content]
-    if len(parts) > 1 and all(isinstance(part, Text) and not part.extra for part in parts):
-        fields.left[SENT_AS] = "list"
+    if not fields.strict:
+        parts = [read_part(item) for item in content]
+        if len(parts) > 1 and all(isinstance(part, Text) and not part.extra for part in parts):
+            fields.left[SENT_AS] = "list"
+        return tuple(parts)
+    path = fields.at("content")
+    parts = [decode_part(item, f"{path}[{i}]") for i, item in enumerate(content)]
+    for i, part in enumerate(parts):
+        if isinstance(part, MEDIA_TYPES) and not user:
+            extra = {**part.extra, NAME: {**extra_of(part, NAME), IN_PLACE: True}}
+            parts[i] = msgspec.structs.replace(part, extra=extra)
     return tuple(parts)
-
-
-def _mark_in_place(part: Part) -> Part:
-    if not isinstance(part, MEDIA_TYPES):
-        return part
-    extra = {**part.extra, NAME: {**extra_of(part, NAME), IN_PLACE: True}}
-    return msgspec.structs.replace(part, extra=extra)
 
 
 def decode_parsed(content: dict[str, Json]) -> Text:
@@ -371,10 +368,7 @@ def encode_item(
 
 def join_content(items: list[Json], *, flat: bool = False) -> Json:
     """`content`: a string for no part or one plain text; `flat` joins several texts too."""
-    if len(items) == 1:
-        text = _plain_text(items[0])
-        return items if text is None else text
-    if flat or not items:
+    if flat or len(items) < 2:
         texts = [text for item in items if (text := _plain_text(item)) is not None]
         if len(texts) == len(items):
             return "".join(texts)

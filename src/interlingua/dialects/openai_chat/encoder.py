@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import count
 
 from interlingua.dialects.openai_chat.calls import number_call
 from interlingua.dialects.openai_chat.content import (
@@ -31,24 +32,9 @@ from interlingua.dialects.openai_chat.response import (
     encode_usage,
 )
 from interlingua.prepare.options import options_for
+from interlingua.spec import events
 from interlingua.spec.content import MEDIA_TYPES, Json, Part, Thinking, ToolCall
 from interlingua.spec.contracts import Frame, StreamEncoder
-from interlingua.spec.events import (
-    ErrorEvent,
-    Finish,
-    ProviderEvent,
-    ReasoningDelta,
-    ReasoningEnd,
-    ReasoningStart,
-    StreamEvent,
-    StreamStart,
-    TextDelta,
-    TextEnd,
-    TextStart,
-    ToolCallDelta,
-    ToolCallEnd,
-    ToolCallStart,
-)
 from interlingua.spec.messages import Message
 from interlingua.spec.request import Request
 from interlingua.spec.warnings import WarningList
@@ -80,30 +66,30 @@ class Encoder:
         self._plain: set[str] = set()  # open texts without `extra`
         self._thinking: dict[str, _Thinking] = {}
         self._calls: dict[str, _Call] = {}
-        self._numbers = 0
+        self._numbers = count()
 
-    def feed(self, event: StreamEvent) -> list[Frame]:
+    def feed(self, event: events.StreamEvent) -> list[Frame]:
         self._grammar.feed(event)
         match event:
-            case TextDelta():
+            case events.TextDelta():
                 is_sent = event.delta and event.id in self._plain
                 return self._delta({"content": event.delta} if is_sent else None)
-            case ReasoningDelta():
+            case events.ReasoningDelta():
                 return self._delta(self._thinking[event.id].text(event.delta))
-            case ToolCallDelta():
+            case events.ToolCallDelta():
                 return self._delta(self._calls[event.id].arguments(event.delta))
-            case TextStart() | ReasoningStart() | ToolCallStart():
+            case events.TextStart() | events.ReasoningStart() | events.ToolCallStart():
                 return self._delta(self._open(event))
-            case TextEnd() | ReasoningEnd() | ToolCallEnd():
+            case events.TextEnd() | events.ReasoningEnd() | events.ToolCallEnd():
                 return self._delta(self._close(event))
-            case StreamStart():
+            case events.StreamStart():
                 return self._start(event)
-            case ProviderEvent():
+            case events.ProviderEvent():
                 return self._provider_event(event)
-            case ErrorEvent():
+            case events.ErrorEvent():
                 self._failed = True
                 return [json_frame(error_body(event.error))]
-            case Finish() if not self._failed:
+            case events.Finish() if not self._failed:
                 return self._finish(event)
         return []
 
@@ -112,28 +98,32 @@ class Encoder:
             self._grammar.finish()
         return []
 
-    def _open(self, event: TextStart | ReasoningStart | ToolCallStart) -> dict[str, Json] | None:
-        if isinstance(event, ReasoningStart):
+    def _open(
+        self, event: events.TextStart | events.ReasoningStart | events.ToolCallStart
+    ) -> dict[str, Json] | None:
+        if isinstance(event, events.ReasoningStart):
             self._thinking[event.id] = thinking = _Thinking(event)
             return thinking.start()
-        if isinstance(event, ToolCallStart):
-            self._calls[event.id] = call = _Call(event, self._number(), native=self._native)
+        if isinstance(event, events.ToolCallStart):
+            self._calls[event.id] = call = _Call(event, next(self._numbers), native=self._native)
             return call.start()
         if NAME not in event.extra:  # others are sent whole, as a content part, at their end
             self._plain.add(event.id)
         return None
 
-    def _close(self, event: TextEnd | ReasoningEnd | ToolCallEnd) -> dict[str, Json] | None:
-        if isinstance(event, ReasoningEnd):
+    def _close(
+        self, event: events.TextEnd | events.ReasoningEnd | events.ToolCallEnd
+    ) -> dict[str, Json] | None:
+        if isinstance(event, events.ReasoningEnd):
             return self._thinking.pop(event.id).end(event.part)
-        if isinstance(event, ToolCallEnd):
+        if isinstance(event, events.ToolCallEnd):
             return self._calls.pop(event.id).end(event.tool_call)
         if event.id in self._plain and event.part.text:
             self._plain.remove(event.id)
             return None
         return _whole(event.part)
 
-    def _start(self, event: StreamStart) -> list[Frame]:
+    def _start(self, event: events.StreamStart) -> list[Frame]:
         self._native = NAME in event.extra
         extra = dict(extra_of(event, NAME))
         self._envelope = {"id": event.id, "object": CHUNK, "model": event.model}
@@ -149,10 +139,6 @@ class Encoder:
         self._others = others if isinstance(others, list) else []
         return self._delta({"role": "assistant", "content": None}, extra)
 
-    def _number(self) -> int:
-        self._numbers += 1
-        return self._numbers - 1
-
     def _chunk(self, choices: list[Json], more: dict[str, Json] | None = None) -> Frame:
         return json_frame({**self._envelope, **(more or {}), "choices": choices})
 
@@ -164,7 +150,7 @@ class Encoder:
             return []
         return [self._chunk([{"index": 0, "delta": delta, "finish_reason": None}], more)]
 
-    def _provider_event(self, event: ProviderEvent) -> list[Frame]:
+    def _provider_event(self, event: events.ProviderEvent) -> list[Frame]:
         if event.part is not None:
             if isinstance(event.part, MEDIA_TYPES) and not self._native:
                 image = encode_image(event.part)
@@ -172,13 +158,13 @@ class Encoder:
             delta = _whole(event.part)
             match delta:
                 case {"tool_calls": [dict(call)]}:
-                    delta = {"tool_calls": [number_call(call, self._number())]}
+                    delta = {"tool_calls": [number_call(call, next(self._numbers))]}
             return self._delta(delta)
         if event.dialect == NAME and event.data is not None:
             return [json_frame(event.data, None if event.name == CHOICE else event.name)]
         return []
 
-    def _finish(self, event: Finish) -> list[Frame]:
+    def _finish(self, event: events.Finish) -> list[Frame]:
         extra = dict(extra_of(event, NAME))
         late, others = extra.pop(CHOICE, None), extra.pop(CHOICES, None)
         choice = merge(self._choice, late) if isinstance(late, dict) else self._choice
@@ -229,7 +215,7 @@ def _whole(part: Part) -> dict[str, Json] | None:
 class _Call:
     """Encodes one call."""
 
-    def __init__(self, event: ToolCallStart, number: int, *, native: bool) -> None:
+    def __init__(self, event: events.ToolCallStart, number: int, *, native: bool) -> None:
         # clients parse the arguments, and may not expect the empty text of other dialects
         self._text = None if native else ArgumentText(is_free=event.tool_type == "custom")
         self._event = event
@@ -272,7 +258,7 @@ class _Call:
 class _Thinking:
     """Encodes one thinking part in the fields, content part or tags that it came from."""
 
-    def __init__(self, event: ReasoningStart) -> None:
+    def __init__(self, event: events.ReasoningStart) -> None:
         extra = extra_of(event, NAME)
         tags = extra.get(TAGS)
         self._tags: Mapping[str, Json] | None = tags if isinstance(tags, dict) else None
