@@ -5,37 +5,26 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+from interlingua.spec import errors
 from interlingua.spec.content import Json
-from interlingua.spec.errors import (
-    AccessDeniedError,
-    AuthenticationError,
-    ContentFilterError,
-    ContextLengthError,
-    NotFoundError,
-    ProviderError,
-    QuotaExceededError,
-    RateLimitError,
-    RequestTimeoutError,
-    SDKError,
-)
 from interlingua.wire import classify
 
 _REQUEST_ERROR = "invalid_request_error"
-_WORDS: tuple[tuple[type[SDKError], str, str | None], ...] = (
-    (AuthenticationError, _REQUEST_ERROR, "invalid_api_key"),
-    (AccessDeniedError, _REQUEST_ERROR, "permission_denied"),
-    (NotFoundError, _REQUEST_ERROR, "model_not_found"),
-    (ContextLengthError, _REQUEST_ERROR, "context_length_exceeded"),
-    (ContentFilterError, _REQUEST_ERROR, "content_filter"),
-    (QuotaExceededError, "insufficient_quota", "insufficient_quota"),
-    (RateLimitError, "rate_limit_error", "rate_limit_exceeded"),
-    (RequestTimeoutError, "timeout_error", None),
+_WORDS: tuple[tuple[type[errors.SDKError], str, str | None], ...] = (
+    (errors.AuthenticationError, _REQUEST_ERROR, "invalid_api_key"),
+    (errors.AccessDeniedError, _REQUEST_ERROR, "permission_denied"),
+    (errors.NotFoundError, _REQUEST_ERROR, "model_not_found"),
+    (errors.ContextLengthError, _REQUEST_ERROR, "context_length_exceeded"),
+    (errors.ContentFilterError, _REQUEST_ERROR, "content_filter"),
+    (errors.QuotaExceededError, "insufficient_quota", "insufficient_quota"),
+    (errors.RateLimitError, "rate_limit_error", "rate_limit_exceeded"),
+    (errors.RequestTimeoutError, "timeout_error", None),
 )
 _MODEL_FAULTS = ("tool_use_failed",)
 """Reported as bad requests, but caused by the model's output: a retry may succeed."""
 
 
-def decode_error(status: int, headers: Mapping[str, str], body: bytes) -> ProviderError:
+def decode_error(status: int, headers: Mapping[str, str], body: bytes) -> errors.ProviderError:
     """Never raises: an unreadable body still gives an error with the status."""
     value, text = classify.read_body(body)
     return read_error(status, headers, value, text)
@@ -43,7 +32,7 @@ def decode_error(status: int, headers: Mapping[str, str], body: bytes) -> Provid
 
 def read_error(
     status: int | None, headers: Mapping[str, str], value: Json, text: str = ""
-) -> ProviderError:
+) -> errors.ProviderError:
     """The error in a body, or in an error frame of a stream."""
     fault = classify.read_fault(value)
     match value:
