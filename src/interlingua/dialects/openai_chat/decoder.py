@@ -70,7 +70,7 @@ class Decoder:
         self._choice: dict[str, Json] = {}
         self._others: list[Json] = []
         self._others_open: dict[int, bool] = {}  # whether each that is sent in fragments is open
-        self._held: list[StreamEvent] = []  # events before the start
+        self._early: list[StreamEvent] = []  # events before the start
         self._started = False
         self._ended = False
         self._finish: str | None = None
@@ -110,7 +110,7 @@ class Decoder:
         if data.get("error") or frame.event == "error" or data.get("object") == "error":
             raise read_error(None, {}, data)
         if frame.event and choices is None and frame.event != "message":
-            self._held.append(ProviderEvent(dialect=NAME, name=frame.event, data=data))
+            self._early.append(ProviderEvent(dialect=NAME, name=frame.event, data=data))
             return self._begin() if self._started else []
         self._last_envelope = data
         self._last_choice = None
@@ -147,13 +147,13 @@ class Decoder:
 
     def _begin(self) -> list[StreamEvent]:
         """The start event, with the first choice: chunks before it may lack fields."""
-        held, self._held = self._held, []
+        early, self._early = self._early, []
         if self._started:
-            return held
+            return early
         self._started = True
         unread = {name: self._start[name] for name in self._start if name not in _FIXED}
         response_id, model = text_of(self._start.get("id")), text_of(self._start.get("model"))
-        return [StreamStart(id=response_id, model=model, extra={NAME: unread}), *held]
+        return [StreamStart(id=response_id, model=model, extra={NAME: unread}), *early]
 
     def _feed_choice(self, choice: dict[str, Json]) -> list[StreamEvent]:
         delta = choice.pop("delta", None)

@@ -191,7 +191,7 @@ def _encode_parts(
 
 def _encode_field(part: Part, wire: dict[str, Json], *, answer: bool) -> bool:
     """Write a part that is a field of the message; False if it belongs to the content."""
-    form = mark_of(part, SENT_AS)
+    form = mark_of(part, SENT_AS) if part.extra else None
     match part:
         case ToolCall() if form == LEGACY:
             wire[LEGACY] = encode_call(part, answer=False).get(part.type)
