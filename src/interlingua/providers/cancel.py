@@ -131,8 +131,8 @@ class CancelScope:
         self._controller: AbortController | None = None
         self._step: _Clock | None = None
         self.unlink: Callable[[], None] | None = None
-        self.pauses = pauses
-        self.is_cancelled = False
+        self.pauses: bool = pauses
+        self.is_cancelled: bool = False
         self.task: asyncio.Task[object] | None = None
         """The task that waits in this scope now."""
         self.clocks: tuple[_Clock, ...] = ()

@@ -251,7 +251,7 @@ class Alias(Shape):
 
     def __init__(self, label: str) -> None:
         self.label = label
-        self.inner = Shape()
+        self.inner: Shape = Shape()
 
     def schema(self, definitions: Definitions) -> dict[str, Json]:
         return definitions.refer(self, self.label, self.inner.schema)
