@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from interlingua.spec.content import Json
 from interlingua.spec.contracts import WireCall
@@ -25,8 +26,6 @@ SERVER = ServerFacts(
     response_prefix="chatcmpl-",
     call_prefix="call_",
 )
-describe_model = openai_server.describe_model
-wrong_key = openai_server.wrong_key
 
 
 def list_models(models: Sequence[ServedModel], query: Mapping[str, str]) -> Json:  # noqa: ARG001
@@ -34,16 +33,26 @@ def list_models(models: Sequence[ServedModel], query: Mapping[str, str]) -> Json
     return openai_server.list_models(models)
 
 
+def describe_model(model: ServedModel) -> dict[str, Any]:
+    """One model."""
+    return openai_server.describe_model(model)
+
+
 def counted_call(call: WireCall) -> WireCall:  # noqa: ARG001
-    """Unsupported."""
+    """There is no call for a count."""
     raise UnsupportedError("Chat Completions has no call that counts tokens")
 
 
 def count_tokens(tokens: int) -> Json:  # noqa: ARG001
-    """Unsupported."""
+    """There is no call for a count."""
     raise UnsupportedError("Chat Completions has no call that counts tokens")
 
 
 def error_body(failure: Failure, *, model: str, request_id: str) -> Json:  # noqa: ARG001
-    """OpenAI's body for a status; the request id is in a header only."""
+    """The vendor's body for a status; the request id is in a header only."""
     return openai_server.error_body(failure, model)
+
+
+def wrong_key(*, is_missing: bool) -> Failure:
+    """The answer to a request whose key is missing or wrong."""
+    return openai_server.wrong_key(is_missing=is_missing)
