@@ -89,7 +89,9 @@ def _decode_call(item: Json, path: str, make_id: MakeId, mark: str, *, strict: b
     else:
         arguments = None
         missing += absent(inner.left, field, inside=kind)
-    extra = extra_for(unread, missing, **{kind: inner.left})
+    if inner.left:
+        unread[kind] = inner.left
+    extra = extra_for(unread, missing)
     return ToolCall(
         id=call_id, name=name, type=kind, arguments=arguments or {}, raw_arguments=raw, extra=extra
     )

@@ -368,7 +368,10 @@ def encode_item(
 
 def join_content(items: list[Json], *, flat: bool = False) -> Json:
     """`content`: a string for no part or one plain text; `flat` joins several texts too."""
-    if flat or len(items) < 2:
+    if len(items) == 1:
+        text = _plain_text(items[0])
+        return items if text is None else text
+    if flat or not items:
         texts = [text for item in items if (text := _plain_text(item)) is not None]
         if len(texts) == len(items):
             return "".join(texts)

@@ -197,12 +197,12 @@ def extra_for(
     **nested: Json,
 ) -> Extra:
     """The `extra` that keeps unread fields, those of nested objects, and marks."""
-    extra = {**unread, **{name: fields for name, fields in nested.items() if fields}}
+    extra = {name: fields for name, fields in nested.items() if fields} if nested else {}
     if sent_as:
         extra[SENT_AS] = sent_as
     if missing:
         extra[WITHOUT] = missing
-    return {NAME: extra} if extra else {}
+    return {NAME: {**unread, **extra}} if unread or extra else {}
 
 
 def mark_of(holder: Any, name: str) -> Json:

@@ -173,6 +173,8 @@ def _encode_parts(
             marked.append(part)
         if type(part) is Text:
             items.append(encode_text(part))
+        elif type(part) is ToolCall and not part.extra:
+            wire.setdefault("tool_calls", []).append(encode_call(part, answer=answer))
         elif type(part) is Thinking:
             if NAME in part.extra or (answer and part.text):
                 items += encode_thinking(part, wire)
@@ -181,17 +183,22 @@ def _encode_parts(
                 warnings.add_here("foreign_thinking_dropped", reason=reason)
         elif not _encode_field(part, wire, answer=answer):
             items += encode_item(part, warnings, quirks, media=answer)
-    flat = quirks.flat_content or bool(marked and any(mark_of(part, TAGS) for part in marked))
-    wire["content"] = join_content(items, flat=flat) if items else None
-    if marked and len(items) == 1:
-        parsed = [value for part in marked if (value := encode_parsed(part)) is not None]
-        if parsed:
-            wire["content"] = parsed[0]
+    wire["content"] = _join_items(items, marked, flat=quirks.flat_content) if items else None
+
+
+def _join_items(items: list[Json], marked: list[Part], *, flat: bool) -> Json:
+    """`content`: marks say whether the server sent thinking in the text, or an object."""
+    for part in marked:
+        flat = flat or bool(mark_of(part, TAGS))
+        parsed = encode_parsed(part) if len(items) == 1 else None
+        if parsed is not None:
+            return parsed
+    return join_content(items, flat=flat)
 
 
 def _encode_field(part: Part, wire: dict[str, Json], *, answer: bool) -> bool:
     """Write a part that is a field of the message; False if it belongs to the content."""
-    form = mark_of(part, SENT_AS) if part.extra else None
+    form = mark_of(part, SENT_AS)
     match part:
         case ToolCall() if form == LEGACY:
             wire[LEGACY] = encode_call(part, answer=False).get(part.type)
