@@ -8,7 +8,6 @@ from interlingua.dialects.openai_chat.calls import (
     CallAssembler,
     decode_calls,
     encode_call,
-    encode_legacy,
     number_call,
     unnumber_call,
 )
@@ -129,7 +128,7 @@ def test_legacy_call_both_ways():
 
     assert (part.id, part.arguments) == ("1", {"a": 1})
     assert fields.left == {}
-    assert encode_legacy(part) == wire
+    assert encode_call(part, answer=False)["function"] == wire
 
 
 def test_foreign_call():

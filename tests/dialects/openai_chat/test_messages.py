@@ -2,13 +2,13 @@
 
 import pytest
 
+from interlingua.dialects.openai_chat.facts import ChatQuirks
 from interlingua.dialects.openai_chat.messages import (
     decode_assistant,
     decode_messages,
     encode_assistant,
     encode_messages,
 )
-from interlingua.dialects.openai_chat.quirks import ChatQuirks
 from interlingua.spec.content import (
     Image,
     Opaque,
