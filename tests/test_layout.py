@@ -172,7 +172,6 @@ def test_no_dialect_is_named_outside_its_folder():
 NOT_ENFORCED = {
     "min_cache_tokens",  # a shorter prefix is marked all the same; the provider ignores the mark
     "prefill",  # the provider answers with an error
-    "system_prompt",  # no row sets it
 }
 
 
