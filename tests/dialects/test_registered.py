@@ -16,7 +16,7 @@ from interlingua.conformance.cases import Case
 from interlingua.conformance.cross import crossings
 from interlingua.conformance.report import check
 from interlingua.history import repair
-from interlingua.prepare.cache_diff import cache_prefix_diff
+from interlingua.prepare.cache import cache_prefix_diff
 from interlingua.prepare.prepare import prepare
 from interlingua.providers import installed_dialects
 from interlingua.providers.catalog.profiles import profile_for

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from interlingua.prepare.cache_diff import ALL
-from interlingua.prepare.schema.rules import DATES, DYNAMIC, SILENT, words
+from interlingua.prepare.cache import ALL
+from interlingua.prepare.schema.read import DATES, DYNAMIC, SILENT, words
 from interlingua.spec.facts import CacheStep, SchemaRules
 
 # https://platform.openai.com/docs/guides/structured-outputs; beyond that page, recorded requests

@@ -6,9 +6,8 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from interlingua.prepare.history.rules import apply_rules
-from interlingua.prepare.history.target import rules_for
-from interlingua.prepare.history.triggers import is_plain_conversation
+from interlingua.prepare.history.edit import is_plain_conversation
+from interlingua.prepare.history.rules import apply_rules, rules_for
 from interlingua.prepare.options import options_for
 from interlingua.prepare.settings import adjust_settings
 from interlingua.spec.contracts import Prepared, Profile

@@ -14,11 +14,10 @@ from hypothesis import strategies as st
 from interlingua import dialects
 from interlingua.conformance.strategies import conversations
 from interlingua.history import repair
-from interlingua.prepare.history.edit import Edits
+from interlingua.prepare.history import RepairPolicy, rules_for
+from interlingua.prepare.history.edit import Edits, scan_of
 from interlingua.prepare.history.rules import RULES, HistoryRepair, apply_rules
 from interlingua.prepare.history.rules import __doc__ as told
-from interlingua.prepare.history.target import RepairPolicy, rules_for
-from interlingua.prepare.history.triggers import scan_of
 from interlingua.prepare.options import options_for
 from interlingua.spec.content import (
     Audio,
@@ -482,10 +481,10 @@ def hardly_damaged(draw):
 @given(histories | sound | hardly_damaged(), targets(), policies)
 def test_a_rule_without_its_signs_has_nothing_to_do(history, target, policy):
     """What is not run would not have changed anything, at its stage of a repair."""
-    trail = Edits(history)
+    edits = Edits(history, policy=policy)
     for rule, about in RULES:
-        is_run = not about or not about.isdisjoint(scan_of(history, trail).triggers)
-        repaired = rule(history, target, policy, trail)
+        is_run = not about or not about.isdisjoint(scan_of(history, edits).triggers)
+        repaired = rule(history, target, edits)
 
         assert is_run or repaired is history, rule.__name__
         history = repaired

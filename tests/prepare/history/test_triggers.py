@@ -4,8 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from interlingua.prepare.history.edit import Edits
-from interlingua.prepare.history.triggers import (
+from interlingua.prepare.history.edit import (
     ADJACENT_ROLES,
     BLANK_TEXT,
     CALLS_NOT_LAST,
@@ -18,6 +17,7 @@ from interlingua.prepare.history.triggers import (
     REPEATED_ID,
     SPLIT_RESULTS,
     UNPAIRED_CALLS,
+    Edits,
     HistoryScan,
     is_plain_conversation,
     scan_of,
@@ -139,10 +139,10 @@ def test_what_is_inside_results_is_seen():
 def test_it_is_made_once():
     """Rules that ask about the same history share what was seen."""
     history = (ASK,)
-    trail = Edits(history)
+    edits = Edits(history)
 
-    assert scan_of(history, trail) is scan_of(history, trail)
-    assert scan_of((ASK, ASK), trail) is not scan_of(history, trail)
+    assert scan_of(history, edits) is scan_of(history, edits)
+    assert scan_of((ASK, ASK), edits) is not scan_of(history, edits)
 
 
 texts = st.sampled_from(["hi", "", " ", "naïve", "half \ud83d"])

@@ -10,8 +10,8 @@ import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from interlingua.prepare.cache_diff import AFTER_SYSTEM, ALL, MODEL, TOOLS
-from interlingua.prepare.schema.rules import SILENT, words
+from interlingua.prepare.cache import AFTER_SYSTEM, ALL, MODEL, TOOLS
+from interlingua.prepare.schema.read import SILENT, words
 from interlingua.spec.content import Extra, Json
 from interlingua.spec.facts import (
     CacheRules,

@@ -9,7 +9,7 @@ from __future__ import annotations
 from interlingua.dialects.openai_chat.normal import normal_request, normal_response
 from interlingua.dialects.openai_chat.quirks import ChatQuirks, history_quirks
 from interlingua.dialects.openai_shared import CACHE_KEY_STEPS, STRICT_SCHEMA
-from interlingua.prepare.cache_diff import ALL, MODEL, TOOLS
+from interlingua.prepare.cache import ALL, MODEL, TOOLS
 from interlingua.spec.facts import CacheRules, CacheStep, Facts, HistoryRules
 
 NAME = "openai_chat"

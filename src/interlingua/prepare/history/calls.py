@@ -14,12 +14,11 @@ from interlingua.prepare.history.edit import (
     edit,
     edit_parts,
     is_unchanged,
+    scan_of,
     with_fields,
     with_parts,
 )
-from interlingua.prepare.history.pairs import end_of_results, pairs_of
-from interlingua.prepare.history.target import RepairPolicy
-from interlingua.prepare.history.triggers import scan_of
+from interlingua.prepare.history.results import end_of_results, pairs_of
 from interlingua.spec.content import Part, ToolCall, ToolResult
 from interlingua.spec.errors import ConfigurationError
 from interlingua.spec.facts import HistoryRules
@@ -34,28 +33,24 @@ _NAMELESS = "unnamed_tool"
 _unusual = re.compile(r"[^A-Za-z0-9_-]+").sub
 
 
-def drop_misplaced_calls(
-    messages: Messages, target: HistoryRules, _: RepairPolicy, trail: Edits
-) -> Messages:
+def drop_misplaced_calls(messages: Messages, target: HistoryRules, edits: Edits) -> Messages:
     """Only the model calls."""
     if not target.paired_calls:
         return messages
     gone: dict[int, set[int]] = {}
-    for i, k in pairs_of(messages, target, trail).misplaced:
+    for i, k in pairs_of(messages, target, edits).misplaced:
         gone.setdefault(i, set()).add(k)
         part, role = messages[i].content[k], messages[i].role
-        trail.change("misplaced_call_dropped", part, role=role)
-    return cut(messages, gone, target, trail)
+        edits.change("misplaced_call_dropped", part, role=role)
+    return cut(messages, gone, target, edits)
 
 
-def drop_aborted_calls(
-    messages: Messages, target: HistoryRules, _: RepairPolicy, trail: Edits
-) -> Messages:
+def drop_aborted_calls(messages: Messages, target: HistoryRules, edits: Edits) -> Messages:
     """Of a turn that was cut short, only calls that came whole and were truly answered stay."""
     aborted = [i for i, message in enumerate(messages) if is_aborted(message)]
     if not (target.paired_calls and aborted):
         return messages
-    result_of = pairs_of(messages, target, trail).result_of
+    result_of = pairs_of(messages, target, edits).result_of
     gone: dict[int, set[int]] = {}
     for i in aborted:
         for k, call in enumerate(messages[i].content):
@@ -64,11 +59,11 @@ def drop_aborted_calls(
             if not isinstance(call, ToolCall) or (call.is_valid and is_genuine(result)):
                 continue
             gone.setdefault(i, set()).add(k)
-            trail.change("aborted_call_dropped", call, tool=call.name)
+            edits.change("aborted_call_dropped", call, tool=call.name)
             if spot is not None and result is not None:
                 gone.setdefault(spot[0], set()).add(spot[1])
-                trail.change("aborted_result_dropped", result)
-    return cut(messages, gone, target, trail)
+                edits.change("aborted_result_dropped", result)
+    return cut(messages, gone, target, edits)
 
 
 def is_aborted(message: Message) -> bool:
@@ -83,35 +78,31 @@ def is_genuine(result: Part | None) -> bool:
     return result is not None and not extra_of(result, _OURS).get("synthetic")
 
 
-def drop_orphan_results(
-    messages: Messages, target: HistoryRules, _: RepairPolicy, trail: Edits
-) -> Messages:
+def drop_orphan_results(messages: Messages, target: HistoryRules, edits: Edits) -> Messages:
     """A result needs its call before it, and a call takes one result."""
     if not target.paired_calls or target.stored:
         return messages
     gone: dict[int, set[int]] = {}
-    for i, k in pairs_of(messages, target, trail).orphans:
+    for i, k in pairs_of(messages, target, edits).orphans:
         gone.setdefault(i, set()).add(k)
-        trail.change("orphan_result_dropped", messages[i].content[k])
-    return cut(messages, gone, target, trail)
+        edits.change("orphan_result_dropped", messages[i].content[k])
+    return cut(messages, gone, target, edits)
 
 
-def answer_calls(
-    messages: Messages, target: HistoryRules, policy: RepairPolicy, trail: Edits
-) -> Messages:
+def answer_calls(messages: Messages, target: HistoryRules, edits: Edits) -> Messages:
     """Every call has its result: one that says there is none, or the call goes."""
     if not target.paired_calls:
         return messages
-    pairs = pairs_of(messages, target, trail)
+    pairs = pairs_of(messages, target, edits)
     unanswered = [spot for spot in pairs.calls if spot not in pairs.result_of]
     if not unanswered:
         return messages
-    if policy.unanswered == "drop":
-        return _drop_calls(messages, unanswered, target, trail)
+    if edits.policy.unanswered == "drop":
+        return _drop_calls(messages, unanswered, target, edits)
     made: dict[int, list[ToolResult]] = {}  # by the end of the turn
     for spot in unanswered:
         call = pairs.calls[spot]
-        trail.change("missing_result_added", call, tool=call.name)
+        edits.change("missing_result_added", call, tool=call.name)
         made.setdefault(pairs.ends[spot[0]], []).append(_no_result(call))
     turns = pairs.results_by_turn()
     places = {end_of_results(messages, end, turns[end]): made[end] for end in made}
@@ -124,13 +115,13 @@ def answer_calls(
 
 
 def _drop_calls(
-    messages: Messages, spots: list[Spot], target: HistoryRules, trail: Edits
+    messages: Messages, spots: list[Spot], target: HistoryRules, edits: Edits
 ) -> Messages:
     gone: dict[int, set[int]] = {}
     for i, k in spots:
         gone.setdefault(i, set()).add(k)
-        trail.change("unanswered_call_dropped", messages[i].content[k])
-    return cut(messages, gone, target, trail)
+        edits.change("unanswered_call_dropped", messages[i].content[k])
+    return cut(messages, gone, target, edits)
 
 
 def _no_result(call: ToolCall) -> ToolResult:
@@ -143,13 +134,11 @@ def _no_result(call: ToolCall) -> ToolResult:
     )
 
 
-def rename_duplicate_calls(
-    messages: Messages, target: HistoryRules, _: RepairPolicy, trail: Edits
-) -> Messages:
+def rename_duplicate_calls(messages: Messages, target: HistoryRules, edits: Edits) -> Messages:
     """No two calls of a turn, or of the history, have the same id, and none an empty one."""
     if target.unique_call_ids == "no":
         return messages
-    pairs = pairs_of(messages, target, trail)
+    pairs = pairs_of(messages, target, edits)
     used = {call.id for call in pairs.calls.values()}
     seen: set[str] = set()
     turn = -1
@@ -166,8 +155,8 @@ def rename_duplicate_calls(
         used.add(name)
         seen.add(name)
         problem = f"The id {call.id!r} was used before" if call.id else "The call had no id"
-        trail.change("call_id_made", call, problem=problem, sent=name)
-    return _rename(messages, renamed, pairs.result_of, trail)
+        edits.change("call_id_made", call, problem=problem, sent=name)
+    return _rename(messages, renamed, pairs.result_of, edits)
 
 
 def _fresh(name: str, used: set[str]) -> str:
@@ -176,28 +165,26 @@ def _fresh(name: str, used: set[str]) -> str:
     return name
 
 
-def rename_calls(
-    messages: Messages, target: HistoryRules, _: RepairPolicy, trail: Edits
-) -> Messages:
+def rename_calls(messages: Messages, target: HistoryRules, edits: Edits) -> Messages:
     """Ids that the target rejects are mapped, in the call and in its result alike."""
     if target.call_id is None:
         return messages
     matches = re.compile(target.call_id).fullmatch
-    if all(map(matches, [call.id for call in scan_of(messages, trail).calls])):
+    if all(map(matches, [call.id for call in scan_of(messages, edits).calls])):
         return messages
-    pairs = pairs_of(messages, target, trail)
+    pairs = pairs_of(messages, target, edits)
     ids = CallIds(target.call_id)
     renamed: dict[Spot, str] = {}
     for spot, call in pairs.calls.items():
         name = ids.to_wire(call.id)
         if name != call.id:
             renamed[spot] = name
-            trail.change("call_id_mapped", call, id=call.id[:80], sent=name)
-    return _rename(messages, renamed, pairs.result_of, trail)
+            edits.change("call_id_mapped", call, id=call.id[:80], sent=name)
+    return _rename(messages, renamed, pairs.result_of, edits)
 
 
 def _rename(
-    messages: Messages, renamed: dict[Spot, str], result_of: dict[Spot, Spot], trail: Edits
+    messages: Messages, renamed: dict[Spot, str], result_of: dict[Spot, Spot], edits: Edits
 ) -> Messages:
     if not renamed:
         return messages
@@ -206,27 +193,25 @@ def _rename(
 
     def rename(part: Part, spot: Spot) -> Part:
         if isinstance(part, ToolCall) and spot in renamed:
-            return with_fields(part, trail, id=renamed[spot])
+            return with_fields(part, edits, id=renamed[spot])
         if isinstance(part, ToolResult) and spot in renamed:
-            return with_fields(part, trail, tool_call_id=renamed[spot])
+            return with_fields(part, edits, tool_call_id=renamed[spot])
         return part
 
     return tuple(
-        with_parts(message, [rename(part, (i, k)) for k, part in enumerate(message.content)], trail)
+        with_parts(message, [rename(part, (i, k)) for k, part in enumerate(message.content)], edits)
         if i in touched
         else message
         for i, message in enumerate(messages)
     )
 
 
-def rename_tools(
-    messages: Messages, target: HistoryRules, _: RepairPolicy, trail: Edits
-) -> Messages:
+def rename_tools(messages: Messages, target: HistoryRules, edits: Edits) -> Messages:
     """A tool's name that the target rejects, as a model may make one up, is made acceptable."""
     if target.call_name is None:
         return messages
     matches = re.compile(target.call_name).fullmatch
-    if all(map(matches, {call.name for call in scan_of(messages, trail).calls})):
+    if all(map(matches, {call.name for call in scan_of(messages, edits).calls})):
         return messages
 
     def rename(part: Part, _: Message) -> Part:
@@ -236,29 +221,27 @@ def rename_tools(
         name = next((name for name in (clean, clean[:64], _NAMELESS) if matches(name)), part.name)
         if name == part.name:
             return part
-        trail.change("tool_name_mapped", part, name=part.name[:80], sent=name)
-        return with_fields(part, trail, name=name)
+        edits.change("tool_name_mapped", part, name=part.name[:80], sent=name)
+        return with_fields(part, edits, name=name)
 
-    return edit_parts(messages, rename, trail)
+    return edit_parts(messages, rename, edits)
 
 
-def wrap_arguments(
-    messages: Messages, target: HistoryRules, _: RepairPolicy, trail: Edits
-) -> Messages:
+def wrap_arguments(messages: Messages, target: HistoryRules, edits: Edits) -> Messages:
     """Argument text that is no object goes in one under `input`."""
     if not target.valid_arguments:
         return messages
-    if all(map(_is_object, scan_of(messages, trail).calls)):
+    if all(map(_is_object, scan_of(messages, edits).calls)):
         return messages
 
     def wrap(part: Part, _: Message) -> Part:
         if not isinstance(part, ToolCall) or part.is_valid:
             return part
-        trail.change("arguments_wrapped", part)
+        edits.change("arguments_wrapped", part)
         arguments = part.arguments or {"input": part.raw_arguments}
-        return with_fields(part, trail, arguments=arguments, raw_arguments=None)
+        return with_fields(part, edits, arguments=arguments, raw_arguments=None)
 
-    return edit_parts(messages, wrap, trail)
+    return edit_parts(messages, wrap, edits)
 
 
 def _is_object(call: ToolCall) -> bool:
@@ -267,9 +250,7 @@ def _is_object(call: ToolCall) -> bool:
     return raw is None or call.type == "custom" or loads_object(raw) is not None
 
 
-def put_calls_last(
-    messages: Messages, target: HistoryRules, _: RepairPolicy, trail: Edits
-) -> Messages:
+def put_calls_last(messages: Messages, target: HistoryRules, edits: Edits) -> Messages:
     """Calls stand after what else the model said in the message."""
     if not target.calls_last:
         return messages
@@ -281,8 +262,8 @@ def put_calls_last(
         others = [part for part in message.content if not isinstance(part, ToolCall)]
         if not calls or is_unchanged([*others, *calls], message.content):
             return message
-        trail.change("calls_put_last", message)
-        return with_parts(message, [*others, *calls], trail)
+        edits.change("calls_put_last", message)
+        return with_parts(message, [*others, *calls], edits)
 
     return edit(messages, put_last)
 

@@ -18,7 +18,6 @@ from interlingua.prepare.history.edit import (
     with_parts,
 )
 from interlingua.prepare.history.results import join
-from interlingua.prepare.history.target import RepairPolicy
 from interlingua.spec.content import Document, Opaque, Part, Refusal, Text, ToolCall, ToolResult
 from interlingua.spec.facts import HistoryRules
 from interlingua.spec.messages import Message, Role
@@ -35,9 +34,7 @@ _halves = re.compile("[\ud800-\udfff]").sub
 # Lone surrogates.
 
 
-def clean_surrogates(
-    messages: Messages, target: HistoryRules, _: RepairPolicy, trail: Edits
-) -> Messages:
+def clean_surrogates(messages: Messages, target: HistoryRules, edits: Edits) -> Messages:
     """Half a surrogate pair is no character: U+FFFD takes its place. Two halves are one again."""
     if target.lone_surrogates or all(
         map(_is_clean, (part for message in messages for part in message.content))
@@ -48,10 +45,10 @@ def clean_surrogates(
         fields = _broken_fields(part)
         if not fields:
             return part
-        trail.change("surrogates_replaced", part)
-        return with_fields(part, trail, **fields)
+        edits.change("surrogates_replaced", part)
+        return with_fields(part, edits, **fields)
 
-    return edit_parts(messages, clean, trail)
+    return edit_parts(messages, clean, edits)
 
 
 def _is_clean(part: Part) -> bool:
@@ -124,14 +121,12 @@ def _whole(value: Any) -> Any:
 # Blank texts.
 
 
-def drop_blank_texts(
-    messages: Messages, target: HistoryRules, _: RepairPolicy, trail: Edits
-) -> Messages:
+def drop_blank_texts(messages: Messages, target: HistoryRules, edits: Edits) -> Messages:
     """Blank texts are left out, though their message be empty then."""
     if target.empty_text or not any(map(_has_blanks, messages)):
         return messages
     first = _end_of_prompts(messages)  # which have a rule of their own
-    edited = [_clean(message, trail) for message in messages[first:]]
+    edited = [_clean(message, edits) for message in messages[first:]]
     return messages if is_unchanged(edited, messages[first:]) else (*messages[:first], *edited)
 
 
@@ -143,15 +138,15 @@ def _end_of_prompts(messages: Messages) -> int:
     return first
 
 
-def _clean(message: Message, trail: Edits) -> Message:
+def _clean(message: Message, edits: Edits) -> Message:
     kept: list[Part] = []
     for part in message.content:
         if _is_blank(part):
-            trail.change("blank_text_dropped", part)
+            edits.change("blank_text_dropped", part)
         else:
-            kept.append(_with_content(part, trail))
+            kept.append(_with_content(part, edits))
     is_same = is_unchanged(kept, message.content)
-    return message if is_same else with_parts(message, kept, trail)
+    return message if is_same else with_parts(message, kept, edits)
 
 
 def _has_blanks(message: Message) -> bool:
@@ -177,23 +172,21 @@ def _is_blank(part: Part) -> bool:
     return isinstance(part, (Text, Refusal)) and (not part.text or part.text.isspace())
 
 
-def _with_content(part: Part, trail: Edits) -> Part:
+def _with_content(part: Part, edits: Edits) -> Part:
     """A result without blank texts, and with some content if it tells a failure."""
     if not isinstance(part, ToolResult) or not _lacks_content(part):
         return part
     content = part.content
     if part.parts and any(map(_is_blank, part.parts)):
         content = tuple(inner for inner in part.parts if not _is_blank(inner))
-        trail.change("blank_text_dropped", part)
+        edits.change("blank_text_dropped", part)
     if part.is_error and content in ("", ()):
         content = PLACEHOLDER
-        _warn_of_placeholder(part, "content in a failed result", trail)
-    return with_fields(part, trail, content=content)
+        _warn_of_placeholder(part, "content in a failed result", edits)
+    return with_fields(part, edits, content=content)
 
 
-def drop_empty_messages(
-    messages: Messages, target: HistoryRules, _: RepairPolicy, trail: Edits
-) -> Messages:
+def drop_empty_messages(messages: Messages, target: HistoryRules, edits: Edits) -> Messages:
     """
     Messages without content are left out, unless the target's own marks say more.
 
@@ -213,11 +206,11 @@ def drop_empty_messages(
         if i not in empty:
             edited.append(message)
         elif i != last:
-            trail.change("empty_message_dropped", message)
+            edits.change("empty_message_dropped", message)
         else:
-            _warn_of_placeholder(message, "content in the last message", trail)
+            _warn_of_placeholder(message, "content in the last message", edits)
             text = Text(text=PLACEHOLDER)
-            edited.append(with_fields(message, trail, role="user", content=(text,)))
+            edited.append(with_fields(message, edits, role="user", content=(text,)))
     return messages if is_unchanged(edited, messages) else tuple(edited)
 
 
@@ -233,13 +226,11 @@ def _last_word(messages: Messages, empty: set[int]) -> int | None:
     return found
 
 
-def _warn_of_placeholder(at: Message | Part, requirement: str, trail: Edits) -> None:
-    trail.change("placeholder_added", at, requirement=requirement, text=PLACEHOLDER)
+def _warn_of_placeholder(at: Message | Part, requirement: str, edits: Edits) -> None:
+    edits.change("placeholder_added", at, requirement=requirement, text=PLACEHOLDER)
 
 
-def drop_blank_prompts(
-    messages: Messages, target: HistoryRules, _: RepairPolicy, trail: Edits
-) -> Messages:
+def drop_blank_prompts(messages: Messages, target: HistoryRules, edits: Edits) -> Messages:
     """
     Of several system prompts, the blank ones are left out.
 
@@ -249,30 +240,26 @@ def drop_blank_prompts(
     if target.empty_text or first == 0 or (first == 1 and len(messages[0].content) <= 1):
         return messages
     prompts = messages[:first]
-    cleaned = [_clean(message, trail) for message in prompts]
+    cleaned = [_clean(message, edits) for message in prompts]
     if is_unchanged(cleaned, prompts) and all(message.content for message in prompts):
         return messages
     for message in prompts:
         if not message.content:
-            trail.change("empty_message_dropped", message)
+            edits.change("empty_message_dropped", message)
     return (*(message for message in cleaned if message.content), *messages[first:])
 
 
-def begin_conversation(
-    messages: Messages, target: HistoryRules, _: RepairPolicy, trail: Edits
-) -> Messages:
+def begin_conversation(messages: Messages, target: HistoryRules, edits: Edits) -> Messages:
     """There is something left to answer, if there was something at all."""
     is_turn = _end_of_prompts(messages) < len(messages)
     is_enough = is_turn or target.least == "nothing" or (messages and target.least == "message")
-    if is_enough or target.stored or not trail.history:
+    if is_enough or target.stored or not edits.history:
         return messages
-    trail.add("placeholder_added", requirement="a message to answer", text=PLACEHOLDER)
+    edits.add("placeholder_added", requirement="a message to answer", text=PLACEHOLDER)
     return (*messages, Message.user(PLACEHOLDER))
 
 
-def accompany_documents(
-    messages: Messages, target: HistoryRules, _: RepairPolicy, trail: Edits
-) -> Messages:
+def accompany_documents(messages: Messages, target: HistoryRules, edits: Edits) -> Messages:
     """A document stands beside some text."""
     if target.lone_documents:
         return messages
@@ -281,15 +268,13 @@ def accompany_documents(
         has_document = any(isinstance(part, Document) for part in message.content)
         if not has_document or any(isinstance(part, Text) for part in message.content):
             return message
-        _warn_of_placeholder(message, "text beside a document", trail)
-        return with_parts(message, [*message.content, Text(text=PLACEHOLDER)], trail)
+        _warn_of_placeholder(message, "text beside a document", edits)
+        return with_parts(message, [*message.content, Text(text=PLACEHOLDER)], edits)
 
     return edit(messages, accompany)
 
 
-def drop_foreign_blocks(
-    messages: Messages, target: HistoryRules, _: RepairPolicy, trail: Edits
-) -> Messages:
+def drop_foreign_blocks(messages: Messages, target: HistoryRules, edits: Edits) -> Messages:
     """Opaque blocks mean something only to the dialect they came from."""
     if target.foreign_blocks:
         return messages
@@ -298,16 +283,14 @@ def drop_foreign_blocks(
         for k, part in enumerate(message.content):
             if isinstance(part, Opaque) and part.dialect != target.dialect:
                 gone.setdefault(i, set()).add(k)
-                trail.change("foreign_block_dropped", part, owner=part.dialect)
-    return cut(messages, gone, target, trail)
+                edits.change("foreign_block_dropped", part, owner=part.dialect)
+    return cut(messages, gone, target, edits)
 
 
 # Roles.
 
 
-def fold_system(
-    messages: Messages, target: HistoryRules, _: RepairPolicy, trail: Edits
-) -> Messages:
+def fold_system(messages: Messages, target: HistoryRules, edits: Edits) -> Messages:
     """
     A system message within the conversation is said by the user, in its place.
 
@@ -322,30 +305,28 @@ def fold_system(
     folded: list[Part] = []
     for message in messages[first:]:
         if message.role in _INSTRUCTING:
-            trail.change("system_folded", message, role=message.role)
+            edits.change("system_folded", message, role=message.role)
             folded += message.content
             continue
         is_results = any(isinstance(part, ToolResult) for part in message.content)
         if folded and message.role == "user" and not is_results:
-            message = with_parts(message, [*folded, *message.content], trail)  # noqa: PLW2901
+            message = with_parts(message, [*folded, *message.content], edits)  # noqa: PLW2901
         elif folded:
-            _append(folded, edited, first, trail)
+            _append(folded, edited, first, edits)
         folded = []
         edited.append(message)
-    _append(folded, edited, first, trail)
+    _append(folded, edited, first, edits)
     return tuple(edited)
 
 
-def _append(folded: list[Part], edited: list[Message], first: int, trail: Edits) -> None:
+def _append(folded: list[Part], edited: list[Message], first: int, edits: Edits) -> None:
     if folded and len(edited) > first and edited[-1].role == "user":
-        edited[-1] = with_parts(edited[-1], [*edited[-1].content, *folded], trail)
+        edited[-1] = with_parts(edited[-1], [*edited[-1].content, *folded], edits)
     elif folded:
         edited.append(Message(role="user", content=tuple(folded)))
 
 
-def merge_roles(
-    messages: Messages, target: HistoryRules, _: RepairPolicy, trail: Edits
-) -> Messages:
+def merge_roles(messages: Messages, target: HistoryRules, edits: Edits) -> Messages:
     """Consecutive messages of one role are one message."""
     if not target.merge_roles:
         return messages
@@ -359,11 +340,38 @@ def merge_roles(
         return messages
     for run in runs:
         for message in run[1:]:
-            trail.change("messages_merged", message)
-    return tuple(run[0] if len(run) == 1 else join(run, trail) for run in runs)
+            edits.change("messages_merged", message)
+    return tuple(run[0] if len(run) == 1 else join(run, edits) for run in runs)
 
 
 def _wire_role(message: Message, target: HistoryRules) -> Role:
     if message.role == "tool" and target.results_as_user:
         return "user"
     return "system" if message.role == "developer" else message.role
+
+
+PROMPTS = ("system", "developer")
+"""The roles of instructions."""
+
+
+def drop_oldest_turns(messages: tuple[Message, ...], keep: float = 0.5) -> tuple[Message, ...]:
+    """
+    The instructions, and the later turns: about that share of them, one at least.
+
+    A turn begins with words of the user, so that calls and their results go or stay together.
+    The same history if it is one turn: what is asked cannot be left out.
+    """
+    begin = 0
+    while begin < len(messages) and messages[begin].role in PROMPTS:
+        begin += 1
+    turns = [at for at in range(begin, len(messages)) if _begins_turn(messages[at])]
+    if len(turns) < 2:
+        return messages
+    kept = max(1, int(len(turns) * keep))
+    return messages[:begin] + messages[turns[-kept] :]
+
+
+def _begins_turn(message: Message) -> bool:
+    return message.role == "user" and not any(
+        isinstance(part, ToolResult) for part in message.content
+    )

@@ -45,7 +45,9 @@ neighbours can be seen: thoughts that nothing follows, results and roles that st
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import lru_cache, partial
+from typing import Any
 
 import msgspec
 
@@ -60,7 +62,29 @@ from interlingua.prepare.history.calls import (
     rename_tools,
     wrap_arguments,
 )
-from interlingua.prepare.history.edit import Edits, Messages, Rule
+from interlingua.prepare.history.edit import (
+    ADJACENT_ROLES,
+    BLANK_TEXT,
+    CALLS_NOT_LAST,
+    DEFAULT_POLICY,
+    EMPTY_MESSAGE,
+    HAS_METADATA,
+    INVALID_UNICODE,
+    LATE_SYSTEM,
+    NO_TURN,
+    RAW_ARGUMENTS,
+    REPEATED_ID,
+    SPLIT_RESULTS,
+    UNPAIRED_CALLS,
+    Edits,
+    HistoryScan,
+    Messages,
+    RepairPolicy,
+    Rule,
+    Trigger,
+    is_plain_conversation,
+    scan_of,
+)
 from interlingua.prepare.history.messages import (
     accompany_documents,
     begin_conversation,
@@ -80,7 +104,6 @@ from interlingua.prepare.history.results import (
     place_results,
     put_results_first,
 )
-from interlingua.prepare.history.target import DEFAULT_POLICY, RepairPolicy
 from interlingua.prepare.history.thinking import (
     drop_foreign_thinking,
     drop_stale_thinking,
@@ -89,26 +112,10 @@ from interlingua.prepare.history.thinking import (
     drop_unsigned_thinking,
     sign_calls,
 )
-from interlingua.prepare.history.triggers import (
-    ADJACENT_ROLES,
-    BLANK_TEXT,
-    CALLS_NOT_LAST,
-    EMPTY_MESSAGE,
-    HAS_METADATA,
-    INVALID_UNICODE,
-    LATE_SYSTEM,
-    NO_TURN,
-    RAW_ARGUMENTS,
-    REPEATED_ID,
-    SPLIT_RESULTS,
-    UNPAIRED_CALLS,
-    HistoryScan,
-    Trigger,
-    is_plain_conversation,
-    scan_of,
-)
 from interlingua.spec.content import MEDIA_TYPES, Document, Opaque, Thinking, ToolCall
-from interlingua.spec.facts import HistoryRules
+from interlingua.spec.contracts import NEUTRAL_PROFILE, Profile
+from interlingua.spec.facts import Facts, HistoryRules
+from interlingua.spec.request import Request
 from interlingua.spec.response import Warning
 from interlingua.spec.warnings import WarningList
 
@@ -177,25 +184,25 @@ def apply_rules(
     if is_whole and not _applicable(frozenset(scan.triggers)):
         return messages
     name = target.model or target.dialect if warnings is None else warnings.target
-    trail = Edits(messages, history, name)
-    trail.store(messages, scan)
+    edits = Edits(messages, history, name, policy)
+    edits.store(messages, scan)
     repaired, position = messages, 0
     while position < len(RULES):
-        repaired, position = _change_once(repaired, target, policy, trail, position)
+        repaired, position = _change_once(repaired, target, edits, position)
     if warnings is not None:
-        warnings.warnings += trail.warnings
-        if repaired is not trail.history:
-            warnings.origin = partial(trail.original_path, messages=repaired)
+        warnings.warnings += edits.warnings
+        if repaired is not edits.history:
+            warnings.origin = partial(edits.original_path, messages=repaired)
     return repaired
 
 
 def _change_once(
-    messages: Messages, target: HistoryRules, policy: RepairPolicy, trail: Edits, position: int
+    messages: Messages, target: HistoryRules, edits: Edits, position: int
 ) -> tuple[Messages, int]:
     """What the next rule with something to do makes of it, and the position of the one after."""
-    for i in _applicable(frozenset(scan_of(messages, trail).triggers)):
+    for i in _applicable(frozenset(scan_of(messages, edits).triggers)):
         if i >= position:
-            changed = RULES[i][0](messages, target, policy, trail)
+            changed = RULES[i][0](messages, target, edits)
             if changed is not messages:  # an answer to a call may be the first result
                 return changed, i + 1
     return messages, len(RULES)
@@ -205,3 +212,47 @@ def _change_once(
 def _applicable(triggers: frozenset[Trigger]) -> tuple[int, ...]:
     """The positions of the rules that have one of these triggers."""
     return tuple(i for i, (_, about) in enumerate(RULES) if not about.isdisjoint(triggers))
+
+
+_OPERATION = "path"
+
+
+def rules_for(
+    facts: Facts, request: Request, profile: Profile, options: Mapping[str, Any]
+) -> HistoryRules:
+    """The dialect's rules, as the profile, the server's quirks and the options change them."""
+    changes = {} if profile is NEUTRAL_PROFILE else _profile_changes(request, profile)
+    if options and not options.keys().isdisjoint(facts.history.stored_options):
+        changes["stored"] = True
+    if _OPERATION in options:  # to count tokens or make a cache, there need be nothing to answer
+        changes["least"] = "nothing"
+    changes |= _quirk_changes(facts, profile)
+    return msgspec.structs.replace(facts.history, **changes) if changes else facts.history
+
+
+def kinds_without_urls(facts: Facts, profile: Profile) -> tuple[str, ...]:
+    """The kinds of media that the server takes as bytes but not as a URL."""
+    forms = _quirk_changes(facts, profile).get("media", facts.history.media)
+    return tuple(kind for kind, taken in forms.items() if "data" in taken and "url" not in taken)
+
+
+def _quirk_changes(facts: Facts, profile: Profile) -> Mapping[str, Any]:
+    if facts.history_quirks is None or profile.quirks is None:
+        return {}
+    return facts.history_quirks(profile.quirks)
+
+
+def _profile_changes(request: Request, profile: Profile) -> dict[str, Any]:
+    """What a profile changes; a field that is neutral leaves the dialect's own rule."""
+    changes: dict[str, Any] = {}
+    if profile.tool_call_id_pattern is not None:
+        changes["call_id"] = profile.tool_call_id_pattern
+    if profile.tool_result_types == ():
+        changes["result_media"] = False
+    if profile.signed_calls:
+        changes["signed_calls"] = True
+    if not profile.system_mid_conversation:
+        changes["inline_system"] = False
+    if profile.thinking_bound_to_model:
+        changes |= {"thinking_per_model": True, "model": request.model}
+    return changes

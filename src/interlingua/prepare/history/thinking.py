@@ -17,8 +17,7 @@ from interlingua.prepare.history.edit import (
     with_fields,
     with_parts,
 )
-from interlingua.prepare.history.pairs import pairs_of
-from interlingua.prepare.history.target import RepairPolicy
+from interlingua.prepare.history.results import pairs_of
 from interlingua.spec.content import (
     MEDIA_TYPES,
     Part,
@@ -57,9 +56,7 @@ class _Loss(NamedTuple):
     """Even if the message has no thought: signatures on other parts are lost too."""
 
 
-def drop_stale_thinking(
-    messages: Messages, target: HistoryRules, policy: RepairPolicy, trail: Edits
-) -> Messages:
+def drop_stale_thinking(messages: Messages, target: HistoryRules, edits: Edits) -> Messages:
     """Thoughts and signatures of another model, where they are good only for their own."""
     if not (target.thinking_per_model and target.model):
         return messages
@@ -75,7 +72,7 @@ def drop_stale_thinking(
             return message
         why = f"{target.model} accepts only its own thinking, and this is of {model}"
         loss = _Loss(_STALE, why, is_own, with_signatures=True)
-        return _settle(message, loss, target, policy, trail)
+        return _settle(message, loss, target, edits)
 
     return edit(messages, settle)
 
@@ -86,21 +83,19 @@ def _is_same_model(left: str, right: str) -> bool:
     return names[0] == names[1]
 
 
-def drop_foreign_thinking(
-    messages: Messages, target: HistoryRules, policy: RepairPolicy, trail: Edits
-) -> Messages:
+def drop_foreign_thinking(messages: Messages, target: HistoryRules, edits: Edits) -> Messages:
     """Thoughts that the target did not make, or does not take at all."""
     if target.thinking == "any":
         return messages
     takes_none = target.thinking == "none"
-    who = trail.target
+    who = edits.target
     why = f"{who} accepts {'no' if takes_none else 'only its own'} thinking"
     loss = _Loss(_FOREIGN, why, lambda part: takes_none or not is_native(part, target))
     of_others = _Loss(_FOREIGN, "Only an assistant message may hold thinking", lambda _: True)
 
     def settle(message: Message) -> Message | None:
         found = loss if message.role == "assistant" else of_others
-        return _settle(message, found, target, policy, trail)
+        return _settle(message, found, target, edits)
 
     return edit(messages, settle)
 
@@ -120,24 +115,20 @@ def _form(part: Thinking) -> str:
     return "encrypted" if part.data else "plain"
 
 
-def drop_unsigned_thinking(
-    messages: Messages, target: HistoryRules, policy: RepairPolicy, trail: Edits
-) -> Messages:
+def drop_unsigned_thinking(messages: Messages, target: HistoryRules, edits: Edits) -> Messages:
     """Thoughts without the signature that was to come, as a broken stream leaves them."""
     if not target.signed_thinking:
         return messages
 
     loss = _Loss(
         _UNSIGNED,
-        f"{trail.target} requires signed thinking, and this has no signature",
+        f"{edits.target} requires signed thinking, and this has no signature",
         lambda part: not (part.redacted or part.signature),
     )
-    return edit(messages, lambda message: _settle(message, loss, target, policy, trail))
+    return edit(messages, lambda message: _settle(message, loss, target, edits))
 
 
-def _settle(
-    message: Message, loss: _Loss, target: HistoryRules, policy: RepairPolicy, trail: Edits
-) -> Message | None:
+def _settle(message: Message, loss: _Loss, target: HistoryRules, edits: Edits) -> Message | None:
     """The message with its lost thoughts left out or said as text, and what they held freed."""
     lost = [part for part in message.content if type(part) is Thinking and loss.is_lost(part)]
     if not lost and not loss.with_signatures:
@@ -145,36 +136,34 @@ def _settle(
     parts: list[Part] = []
     for part in message.content:
         if isinstance(part, Thinking) and loss.is_lost(part):
-            parts += _say(part, loss, policy, trail)
+            parts += _say(part, loss, edits)
         else:
             parts.append(part)
     if loss.with_signatures or any(target.dialect in part.extra for part in lost):
-        free = [_free(part, target, trail) for part in parts]
+        free = [_free(part, target, edits) for part in parts]
         if not (lost or is_unchanged(free, parts)):
-            trail.change("stale_signatures_dropped", message, reason=loss.reason)
+            edits.change("stale_signatures_dropped", message, reason=loss.reason)
         parts = free
     if is_unchanged(parts, message.content):
         return message
-    return with_parts(message, parts, trail) if parts else None
+    return with_parts(message, parts, edits) if parts else None
 
 
-def _say(part: Thinking, loss: _Loss, policy: RepairPolicy, trail: Edits) -> list[Part]:
-    if policy.foreign_thinking == "text" and part.text.strip() and not part.redacted:
-        trail.change(loss.codes.as_text, part, reason=loss.reason)
-        return [trail.place_like(Text(text=part.text), part)]
-    trail.change(loss.codes.dropped, part, reason=loss.reason)
+def _say(part: Thinking, loss: _Loss, edits: Edits) -> list[Part]:
+    if edits.policy.foreign_thinking == "text" and part.text.strip() and not part.redacted:
+        edits.change(loss.codes.as_text, part, reason=loss.reason)
+        return [edits.place_like(Text(text=part.text), part)]
+    edits.change(loss.codes.dropped, part, reason=loss.reason)
     return []
 
 
-def _free(part: Part, target: HistoryRules, trail: Edits) -> Part:
+def _free(part: Part, target: HistoryRules, edits: Edits) -> Part:
     signature = extra_of(part, target.dialect).get(target.signature_field)
     is_stand_in = signature is not None and signature == target.unchecked_signature
-    return part if is_stand_in else unbind(part, target, trail)
+    return part if is_stand_in else unbind(part, target, edits)
 
 
-def drop_trailing_thinking(
-    messages: Messages, target: HistoryRules, _: RepairPolicy, trail: Edits
-) -> Messages:
+def drop_trailing_thinking(messages: Messages, target: HistoryRules, edits: Edits) -> Messages:
     """A thought is followed by what it led to."""
     if target.trailing_thinking:
         return messages
@@ -183,7 +172,7 @@ def drop_trailing_thinking(
     for message in reversed(messages):
         kept: Message | None = message
         if message.role == "assistant" and not is_followed:
-            kept = _without_trailing(message, trail)
+            kept = _without_trailing(message, edits)
         if kept is not None:
             edited.append(kept)
             is_followed = kept.role == "assistant" and bool(kept.content)
@@ -191,7 +180,7 @@ def drop_trailing_thinking(
     return messages if is_unchanged(edited, messages) else tuple(edited)
 
 
-def _without_trailing(message: Message, trail: Edits) -> Message | None:
+def _without_trailing(message: Message, edits: Edits) -> Message | None:
     parts = message.content
     count = len(parts)
     while count and isinstance(parts[count - 1], Thinking):
@@ -199,13 +188,11 @@ def _without_trailing(message: Message, trail: Edits) -> Message | None:
     if count == len(parts):
         return message
     for part in parts[count:]:
-        trail.change("trailing_thinking_dropped", part)
-    return with_parts(message, parts[:count], trail) if count else None
+        edits.change("trailing_thinking_dropped", part)
+    return with_parts(message, parts[:count], edits) if count else None
 
 
-def drop_thinking_only(
-    messages: Messages, target: HistoryRules, _: RepairPolicy, trail: Edits
-) -> Messages:
+def drop_thinking_only(messages: Messages, target: HistoryRules, edits: Edits) -> Messages:
     """A message of nothing but thoughts has nothing that the target can say."""
     if target.thinking_only:
         return messages
@@ -215,15 +202,13 @@ def drop_thinking_only(
         is_thought = message.role == "assistant" and bool(parts)
         if not (is_thought and all(isinstance(part, Thinking) for part in parts)):
             return message
-        trail.change("thinking_only_dropped", message)
+        edits.change("thinking_only_dropped", message)
         return None
 
     return edit(messages, drop)
 
 
-def sign_calls(
-    messages: Messages, target: HistoryRules, policy: RepairPolicy, trail: Edits
-) -> Messages:
+def sign_calls(messages: Messages, target: HistoryRules, edits: Edits) -> Messages:
     """Calls that another model made have no signature: they get a stand-in, or become text."""
     field = target.signature_field
     if not target.signed_calls or not field:
@@ -239,52 +224,52 @@ def sign_calls(
             ]
     if not unsigned:
         return messages
-    if policy.unsigned_calls == "text":
-        return _tell_calls(messages, {i for i, _ in unsigned}, target, trail)
+    if edits.policy.unsigned_calls == "text":
+        return _tell_calls(messages, {i for i, _ in unsigned}, target, edits)
     edited = list(messages)
     for i, k in unsigned:
         parts = list(edited[i].content)
         call = parts[k]
         kept = extra_of(call, target.dialect)
         extra = {**call.extra, target.dialect: {**kept, field: target.unchecked_signature}}
-        trail.change("unsigned_call_marked", call)
-        parts[k] = with_fields(call, trail, extra=extra)
-        edited[i] = with_parts(edited[i], parts, trail)
+        edits.change("unsigned_call_marked", call)
+        parts[k] = with_fields(call, edits, extra=extra)
+        edited[i] = with_parts(edited[i], parts, edits)
     return tuple(edited)
 
 
 def _tell_calls(
-    messages: Messages, turns: set[int], target: HistoryRules, trail: Edits
+    messages: Messages, turns: set[int], target: HistoryRules, edits: Edits
 ) -> Messages:
     """The calls of some messages, and their results, as text."""
-    pairs = pairs_of(messages, target, trail)
+    pairs = pairs_of(messages, target, edits)
     told: dict[Spot, list[Part]] = {}
     for spot, call in pairs.calls.items():
         if spot[0] not in turns:
             continue
-        trail.change("unsigned_call_as_text", call)
+        edits.change("unsigned_call_as_text", call)
         raw = call.raw_arguments
         text = f"Called {call.name} with {dump_text(call.arguments) if raw is None else raw}"
-        told[spot] = [trail.place_like(Text(text=text), call)]
+        told[spot] = [edits.place_like(Text(text=text), call)]
         answer = pairs.result_of.get(spot)
         result = None if answer is None else messages[answer[0]].content[answer[1]]
         if answer is not None and isinstance(result, ToolResult):
-            told[answer] = _tell_result(result, call, trail)
+            told[answer] = _tell_result(result, call, edits)
     touched = {i for i, _ in told}
     return tuple(
-        _tell_message(message, i, told, trail) if i in touched else message
+        _tell_message(message, i, told, edits) if i in touched else message
         for i, message in enumerate(messages)
     )
 
 
-def _tell_message(message: Message, i: int, told: dict[Spot, list[Part]], trail: Edits) -> Message:
+def _tell_message(message: Message, i: int, told: dict[Spot, list[Part]], edits: Edits) -> Message:
     parts = [part for k, whole in enumerate(message.content) for part in told.get((i, k), [whole])]
     is_tool = message.role == "tool" and all(isinstance(part, ToolResult) for part in parts)
     role = "user" if message.role == "tool" and not is_tool else message.role
-    return with_fields(message, trail, content=tuple(parts), role=role)
+    return with_fields(message, edits, content=tuple(parts), role=role)
 
 
-def _tell_result(result: ToolResult, call: ToolCall, trail: Edits) -> list[Part]:
+def _tell_result(result: ToolResult, call: ToolCall, edits: Edits) -> list[Part]:
     content = result.content
     parts = result.parts
     media: list[Part] = []
@@ -293,4 +278,4 @@ def _tell_result(result: ToolResult, call: ToolCall, trail: Edits) -> list[Part]
         media = [part for part in parts if isinstance(part, MEDIA_TYPES)]
     text = content if isinstance(content, str) else dump_text(content)
     verb = "failed" if result.is_error else "returned"
-    return [trail.place_like(Text(text=f"{call.name} {verb}: {text}"), result), *media]
+    return [edits.place_like(Text(text=f"{call.name} {verb}: {text}"), result), *media]
