@@ -220,6 +220,8 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     """What it accepts of a history, as far as its servers agree."""
     schema: SchemaRules | None = None
     """What it accepts of JSON Schema in strict tools and formats; None for all of it."""
+    json_mode: bool = True
+    """Whether it can ask for any JSON object; if not, an instruction asks for it."""
     cache: CacheRules = CacheRules()
     framings: tuple[Framing, ...] = ("sse",)
     """The framings of its streams. A reply of JSON is a stream only where `json-array` is one."""

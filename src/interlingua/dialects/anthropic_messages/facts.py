@@ -92,6 +92,7 @@ FACTS = Facts(
     name=NAME,
     history=HISTORY,
     schema=STRICT_SCHEMA,
+    json_mode=False,
     cache=CACHE,
     paused=("pause_turn",),
     token_family="claude",  # noqa: S106 -- no password

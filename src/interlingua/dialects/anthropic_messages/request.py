@@ -169,8 +169,6 @@ def _encode_format(form: ResponseFormat, body: dict[str, Any], warnings: Warning
             body["output_format"] = {**wire, **kept}
         else:
             body.setdefault("output_config", {})["format"] = {**wire, **kept}
-    elif form.type == "json":
-        warnings.add("json_mode_dropped", "response_format")
 
 
 def _decode_settings(fields: Fields) -> dict[str, Any]:

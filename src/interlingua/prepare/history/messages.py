@@ -25,7 +25,8 @@ from interlingua.wire.fields import extra_of
 from interlingua.wire.json_text import dump_text
 
 PLACEHOLDER = "(no content)"
-_INSTRUCTING = ("system", "developer")
+PROMPTS = ("system", "developer")
+"""The roles of instructions."""
 _USERS = ("user", "tool")
 _pairs = re.compile("[\ud800-\udbff][\udc00-\udfff]").sub
 _halves = re.compile("[\ud800-\udfff]").sub
@@ -125,15 +126,15 @@ def drop_blank_texts(messages: Messages, target: HistoryRules, edits: Edits) -> 
     """Blank texts are left out, though their message be empty then."""
     if target.empty_text or not any(map(_has_blanks, messages)):
         return messages
-    first = _end_of_prompts(messages)  # which have a rule of their own
+    first = end_of_prompts(messages)  # which have a rule of their own
     edited = [_clean(message, edits) for message in messages[first:]]
     return messages if is_unchanged(edited, messages[first:]) else (*messages[:first], *edited)
 
 
-def _end_of_prompts(messages: Messages) -> int:
+def end_of_prompts(messages: Messages) -> int:
     """The first message that is no system prompt."""
     first = 0
-    while first < len(messages) and messages[first].role in _INSTRUCTING:
+    while first < len(messages) and messages[first].role in PROMPTS:
         first += 1
     return first
 
@@ -141,7 +142,7 @@ def _end_of_prompts(messages: Messages) -> int:
 def _clean(message: Message, edits: Edits) -> Message:
     kept: list[Part] = []
     for part in message.content:
-        if _is_blank(part):
+        if is_blank(part):
             edits.change("blank_text_dropped", part)
         else:
             kept.append(_with_content(part, edits))
@@ -153,7 +154,7 @@ def _has_blanks(message: Message) -> bool:
     for part in message.content:
         kind = type(part)
         if kind is Text or kind is Refusal:
-            if _is_blank(part):
+            if is_blank(part):
                 return True
         elif isinstance(part, ToolResult) and _lacks_content(part):
             return True
@@ -163,12 +164,13 @@ def _has_blanks(message: Message) -> bool:
 def _lacks_content(result: ToolResult) -> bool:
     """Whether it has blank texts, or tells a failure without a word."""
     parts = result.parts
-    return bool(parts and any(map(_is_blank, parts))) or (
+    return bool(parts and any(map(is_blank, parts))) or (
         result.is_error and result.content in ("", ())
     )
 
 
-def _is_blank(part: Part) -> bool:
+def is_blank(part: Part) -> bool:
+    """Whether it is text without a visible character."""
     return isinstance(part, (Text, Refusal)) and (not part.text or part.text.isspace())
 
 
@@ -177,8 +179,8 @@ def _with_content(part: Part, edits: Edits) -> Part:
     if not isinstance(part, ToolResult) or not _lacks_content(part):
         return part
     content = part.content
-    if part.parts and any(map(_is_blank, part.parts)):
-        content = tuple(inner for inner in part.parts if not _is_blank(inner))
+    if part.parts and any(map(is_blank, part.parts)):
+        content = tuple(inner for inner in part.parts if not is_blank(inner))
         edits.change("blank_text_dropped", part)
     if part.is_error and content in ("", ()):
         content = PLACEHOLDER
@@ -194,7 +196,7 @@ def drop_empty_messages(messages: Messages, target: HistoryRules, edits: Edits) 
     """
     if target.empty_messages or all(message.content for message in messages):
         return messages
-    first = _end_of_prompts(messages) if target.empty_prompt else 0
+    first = end_of_prompts(messages) if target.empty_prompt else 0
     empty = {
         i
         for i, message in enumerate(messages)
@@ -219,7 +221,7 @@ def _last_word(messages: Messages, empty: set[int]) -> int | None:
     found: int | None = None
     for i in range(len(messages) - 1, -1, -1):
         is_user = messages[i].role in _USERS
-        if i not in empty and messages[i].role not in _INSTRUCTING:
+        if i not in empty and messages[i].role not in PROMPTS:
             return None if is_user else found
         if is_user and found is None:
             found = i
@@ -236,7 +238,7 @@ def drop_blank_prompts(messages: Messages, target: HistoryRules, edits: Edits) -
 
     One alone is sent as an empty string, which is accepted.
     """
-    first = _end_of_prompts(messages)
+    first = end_of_prompts(messages)
     if target.empty_text or first == 0 or (first == 1 and len(messages[0].content) <= 1):
         return messages
     prompts = messages[:first]
@@ -251,7 +253,7 @@ def drop_blank_prompts(messages: Messages, target: HistoryRules, edits: Edits) -
 
 def begin_conversation(messages: Messages, target: HistoryRules, edits: Edits) -> Messages:
     """There is something left to answer, if there was something at all."""
-    is_turn = _end_of_prompts(messages) < len(messages)
+    is_turn = end_of_prompts(messages) < len(messages)
     is_enough = is_turn or target.least == "nothing" or (messages and target.least == "message")
     if is_enough or target.stored or not edits.history:
         return messages
@@ -298,13 +300,13 @@ def fold_system(messages: Messages, target: HistoryRules, edits: Edits) -> Messa
     """
     if target.inline_system:
         return messages
-    first = _end_of_prompts(messages)
-    if not any(message.role in _INSTRUCTING for message in messages[first:]):
+    first = end_of_prompts(messages)
+    if not any(message.role in PROMPTS for message in messages[first:]):
         return messages
     edited = list(messages[:first])
     folded: list[Part] = []
     for message in messages[first:]:
-        if message.role in _INSTRUCTING:
+        if message.role in PROMPTS:
             edits.change("system_folded", message, role=message.role)
             folded += message.content
             continue
@@ -350,10 +352,6 @@ def _wire_role(message: Message, target: HistoryRules) -> Role:
     return "system" if message.role == "developer" else message.role
 
 
-PROMPTS = ("system", "developer")
-"""The roles of instructions."""
-
-
 def drop_oldest_turns(messages: tuple[Message, ...], keep: float = 0.5) -> tuple[Message, ...]:
     """
     The instructions, and the later turns: about that share of them, one at least.
@@ -361,9 +359,7 @@ def drop_oldest_turns(messages: tuple[Message, ...], keep: float = 0.5) -> tuple
     A turn begins with words of the user, so that calls and their results go or stay together.
     The same history if it is one turn: what is asked cannot be left out.
     """
-    begin = 0
-    while begin < len(messages) and messages[begin].role in PROMPTS:
-        begin += 1
+    begin = end_of_prompts(messages)
     turns = [at for at in range(begin, len(messages)) if _begins_turn(messages[at])]
     if len(turns) < 2:
         return messages
