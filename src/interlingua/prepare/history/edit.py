@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from operator import is_
 from typing import Any, Literal, TypeAlias, TypeVar
 
@@ -31,22 +31,21 @@ class RepairPolicy(
     """What to do where a repair can be made in more than one way."""
 
     unanswered: Literal["error", "drop"] = "error"
-    """A call without a result gets one that says so, or is left out."""
+    """A call without a result gets an error result, or is dropped."""
     foreign_thinking: Literal["drop", "text"] = "drop"
-    """A thought the target cannot take back is left out, or said as text."""
+    """Thinking that the target does not accept is dropped, or sent as text."""
     unsigned_calls: Literal["sentinel", "text"] = "sentinel"
-    """A call that should be signed gets a signature that is not checked, or is told as text."""
+    """A call that needs a signature gets the documented placeholder, or is sent as text."""
 
 
 DEFAULT_POLICY = RepairPolicy()
 
-
 Messages: TypeAlias = tuple[Message, ...]
 Spot: TypeAlias = tuple[int, int]
-"""A part by its place: the message's index, and the part's in it."""
+"""The place of a part: the index of its message, and its index there."""
 _read_path = re.compile(r"messages\[(\d+)\](?:\.content\[(\d+)\])?(.*)").fullmatch
-Found = TypeVar("Found", bound=Message | Part)
-Finding = TypeVar("Finding")
+Item = TypeVar("Item", bound=Message | Part)
+Made = TypeVar("Made")
 
 
 class Edits(WarningList):
@@ -57,7 +56,7 @@ class Edits(WarningList):
     table is made at the first change: a history that needs none costs nothing.
     """
 
-    __slots__ = ("_memory", "_narrowed", "_places", "history", "policy")
+    __slots__ = ("_cache", "_narrowed", "_places", "history", "policy")
 
     def __init__(
         self,
@@ -69,45 +68,45 @@ class Edits(WarningList):
         super().__init__(target)
         self.policy = policy
         self.history: Messages = messages if history is None else history
-        """As it came; `messages` may have been narrowed since, part by part."""
+        """The caller's history. In `messages`, parts of it may have been dropped since."""
         self._narrowed = messages
-        self._places: dict[int, tuple[object, str]] = {}  # the object keeps its id from reuse
-        self._memory: dict[Callable[..., Any], tuple[Messages, Any]] = {}
+        self._places: dict[int, tuple[object, str]] = {}  # holds the object: ids are reused
+        self._cache: dict[Callable[..., Any], tuple[Messages, Any]] = {}
 
     def change(self, code: str, at: Message | Part, **fields: Any) -> None:
-        """Add a warning about a message or a part that was or is there."""
+        """Add a warning about a message or a part that was or is in the history."""
         self.add(code, self.place(at), **fields)
 
-    def place(self, found: Message | Part) -> str | None:
-        """Its path in the history as the caller gave it; None for what was not there."""
-        known = self._table().get(id(found))
-        return None if known is None else known[1]
+    def place(self, item: Message | Part) -> str | None:
+        """Its path in the caller's history; None if it was not there."""
+        entry = self._table().get(id(item))
+        return None if entry is None else entry[1]
 
-    def place_like(self, edited: Found, original: Message | Part) -> Found:
+    def place_like(self, edited: Item, original: Message | Part) -> Item:
         """`edited`, registered at the path of `original`, which it replaces."""
         place = self.place(original)
         if place is not None:
-            self._places.setdefault(id(edited), (edited, place))
+            self._note(edited, place)
         return edited
 
-    def cached(self, messages: Messages, find: Callable[..., Finding], *about: Any) -> Finding:
-        """The result of `find(messages, *about)`, computed once per state of the history."""
-        known = self._memory.get(find)
-        if known is None or known[0] is not messages:
-            known = self._memory[find] = (messages, find(messages, *about))
-        found: Finding = known[1]
-        return found
+    def cached(self, messages: Messages, make: Callable[..., Made], *args: Any) -> Made:
+        """The result of `make(messages, *args)`, computed once per state of the history."""
+        entry = self._cache.get(make)
+        if entry is None or entry[0] is not messages:
+            entry = self._cache[make] = (messages, make(messages, *args))
+        made: Made = entry[1]
+        return made
 
-    def store(self, messages: Messages, found: Any) -> None:
-        """Store what is known of a history already, for `cached` with its type as `find`."""
-        self._memory[type(found)] = (messages, found)
+    def store(self, messages: Messages, made: Any) -> None:
+        """Store an object that was made from a history, for `cached` with its type as `make`."""
+        self._cache[type(made)] = (messages, made)
 
     def original_path(self, path: str, messages: Messages) -> str | None:
-        """The path in the history as the caller gave it, of a path in the edited one."""
-        found = _read_path(path)
-        if found is None:
+        """The path in the caller's history, of a path in the edited one."""
+        match = _read_path(path)
+        if match is None:
             return path
-        i, k, rest = int(found[1]), found[2], found[3]
+        i, k, rest = int(match[1]), match[2], match[3]
         place = self.place(messages[i] if k is None else messages[i].content[int(k)])
         return None if place is None else place + rest
 
@@ -123,8 +122,8 @@ class Edits(WarningList):
                     self._note_parts(narrowed.content, message.content, f"messages[{i}].content")
         return self._places
 
-    def _note(self, found: object, place: str) -> None:
-        self._places.setdefault(id(found), (found, place))
+    def _note(self, item: object, place: str) -> None:
+        self._places.setdefault(id(item), (item, place))
 
     def _note_part(self, part: Part, place: str) -> None:
         self._note(part, place)
@@ -133,7 +132,7 @@ class Edits(WarningList):
                 self._note(inner, f"{place}.content[{k}]")
 
     def _note_parts(self, narrowed: tuple[Part, ...], parts: tuple[Part, ...], path: str) -> None:
-        """Some parts are left out, others are results with fewer parts of their own."""
+        """Some parts were dropped; some results have other parts inside."""
         k = 0
         for part in narrowed:
             while type(parts[k]) is not type(part) or (
@@ -145,7 +144,7 @@ class Edits(WarningList):
 
 
 Rule: TypeAlias = Callable[[Messages, HistoryRules, Edits], Messages]
-"""One repair. It returns the very tuple it was given if there is nothing to do."""
+"""One repair. It returns the very same tuple if there is nothing to do."""
 
 
 def is_unchanged(edited: Sequence[object], original: Sequence[object]) -> bool:
@@ -154,7 +153,7 @@ def is_unchanged(edited: Sequence[object], original: Sequence[object]) -> bool:
 
 
 def edit(messages: Messages, change: Callable[[Message], Message | None]) -> Messages:
-    """Each message changed, or left out where that gives None."""
+    """Each message changed, or dropped where `change` returns None."""
     edited = [change(message) for message in messages]
     if is_unchanged(edited, messages):
         return messages
@@ -164,7 +163,7 @@ def edit(messages: Messages, change: Callable[[Message], Message | None]) -> Mes
 def edit_parts(
     messages: Messages, change: Callable[[Part, Message], Part | None], edits: Edits
 ) -> Messages:
-    """Each part changed, or left out where that gives None; a message left empty goes too."""
+    """Each part changed, or dropped on None; a message left empty is dropped too."""
 
     def edit_message(message: Message) -> Message | None:
         edited = [change(part, message) for part in message.content]
@@ -181,70 +180,86 @@ def with_parts(message: Message, parts: Iterable[Part], edits: Edits) -> Message
     return edits.place_like(msgspec.structs.replace(message, content=tuple(parts)), message)
 
 
-def with_fields(part: Found, edits: Edits, **fields: Any) -> Found:
+def with_fields(part: Item, edits: Edits, **fields: Any) -> Item:
     """The part with other fields."""
     return edits.place_like(msgspec.structs.replace(part, **fields), part)
 
 
 def cut(
-    messages: Messages, gone: dict[int, set[int]], target: HistoryRules, edits: Edits
+    messages: Messages, spots: Collection[Spot], target: HistoryRules, edits: Edits
 ) -> Messages:
-    """The history without these parts, by message; a message left empty goes too."""
-    if not gone:
+    """The history without these parts; a message left empty is dropped too."""
+    if not spots:
         return messages
-    kept = (
-        without(message, gone[i], target, edits) if i in gone else message
+    dropped: dict[int, set[int]] = {}
+    for i, k in spots:
+        dropped.setdefault(i, set()).add(k)
+    edited = (
+        without(message, dropped[i], target, edits) if i in dropped else message
         for i, message in enumerate(messages)
     )
-    return tuple(message for message in kept if message is not None)
+    return tuple(message for message in edited if message is not None)
+
+
+def swap(messages: Messages, parts: Mapping[Spot, Part], edits: Edits) -> Messages:
+    """The history with other parts in these places."""
+    changed = {i for i, _ in parts}
+    return tuple(
+        with_parts(
+            message, [parts.get((i, k), part) for k, part in enumerate(message.content)], edits
+        )
+        if i in changed
+        else message
+        for i, message in enumerate(messages)
+    )
 
 
 def without(
-    message: Message, gone: Collection[int], target: HistoryRules, edits: Edits
+    message: Message, dropped: Collection[int], target: HistoryRules, edits: Edits
 ) -> Message | None:
     """
-    The message without some of its parts; None if nothing is left.
+    The message without some of its parts; None if nothing remains.
 
-    Where thoughts are paired with what they stood before, they go with it.
+    Where thinking is paired with the part that it stood before, it is dropped with that part.
     """
     parts = message.content
-    leaders = _leaders(parts, gone, target) if target.paired_thinking else set()
+    leaders = _leaders(parts, dropped, target) if target.paired_thinking else set()
     for k in sorted(leaders):
         edits.change("unpaired_thinking_dropped", parts[k])
-    kept = [part for k, part in enumerate(parts) if k not in gone and k not in leaders]
+    rest = [part for k, part in enumerate(parts) if k not in dropped and k not in leaders]
     if leaders:
-        kept = [unbind(part, target, edits) for part in kept]
-    return with_parts(message, kept, edits) if kept else None
+        rest = [unbind(part, target, edits) for part in rest]
+    return with_parts(message, rest, edits) if rest else None
 
 
-def _leaders(parts: tuple[Part, ...], gone: Collection[int], target: HistoryRules) -> set[int]:
-    """The thoughts that stand right before what goes."""
-    found: set[int] = set()
-    for k in gone:
+def _leaders(parts: tuple[Part, ...], dropped: Collection[int], target: HistoryRules) -> set[int]:
+    """The thinking that stands right before a dropped part."""
+    leaders: set[int] = set()
+    for k in dropped:
         before = k - 1
-        while before >= 0 and before not in gone and before not in found:
+        while before >= 0 and before not in dropped and before not in leaders:
             part = parts[before]
             if type(part) is not Thinking or target.dialect not in part.extra:
                 break
-            found.add(before)
+            leaders.add(before)
             before -= 1
-    return found
+    return leaders
 
 
 def unbind(part: Part, target: HistoryRules, edits: Edits) -> Part:
     """
-    The part without what ties it to a thought that is gone.
+    The part without the fields that tie it to dropped thinking.
 
-    The fields may also stand one level down, in the fields of the item a part belongs to.
+    The fields may also stand one level deeper, in the fields of the item that the part belongs to.
     """
-    kept = extra_of(part, target.dialect)
-    if type(part) is Thinking or not kept:
+    fields = extra_of(part, target.dialect)
+    if type(part) is Thinking or not fields:
         return part
-    free = {key: value for key, value in kept.items() if key not in target.bound}
+    free = {key: value for key, value in fields.items() if key not in target.bound}
     for key, value in free.items():
         if isinstance(value, dict) and not value.keys().isdisjoint(target.bound):
             free[key] = {name: value[name] for name in value if name not in target.bound}
-    if free == kept:
+    if free == fields:
         return part
     extra = {**part.extra, target.dialect: free}
     if not free:
@@ -252,37 +267,27 @@ def unbind(part: Part, target: HistoryRules, edits: Edits) -> Part:
     return with_fields(part, edits, extra=extra)
 
 
-Trigger: TypeAlias = type | str
-"""A kind of part, in a message or a result; or one of these conditions."""
-UNPAIRED_CALLS = "unpaired_calls"
-"""Calls are not answered at once, in their order, by results that stand first in messages."""
-SPLIT_RESULTS = "split_results"
-"""The results of a turn are in several messages."""
-CALLS_NOT_LAST = "calls_not_last"
-"""Something stands after a call in its message."""
-REPEATED_ID = "repeated_id"
-"""Two calls have the same id, or one has none."""
-RAW_ARGUMENTS = "raw_arguments"
-"""A call has its arguments as text."""
-BLANK_TEXT = "blank_text"
-"""A text is empty or blank, or a failed result has no content."""
-INVALID_UNICODE = "invalid_unicode"
-"""Some text may not be valid Unicode."""
-EMPTY_MESSAGE = "empty_message"
-"""A message has no parts."""
-HAS_METADATA = "has_metadata"
-"""A message has metadata: which model made it, how it ended."""
-LATE_SYSTEM = "late_system"
-"""A system prompt comes after the conversation has begun."""
-NO_TURN = "no_turn"
-"""There are only system prompts, or no messages at all."""
-ADJACENT_ROLES = "adjacent_roles"
-"""Two messages that follow each other may be of one role."""
+Condition: TypeAlias = Literal[
+    "adjacent_roles",  # two consecutive messages may have one role for the target
+    "blank_text",  # a text is empty or blank, or a failed result has no content
+    "calls_not_last",  # something follows a call in its message
+    "empty_message",  # a message has no parts
+    "has_metadata",  # a message has metadata: which model made it, how it ended
+    "invalid_unicode",  # some text may not be valid Unicode
+    "late_system",  # a system prompt comes after the conversation has begun
+    "no_turn",  # there are only system prompts, or no messages at all
+    "raw_arguments",  # a call has its arguments as text
+    "repeated_id",  # two calls have the same id, or a call has none
+    "split_results",  # the results of a turn are in several messages
+    "unpaired_calls",  # calls are not followed by their results, in order and first in a message
+]
+Trigger: TypeAlias = type | Condition
+"""A kind of part, in a message or in a result, or a condition."""
 
 _INSTRUCTING = ("system", "developer")
 _TALKING = ("user", "assistant")
 _PAIRED = (ToolCall, ToolResult)
-_UNSOUND_PAIRS: set[Trigger] = {UNPAIRED_CALLS, SPLIT_RESULTS, CALLS_NOT_LAST}
+_UNSOUND_PAIRS: set[Trigger] = {"unpaired_calls", "split_results", "calls_not_last"}
 _encode = msgspec.json.Encoder().encode
 
 
@@ -293,14 +298,14 @@ class HistoryScan:
 
     def __init__(self, messages: Messages) -> None:
         self.calls: list[ToolCall] = []
-        """Wherever they stand, inside results too."""
+        """In messages and inside results."""
         parts: list[Part] = []
         self.triggers: set[Trigger] = _message_triggers(messages, parts)
         self._scan_parts(parts)
         if not self.triggers.isdisjoint(_PAIRED):
             self.triggers |= _pair_triggers(messages)
             if Opaque in self.triggers:  # it may be a call or a result
-                self.triggers.add(UNPAIRED_CALLS)
+                self.triggers.add("unpaired_calls")
 
     def _scan_parts(self, parts: list[Part]) -> None:
         texts: list[str] = []
@@ -313,9 +318,9 @@ class HistoryScan:
             elif type(part) is ToolResult:
                 content = part.content
                 if not content and part.is_error:
-                    self.triggers.add(BLANK_TEXT)
+                    self.triggers.add("blank_text")
                 if type(content) is tuple:
-                    parts += content  # this loop comes to them too
+                    parts += content  # the loop reaches them too
                 else:
                     values.append(content)
             elif type(part) is Document:
@@ -328,9 +333,9 @@ class HistoryScan:
 
 def is_plain_conversation(messages: Messages) -> bool:
     """
-    Whether a history is single texts of the user and the model by turns, after one prompt at most.
+    Whether user and model speak by turns, in single plain texts, after at most one system prompt.
 
-    Such a history needs no repair, and most histories are so: this is the fast path.
+    Such a history needs no repair. Most histories are like this: it is the fast path.
     """
     before: Role | None = None
     for message in messages:
@@ -347,7 +352,7 @@ def is_plain_conversation(messages: Messages) -> bool:
 
 
 def scan_of(messages: Messages, edits: Edits) -> HistoryScan:
-    """The scan of a history, made once for as long as the history does not change."""
+    """The scan of a history, made once per state of the history."""
     return edits.cached(messages, HistoryScan)
 
 
@@ -360,21 +365,21 @@ def _message_triggers(messages: Messages, parts: list[Part]) -> set[Trigger]:
     for message in messages:
         parts += message.content
         if not message.content:
-            triggers.add(EMPTY_MESSAGE)
+            triggers.add("empty_message")
         if message.metadata:
-            triggers.add(HAS_METADATA)
+            triggers.add("has_metadata")
         role = message.role
         instructs = role in _INSTRUCTING
         if not instructs:
             has_begun = True
         elif has_begun:
-            triggers.add(LATE_SYSTEM)
-        # who is not the model may be one role to the target
+            triggers.add("late_system")
+        # A target may treat all roles but the model's as one.
         if role == before or ("assistant" not in (role, before) and instructs == instructed):
-            triggers.add(ADJACENT_ROLES)
+            triggers.add("adjacent_roles")
         before, instructed = role, instructs
     if not has_begun:
-        triggers.add(NO_TURN)
+        triggers.add("no_turn")
     return triggers
 
 
@@ -383,26 +388,26 @@ def _call_triggers(calls: list[ToolCall], values: list[Any]) -> set[Trigger]:
     triggers: set[Trigger] = set()
     ids = {call.id for call in calls}
     if len(ids) < len(calls) or "" in ids:
-        triggers.add(REPEATED_ID)
+        triggers.add("repeated_id")
     for call in calls:
         values.append(call.arguments)
         if call.raw_arguments is not None:
             values.append(call.raw_arguments)
-            triggers.add(RAW_ARGUMENTS)
+            triggers.add("raw_arguments")
     return triggers
 
 
 def _text_triggers(texts: list[str], values: list[Any]) -> list[Trigger]:
     triggers: list[Trigger] = []
     if not all(texts) or any(map(str.isspace, texts)):
-        triggers.append(BLANK_TEXT)
+        triggers.append("blank_text")
     if (values or not all(map(str.isascii, texts))) and _may_be_broken(texts, values):
-        triggers.append(INVALID_UNICODE)
+        triggers.append("invalid_unicode")
     return triggers
 
 
 def _may_be_broken(texts: list[str], values: list[Any]) -> bool:
-    """Whether anything cannot be written as JSON, for whatever reason."""
+    """Whether anything cannot be written as JSON, for any reason."""
     if not all(map(str.isascii, texts)):
         values = [*values, *(text for text in texts if not text.isascii())]
     try:
@@ -414,16 +419,16 @@ def _may_be_broken(texts: list[str], values: list[Any]) -> bool:
 
 def _pair_triggers(messages: Messages) -> set[Trigger]:
     triggers: set[Trigger] = set()
-    waiting: list[str] = []  # the ids of the calls without a result, the next at the end
+    waiting: list[str] = []  # the ids of calls without a result, the next one last
     for message in messages:
         content = message.content
         if not waiting and len(content) == 1 and type(content[0]) is Text:
-            continue  # as with most
+            continue  # the usual message
         if message.role != "assistant":
             if not _answers(message, waiting):
                 return _UNSOUND_PAIRS
             if waiting:
-                triggers.add(SPLIT_RESULTS)
+                triggers.add("split_results")
             continue
         if waiting or ToolResult in map(type, content):
             return _UNSOUND_PAIRS
@@ -431,13 +436,13 @@ def _pair_triggers(messages: Messages) -> set[Trigger]:
             if type(part) is ToolCall:
                 waiting.append(part.id)
             elif waiting:
-                triggers.add(CALLS_NOT_LAST)
+                triggers.add("calls_not_last")
         waiting.reverse()
     return _UNSOUND_PAIRS if waiting else triggers
 
 
 def _answers(message: Message, waiting: list[str]) -> bool:
-    """Whether it answers calls that wait, some at least: those are removed from `waiting`."""
+    """Whether its results answer the next waiting calls, which are removed from `waiting`."""
     if waiting and (message.role in _INSTRUCTING or not message.content):
         return False
     for part in message.content:

@@ -10,6 +10,7 @@ import msgspec
 from interlingua.prepare.history.edit import (
     Edits,
     Messages,
+    Spot,
     cut,
     edit,
     edit_parts,
@@ -280,13 +281,13 @@ def drop_foreign_blocks(messages: Messages, target: HistoryRules, edits: Edits) 
     """Opaque blocks mean something only to the dialect they came from."""
     if target.foreign_blocks:
         return messages
-    gone: dict[int, set[int]] = {}
+    foreign: list[Spot] = []
     for i, message in enumerate(messages):
         for k, part in enumerate(message.content):
             if isinstance(part, Opaque) and part.dialect != target.dialect:
-                gone.setdefault(i, set()).add(k)
+                foreign.append((i, k))
                 edits.change("foreign_block_dropped", part, owner=part.dialect)
-    return cut(messages, gone, target, edits)
+    return cut(messages, foreign, target, edits)
 
 
 # Roles.
