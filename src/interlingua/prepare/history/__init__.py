@@ -1,6 +1,7 @@
-"""Any history, as a target accepts it. `rules` names each repair, and says which apply."""
+"""Any history, as a target accepts it. `rules` lists the repairs and says which apply."""
 
-from interlingua.prepare.history.edit import DEFAULT_POLICY, RepairPolicy
+from interlingua.prepare.history.edit import DEFAULT_POLICY, PROMPTS, RepairPolicy
+from interlingua.prepare.history.messages import drop_oldest_turns
 from interlingua.prepare.history.rules import (
     HistoryRepair,
     apply_rules,
@@ -10,9 +11,11 @@ from interlingua.prepare.history.rules import (
 
 __all__ = [
     "DEFAULT_POLICY",
+    "PROMPTS",
     "HistoryRepair",
     "RepairPolicy",
     "apply_rules",
+    "drop_oldest_turns",
     "kinds_without_urls",
     "rules_for",
 ]

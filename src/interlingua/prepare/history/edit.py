@@ -284,7 +284,8 @@ Condition: TypeAlias = Literal[
 Trigger: TypeAlias = type | Condition
 """A kind of part, in a message or in a result, or a condition."""
 
-_INSTRUCTING = ("system", "developer")
+PROMPTS = ("system", "developer")
+"""The roles of instructions."""
 _TALKING = ("user", "assistant")
 _PAIRED = (ToolCall, ToolResult)
 _UNSOUND_PAIRS: set[Trigger] = {"unpaired_calls", "split_results", "calls_not_last"}
@@ -369,7 +370,7 @@ def _message_triggers(messages: Messages, parts: list[Part]) -> set[Trigger]:
         if message.metadata:
             triggers.add("has_metadata")
         role = message.role
-        instructs = role in _INSTRUCTING
+        instructs = role in PROMPTS
         if not instructs:
             has_begun = True
         elif has_begun:
@@ -443,7 +444,7 @@ def _pair_triggers(messages: Messages) -> set[Trigger]:
 
 def _answers(message: Message, waiting: list[str]) -> bool:
     """Whether its results answer the next waiting calls, which are removed from `waiting`."""
-    if waiting and (message.role in _INSTRUCTING or not message.content):
+    if waiting and (message.role in PROMPTS or not message.content):
         return False
     for part in message.content:
         if type(part) is ToolResult and waiting:

@@ -299,21 +299,19 @@ def move_media(messages: Messages, target: HistoryRules, edits: Edits) -> Messag
 
 def _without_media(part: Part, moved: list[Part], target: HistoryRules, edits: Edits) -> Part:
     """The result without its media, which are added to `moved`."""
-    if not isinstance(part, ToolResult):
-        return part
-    inside = part.parts or ()
-    # Media that the target itself sent in this place may stay.
-    media = [
-        inner
-        for inner in inside
-        if isinstance(inner, MEDIA_TYPES) and target.dialect not in inner.extra
-    ]
-    if not media:
+    inside = part.parts or () if isinstance(part, ToolResult) else ()
+    media = [inner for inner in inside if _moves(inner, target)]
+    if not (media and isinstance(part, ToolResult)):
         return part
     moved += [Text(text=f"Output of tool call {part.tool_call_id}:"), *media]
     edits.change("result_media_moved", part, kinds=", ".join(inner.kind for inner in media))
-    rest = tuple(inner for inner in inside if not any(inner is other for other in media))
+    rest = tuple(inner for inner in inside if not _moves(inner, target))
     return with_fields(part, edits, content=rest or (Text(text=_SEE_BELOW),))
+
+
+def _moves(part: Part, target: HistoryRules) -> bool:
+    """Media move, unless the target itself put them in this place."""
+    return isinstance(part, MEDIA_TYPES) and target.dialect not in part.extra
 
 
 # Media in a form that the target does not support.

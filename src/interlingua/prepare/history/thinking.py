@@ -1,10 +1,9 @@
-"""Repairs of thinking: it goes back to its maker, whole, signed, and with what it led to."""
+"""Repairs of thinking: only its maker gets it back, whole, signed and followed by a part."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from itertools import islice
 from typing import NamedTuple
 
 from interlingua.prepare.history.edit import (
@@ -13,6 +12,7 @@ from interlingua.prepare.history.edit import (
     Spot,
     edit,
     is_unchanged,
+    swap,
     unbind,
     with_fields,
     with_parts,
@@ -47,22 +47,22 @@ _UNSIGNED = _Codes("unsigned_thinking_dropped", "unsigned_thinking_as_text")
 
 
 class _Loss(NamedTuple):
-    """Which thoughts are lost, and how that is told."""
+    """Which thinking is lost, and why."""
 
     codes: _Codes
     reason: str
     is_lost: Callable[[Thinking], bool]
     with_signatures: bool = False
-    """Even if the message has no thought: signatures on other parts are lost too."""
+    """Whether signatures on other parts are lost too."""
 
 
 def drop_stale_thinking(messages: Messages, target: HistoryRules, edits: Edits) -> Messages:
-    """Thoughts and signatures of another model, where they are good only for their own."""
+    """Thinking and signatures of another model, where only that model accepts them."""
     if not (target.thinking_per_model and target.model):
         return messages
 
     def is_own(part: Thinking) -> bool:
-        return is_native(part, target)  # others' have a rule of their own
+        return is_native(part, target)  # thinking of other dialects has a rule of its own
 
     def settle(message: Message) -> Message | None:
         if message.role != "assistant" or not message.metadata:
@@ -78,30 +78,29 @@ def drop_stale_thinking(messages: Messages, target: HistoryRules, edits: Edits) 
 
 
 def _is_same_model(left: str, right: str) -> bool:
-    """The same, but for a date or the host's name."""
+    """Whether two names are equal apart from a date and the host's name."""
     names = [_dated("", name.lower()).rpartition("/")[2] for name in (left, right)]
     return names[0] == names[1]
 
 
 def drop_foreign_thinking(messages: Messages, target: HistoryRules, edits: Edits) -> Messages:
-    """Thoughts that the target did not make, or does not take at all."""
+    """Thinking that the target did not make, or all of it where the target accepts none."""
     if target.thinking == "any":
         return messages
     takes_none = target.thinking == "none"
-    who = edits.target
-    why = f"{who} accepts {'no' if takes_none else 'only its own'} thinking"
+    why = f"{edits.target} accepts {'no' if takes_none else 'only its own'} thinking"
     loss = _Loss(_FOREIGN, why, lambda part: takes_none or not is_native(part, target))
     of_others = _Loss(_FOREIGN, "Only an assistant message may hold thinking", lambda _: True)
 
     def settle(message: Message) -> Message | None:
-        found = loss if message.role == "assistant" else of_others
-        return _settle(message, found, target, edits)
+        reason = loss if message.role == "assistant" else of_others
+        return _settle(message, reason, target, edits)
 
     return edit(messages, settle)
 
 
 def is_native(part: Thinking, target: HistoryRules) -> bool:
-    """Whether the target's dialect made the thought; without a mark, its form must do."""
+    """Whether the target's dialect made the thinking; without a mark, its form decides."""
     if part.extra:
         return target.dialect in part.extra
     return _form(part) in target.unmarked_thinking
@@ -129,14 +128,14 @@ def drop_unsigned_thinking(messages: Messages, target: HistoryRules, edits: Edit
 
 
 def _settle(message: Message, loss: _Loss, target: HistoryRules, edits: Edits) -> Message | None:
-    """The message with its lost thoughts left out or said as text, and what they held freed."""
+    """The message with lost thinking dropped or sent as text, and the parts bound to it freed."""
     lost = [part for part in message.content if type(part) is Thinking and loss.is_lost(part)]
     if not lost and not loss.with_signatures:
         return message
     parts: list[Part] = []
     for part in message.content:
         if isinstance(part, Thinking) and loss.is_lost(part):
-            parts += _say(part, loss, edits)
+            parts += _as_text(part, loss, edits)
         else:
             parts.append(part)
     if loss.with_signatures or any(target.dialect in part.extra for part in lost):
@@ -149,7 +148,7 @@ def _settle(message: Message, loss: _Loss, target: HistoryRules, edits: Edits) -
     return with_parts(message, parts, edits) if parts else None
 
 
-def _say(part: Thinking, loss: _Loss, edits: Edits) -> list[Part]:
+def _as_text(part: Thinking, loss: _Loss, edits: Edits) -> list[Part]:
     if edits.policy.foreign_thinking == "text" and part.text.strip() and not part.redacted:
         edits.change(loss.codes.as_text, part, reason=loss.reason)
         return [edits.place_like(Text(text=part.text), part)]
@@ -164,18 +163,18 @@ def _free(part: Part, target: HistoryRules, edits: Edits) -> Part:
 
 
 def drop_trailing_thinking(messages: Messages, target: HistoryRules, edits: Edits) -> Messages:
-    """A thought is followed by what it led to."""
+    """Thinking at the end of a turn, which nothing follows."""
     if target.trailing_thinking:
         return messages
     edited: list[Message] = []
     is_followed = False  # by something of the same turn
     for message in reversed(messages):
-        kept: Message | None = message
+        rest: Message | None = message
         if message.role == "assistant" and not is_followed:
-            kept = _without_trailing(message, edits)
-        if kept is not None:
-            edited.append(kept)
-            is_followed = kept.role == "assistant" and bool(kept.content)
+            rest = _without_trailing(message, edits)
+        if rest is not None:
+            edited.append(rest)
+            is_followed = rest.role == "assistant" and bool(rest.content)
     edited.reverse()
     return messages if is_unchanged(edited, messages) else tuple(edited)
 
@@ -193,7 +192,7 @@ def _without_trailing(message: Message, edits: Edits) -> Message | None:
 
 
 def drop_thinking_only(messages: Messages, target: HistoryRules, edits: Edits) -> Messages:
-    """A message of nothing but thoughts has nothing that the target can say."""
+    """Messages that hold only thinking."""
     if target.thinking_only:
         return messages
 
@@ -209,67 +208,58 @@ def drop_thinking_only(messages: Messages, target: HistoryRules, edits: Edits) -
 
 
 def sign_calls(messages: Messages, target: HistoryRules, edits: Edits) -> Messages:
-    """Calls that another model made have no signature: they get a stand-in, or become text."""
+    """Unsigned calls, made by another model: they get the placeholder, or become text."""
     field = target.signature_field
     if not target.signed_calls or not field:
         return messages
-    unsigned: list[Spot] = []
+    unsigned: dict[Spot, Part] = {}
     for i, message in enumerate(messages):
         if message.role == "assistant":
-            calls = (k for k, part in enumerate(message.content) if isinstance(part, ToolCall))
-            unsigned += [
-                (i, first)
-                for first in islice(calls, 1)
-                if not extra_of(message.content[first], target.dialect).get(field)
-            ]
+            calls = (item for item in enumerate(message.content) if isinstance(item[1], ToolCall))
+            k, call = next(calls, (0, None))  # only the first call of a message is signed
+            if call is not None and not extra_of(call, target.dialect).get(field):
+                unsigned[i, k] = call
     if not unsigned:
         return messages
     if edits.policy.unsigned_calls == "text":
-        return _tell_calls(messages, {i for i, _ in unsigned}, target, edits)
-    edited = list(messages)
-    for i, k in unsigned:
-        parts = list(edited[i].content)
-        call = parts[k]
-        kept = extra_of(call, target.dialect)
-        extra = {**call.extra, target.dialect: {**kept, field: target.unchecked_signature}}
+        return _calls_as_text(messages, {i for i, _ in unsigned}, target, edits)
+    for spot, call in unsigned.items():
+        fields = {**extra_of(call, target.dialect), field: target.unchecked_signature}
         edits.change("unsigned_call_marked", call)
-        parts[k] = with_fields(call, edits, extra=extra)
-        edited[i] = with_parts(edited[i], parts, edits)
-    return tuple(edited)
+        unsigned[spot] = with_fields(call, edits, extra={**call.extra, target.dialect: fields})
+    return swap(messages, unsigned, edits)
 
 
-def _tell_calls(
+def _calls_as_text(
     messages: Messages, turns: set[int], target: HistoryRules, edits: Edits
 ) -> Messages:
-    """The calls of some messages, and their results, as text."""
+    """The history with the calls of some messages, and their results, as text."""
     pairs = pairs_of(messages, target, edits)
-    told: dict[Spot, list[Part]] = {}
+    texts: dict[Spot, list[Part]] = {}
     for spot, call in pairs.calls.items():
         if spot[0] not in turns:
             continue
         edits.change("unsigned_call_as_text", call)
         raw = call.raw_arguments
         text = f"Called {call.name} with {dump_text(call.arguments) if raw is None else raw}"
-        told[spot] = [edits.place_like(Text(text=text), call)]
+        texts[spot] = [edits.place_like(Text(text=text), call)]
         answer = pairs.result_of.get(spot)
         result = None if answer is None else messages[answer[0]].content[answer[1]]
         if answer is not None and isinstance(result, ToolResult):
-            told[answer] = _tell_result(result, call, edits)
-    touched = {i for i, _ in told}
-    return tuple(
-        _tell_message(message, i, told, edits) if i in touched else message
-        for i, message in enumerate(messages)
-    )
+            texts[answer] = _result_as_text(result, call, edits)
+    edited = list(messages)
+    for i in {i for i, _ in texts}:
+        content = enumerate(messages[i].content)
+        parts = tuple(inner for k, part in content for inner in texts.get((i, k), [part]))
+        is_tool = messages[i].role == "tool"
+        is_user = is_tool and not all(isinstance(part, ToolResult) for part in parts)
+        role = "user" if is_user else messages[i].role
+        edited[i] = with_fields(messages[i], edits, content=parts, role=role)
+    return tuple(edited)
 
 
-def _tell_message(message: Message, i: int, told: dict[Spot, list[Part]], edits: Edits) -> Message:
-    parts = [part for k, whole in enumerate(message.content) for part in told.get((i, k), [whole])]
-    is_tool = message.role == "tool" and all(isinstance(part, ToolResult) for part in parts)
-    role = "user" if message.role == "tool" and not is_tool else message.role
-    return with_fields(message, edits, content=tuple(parts), role=role)
-
-
-def _tell_result(result: ToolResult, call: ToolCall, edits: Edits) -> list[Part]:
+def _result_as_text(result: ToolResult, call: ToolCall, edits: Edits) -> list[Part]:
+    """The text of a result, followed by its media."""
     content = result.content
     parts = result.parts
     media: list[Part] = []
