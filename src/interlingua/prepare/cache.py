@@ -1,15 +1,14 @@
 """
-Prompt caching: what a provider must be told to keep a prompt for the next call.
+Prompt caching: marks and keys that make a provider reuse a prompt, and what breaks the reuse.
 
-Some keep what stands before a mark, and some keep every prompt but want a key that leads the
-calls of one conversation to the machine that has it. A dialect's `CacheRules` say which.
+Some providers cache what stands before a mark. Others cache every prompt, and need a key that
+routes the calls of one conversation to the same machine. A dialect's `CacheRules` say which.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from functools import cache
 from typing import Any, TypeAlias
 
 from msgspec.structs import replace
@@ -25,7 +24,7 @@ from interlingua.wire.envelope import whole_object
 from interlingua.wire.json_text import dumps
 
 _LONG = "1h"
-_OURS = 3  # the most marks that are ever added: at the end, on the system text, on the tools
+_OURS = 3  # marks that are added at most: at the end, on the system text, on the tools
 _MarkOne: TypeAlias = Callable[[dict[str, Any]], dict[str, Any] | None]
 
 
@@ -33,9 +32,9 @@ def add_marks(body: dict[str, Any], rules: CacheRules, profile: Profile) -> dict
     """
     The body with marks at its end, on its last system block and on its last tool.
 
-    A place that the caller marked stays as it is, and those marks count among the ones that a
-    request may carry. «1h entries must precede 5m ones»: a mark lives as long as the longest
-    after it. A new turn moves the mark at the end and changes nothing before it.
+    A place that the caller marked stays as it is, and the caller's marks count towards the limit
+    of marks per request. Anthropic requires 1h entries before 5m ones, so a mark lives as long as
+    the longest after it. A new turn moves the mark at the end and changes nothing before it.
     """
     if not profile.caching:
         return body
@@ -54,7 +53,7 @@ def add_marks(body: dict[str, Any], rules: CacheRules, profile: Profile) -> dict
             continue
         if place == "messages" and profile.automatic_cache_mark and body.get(place):
             added[name] = mark
-        elif (marked := _Marker(rules, mark).place(body, place)) is not None:
+        elif (marked := _mark_place(body, place, rules, mark)) is not None:
             added[place] = marked
     return {**body, **added}
 
@@ -62,21 +61,21 @@ def add_marks(body: dict[str, Any], rules: CacheRules, profile: Profile) -> dict
 def add_cache_key(
     body: dict[str, Any], request: Request, rules: CacheRules, profile: Profile
 ) -> dict[str, Any]:
-    """The body with a key for its conversation, unless the caller gave one."""
+    """The body with a key for its conversation, unless the caller set one."""
     if not profile.cache_key or rules.key in body:
         return body
     if any(body.get(name) for name in rules.stored):
-        return body  # the beginning of the conversation is at the provider
+        return body  # the provider stores the beginning of the conversation
     key = conversation_key(request)
     return body if key is None else {**body, rules.key: key}
 
 
 def conversation_key(request: Request) -> str | None:
     """
-    A name of the conversation that each of its turns finds again; None before it has begun.
+    A key that is the same in each turn of a conversation; None before the first user message.
 
-    Made of what stays while it grows: the tools, and the messages up to the user's first. The
-    model and the settings are no part of it, nor what dialects left on parts: marks move.
+    It is a digest of what does not change between turns: the tools, and the messages up to the
+    first of the user. Extra fields of parts are excluded, because cache marks move.
     """
     opening: list[Any] = []
     for message in request.messages:
@@ -88,15 +87,9 @@ def conversation_key(request: Request) -> str | None:
     tools = [
         _bare(tool) if isinstance(tool, ToolDefinition) else tool for tool in request.tools or ()
     ]
-    key: str = _digest()(dumps([tools, opening]), digest_size=16).hexdigest()
-    return key
-
-
-@cache
-def _digest() -> Callable[..., Any]:
     from hashlib import blake2b  # slow to load, and few calls need it
 
-    return blake2b
+    return blake2b(dumps([tools, opening]), digest_size=16).hexdigest()
 
 
 def _bare(holder: Any) -> Any:
@@ -104,61 +97,49 @@ def _bare(holder: Any) -> Any:
 
 
 def _lives(items: Json, name: str) -> list[str]:
-    """How long the marks on tools, blocks or messages live, and on the blocks within them."""
-    found: list[str] = []
-    if not isinstance(items, list):
-        return found
-    waiting = [*items]
+    """How long the marks on tools, blocks or messages live, and on the blocks inside them."""
+    lives: list[str] = []
+    waiting = _as_list(items)
     for item in waiting:
         if not isinstance(item, dict):
             continue
         if name in item and isinstance(mark := item[name], Mapping):
-            found.append(str(mark.get("ttl") or ""))
-        if isinstance(inner := item.get("content"), list):
-            waiting += inner  # this loop comes to them too
-        if isinstance(source := item.get("source"), dict):  # a document may be of blocks
-            waiting += _blocks(source.get("content"))
-    return found
+            lives.append(str(mark.get("ttl") or ""))
+        waiting += _as_list(item.get("content"))  # the loop reaches them too
+        if isinstance(source := item.get("source"), dict):  # a document made of blocks
+            waiting += _as_list(source.get("content"))
+    return lives
 
 
-def _blocks(content: Json) -> list[Any]:
-    return content if isinstance(content, list) else []
+def _as_list(content: Json) -> list[Any]:
+    return [*content] if isinstance(content, list) else []
 
 
-class _Marker:
-    """Puts one mark on the last item of a place that can carry it."""
+def _mark_place(body: dict[str, Any], place: str, rules: CacheRules, mark: Json) -> Json:
+    """The messages, system text or tools with a mark on the last item that can carry it, or None."""
 
-    __slots__ = ("_blocks", "_mark")
-
-    def __init__(self, rules: CacheRules, mark: dict[str, str]) -> None:
-        self._blocks = rules.marked_blocks
-        self._mark = {rules.mark: mark}
-
-    def place(self, body: dict[str, Any], place: str) -> Json:
-        """The messages, system text or tools with the mark; None if nothing can carry it."""
-        if place == "tools":
-            return _mark_last(body.get(place), self._tool)
-        if place == "system":
-            return self._content(body.get(place))
-        return _mark_last(body.get(place), self._message)
-
-    def _content(self, content: Json) -> list[Any] | None:
-        # text becomes a block, as only a block can be marked
+    def mark_content(content: Json) -> list[Any] | None:
+        # Text becomes a block, because only a block can be marked.
         blocks = [{"type": "text", "text": content}] if isinstance(content, str) else content
-        return _mark_last(blocks, self._block)
+        return _mark_last(blocks, mark_block)
 
-    def _message(self, message: dict[str, Any]) -> dict[str, Any] | None:
-        content = self._content(message.get("content"))
+    def mark_message(message: dict[str, Any]) -> dict[str, Any] | None:
+        content = mark_content(message.get("content"))
         return None if content is None else {**message, "content": content}
 
-    def _block(self, block: dict[str, Any]) -> dict[str, Any] | None:
+    def mark_block(block: dict[str, Any]) -> dict[str, Any] | None:
         kind = block.get("type")
         is_blank = kind == "text" and not str(block.get("text") or "").strip()
-        return None if is_blank or kind not in self._blocks else {**block, **self._mark}
+        can_carry = kind in rules.marked_blocks and not is_blank
+        return {**block, rules.mark: mark} if can_carry else None
 
-    def _tool(self, tool: dict[str, Any]) -> dict[str, Any] | None:
-        # a tool that is loaded later is not in the prompt
-        return None if tool.get("defer_loading") else {**tool, **self._mark}
+    def mark_tool(tool: dict[str, Any]) -> dict[str, Any] | None:
+        # A tool that is loaded later is not in the prompt.
+        return None if tool.get("defer_loading") else {**tool, rules.mark: mark}
+
+    if place == "system":
+        return mark_content(body.get(place))
+    return _mark_last(body.get(place), mark_tool if place == "tools" else mark_message)
 
 
 def _mark_last(items: Json, mark_one: _MarkOne) -> list[Any] | None:
@@ -172,8 +153,7 @@ def _mark_last(items: Json, mark_one: _MarkOne) -> list[Any] | None:
 
 
 _Break: TypeAlias = tuple[str, str]
-"""A JSON path, and what happened there."""
-
+"""A JSON path, and what changed there."""
 
 ALL = "the whole prompt is read anew"
 AFTER_SYSTEM = "all messages are read anew"
@@ -182,38 +162,31 @@ MODEL = CacheStep(
     fields=("model",), code="model_changed", cost=f"each model has its own cache: {ALL}"
 )
 TOOLS = CacheStep(fields=("tools",), code="tools_changed", cost=f"tools are read first: {ALL}")
-"""Steps and costs that the rules of several dialects are made of."""
+"""Steps and costs that several dialects use in their rules."""
 
 _MODEL_IN_PATH = re.compile(r"(?<=/models/)[^/:?]+")
 _MARKS = ("cache_control", "prompt_cache_breakpoint")
 _CONTENT = ("content", "parts")
 _CALLERS_OWN = frozenset(
     (
-        "args",
-        "input",
-        "input_schema",
-        "json_schema",
-        "parameters",
-        "parametersJsonSchema",
-        "parameters_json_schema",
-        "response",
-        "schema",
+        *("args", "input", "response", "parameters", "schema", "input_schema", "json_schema"),
+        *("parametersJsonSchema", "parameters_json_schema"),
     )
 )
-"""Fields whose value is written into the prompt as it is: the order of its keys counts."""
+"""Fields whose value is copied into the prompt, so that the order of keys counts."""
 
 
 def cache_prefix_diff(
     previous: WireCall | Json, following: WireCall | Json, facts: Facts
 ) -> Warning | None:
     """
-    The first field by which `following` does not extend `previous`; None if it only extends it.
+    The first change by which `following` does not extend `previous`; None if it extends it.
 
-    Both are calls as an encoder made them, or their JSON bodies from a log, in the dialect with
-    these facts: what is sent counts, after settings were narrowed and the history was repaired.
-    The answer's `path` is that of the field, `code` its kind in the words of the providers' own
-    diagnostics (`tools_changed`, …), and `message` says what it costs. Fields are compared in the
-    order in which the provider reads them; cache marks may move, and a text may become a block.
+    Both are calls that an encoder made, or their JSON bodies from a log, in the dialect with
+    these facts: compared is what is sent, after the request was prepared. The warning has the
+    path of the field, a code such as `tools_changed`, and a message that says what it costs.
+    Fields are compared in the order in which the provider reads them. Cache marks may move, and
+    a text may become a block.
     """
     try:
         return _diff(_fields(previous), _fields(following), facts.cache)
@@ -229,27 +202,24 @@ def _diff(before: dict[str, Any], after: dict[str, Any], rules: CacheRules) -> W
                 old, new = old or step.default, new or step.default
             change = _compare(old, new, field)
             if change is not None:
-                return _warn(step.code, step.cost, change)
+                return make_warning(step.code, change[0], change=change[1], effect=step.cost)
     if any(after.get(name) for name in rules.stored):
-        return None  # earlier messages are on the server
+        return None  # the server stores the earlier messages
     change = _first_image(before, after) if rules.first_image else None
     field = rules.messages
     change = change or _compare_messages(before.get(field), after.get(field), field)
-    return None if change is None else _warn("messages_changed", _AFTER_MESSAGE, change)
-
-
-def _warn(code: str, cost: str, change: _Break) -> Warning:
-    path, what = change
-    return make_warning(code, path, change=what, effect=cost)
+    if change is None:
+        return None
+    return make_warning("messages_changed", change[0], change=change[1], effect=_AFTER_MESSAGE)
 
 
 def _fields(call: WireCall | Json) -> dict[str, Any]:
-    """The body; the model is put there if it is in the path."""
+    """The body, with the model that the path may hold."""
     if not isinstance(call, WireCall):
         return whole_object(call)
     body = whole_object(call.body)
-    found = _MODEL_IN_PATH.search(call.path) if "model" not in body else None
-    return {**body, "model": found.group()} if found else body
+    match = _MODEL_IN_PATH.search(call.path) if "model" not in body else None
+    return {**body, "model": match.group()} if match else body
 
 
 def _at(body: Json, field: str) -> Json:
@@ -259,7 +229,7 @@ def _at(body: Json, field: str) -> Json:
 
 
 def _first_image(before: dict[str, Any], after: dict[str, Any]) -> _Break | None:
-    """The first image of a conversation, or the only one that is gone."""
+    """The first image of a conversation, or its only image, which was removed."""
     old, new = (next(_images(body.get("messages"), "messages"), None) for body in (before, after))
     if not before.get("messages") or (old is None) == (new is None):
         return None
@@ -277,14 +247,14 @@ def _images(value: Json, path: str) -> Iterator[str]:
 
 
 def _compare_messages(old: Json, new: Json, path: str) -> _Break | None:
-    """Messages may be added, and parts to what was the last one."""
+    """Messages may be added at the end, and parts to the last of the old ones."""
     old, new = _alike(old or [], new or [])
     if not isinstance(old, list) or not isinstance(new, list):
         return _compare(old, new, path)
     for i, (one, other) in enumerate(zip(old, new, strict=False)):
-        found = _compare(one, other, f"{path}[{i}]", grows=i == len(old) - 1)
-        if found is not None:
-            return found
+        change = _compare(one, other, f"{path}[{i}]", grows=i == len(old) - 1)
+        if change is not None:
+            return change
     return (f"{path}[{len(new)}]", "is gone") if len(new) < len(old) else None
 
 
@@ -294,8 +264,8 @@ def _compare(
     """
     The first difference of two values.
 
-    `typed` says that the server knows the fields: their order does not count, null is absence,
-    and marks may stand beside them. `grows` allows more parts at the end.
+    `typed` means that the server knows the fields: their order does not count, null means absent,
+    and cache marks are ignored. `grows` allows more parts at the end.
     """
     if typed:
         old, new = _alike(old, new)
@@ -313,19 +283,15 @@ def _compare_objects(
 ) -> _Break | None:
     if typed:
         old, new = _plain(old), _plain(new)
-    for name in (*old, *(name for name in new if name not in old)):
+    for name in old | new:
         where = f"{path}.{name}"
         if name not in new or name not in old:
             return where, "was added" if name in new else "is gone"
-        found = _compare(
-            old[name],
-            new[name],
-            where,
-            typed=typed and name not in _CALLERS_OWN,
-            grows=grows and name in _CONTENT,
-        )
-        if found is not None:
-            return found
+        is_typed = typed and name not in _CALLERS_OWN
+        is_growing = grows and name in _CONTENT
+        change = _compare(old[name], new[name], where, typed=is_typed, grows=is_growing)
+        if change is not None:
+            return change
     return None if typed or list(old) == list(new) else (path, "has its keys in another order")
 
 
@@ -333,9 +299,9 @@ def _compare_lists(
     old: list[Any], new: list[Any], path: str, *, typed: bool, grows: bool
 ) -> _Break | None:
     for i, (one, other) in enumerate(zip(old, new, strict=False)):
-        found = _compare(one, other, f"{path}[{i}]", typed=typed)
-        if found is not None:
-            return found
+        change = _compare(one, other, f"{path}[{i}]", typed=typed)
+        if change is not None:
+            return change
     if len(new) < len(old):
         return f"{path}[{len(new)}]", "is gone"
     return None if grows or len(new) == len(old) else (f"{path}[{len(old)}]", "was added")
@@ -348,7 +314,7 @@ def _plain(fields: dict[str, Any]) -> dict[str, Any]:
 
 
 def _alike(old: Json, new: Json) -> tuple[Json, Json]:
-    """Text beside blocks, as the block it stands for."""
+    """The two values; if one is text and the other blocks, the text becomes a block."""
     if isinstance(old, str) and isinstance(new, list):
         return _as_blocks(old, new), new
     if isinstance(new, str) and isinstance(old, list):
