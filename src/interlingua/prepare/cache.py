@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
+from hashlib import blake2b
 from typing import Any, TypeAlias
 
 from msgspec.structs import replace
@@ -20,7 +21,7 @@ from interlingua.spec.facts import CacheRules, CacheStep, Facts
 from interlingua.spec.request import Request, ToolDefinition
 from interlingua.spec.response import Warning
 from interlingua.spec.warnings import make_warning
-from interlingua.wire.envelope import whole_object
+from interlingua.wire.fields import whole_object
 from interlingua.wire.json_text import dumps
 
 _LONG = "1h"
@@ -33,8 +34,8 @@ def add_marks(body: dict[str, Any], rules: CacheRules, profile: Profile) -> dict
     The body with marks at its end, on its last system block and on its last tool.
 
     A place that the caller marked stays as it is, and the caller's marks count towards the limit
-    of marks per request. Anthropic requires 1h entries before 5m ones, so a mark lives as long as
-    the longest after it. A new turn moves the mark at the end and changes nothing before it.
+    of marks per request. 1h entries must precede 5m ones, so a mark lives as long as the longest
+    after it. A new turn moves the mark at the end and changes nothing before it.
     """
     if not profile.caching:
         return body
@@ -87,8 +88,6 @@ def conversation_key(request: Request) -> str | None:
     tools = [
         _bare(tool) if isinstance(tool, ToolDefinition) else tool for tool in request.tools or ()
     ]
-    from hashlib import blake2b  # slow to load, and few calls need it
-
     return blake2b(dumps([tools, opening]), digest_size=16).hexdigest()
 
 
@@ -116,7 +115,7 @@ def _as_list(content: Json) -> list[Any]:
 
 
 def _mark_place(body: dict[str, Any], place: str, rules: CacheRules, mark: Json) -> Json:
-    """The messages, system text or tools with a mark on the last item that can carry it, or None."""
+    """A place of the body with a mark on the last item that can carry it; None if none can."""
 
     def mark_content(content: Json) -> list[Any] | None:
         # Text becomes a block, because only a block can be marked.

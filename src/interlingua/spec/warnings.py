@@ -324,9 +324,9 @@ class WarningList:
     __slots__ = ("inner", "message", "origin", "part", "target", "warnings")
 
     def __init__(self, target: str = "the target") -> None:
-        self.target = target
+        self.target: str = target
         self.warnings: list[Warning] = []
-        self.message = 0
+        self.message: int = 0
         self.part: int | None = None
         self.inner: int | None = None
         self.origin: Callable[[str], str | None] | None = None

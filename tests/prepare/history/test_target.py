@@ -2,7 +2,7 @@
 
 import msgspec
 
-from interlingua.dialects.openai_chat.quirks import ChatQuirks
+from interlingua.dialects.openai_chat.facts import ChatQuirks
 from interlingua.prepare.history import (
     DEFAULT_POLICY,
     RepairPolicy,

@@ -70,7 +70,10 @@ def test_what_follows_the_results_is_no_sign():
         ("blank_text", [says(CALL), Message.tool_result("a", "", is_error=True)]),
         ("invalid_unicode", [Message.user("half \ud83d")]),
         ("invalid_unicode", [Message.user([Document(text="half \ud83d")])]),
-        ("invalid_unicode", [says(ToolCall(id="a", name="f", arguments={"x": "\ud83d"})), ANSWERED]),
+        (
+            "invalid_unicode",
+            [says(ToolCall(id="a", name="f", arguments={"x": "\ud83d"})), ANSWERED],
+        ),
         ("invalid_unicode", [says(CALL), Message.tool_result("a", {"x": ["\ud83d"]})]),
         ("invalid_unicode", [says(CALL), Message.tool_result("a", [Text(text="\ud83d")])]),
         ("empty_message", [Message(role="user")]),

@@ -44,7 +44,7 @@ from interlingua.spec.events import (
 )
 from interlingua.streams.frames import is_bare_error, read_frame
 from interlingua.streams.segments import ReasoningSegment, Segment, TextSegment, ToolCallSegment
-from interlingua.wire.ids import counting_ids
+from interlingua.wire.tool_calls import counting_ids
 
 Place: TypeAlias = int | str | None
 _ADDED = "response.output_item.added"

@@ -36,7 +36,7 @@ def test_lone_surrogates_can_be_validated():
     """UTF-8 cannot encode them, but models send them."""
     validate = Validator({"properties": {"a": {"maxLength": 3}}})
 
-    assert validate({"a": "x\ud800", "b": ["\udfff"]}) == []
+    assert validate({"a": "x\ud800", "b": ["\udfff"], "c": ("\ud800",)}) == []
     assert len(validate({"a": "xxx\ud800"})) == 1
 
 
