@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from interlingua.prepare.cache_diff import cache_prefix_diff
+from interlingua.prepare.cache import cache_prefix_diff
 from interlingua.prepare.history import DEFAULT_POLICY, HistoryRepair, RepairPolicy, apply_rules
 from interlingua.providers.provider import find_dialect
 from interlingua.spec.facts import HistoryRules

@@ -14,7 +14,7 @@ from interlingua.conformance import strategies
 from interlingua.conformance.canonical import crossings, response_survives
 from interlingua.conformance.laws import Case, check
 from interlingua.history import repair
-from interlingua.prepare.cache_diff import cache_prefix_diff
+from interlingua.prepare.cache import cache_prefix_diff
 from interlingua.prepare.prepare import prepare
 from interlingua.providers import provider
 from interlingua.providers.catalog.profiles import profile_for

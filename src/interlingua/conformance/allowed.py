@@ -190,6 +190,7 @@ FREE_TEXT: dict[str, Json] = {
 }
 PLACEHOLDER = "(no content)"
 NO_RESULT = "No result was recorded for this call."
+JSON_INSTRUCTION = "Answer with one JSON object and nothing else: no other text, no code fence."
 SEE_BELOW = "The output is in the next user message."
 
 _note = re.compile(r"\[The tool returned media that this model cannot read: [^\]]*\.\]").sub
@@ -463,6 +464,16 @@ def _narrow_schema(expected: Expected, warning: Warning) -> None:
         tool["parameters"] = ANYTHING
 
 
+def _instruct_json(expected: Expected, _: Warning) -> None:
+    """The system prompt ends with an instruction."""
+    said = expected.utterances
+    place = 0
+    while place < len(said) and said[place].speaker in ("system", "developer"):
+        place += 1
+    text = Utterance(path="", kind="text", speaker="system", text=JSON_INSTRUCTION)
+    said.insert(place, text)
+
+
 _CHANGES: dict[str, _Change] = {
     "blank_text_dropped": _drop_blanks,
     "placeholder_added": _add_placeholder,
@@ -487,6 +498,7 @@ _CHANGES: dict[str, _Change] = {
     "developer_as_system": _as_system,
     "custom_tool_as_function": _offer_function,
     "allowed_tools_narrowed": _narrow_tools,
+    "json_mode_as_instruction": _instruct_json,
     "schema_narrowed": _narrow_schema,
     "schema_not_strict": _narrow_schema,
     "thinking_only_dropped": _drop_thinking,

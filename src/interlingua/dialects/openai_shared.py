@@ -11,8 +11,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from interlingua.prepare.cache_diff import ALL
-from interlingua.prepare.schema.rules import DATES, DYNAMIC, SILENT, words
+from interlingua.prepare.cache import ALL
+from interlingua.prepare.schema.read import DATES, DYNAMIC, SILENT, words
 from interlingua.spec.content import Json
 from interlingua.spec.facts import CacheStep, SchemaRules
 from interlingua.spec.operations import Failure, ServedModel, ServerRoute

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from interlingua.prepare.history.target import kinds_without_urls
+from interlingua.prepare.history import kinds_without_urls
 from interlingua.providers.provider import find_dialect
 from interlingua.spec.content import MEDIA_TYPES
 from interlingua.spec.contracts import Profile

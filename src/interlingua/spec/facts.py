@@ -218,6 +218,8 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     """Which histories all of its servers accept."""
     schema: SchemaRules | None = None
     """The JSON Schema rules for strict tools and formats; None if everything is accepted."""
+    json_mode: bool = True
+    """Whether it can ask for any JSON object. If not, `prepare` adds an instruction."""
     cache: CacheRules = CacheRules()
     framings: tuple[Framing, ...] = ("sse",)
     """The framings of its streams. A JSON reply is a stream only if `json-array` is listed."""

@@ -3,7 +3,7 @@
 import msgspec
 
 from interlingua.dialects.openai_chat.facts import ChatQuirks
-from interlingua.prepare.history.target import (
+from interlingua.prepare.history import (
     DEFAULT_POLICY,
     RepairPolicy,
     kinds_without_urls,

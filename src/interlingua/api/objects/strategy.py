@@ -13,8 +13,7 @@ from interlingua.api.objects.schema import ObjectSchema, Reading, find_json
 from interlingua.api.tools.tool import Tool
 from interlingua.api.types.schema import list_problems
 from interlingua.client.client import Client
-from interlingua.prepare.schema.narrow import narrow
-from interlingua.prepare.schema.narrowed import remembered
+from interlingua.prepare.schema.narrow import narrow, remembered
 from interlingua.prepare.settings import adjust_settings, structured_output_mode
 from interlingua.spec.content import Refusal, Text, ToolCall, ToolResult
 from interlingua.spec.contracts import Profile, StructuredOutput

@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import Any
 
 from interlingua.dialects.anthropic_messages.normal import normal_request, normal_response
-from interlingua.prepare.cache_diff import AFTER_SYSTEM, MODEL, TOOLS
-from interlingua.prepare.schema.rules import DATES, DYNAMIC, SILENT, words
+from interlingua.prepare.cache import AFTER_SYSTEM, MODEL, TOOLS
+from interlingua.prepare.schema.read import DATES, DYNAMIC, SILENT, words
 from interlingua.spec.content import Extra
 from interlingua.spec.facts import CacheRules, CacheStep, Facts, HistoryRules, SchemaRules
 
@@ -92,6 +92,7 @@ FACTS = Facts(
     name=NAME,
     history=HISTORY,
     schema=STRICT_SCHEMA,
+    json_mode=False,
     cache=CACHE,
     paused=("pause_turn",),
     token_family="claude",  # noqa: S106 -- no password

@@ -19,7 +19,7 @@ from interlingua.dialects.anthropic_messages.facts import (
 )
 from interlingua.dialects.anthropic_messages.messages import decode_messages, encode_messages
 from interlingua.dialects.anthropic_messages.tools import decode_tools, encode_tools
-from interlingua.prepare.cache_marks import add_marks
+from interlingua.prepare.cache import add_marks
 from interlingua.prepare.options import AUTO_CACHE, Settings, foreign_options
 from interlingua.prepare.prepare import start_encoding
 from interlingua.prepare.schema import encode_schema
@@ -169,8 +169,6 @@ def _encode_format(form: ResponseFormat, body: dict[str, Any], warnings: Warning
             body["output_format"] = {**wire, **kept}
         else:
             body.setdefault("output_config", {})["format"] = {**wire, **kept}
-    elif form.type == "json":
-        warnings.add("json_mode_dropped", "response_format")
 
 
 def _decode_settings(fields: Fields) -> dict[str, Any]:

@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping
 
-from interlingua.prepare.cache_diff import AFTER_SYSTEM, ALL, MODEL, TOOLS
-from interlingua.prepare.schema.rules import SILENT, words
+from interlingua.prepare.cache import AFTER_SYSTEM, ALL, MODEL, TOOLS
+from interlingua.prepare.schema.read import SILENT, words
 from interlingua.spec.content import Extra, Json
 from interlingua.spec.facts import (
     CacheRules,

@@ -15,7 +15,7 @@ from typing import Any, Literal
 import msgspec
 
 from interlingua.dialects.openai_shared import CACHE_KEY_STEPS, STRICT_SCHEMA
-from interlingua.prepare.cache_diff import ALL, MODEL, TOOLS
+from interlingua.prepare.cache import ALL, MODEL, TOOLS
 from interlingua.spec.content import Extra, Json
 from interlingua.spec.contracts import Profile
 from interlingua.spec.facts import CacheRules, CacheStep, Facts, HistoryRules

@@ -11,7 +11,7 @@ from typing import Any
 
 from interlingua.dialects.openai_responses.normal import normal_request, normal_response
 from interlingua.dialects.openai_shared import CACHE_KEY_STEPS, STRICT_SCHEMA
-from interlingua.prepare.cache_diff import AFTER_SYSTEM, ALL, MODEL, TOOLS
+from interlingua.prepare.cache import AFTER_SYSTEM, ALL, MODEL, TOOLS
 from interlingua.spec.content import Extra, ToolType
 from interlingua.spec.facts import CacheRules, CacheStep, Facts, HistoryRules
 
