@@ -93,7 +93,8 @@ def replies() -> dict[str, Reply]:
         found[f"{name}.object"] = whole_reply(name, json.dumps(person(1)))
         people = packets_of(to_bytes(name, text_of_fragments(object_fragments())))
         found[f"{name}.people"] = Reply(people, is_stream=True)
-        found[f"{name}.held"] = Reply(text[:1], is_stream=True, is_held=True)
+        # with some text: what comes before it is withheld while the call may be retried
+        found[f"{name}.held"] = Reply(text[:2], is_stream=True, is_held=True)
         found[f"{name}.burst"] = Reply(text, is_stream=True)
         found[f"{name}.text"] = Reply(text, is_stream=True, pace=PACE)
         if name in ARGUED:

@@ -28,6 +28,16 @@ def pytest_collection_modifyitems(items):
     items.sort(key=lambda item: "gguf" not in getattr(item, "fixturenames", ()))
 
 
+@pytest.fixture
+def no_backoff(monkeypatch):
+    """Retries without a wait: the count is what is tested, and seconds of sleep show nothing."""
+
+    def delay(policy, error, attempt, *_):
+        return 0.0 if attempt < policy.max_retries and policy.is_retryable(error) else None
+
+    monkeypatch.setattr("interlingua.client.retry_policy.RetryPolicy.delay", delay)
+
+
 # The real model and the real server, started once a run.
 
 # Written so that a call is bare JSON: after a first `{` its grammar leaves no choice but a call.

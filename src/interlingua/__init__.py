@@ -86,8 +86,7 @@ if TYPE_CHECKING:
 
 _NAMES = {
     "api.execute": ("execute",),
-    "api.objects.functions": ("generate_object", "stream_object"),
-    "api.objects.stream": ("ObjectStream",),
+    "api.objects.functions": ("ObjectStream", "generate_object", "stream_object"),
     "providers.cancel": ("AbortController", "AbortSignal"),
     "api.run.default_client": ("get_default_client", "set_default_client"),
     "api.run.generate": ("StreamResult", "generate", "stream"),

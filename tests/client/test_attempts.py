@@ -148,9 +148,9 @@ async def by_sync(client, **options):
     ("ask", "reply"),
     [(by_generate, WHOLE), (by_stream, STREAMED), (by_execute, STREAMED), (by_sync, WHOLE)],
 )
-def test_two_retries_through_every_function(ask, reply, monkeypatch):
+@pytest.mark.usefixtures("no_backoff")
+def test_two_retries_through_every_function(ask, reply):
     """One id, attempts 0 to 2; what is about requests ran once, what is about attempts thrice."""
-    monkeypatch.setattr(RetryPolicy, "delay", quick_delay)
     outer, inner, events = [], [], []
 
     async def once(request, following):
@@ -190,14 +190,9 @@ def test_two_retries_through_every_function(ask, reply, monkeypatch):
         assert response.attempts[-1].usage == response.usage
 
 
-def quick_delay(policy, error, attempt, *_):
-    return 0.0 if attempt < policy.max_retries and policy.is_retryable(error) else None
-
-
 @both
 def test_encoding_and_files_once_for_all_attempts(mode, monkeypatch, tmp_path):
     """The next attempt sends the same bytes, also if the file has changed meanwhile."""
-    monkeypatch.setattr(RetryPolicy, "delay", quick_delay)
     path = tmp_path / "a.png"
     path.write_bytes(b"\x89PNG\r\n\x1a\n1")
     replies = [OVERLOADED, WHOLE if mode == "complete" else STREAMED]
@@ -234,9 +229,9 @@ def test_encoding_and_files_once_for_all_attempts(mode, monkeypatch, tmp_path):
     ("own", "given", "attempts"),
     [(0, None, 1), (2, None, 3), (2, FAST, 3), (3, RetryPolicy(max_retries=0), 1)],
 )
-def test_which_policy(mode, own, given, attempts, monkeypatch):
+@pytest.mark.usefixtures("no_backoff")
+def test_which_policy(mode, own, given, attempts):
     """A client alone does not retry; the call's policy goes before the adapter's."""
-    monkeypatch.setattr(RetryPolicy, "delay", quick_delay)
     adapter = Adapter(*[ServerError("down") for _ in range(9)])
     adapter.max_retries = own
 

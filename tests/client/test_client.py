@@ -266,6 +266,7 @@ def test_one_that_cannot_be_closed_does_not_keep_the_others():
 
 
 @pytest.mark.parametrize("mode", [complete, stream])
+@pytest.mark.usefixtures("no_backoff")
 def test_n_retries_are_n_plus_1_requests(mode):
     """Counted by the server; without the setting there is one."""
     for retries, requests in ((0, 1), (2, 3)):

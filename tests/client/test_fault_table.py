@@ -365,6 +365,7 @@ def test_an_event_that_comes_twice(transport, provider):
 
 
 @every_provider
+@pytest.mark.usefixtures("no_backoff")
 def test_a_stream_is_tried_again_only_before_its_first_event(transport, provider):
     """The server counts."""
     with simulated(

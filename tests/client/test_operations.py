@@ -60,6 +60,7 @@ def test_models_over_real_http(provider):
     assert {model.provider for model in models} == {provider}
 
 
+@pytest.mark.usefixtures("no_backoff")
 def test_a_failure_is_retried_as_that_of_an_answer_is():
     """529, 529, 200: three attempts of one id, each told."""
     client, transport = canned_client(BUSY, BUSY, DONE)

@@ -133,6 +133,30 @@ def test_cancel_from_another_thread():
     asyncio.run(run())
 
 
+def test_a_task_that_ends_its_own_scope():
+    """What it waits for next ends; what comes after the scope is not touched."""
+
+    async def end(scope, seconds):
+        scope.cancel("enough")
+        await asyncio.sleep(seconds)
+        return "done"
+
+    async def at_once(scope):
+        scope.cancel()
+        return "done"
+
+    async def run():
+        scope = CancelScope()
+        with pytest.raises(AbortError, match="enough"):
+            await asyncio.wait_for(scope.wait(end(scope, 60)), 10)
+        scope = CancelScope()
+        answer = await scope.wait(at_once(scope))
+        await asyncio.sleep(0.01)  # not cancelled
+        return answer, asyncio.current_task().cancelling()
+
+    assert asyncio.run(run()) == ("done", 0)
+
+
 # Found by an id.
 
 

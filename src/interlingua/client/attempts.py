@@ -64,7 +64,7 @@ class Calls:
         self.inner = inner
         self.settings = settings
         """Arguments of the adapters' own methods."""
-        self.scopes = Scopes()
+        self.scopes: Scopes = Scopes()
         """The runs and calls under way."""
         self.subscribers: tuple[Subscriber, ...] = ()
 
@@ -130,7 +130,7 @@ class Attempts:
         step: int = 0,
     ) -> None:
         self._calls = calls
-        self.request = request
+        self.request: Request = request
         self._subscribers = calls.subscribers
         self._retry = retry
         self._step = step

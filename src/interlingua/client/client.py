@@ -75,7 +75,7 @@ class Client:
         inner = [layer for layer in layers if is_per_attempt(layer)]
         self._outer_operations = OperationLayers(outer)
         self._inner_operations = OperationLayers(inner)
-        self.calls = Calls(
+        self.calls: Calls = Calls(
             self._adapters,
             self._address,
             self._resolve_again,

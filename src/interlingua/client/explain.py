@@ -9,9 +9,8 @@ import msgspec
 from msgspec.structs import replace
 
 from interlingua.providers.adapter import HttpAdapter
-from interlingua.providers.installed_dialects import find_dialect
 from interlingua.providers.media import load_files
-from interlingua.providers.provider import sign
+from interlingua.providers.provider import find_dialect, sign
 from interlingua.spec.content import Json
 from interlingua.spec.contracts import Profile
 from interlingua.spec.request import Request

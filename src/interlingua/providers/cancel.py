@@ -131,8 +131,8 @@ class CancelScope:
         self._controller: AbortController | None = None
         self._step: _Clock | None = None
         self.unlink: Callable[[], None] | None = None
-        self.pauses = pauses
-        self.is_cancelled = False
+        self.pauses: bool = pauses
+        self.is_cancelled: bool = False
         self.task: asyncio.Task[object] | None = None
         """The task that waits in this scope now."""
         self.clocks: tuple[_Clock, ...] = ()
@@ -216,7 +216,7 @@ class CancelScope:
             is_here = asyncio.get_running_loop() is self._loop
         except RuntimeError:
             is_here = False
-        if is_here:
+        if is_here and self.task is not asyncio.current_task():
             self._wake()
         elif not self._loop.is_closed():
             self._loop.call_soon_threadsafe(self._wake)
@@ -224,6 +224,8 @@ class CancelScope:
             self._controller.abort(reason)
         return True
 
+    # A task that ends its own scope is woken later: it may leave the wait before it waits for
+    # anything else, and a cancellation would then reach whoever called it.
     def _wake(self) -> None:
         if self.task is not None:
             self.task.cancel()

@@ -23,7 +23,7 @@ from msgspec.structs import replace
 from interlingua.spec.contracts import Frame, StreamDecoder
 from interlingua.spec.events import Finish, StreamEvent, StreamStart
 from interlingua.spec.response import Response
-from interlingua.wire.sse import SSEDecoder
+from interlingua.wire.framing import SSEDecoder
 
 
 class FrameDecoder(Protocol):
@@ -58,12 +58,12 @@ class StreamReader:
         check: Callable[[Response], None] | None = None,
     ) -> None:
         self.frames: FrameDecoder = frames or SSEDecoder()
-        self.decoder = decoder
+        self.decoder: StreamDecoder = decoder
         self._about = about
         self._elapsed = elapsed
         self._edit = edit
         self._check = check
-        self.is_finished = False
+        self.is_finished: bool = False
         """Whether the terminal event has come: nothing that follows matters."""
 
     def finish(self) -> Iterator[StreamEvent]:

@@ -116,7 +116,7 @@ class Background:
             import hashlib  # noqa: F401
             import importlib.metadata  # noqa: F401
 
-            from interlingua.transport import exchange  # noqa: F401
+            from interlingua.transport import aiohttp_pool  # noqa: F401
 
             # made here, so that its errors are raised here; it is not this thread's loop
             runner = asyncio.Runner(loop_factory=asyncio.new_event_loop)

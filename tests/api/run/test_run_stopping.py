@@ -201,6 +201,7 @@ def test_tools_are_told_that_the_run_is_over(how, whole):
 @pytest.mark.parametrize(
     ("said", "requests"), [({}, 2), ({"max_retries": 0}, 1), ({"max_retries": 3}, 4)]
 )
+@pytest.mark.usefixtures("no_backoff")
 def test_the_number_of_the_call_goes_before_that_of_the_adapter(said, requests, whole):
     """N retries are N + 1 requests; the adapter's own count where the call says nothing."""
     failure = ServerError("down", retry_after=0.0)

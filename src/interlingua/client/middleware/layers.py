@@ -81,7 +81,7 @@ class Onion:
     def __init__(self, middleware: Iterable[Middleware] = ()) -> None:
         hooks = map(_hooks, middleware)
         self._layers = tuple(hook for hook in hooks if hook is not None)
-        self.is_empty = not self._layers
+        self.is_empty: bool = not self._layers
 
     def wrap_complete(self, call: CompleteNext) -> CompleteNext:
         """`call` within every layer."""

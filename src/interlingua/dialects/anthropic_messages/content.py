@@ -23,10 +23,10 @@ from interlingua.spec.content import (
 )
 from interlingua.spec.errors import DecodeError
 from interlingua.spec.warnings import WarningList
-from interlingua.wire.arguments import input_object
 from interlingua.wire.fields import Fields, restore, wrong_type
 from interlingua.wire.json_text import dump_text
 from interlingua.wire.media import decode_base64, encode_base64, media_type_for, parse_data_url
+from interlingua.wire.tool_calls import input_object
 
 Block: TypeAlias = dict[str, Json]
 

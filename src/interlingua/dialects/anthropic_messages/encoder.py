@@ -31,8 +31,8 @@ from interlingua.spec.events import (
 from interlingua.spec.request import Request
 from interlingua.streams.frames import json_frame
 from interlingua.streams.grammar import Grammar, Sequencer
-from interlingua.wire.arguments import ArgumentText
 from interlingua.wire.fields import extra_of
+from interlingua.wire.tool_calls import ArgumentText
 
 _DELTA_FIELDS = ("stop_sequence", "stop_details", "container")
 

@@ -6,8 +6,8 @@ API reference: https://docs.claude.com/en/api/messages
 
 from __future__ import annotations
 
-from interlingua.prepare.cache_diff import AFTER_SYSTEM, MODEL, TOOLS
-from interlingua.prepare.schema.rules import DATES, DYNAMIC, SILENT, words
+from interlingua.prepare.cache import AFTER_SYSTEM, MODEL, TOOLS
+from interlingua.prepare.schema.read import DATES, DYNAMIC, SILENT, words
 from interlingua.spec.content import Extra, Json
 from interlingua.spec.facts import CacheRules, CacheStep, Facts, HistoryRules, SchemaRules
 
@@ -134,6 +134,7 @@ FACTS = Facts(
     name=NAME,
     history=HISTORY,
     schema=STRICT_SCHEMA,
+    json_mode=False,
     cache=CACHE,
     paused=("pause_turn",),
     token_family="claude",  # noqa: S106 -- no password

@@ -12,8 +12,13 @@ from interlingua.spec.content import Json
 from interlingua.spec.contracts import Profile, WireCall
 from interlingua.spec.operations import Operation
 from interlingua.spec.request import Request
-from interlingua.wire.model_list import ModelFields, read_models, read_page
-from interlingua.wire.token_count import counted_request, read_count
+from interlingua.wire.operations import (
+    ModelFields,
+    counted_request,
+    read_count,
+    read_models,
+    read_page,
+)
 
 _FIELDS = ModelFields(
     name=("display_name", "name"),

@@ -19,7 +19,7 @@ from interlingua.dialects.anthropic_messages.facts import (
 )
 from interlingua.dialects.anthropic_messages.messages import decode_messages, encode_messages
 from interlingua.dialects.anthropic_messages.tools import decode_tools, encode_tools
-from interlingua.prepare.cache_marks import add_marks
+from interlingua.prepare.cache import add_marks
 from interlingua.prepare.options import AUTO_CACHE, Settings, foreign_options
 from interlingua.prepare.prepare import start_encoding
 from interlingua.prepare.schema import encode_schema
@@ -156,8 +156,6 @@ def _encode_thinking(
 
 
 def _encode_format(form: ResponseFormat, body: dict[str, Json], warnings: WarningList) -> None:
-    if form.type == "json":
-        warnings.add("json_mode_dropped", "response_format")
     if form.type != "json_schema":
         return
     schema, is_strict = encode_schema(

@@ -11,8 +11,15 @@ from interlingua.spec.contracts import NEUTRAL_PROFILE, NewId, Profile
 from interlingua.spec.messages import Message
 from interlingua.spec.response import FinishReason, Reason, Response, Usage
 from interlingua.spec.warnings import WarningList
-from interlingua.wire.envelope import carried_body, carry_body, whole_object
-from interlingua.wire.fields import Fields, count, counts, restore
+from interlingua.wire.fields import (
+    Fields,
+    carried_body,
+    carry_body,
+    count,
+    counts,
+    restore,
+    whole_object,
+)
 from interlingua.wire.ratelimit_headers import parse_rate_limit
 
 _REASONS: dict[str, Reason] = {

@@ -14,9 +14,8 @@ from interlingua.dialects.anthropic_messages.facts import NAME, VERSION_HEADER
 from interlingua.spec.content import Json
 from interlingua.spec.contracts import WireCall
 from interlingua.spec.events import ProviderEvent
-from interlingua.spec.operations import ServedModel
-from interlingua.spec.serve import Failure, ServerFacts, ServerRoute
-from interlingua.wire.model_list import page_size, page_start
+from interlingua.spec.operations import Failure, ServedModel, ServerFacts, ServerRoute
+from interlingua.wire.operations import page_size, page_start
 
 _MODEL = re.compile(r".*/models/(?P<model>.+)")
 SERVER = ServerFacts(

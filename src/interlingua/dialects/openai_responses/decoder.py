@@ -40,7 +40,7 @@ from interlingua.spec.events import (
 from interlingua.streams.frames import is_bare_error, read_frame
 from interlingua.streams.segments import ReasoningSegment, Segment, TextSegment, ToolCallSegment
 from interlingua.wire.fields import text_of
-from interlingua.wire.ids import counting_ids
+from interlingua.wire.tool_calls import counting_ids
 
 Place: TypeAlias = int | str | None
 """The position of an item in the output; its id if a server sends no position."""
@@ -50,6 +50,14 @@ _DONE = "response.output_item.done"
 _STREAMED = ("content", *ARGUMENTS.values())
 _LATER = ("type", *_STREAMED, "summary", "encrypted_content")  # complete only in the done item
 _MESSAGE = ("type", "role", "content")
+# Their data comes again in the done item.
+_REPEATED = (
+    "response.reasoning_summary_part.added", "response.reasoning_summary_part.done",
+    "response.reasoning_summary_text.done", "response.reasoning_text.done",
+    "response.content_part.added", "response.content_part.done", "response.output_text.done",
+    "response.output_text.annotation.added", "response.output_text_annotation.added",
+    "response.refusal.delta", "response.refusal.done", "keepalive",
+)  # fmt: skip
 
 
 class _Item:
@@ -191,7 +199,6 @@ class Decoder:
         raise read_error(None, {}, data)
 
     def _ignore(self, _: Data) -> list[StreamEvent]:
-        """Ignored: the done item has the same data."""
         return self._begin()
 
     # Items.
@@ -357,18 +364,7 @@ class Decoder:
         "response.custom_tool_call_input.done": _call_done,
         "response.reasoning_summary_text.delta": _reasoning_delta,
         "response.reasoning_text.delta": _reasoning_delta,
-        "response.reasoning_summary_part.added": _ignore,
-        "response.reasoning_summary_part.done": _ignore,
-        "response.reasoning_summary_text.done": _ignore,
-        "response.reasoning_text.done": _ignore,
-        "response.content_part.added": _ignore,
-        "response.content_part.done": _ignore,
-        "response.output_text.done": _ignore,
-        "response.output_text.annotation.added": _ignore,
-        "response.output_text_annotation.added": _ignore,
-        "response.refusal.delta": _ignore,
-        "response.refusal.done": _ignore,
-        "keepalive": _ignore,
+        **dict.fromkeys(_REPEATED, _ignore),
         "response.completed": _terminal,
         "response.incomplete": _terminal,
         "response.cancelled": _terminal,

@@ -44,8 +44,8 @@ from interlingua.spec.warnings import WarningList
 from interlingua.streams.accumulate import StreamAccumulator
 from interlingua.streams.frames import json_frame
 from interlingua.streams.grammar import Grammar, Sequencer
-from interlingua.wire.arguments import ArgumentText, plain_call
 from interlingua.wire.fields import extra_of
+from interlingua.wire.tool_calls import ArgumentText, plain_call
 
 _ADDED = "response.output_item.added"
 _DONE = "response.output_item.done"

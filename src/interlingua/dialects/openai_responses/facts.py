@@ -7,7 +7,7 @@ API reference: https://platform.openai.com/docs/api-reference/responses
 from __future__ import annotations
 
 from interlingua.dialects.openai_shared import CACHE_KEY_STEPS, STRICT_SCHEMA
-from interlingua.prepare.cache_diff import AFTER_SYSTEM, ALL, MODEL, TOOLS
+from interlingua.prepare.cache import AFTER_SYSTEM, ALL, MODEL, TOOLS
 from interlingua.spec.content import Extra, Json, ToolType
 from interlingua.spec.facts import CacheRules, CacheStep, Facts, HistoryRules
 

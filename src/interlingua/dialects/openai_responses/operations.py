@@ -9,8 +9,7 @@ from interlingua.dialects.openai_responses.request import encode_request
 from interlingua.spec.contracts import Profile, WireCall
 from interlingua.spec.operations import Operation
 from interlingua.spec.request import Request
-from interlingua.wire.model_list import ModelFields, read_models
-from interlingua.wire.token_count import counted_request, read_count
+from interlingua.wire.operations import ModelFields, counted_request, read_count, read_models
 
 _FIELDS = ModelFields(
     name=("display_name", "name"),

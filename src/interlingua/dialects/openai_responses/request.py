@@ -9,7 +9,7 @@ from interlingua.dialects.openai_responses.facts import CACHE, FACTS, NAME, PATH
 from interlingua.dialects.openai_responses.messages import decode_messages, encode_messages
 from interlingua.dialects.openai_responses.tools import decode_tools, encode_tools
 from interlingua.dialects.openai_shared import STRICT_SCHEMA
-from interlingua.prepare.cache_marks import add_cache_key
+from interlingua.prepare.cache import add_cache_key
 from interlingua.prepare.options import AUTO_CACHE, Settings, foreign_options
 from interlingua.prepare.prepare import start_encoding
 from interlingua.prepare.schema import encode_schema

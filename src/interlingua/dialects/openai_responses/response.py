@@ -12,11 +12,18 @@ from interlingua.spec.events import StreamStart
 from interlingua.spec.messages import Message
 from interlingua.spec.response import FinishReason, Reason, Response, Usage
 from interlingua.spec.warnings import WarningList
-from interlingua.wire.arguments import plain_calls
-from interlingua.wire.envelope import carried_body, carry_body, whole_object
-from interlingua.wire.fields import Fields, count, counts, extra_of, restore
-from interlingua.wire.ids import call_ids, counting_ids
+from interlingua.wire.fields import (
+    Fields,
+    carried_body,
+    carry_body,
+    count,
+    counts,
+    extra_of,
+    restore,
+    whole_object,
+)
 from interlingua.wire.ratelimit_headers import parse_rate_limit
+from interlingua.wire.tool_calls import call_ids, counting_ids, plain_calls
 
 _STATUSES: dict[str, Reason] = {
     "completed": "stop",

@@ -1,13 +1,10 @@
-"""The server side besides the codec: routes, keys, lists of models, error bodies."""
+"""The server side besides the codec: routes and token counts; the rest is `openai_shared`."""
 
 from __future__ import annotations
 
 import re
 
-from interlingua.spec.content import Json
-from interlingua.spec.contracts import WireCall
-from interlingua.spec.serve import ServerFacts, ServerRoute
-from interlingua.wire.openai_server import (
+from interlingua.dialects.openai_shared import (
     KEY_HEADERS,
     LIMIT_HEADERS,
     MODEL_ROUTES,
@@ -16,6 +13,9 @@ from interlingua.wire.openai_server import (
     list_models,
     wrong_key,
 )
+from interlingua.spec.content import Json
+from interlingua.spec.contracts import WireCall
+from interlingua.spec.operations import ServerFacts, ServerRoute
 
 __all__ = [
     "SERVER",
@@ -44,7 +44,7 @@ SERVER = ServerFacts(
 
 
 def counted_call(call: WireCall) -> WireCall:
-    """The body of a count has the form of a request."""
+    """The same call: its body is that of a request for a response."""
     return call
 
 
