@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from interlingua import dialects
@@ -19,12 +20,13 @@ from interlingua.spec.request import Request, ResponseFormat
 from interlingua.spec.warnings import WarningList
 from interlingua.wire.fields import Fields, extra_of, merge, request_errors, wrong_type
 
-_SETTINGS = {  # our name: the API's name
-    "max_tokens": "max_output_tokens",
-    "temperature": "temperature",
-    "top_p": "top_p",
-    "metadata": "metadata",
-    "user": "user",
+# Our name: the API's name, and the reader of the field.
+_SETTINGS: dict[str, tuple[str, Callable[[Fields, str], Json]]] = {
+    "max_tokens": ("max_output_tokens", Fields.integer),
+    "temperature": ("temperature", Fields.number),
+    "top_p": ("top_p", Fields.number),
+    "metadata": ("metadata", Fields.object),
+    "user": ("user", Fields.text),
 }
 _supported = Settings(*_SETTINGS)
 _unsupported = Settings(
@@ -81,7 +83,7 @@ def _decode_path(path: str) -> dict[str, Json]:
 
 def _encode_settings(request: Request, body: dict[str, Json], warnings: WarningList) -> None:
     for name, value in _supported.said(request):
-        body[_SETTINGS[name]] = value
+        body[_SETTINGS[name][0]] = value
     if request.reasoning_effort is not None:
         body["reasoning"] = {"effort": request.reasoning_effort}
     text: dict[str, Json] = {}
@@ -114,11 +116,7 @@ def _encode_format(form: ResponseFormat, warnings: WarningList) -> dict[str, Jso
 
 def _decode_settings(fields: Fields) -> dict[str, Any]:
     settings: dict[str, Any] = {
-        "max_tokens": fields.integer("max_output_tokens"),
-        "temperature": fields.number("temperature"),
-        "top_p": fields.number("top_p"),
-        "metadata": fields.object("metadata"),
-        "user": fields.text("user"),
+        name: read(fields, wire_name) for name, (wire_name, read) in _SETTINGS.items()
     }
     text = fields.fields("text")
     if text is not None:
