@@ -30,33 +30,22 @@ from interlingua.spec.events import (
 )
 from interlingua.spec.request import Request
 from interlingua.streams.frames import json_frame
-from interlingua.streams.grammar import Grammar, Sequencer
+from interlingua.streams.grammar import SequentialEncoder
 from interlingua.wire.fields import extra_of
 from interlingua.wire.tool_calls import ArgumentText
 
 _DELTA_FIELDS = ("stop_sequence", "stop_details", "container")
 
 
-class Encoder:
+class Encoder(SequentialEncoder):
     """One block is open at a time; blocks are numbered as they open, not by the events' indexes."""
 
     def __init__(self) -> None:
-        self._grammar = Grammar()
-        self._sequencer = Sequencer()
+        super().__init__()
         self._next = 0
         self._thinking: dict[str, Json] | None = None  # a block that is sent with its first text
         self._arguments = ArgumentText()
         self._native = False
-        self._failed = False
-
-    def feed(self, event: StreamEvent) -> list[Frame]:
-        self._grammar.feed(event)
-        return [frame for ready in self._sequencer.feed(event) for frame in self._encode(ready)]
-
-    def finish(self) -> list[Frame]:
-        if not self._failed:
-            self._grammar.finish()
-        return []
 
     def _encode(self, event: StreamEvent) -> list[Frame]:
         match event:
@@ -76,10 +65,9 @@ class Encoder:
             case StreamStart():
                 return [self._message_start(event)]
             case ErrorEvent():
-                self._failed = True
                 return [json_frame(error_body(event.error), "error")]
             case Finish():
-                return [] if self._failed else self._finish(event)
+                return self._finish(event)
         return []
 
     def _message_start(self, event: StreamStart) -> Frame:

@@ -6,7 +6,7 @@ Items and their parts are numbered as they start. The last frame has the whole r
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
 import msgspec
@@ -43,7 +43,7 @@ from interlingua.spec.response import FinishReason
 from interlingua.spec.warnings import WarningList
 from interlingua.streams.accumulate import StreamAccumulator
 from interlingua.streams.frames import json_frame
-from interlingua.streams.grammar import Grammar, Sequencer
+from interlingua.streams.grammar import SequentialEncoder
 from interlingua.wire.fields import extra_of
 from interlingua.wire.tool_calls import ArgumentText, plain_call
 
@@ -87,12 +87,11 @@ class _Single:
         self.has_text = False
 
 
-class Encoder:
+class Encoder(SequentialEncoder):
     """Encodes one stream; one item is open at a time."""
 
     def __init__(self) -> None:
-        self._grammar = Grammar()
-        self._sequencer = Sequencer()
+        super().__init__()
         self._accumulator = StreamAccumulator()
         self._sequence = 0
         self._items = 0
@@ -104,23 +103,11 @@ class Encoder:
         self._arguments = ArgumentText()
         self._added: dict[Json, int] = {}  # this API's index of an item -> the index sent
         self._native = False
-        self._failed = False
 
-    def feed(self, event: StreamEvent) -> list[Frame]:
-        """The frames for this event."""
-        self._grammar.feed(event)
+    def _encode(self, event: StreamEvent) -> list[Frame]:
         self._accumulator.feed(event)
-        frames: list[Frame] = []
-        for ready in self._sequencer.feed(event):
-            encode = self._ENCODERS.get(type(ready))
-            frames += [] if encode is None or self._failed else encode(self, ready)
-        return frames
-
-    def finish(self) -> list[Frame]:
-        """No frames: `Finish` was the last event."""
-        if not self._failed:
-            self._grammar.finish()
-        return []
+        encode = self._ENCODERS.get(type(event))
+        return [] if encode is None else encode(self, event)
 
     def _frame(self, kind: str, at: dict[str, Json] = _EMPTY, **fields: Json) -> Frame:
         data = {"type": kind, "sequence_number": self._sequence, **at, **fields}
@@ -153,7 +140,6 @@ class Encoder:
         return [*frames, self._frame(kind or "response.completed", response=body)]
 
     def _error(self, event: ErrorEvent) -> list[Frame]:
-        self._failed = True
         error = error_body(event.error)["error"]
         partial = msgspec.structs.replace(
             event.response or self._accumulator.partial(),
@@ -363,7 +349,7 @@ class Encoder:
         frames.append(self._frame(_ADDED, output_index=index, item=item))
         return [*frames, self._frame(_DONE, output_index=index, item=item)]
 
-    _ENCODERS: ClassVar[dict[type, Any]] = {
+    _ENCODERS: ClassVar[dict[type, Callable[[Encoder, Any], list[Frame]]]] = {
         StreamStart: _created,
         TextStart: _text_start,
         TextDelta: _text_delta,
