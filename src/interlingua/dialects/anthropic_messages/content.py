@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, TypeAlias
 
 from interlingua.dialects.anthropic_messages.facts import NAME, extra_for
-from interlingua.prepare.media import media_note
+from interlingua.prepare.media import encode_result_parts
 from interlingua.spec.content import (
-    MEDIA_TYPES,
     Audio,
     Document,
     Image,
@@ -167,22 +167,11 @@ def _encode_tool_result(result: ToolResult, warnings: WarningList) -> Block:
     elif not isinstance(content, tuple):
         block["content"] = dump_text(content)
     elif content:
-        block["content"] = _encode_result_parts(content, warnings)
+        encode = partial(encode_part, warnings=warnings)
+        block["content"] = encode_result_parts(content, encode, warnings)
     if result.is_error:
         block["is_error"] = True
     return restore(block, result, NAME) if result.extra else block
-
-
-def _encode_result_parts(parts: tuple[Part, ...], warnings: WarningList) -> list[Block]:
-    blocks: list[Block] = []
-    for warnings.inner, part in enumerate(parts):
-        block = encode_part(part, warnings)
-        if block is None and isinstance(part, MEDIA_TYPES):
-            block = _encode_text(media_note(part), warnings)
-        if block is not None:
-            blocks.append(block)
-    warnings.inner = None
-    return blocks
 
 
 def _encode_thinking(part: Thinking, warnings: WarningList) -> Block | None:

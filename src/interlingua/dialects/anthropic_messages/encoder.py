@@ -52,7 +52,7 @@ class Encoder(SequentialEncoder):
             case TextDelta():
                 return [self._delta("text_delta", text=event.delta)]
             case ToolCallDelta():
-                text = event.delta if self._native else self._arguments.feed(event.delta)
+                text = self._arguments.feed(event.delta)
                 return self._input(text) if text or self._native else []
             case ReasoningDelta():
                 return self._thinking_delta(event.delta)
@@ -94,7 +94,8 @@ class Encoder(SequentialEncoder):
             self._thinking = block  # another model's thinking may have no visible text
             return []
         if isinstance(event, ToolCallStart):
-            self._arguments = ArgumentText(wrap=True, is_free=event.tool_type == "custom")
+            is_free = self._native or event.tool_type == "custom"  # native text stays unchanged
+            self._arguments = ArgumentText(wrap=not self._native, is_free=is_free)
         return [self._start(block)]
 
     def _start(self, block: Json) -> Frame:
@@ -128,7 +129,7 @@ class Encoder(SequentialEncoder):
             citations = extra_of(event.part, NAME).get("citations") or ()
             frames += [self._delta("citations_delta", citation=item) for item in citations]
         elif isinstance(event, ToolCallEnd):
-            text = "" if self._native else self._arguments.end(event.tool_call)
+            text = self._arguments.end(event.tool_call)
             frames += self._input(text) if text else []
         elif is_native(event.part):
             frames += self._start_thinking()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 from msgspec.structs import replace
@@ -20,9 +21,8 @@ from interlingua.dialects.openai_responses.facts import (
     WIRE,
     extra_for,
 )
-from interlingua.prepare.media import media_note
+from interlingua.prepare.media import encode_result_parts
 from interlingua.spec.content import (
-    MEDIA_TYPES,
     Audio,
     Document,
     Image,
@@ -390,14 +390,8 @@ def _encode_output(result: ToolResult, warnings: WarningList) -> Json:
         return _error_text(text, warnings) if result.is_error else text
     if not parts and NAME in result.extra:
         return []
-    blocks: list[dict[str, Json]] = []
-    for warnings.inner, part in enumerate(parts):
-        block = encode_part(part, INPUT_TEXT, warnings)
-        if block is None and isinstance(part, MEDIA_TYPES):
-            block = {"type": INPUT_TEXT, "text": media_note(part).text}
-        if block is not None:
-            blocks.append(block)
-    warnings.inner = None
+    encode = partial(encode_part, text_kind=INPUT_TEXT, warnings=warnings)
+    blocks = encode_result_parts(parts, encode, warnings)
     if result.is_error:
         text = text_of(blocks[0].get("text")) if blocks else ""
         if not text:

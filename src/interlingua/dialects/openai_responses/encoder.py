@@ -285,11 +285,12 @@ class Encoder(SequentialEncoder):
             key: "",
             "status": "in_progress",
         }
-        self._arguments = ArgumentText(is_free=event.tool_type == "custom")
+        is_free = self._native or event.tool_type == "custom"  # native text stays unchanged
+        self._arguments = ArgumentText(is_free=is_free)
         return self._start_single(event, item, (f"response.{kind}_{key}", key))
 
     def _call_delta(self, event: ToolCallDelta) -> list[Frame]:
-        text = event.delta if self._native else self._arguments.feed(event.delta)
+        text = self._arguments.feed(event.delta)
         return [self._arguments_frame(text)] if text or self._native else []
 
     def _arguments_frame(self, text: str) -> Frame:
@@ -297,12 +298,9 @@ class Encoder(SequentialEncoder):
 
     def _call_end(self, event: ToolCallEnd) -> list[Frame]:
         single = self._single
-        call = event.tool_call
-        frames: list[Frame] = []
-        if not self._native:
-            call = plain_call(call)
-            text = self._arguments.end(call)
-            frames = [self._arguments_frame(text)] if text else []
+        call = event.tool_call if self._native else plain_call(event.tool_call)
+        text = self._arguments.end(call)
+        frames = [self._arguments_frame(text)] if text else []
         kind, key = single.section
         item = encode_call(call, None if NAME in call.extra else single.new_id)
         frames.append(self._frame(f"{kind}.done", single.at, **{key: item[key]}))
