@@ -24,7 +24,7 @@ from interlingua import (
     to_json,
 )
 from interlingua.client.config import adapters_from_env
-from interlingua.conformance.cases import read_cases
+from interlingua.conformance.laws import read_cases
 from interlingua.local import local_server
 from interlingua.simulator import Simulator, latency, serve_in_thread, text, use_tools
 
@@ -267,11 +267,8 @@ OWNERS = (
     "interlingua.sync",
     "interlingua.simulator",
     "interlingua.testing",
-    "interlingua.conformance.cases",
     "interlingua.conformance.laws",
-    "interlingua.conformance.report",
     "interlingua.conformance.canonical",
-    "interlingua.conformance.cross",
     "interlingua.conformance.strategies",
 )
 MODULES = [owner for owner in OWNERS if not owner.endswith("Options")]

@@ -13,6 +13,7 @@ import pytest
 
 import interlingua
 from interlingua import dialects, transport
+from interlingua.spec.contracts import Profile
 from interlingua.version import USER_AGENT
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -166,3 +167,21 @@ def test_no_dialect_is_named_outside_its_folder():
     }
 
     assert naming == {"providers/rows.py"}  # a row names the dialect that its provider speaks
+
+
+NOT_ENFORCED = {
+    "min_cache_tokens",  # a shorter prefix is marked all the same; the provider ignores the mark
+    "prefill",  # the provider answers with an error
+}
+
+
+def test_every_profile_field_is_read():
+    """A capability that nothing reads would promise what nothing keeps."""
+    read = {
+        node.attr
+        for path in FILES
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Attribute)
+    }
+
+    assert {*Profile.__struct_fields__} - read == NOT_ENFORCED

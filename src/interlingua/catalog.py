@@ -14,8 +14,7 @@ from interlingua.providers.catalog.models import (
 )
 from interlingua.providers.catalog.profiles import profile_for
 from interlingua.providers.provider import Provider
-from interlingua.spec.capabilities import AdapterCapabilities
-from interlingua.spec.contracts import NEUTRAL_PROFILE
+from interlingua.spec.contracts import NEUTRAL_PROFILE, AdapterCapabilities
 from interlingua.spec.operations import ServedModel
 
 __all__ = [

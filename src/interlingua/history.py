@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from interlingua.prepare.cache_diff import cache_prefix_diff
+from interlingua.prepare.cache import cache_prefix_diff
 from interlingua.prepare.history import DEFAULT_POLICY, HistoryRepair, RepairPolicy, apply_rules
-from interlingua.providers.installed_dialects import find_dialect
+from interlingua.providers.provider import find_dialect
 from interlingua.spec.facts import HistoryRules
 from interlingua.spec.messages import Message
 from interlingua.spec.warnings import WarningList

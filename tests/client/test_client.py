@@ -353,7 +353,9 @@ def test_strict_clients_need_strict_adapters():
 
         def stream(self, request, **settings): ...
 
-    with pytest.raises(ConfigurationError, match="`complete` has a parameter `strict`; the adapter 'p' has none"):
+    with pytest.raises(
+        ConfigurationError, match="`complete` has a parameter `strict`; the adapter 'p' has none"
+    ):
         Client({"p": Plain()}, strict=True)
     Client({"p": Plain()})
     Client({"p": Knowing()}, strict=True)

@@ -30,7 +30,10 @@ def test_values_as_yaml_has_them(read):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("name: a\nnmae: b\n", r"f.yaml:2: unknown key 'nmae' in the file; known keys: name, count"),
+        (
+            "name: a\nnmae: b\n",
+            r"f.yaml:2: unknown key 'nmae' in the file; known keys: name, count",
+        ),
         ("count: two\n", r"f.yaml:1: 'count' in the file must be an integer"),
         ("count: true\n", r"f.yaml:1: 'count' in the file must be an integer"),
         ("\nshare: x\n", r"f.yaml:2: 'share' in the file must be a number"),

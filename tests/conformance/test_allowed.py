@@ -4,7 +4,7 @@ import pytest
 
 from interlingua import dialects
 from interlingua.conformance.allowed import ANYTHING, Expected
-from interlingua.conformance.cross import compare
+from interlingua.conformance.canonical import compare
 from interlingua.spec.content import (
     Audio,
     Document,

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from interlingua import dialects
-from interlingua.conformance.cases import cut_frames, decode_frames, encode_events, fold, read_cases
+from interlingua.conformance.laws import cut_frames, decode_frames, encode_events, fold, read_cases
 from interlingua.spec.errors import StreamError
 from interlingua.spec.messages import Message
 from interlingua.spec.response import Response

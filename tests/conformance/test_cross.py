@@ -10,9 +10,8 @@ from hypothesis import HealthCheck, given, settings
 
 from interlingua import dialects
 from interlingua.conformance import strategies
-from interlingua.conformance.cases import Case
-from interlingua.conformance.cross import compare, crosses, crossing, crossings
-from interlingua.conformance.report import check
+from interlingua.conformance.canonical import compare, crosses, crossing, crossings
+from interlingua.conformance.laws import Case, check
 from interlingua.spec.content import Refusal, Text, ToolCall, ToolResult
 from interlingua.spec.contracts import WireCall
 from interlingua.spec.messages import Message

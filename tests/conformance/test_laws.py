@@ -8,14 +8,16 @@ import pytest
 
 from interlingua import dialects
 from interlingua.conformance import laws
-from interlingua.conformance.cases import Case, cut_frames, read_cases
 from interlingua.conformance.laws import (
     LAWS,
+    Case,
     chunking_never_shows,
+    cut_frames,
     cut_is_an_error,
     encoding_is_pure,
     errors_always_decode,
     grammar_holds,
+    read_cases,
     round_trip,
     stream_equals_whole,
     stream_round_trip,

@@ -1,8 +1,7 @@
 """Running the laws and counting."""
 
 from interlingua import dialects
-from interlingua.conformance.cases import Case, read_cases
-from interlingua.conformance.report import check
+from interlingua.conformance.laws import Case, check, read_cases
 from interlingua.spec.contracts import WireCall
 from support import corpus
 

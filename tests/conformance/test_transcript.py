@@ -1,6 +1,6 @@
 """What a history says."""
 
-from interlingua.conformance.transcript import UNLINKED, spoken
+from interlingua.conformance.allowed import UNLINKED, spoken
 from interlingua.spec.content import Document, Image, Opaque, Text, ToolCall, ToolResult
 from interlingua.spec.messages import Message
 

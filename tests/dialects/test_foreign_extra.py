@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from interlingua import dialects
 from interlingua.conformance.strategies import conversations
 from interlingua.dialects.anthropic_messages import content as anthropic_content
-from interlingua.dialects.gemini_generate import content as gemini_content
 from interlingua.spec.content import Part, Text, ToolCall, ToolResult
 from interlingua.spec.messages import ROLES, Message
 from interlingua.spec.request import Request
@@ -66,7 +65,7 @@ def test_foreign_extra_changes_nothing(name, history):
     assert bare.warnings == with_extra.warnings
 
 
-@pytest.mark.parametrize("content", [anthropic_content, gemini_content])
+@pytest.mark.parametrize("content", [anthropic_content])
 def test_every_kind_of_part_has_an_encoder(content):
     """Encoders are found by type: a new kind of part needs a row."""
     assert content.ENCODERS.keys() == set(get_args(Part))

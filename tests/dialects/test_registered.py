@@ -11,14 +11,12 @@ from hypothesis import HealthCheck, given, settings
 from interlingua import Client, HttpAdapter, Message, Request, dialects, generate, tool
 from interlingua.catalog import Provider
 from interlingua.conformance import strategies
-from interlingua.conformance.canonical import response_survives
-from interlingua.conformance.cases import Case
-from interlingua.conformance.cross import crossings
-from interlingua.conformance.report import check
+from interlingua.conformance.canonical import crossings, response_survives
+from interlingua.conformance.laws import Case, check
 from interlingua.history import repair
-from interlingua.prepare.cache_diff import cache_prefix_diff
+from interlingua.prepare.cache import cache_prefix_diff
 from interlingua.prepare.prepare import prepare
-from interlingua.providers import installed_dialects
+from interlingua.providers import provider
 from interlingua.providers.catalog.profiles import profile_for
 from interlingua.spec.content import Image, Text, Thinking, ToolCall
 from interlingua.spec.contracts import NEUTRAL_PROFILE, Prepared, WireCall
@@ -153,17 +151,17 @@ def test_entry_points(monkeypatch):
             EntryPoint(name="theirs", value="support.postcard", group=group),
         ]
 
-    installed_dialects._register_installed.cache_clear()
+    provider._register_installed.cache_clear()
     monkeypatch.setattr("importlib.metadata.entry_points", installed)
-    assert installed_dialects.find_dialect("openai_chat") is dialects.get("openai_chat")
+    assert provider.find_dialect("openai_chat") is dialects.get("openai_chat")
     assert loads == []
     with pytest.warns(RuntimeWarning, match="entry point 'gone' of"):
-        assert installed_dialects.find_dialect("postcard") is postcard
+        assert provider.find_dialect("postcard") is postcard
     with pytest.raises(ConfigurationError, match=r"no dialect 'latin'; there are .*, postcard"):
-        installed_dialects.find_dialect("latin")
+        provider.find_dialect("latin")
 
     assert loads == ["interlingua.dialects"]
-    installed_dialects._register_installed.cache_clear()
+    provider._register_installed.cache_clear()
 
 
 # Everything that takes a dialect.

@@ -7,12 +7,12 @@ import msgspec
 import pytest
 
 from interlingua import dialects
-from interlingua.conformance.cross import compare
+from interlingua.conformance.canonical import compare
 from interlingua.providers.catalog.profiles import profile_for
 from interlingua.spec.content import Image, Text, Thinking, ToolResult
 from interlingua.spec.messages import Message
 from interlingua.spec.request import Request, ToolDefinition
-from interlingua.wire.ids import counting_ids
+from interlingua.wire.tool_calls import counting_ids
 from support.oracles_requests import problems
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(16)

@@ -5,8 +5,7 @@ import random
 import pytest
 
 from interlingua import dialects
-from interlingua.conformance.laws import LAWS, chunking_never_shows, cut_is_an_error
-from interlingua.conformance.report import check
+from interlingua.conformance.laws import LAWS, check, chunking_never_shows, cut_is_an_error
 from support import corpus
 from support.exceptions import EXCEPTIONS, NARROWED, REPAIRED
 from support.run_profile import FULL

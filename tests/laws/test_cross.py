@@ -7,9 +7,8 @@ import msgspec
 import pytest
 
 from interlingua import dialects
-from interlingua.conformance.cases import read_cases
-from interlingua.conformance.cross import compare, crossings
-from interlingua.conformance.report import check
+from interlingua.conformance.canonical import compare, crossings
+from interlingua.conformance.laws import check, read_cases
 from interlingua.providers.catalog.profiles import profile_for
 from interlingua.spec.contracts import NEUTRAL_PROFILE
 from support import corpus

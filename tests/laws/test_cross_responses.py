@@ -15,7 +15,7 @@ import pytest
 from msgspec.structs import replace
 
 from interlingua import dialects
-from interlingua.conformance.cases import cut_frames, decode_frames, encode_events, fold
+from interlingua.conformance.laws import cut_frames, decode_frames, encode_events, fold
 from interlingua.spec.content import Image, Refusal, Text, Thinking, ToolCall
 from interlingua.spec.errors import ProviderError, RateLimitError
 from interlingua.spec.events import (
@@ -35,7 +35,7 @@ from interlingua.spec.messages import Message
 from interlingua.spec.response import FinishReason, Response, Usage
 from interlingua.streams.accumulate import events_from_response
 from interlingua.wire.classify import Fault, make_error, words_of
-from interlingua.wire.envelope import carried_body
+from interlingua.wire.fields import carried_body
 from interlingua.wire.json_text import dumps
 from support import corpus
 from support.exceptions import EXCEPTIONS, NEWER

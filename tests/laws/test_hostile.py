@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from interlingua import dialects
-from interlingua.conformance.cases import cut_frames, read_cases
+from interlingua.conformance.laws import cut_frames, read_cases
 from interlingua.conformance.strategies import json_values
 from interlingua.spec.contracts import Frame, WireCall
 from interlingua.spec.errors import InvalidRequestError, ProviderError, SDKError, StreamError

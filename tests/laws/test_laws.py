@@ -6,10 +6,8 @@ from hypothesis import HealthCheck, given, settings
 from interlingua import dialects
 from interlingua.conformance import strategies
 from interlingua.conformance.canonical import request_survives, response_survives
-from interlingua.conformance.cases import decode_frames, encode_events, fold, read_cases
 from interlingua.conformance.equality import same_response
-from interlingua.conformance.laws import LAWS
-from interlingua.conformance.report import check
+from interlingua.conformance.laws import LAWS, check, decode_frames, encode_events, fold, read_cases
 from interlingua.spec.contracts import Dialect
 from interlingua.streams.accumulate import events_from_response
 from support import corpus

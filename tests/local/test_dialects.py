@@ -9,9 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from interlingua import dialects
-from interlingua.conformance.cases import Case
-from interlingua.conformance.laws import LAWS
-from interlingua.conformance.report import check
+from interlingua.conformance.laws import LAWS, Case, check
 from interlingua.spec.errors import (
     ContextLengthError,
     InvalidRequestError,

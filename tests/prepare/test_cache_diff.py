@@ -10,8 +10,7 @@ from msgspec.structs import replace
 
 from interlingua import dialects
 from interlingua.conformance.strategies import requests
-from interlingua.prepare.cache_diff import cache_prefix_diff
-from interlingua.prepare.cache_marks import add_marks
+from interlingua.prepare.cache import add_marks, cache_prefix_diff
 from interlingua.providers import profile_for
 from interlingua.spec.contracts import WireCall
 from interlingua.spec.errors import DecodeError

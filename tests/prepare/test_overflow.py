@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from interlingua.conformance.strategies import conversations
 from interlingua.history import repair
-from interlingua.prepare.overflow import drop_oldest_turns
+from interlingua.prepare.history.messages import drop_oldest_turns
 from interlingua.spec.content import ToolCall, ToolResult
 from interlingua.spec.messages import Message
 

@@ -3,12 +3,13 @@
 import pytest
 
 from interlingua import dialects
-from interlingua.prepare.prepare import prepare
+from interlingua.prepare.prepare import JSON_INSTRUCTION, prepare
 from interlingua.providers.catalog.profiles import profile_for
 from interlingua.spec.content import Image, Refusal, Text, Thinking, ToolCall, ToolResult
 from interlingua.spec.contracts import NEUTRAL_PROFILE, Profile
 from interlingua.spec.messages import Message
-from interlingua.spec.request import Request
+from interlingua.spec.request import Request, ResponseFormat
+from interlingua.spec.warnings import check_losses
 from support.facts import FACTS
 
 CALL = ToolCall(id="a", name="look", arguments={})
@@ -98,3 +99,70 @@ def test_every_loss_is_told_by_its_place_in_what_was_given():
         ("refusal_as_text", "messages[1].content[2]"),
         ("tool_error_as_text", "messages[3].content[0]"),
     ]
+
+
+JSON_MODE = ResponseFormat(type="json")
+WITHOUT_JSON_MODE = [name for name, facts in FACTS.items() if not facts.json_mode]
+
+
+def json_request(*messages):
+    return Request(model="m", messages=messages, response_format=JSON_MODE, max_tokens=5)
+
+
+def test_anthropic_has_no_json_mode():
+    """The tests of the instruction have a dialect to run on."""
+    assert WITHOUT_JSON_MODE == ["anthropic_messages"]
+
+
+@pytest.mark.parametrize("dialect", WITHOUT_JSON_MODE)
+@pytest.mark.parametrize("prompt", [(), ("",), ("Be kind.",), ("Be kind.", "Be brief.")])
+def test_json_mode_becomes_an_instruction(dialect, prompt):
+    """The system prompt ends with it, and a note says so: nothing raises under any policy."""
+    request = json_request(*map(Message.system, prompt), ASKED)
+
+    call = dialects.get(dialect).encode_request(request, stream=False)
+    sent = dialects.get(dialect).decode_request(call)
+
+    *system, asked = sent.messages
+    texts = [part.text for message in system for part in message.content]
+    assert texts == [*filter(None, prompt), JSON_INSTRUCTION]
+    assert asked.text == "hi"
+    assert sent.response_format is None
+    assert [(warning.code, warning.path) for warning in call.warnings] == [
+        ("json_mode_as_instruction", "response_format")
+    ]
+    check_losses(call.warnings, request, "strict")
+
+
+@pytest.mark.parametrize("dialect", FACTS.keys() - WITHOUT_JSON_MODE)
+def test_json_mode_is_sent_where_there_is_one(dialect):
+    """The format arrives, and the messages are as they were."""
+    request = json_request(ASKED)
+
+    call = dialects.get(dialect).encode_request(request, stream=False)
+    sent = dialects.get(dialect).decode_request(call)
+
+    assert prepare(request, NEUTRAL_PROFILE, FACTS[dialect]).request is request
+    assert sent.response_format.type == "json"
+    assert [message.text for message in sent.messages] == ["hi"]
+    assert call.warnings == ()
+
+
+@pytest.mark.parametrize("dialect", WITHOUT_JSON_MODE)
+@pytest.mark.parametrize("earlier", [(), (Message(role="user", content=()),)])
+def test_the_instruction_does_not_shift_the_paths_of_warnings(dialect, earlier):
+    """Warnings of the encoder name the caller's messages, also where a rule left one out."""
+    named = Message(role="user", content="hi", name="Ada")
+
+    call = dialects.get(dialect).encode_request(json_request(*earlier, named), stream=False)
+
+    paths = [warning.path for warning in call.warnings if warning.code == "name_dropped"]
+    assert [path.partition(".")[0] for path in paths] == [f"messages[{len(earlier)}]"]
+
+
+@pytest.mark.parametrize("dialect", WITHOUT_JSON_MODE)
+def test_the_instruction_is_added_once(dialect):
+    """A prepared request asks for no JSON mode any more."""
+    once, _, _ = prepared(json_request(ASKED), dialect=dialect)
+
+    assert prepared(once, dialect=dialect)[0] is once

@@ -80,7 +80,7 @@ def test_rows_of_others_come_after_ours(points):
 @pytest.mark.parametrize("broken", ["no_such_package:ROW", "a_package_of_rows:ODD"])
 def test_a_broken_entry_point_is_told_and_left_out(points, broken):
     """The rest goes on."""
-    with pytest.warns(RuntimeWarning, match="entry point 'theirs' of .* is left out"):
+    with pytest.warns(RuntimeWarning, match="entry point 'theirs' of .* was ignored"):
         found = with_installed([points(broken), points("a_package_of_rows:ROW")])
 
     assert "mine" in found

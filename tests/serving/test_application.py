@@ -18,9 +18,9 @@ from interlingua.serving.application import (
     error_reply,
     json_reply,
     refusal,
+    serve_of,
 )
-from interlingua.serving.delivery import Delivery, Reply
-from interlingua.serving.routes import serve_of
+from interlingua.serving.asgi import Delivery, Reply
 from interlingua.serving.server import serve_in_thread
 from interlingua.simulator import Simulator, text
 from interlingua.spec.contracts import HttpRequest
@@ -32,11 +32,10 @@ from interlingua.spec.errors import (
     RateLimitError,
     SDKError,
 )
-from interlingua.spec.operations import ServedModel
+from interlingua.spec.operations import Failure, ServedModel
 from interlingua.spec.request import Request
-from interlingua.spec.serve import Failure
 from interlingua.transport import AsgiTransport
-from interlingua.wire.sse import encode_sse
+from interlingua.wire.framing import encode_sse
 from support.simulated import DIALECTS, KEY, MODELS, adapters, settled
 from support.simulator_calls import call, call_async
 

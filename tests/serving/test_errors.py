@@ -13,9 +13,14 @@ from interlingua.errors import (
     RateLimitError,
     ServerError,
 )
-from interlingua.serving.errors import as_error, body_bytes, retry_headers, vendor_body
-from interlingua.serving.routes import serve_of
-from interlingua.spec.serve import Failure
+from interlingua.serving.application import (
+    as_error,
+    body_bytes,
+    retry_headers,
+    serve_of,
+    vendor_body,
+)
+from interlingua.spec.operations import Failure
 
 CLASSES = {
     400: InvalidRequestError,

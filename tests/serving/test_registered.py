@@ -6,7 +6,7 @@ import pytest
 
 from interlingua import Client, HttpAdapter, Request, dialects
 from interlingua.providers.provider import Provider
-from interlingua.serving.routes import find_route, read_key
+from interlingua.serving.application import find_route, read_key
 from interlingua.simulator import Simulator, error, serve_in_thread, text, tool_call
 from interlingua.spec.errors import AuthenticationError, ServerError, UnsupportedError
 from support import postcard

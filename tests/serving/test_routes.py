@@ -2,8 +2,8 @@
 
 import pytest
 
+from interlingua.serving.application import find_route, read_call, read_key
 from interlingua.serving.asgi import headers_of
-from interlingua.serving.routes import find_route, read_call, read_key
 
 CLAUDE = {"anthropic-version": "2026-10-21"}
 GOOGLE = {"x-goog-api-key": "k"}

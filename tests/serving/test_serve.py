@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from interlingua import dialects
 from interlingua.providers.operations import http_request, name_models
-from interlingua.serving.routes import find_route, serve_of
+from interlingua.serving.application import find_route, serve_of
 from interlingua.spec.contracts import NEUTRAL_PROFILE
 from interlingua.spec.errors import InvalidRequestError
 from interlingua.spec.operations import ServedModel

@@ -34,7 +34,7 @@ def test_it_serves_until_interrupted():
         rest = process.communicate(timeout=10)
 
     assert answer["output"][0]["content"][0]["text"] == f"{SIMULATED} You said: Hello?"
-    assert "no model is asked" in said[0]
+    assert "simulated answers, no model" in said[0]
     assert (process.returncode, rest) == (0, ("", ""))
     assert "planted" not in "".join(said)
 
@@ -51,7 +51,7 @@ def test_a_port_that_cannot_be(capsys):
     """The same."""
     assert main(["--port", "99999"]) == 2
 
-    assert capsys.readouterr().err.startswith("there is no port 99999")
+    assert capsys.readouterr().err.startswith("invalid port 99999")
 
 
 def test_a_key_that_is_not_there(capsys, monkeypatch):

@@ -23,9 +23,14 @@ from interlingua.simulator import (
     tool_call,
     usage,
 )
-from interlingua.simulator.answer import array_chunks, make_frames, make_response, sse_chunks
-from interlingua.simulator.counting import PrefixCache
-from interlingua.wire.json_array import JSONArrayDecoder
+from interlingua.simulator.answer import (
+    PrefixCache,
+    array_chunks,
+    make_frames,
+    make_response,
+    sse_chunks,
+)
+from interlingua.wire.framing import JSONArrayDecoder
 from support.run_profile import examples
 from support.simulator_calls import ask, decode_stream, hello, read, read_stream
 

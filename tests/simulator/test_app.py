@@ -265,7 +265,7 @@ def test_a_script_can_be_shared():
 @pytest.mark.parametrize("more", [text("lost"), Script(text("lost"))])
 def test_a_script_beside_other_answers_is_a_mistake(more):
     """None of them is dropped in silence."""
-    with pytest.raises(ConfigurationError, match="give it alone"):
+    with pytest.raises(ConfigurationError, match="either one Script or turns"):
         Simulator(Script(text("one")), more)
 
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from interlingua import Image, Message, Request, Text, Thinking, ToolCall, ToolDefinition
-from interlingua.simulator.counting import PrefixCache, count_text, count_usage, prompt_text
+from interlingua.simulator.answer import PrefixCache, count_text, count_usage, prompt_text
 
 prompts = st.text("ab", max_size=40)
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from interlingua.errors import InvalidRequestError
-from interlingua.simulator.listings import DIMENSIONS, embed
+from interlingua.simulator.answer import DIMENSIONS, embed
 
 
 @given(st.lists(st.text(min_size=1), max_size=4), st.integers(1, 64))

@@ -5,11 +5,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from interlingua.spec.capabilities import (
+from interlingua.spec.contracts import (
     AdapterCapabilities,
+    Profile,
     ToolCallCapabilities,
 )
-from interlingua.spec.contracts import Profile
 
 profiles = st.builds(
     Profile,

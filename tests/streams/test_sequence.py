@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from interlingua.conformance.cases import fold
+from interlingua.conformance.laws import fold
 from interlingua.spec.content import Refusal
 from interlingua.spec.events import (
     Finish,

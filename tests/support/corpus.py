@@ -6,7 +6,7 @@ import json
 import os
 from pathlib import Path
 
-from interlingua.conformance.cases import Case
+from interlingua.conformance.laws import Case
 from interlingua.spec.contracts import WireCall
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -7,8 +7,8 @@ import urllib.error
 import urllib.request
 
 from interlingua import Client, LocalAdapter, dialects
-from interlingua.conformance.cases import cut_frames, decode_frames, fold
-from interlingua.dialects.openai_chat.quirks import ChatQuirks
+from interlingua.conformance.laws import cut_frames, decode_frames, fold
+from interlingua.dialects.openai_chat.facts import ChatQuirks
 from interlingua.spec.contracts import NEUTRAL_PROFILE, Profile
 
 SERVED = ("openai_chat", "openai_responses", "anthropic_messages")

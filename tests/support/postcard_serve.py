@@ -3,8 +3,7 @@
 import re
 
 from interlingua.spec.contracts import WireCall
-from interlingua.spec.operations import Operation, ServedModel
-from interlingua.spec.serve import Failure, ServerFacts, ServerRoute
+from interlingua.spec.operations import Failure, Operation, ServedModel, ServerFacts, ServerRoute
 from interlingua.wire.json_text import loads
 
 SERVER = ServerFacts(

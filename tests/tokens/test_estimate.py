@@ -9,7 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from interlingua import dialects
-from interlingua.conformance.cases import cut_frames, decode_frames, fold
+from interlingua.conformance.laws import cut_frames, decode_frames, fold
 from interlingua.spec.content import (
     Audio,
     Document,

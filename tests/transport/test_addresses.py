@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from interlingua.transport.addresses import is_public
+from interlingua.transport.media import is_public
 
 INSIDE = [
     "0.0.0.1", "10.0.0.1", "100.64.0.1", "100.100.100.200", "127.0.0.1", "127.255.255.254",

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from interlingua.spec.errors import DecodeError
-from interlingua.transport.inflate import Inflater, inflater_for
+from interlingua.transport.bodies import Inflater, inflater_for
 
 MAX = 1_000_000
 

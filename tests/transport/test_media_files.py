@@ -9,7 +9,7 @@ from interlingua.spec.content import Audio, Document, Image, Text, ToolResult
 from interlingua.spec.errors import ConfigurationError
 from interlingua.spec.messages import Message
 from interlingua.spec.request import Request
-from interlingua.transport.media_files import load_media, load_media_async
+from interlingua.transport.media import load_media, load_media_async
 
 PNG = b"\x89PNG\r\n\x1a\nrest"
 PDF = b"%PDF-1.7 rest"

@@ -13,7 +13,7 @@ from interlingua.spec.errors import (
 )
 from interlingua.spec.messages import Message
 from interlingua.spec.request import Request
-from interlingua.transport.media_urls import MAX_REDIRECTS, fetch, fetch_media
+from interlingua.transport.media import MAX_REDIRECTS, fetch, fetch_media
 from support.servers import CHUNKED, Server, answering, free_port, piece, reply
 
 PDF = b"%PDF-1.7 ..."
@@ -204,7 +204,7 @@ def test_own_errors_are_not_translated(own, monkeypatch):
     async def fail(*_):
         raise own
 
-    monkeypatch.setattr("interlingua.transport.media_urls._follow", fail)
+    monkeypatch.setattr("interlingua.transport.media._follow", fail)
     with pytest.raises(type(own)) as caught:
         get("http://127.0.0.1/")
     assert caught.value is own

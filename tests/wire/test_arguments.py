@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from interlingua.spec.content import Text, ToolCall
 from interlingua.spec.messages import Message
-from interlingua.wire.arguments import ArgumentText, input_object, plain_call, plain_calls
+from interlingua.wire.tool_calls import ArgumentText, input_object, plain_call, plain_calls
 
 OBJECTS = st.dictionaries(st.text(max_size=3), st.integers() | st.text(max_size=3), max_size=3)
 

@@ -25,16 +25,15 @@ from interlingua.spec.errors import (
 from interlingua.wire.classify import (
     Fault,
     classify,
-    find_secrets,
     make_error,
     read_body,
     read_fault,
-    redact,
     retry_headers,
     status_of,
     words_of,
 )
 from interlingua.wire.ratelimit_headers import parse_retry_after
+from interlingua.wire.secrets import find_secrets, redact
 
 STATUSES = {
     400: InvalidRequestError,

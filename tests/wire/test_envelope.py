@@ -6,8 +6,8 @@ from hypothesis import given
 from interlingua.conformance.strategies import json_objects, json_values
 from interlingua.spec.errors import DecodeError
 from interlingua.spec.response import Response
-from interlingua.wire.envelope import carried_body, carry_body, whole_object
-from interlingua.wire.ids import counting_ids
+from interlingua.wire.fields import carried_body, carry_body, whole_object
+from interlingua.wire.tool_calls import counting_ids
 
 
 @given(json_values)

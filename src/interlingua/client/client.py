@@ -21,11 +21,10 @@ from interlingua.client.registry import Registry, Route, check_configured, resol
 from interlingua.client.retry_policy import RetryPolicy
 from interlingua.providers.adapter import HttpAdapter
 from interlingua.providers.cancel import CancelScope
-from interlingua.providers.installed_dialects import find_dialect
 from interlingua.providers.log import logger
 from interlingua.providers.media import load_files
 from interlingua.providers.operations import find_performer, name_models
-from interlingua.providers.provider import sign
+from interlingua.providers.provider import find_dialect, sign
 from interlingua.providers.ulid import new_ulid
 from interlingua.spec.content import Json
 from interlingua.spec.contracts import NEUTRAL_PROFILE, Adapter, Profile

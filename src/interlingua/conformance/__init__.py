@@ -1,8 +1,8 @@
 """
 Laws that every dialect keeps, and the means to check them on a dialect of your own.
 
-Import from its modules: `report` checks a dialect, `cases` reads recorded exchanges, `laws` and
-`cross` are the laws, `canonical` and `strategies` (needs `hypothesis`) make values for them.
+Import from its modules: `laws` reads recorded exchanges and checks a dialect on them, `canonical`
+checks that requests survive a dialect, `strategies` (needs `hypothesis`) makes values for both.
 """
 
-__all__ = ["canonical", "cases", "cross", "laws", "report", "strategies"]
+__all__ = ["canonical", "laws", "strategies"]

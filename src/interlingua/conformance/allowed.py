@@ -1,22 +1,186 @@
 """
-What a warning allows to change.
+Which changes a warning permits.
 
-What must come back is what was asked, changed by each warning at its own path, in the one way
-its code stands for. A code that is not known here excuses nothing.
+A history becomes a flat list of utterances: what is said, what is shown, which tool is called, and
+which call a result answers. The expected list is what was asked, changed by each warning at its own
+path, in the one way that its code stands for. An unknown code permits nothing.
 """
 
 from __future__ import annotations
 
+import hashlib
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, TypeAlias
 
 import msgspec
 
-from interlingua.conformance.transcript import Utterance, spoken
-from interlingua.spec.content import Json
+from interlingua.spec.content import (
+    Audio,
+    Document,
+    Image,
+    Json,
+    Part,
+    Refusal,
+    Text,
+    ToolCall,
+    ToolResult,
+)
+from interlingua.spec.messages import Message
 from interlingua.spec.request import BuiltinTool, Request, ToolSpec
 from interlingua.spec.response import Warning
+from interlingua.wire.json_text import dump_text
+from interlingua.wire.media import parse_data_url
+
+UNLINKED = -1
+"""The number of the call for a result without a call."""
+
+
+class Utterance(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """One item of a history. All fields except `path`, `said` and `is_moved` are compared."""
+
+    path: str
+    kind: str
+    """`text`, `refusal`, `image`, `audio`, `document`, `call`, `result`, `thinking`, `opaque`."""
+    speaker: str = ""
+    """The role; empty for a result."""
+    text: str | None = None
+    """The text; for a result, its texts joined by line ends."""
+    call: int | None = None
+    """The number of the call, for a call and for its result. Ids may differ, numbers may not."""
+    id: str | None = None
+    """The id of that call."""
+    name: str | None = None
+    """The name of the tool, or of the speaker."""
+    arguments: Any = None
+    """An object, or invalid text; the free text of a custom tool is under `input`."""
+    is_failure: bool = False
+    source: str | None = None
+    """For media: the URL, the file id, or a digest of the bytes."""
+    shown: list[Utterance] = []
+    """The media in a result."""
+    said: str | None = None
+    """The text of a text document."""
+    is_moved: bool = False
+    """It was moved out of a result."""
+
+
+def spoken(messages: tuple[Message, ...]) -> list[Utterance]:
+    """The utterances of these messages."""
+    links = _Links()
+    return [
+        _utter(part, f"messages[{i}].content[{k}]", message, links)
+        for i, message in enumerate(messages)
+        for k, part in links.feed(message)
+    ]
+
+
+class _Links:
+    """Numbers the calls, and finds the call of a result."""
+
+    def __init__(self) -> None:
+        self._turn = 0
+        self._count = 0
+        self._waiting: dict[str, list[tuple[int, int]]] = {}
+
+    def feed(self, message: Message) -> Iterator[tuple[int, Part]]:
+        self._turn += message.role != "assistant"
+        return enumerate(message.content)
+
+    def call(self, call_id: str) -> int:
+        number, self._count = self._count, self._count + 1
+        self._waiting.setdefault(call_id, []).append((self._turn, number))
+        return number
+
+    def answer(self, call_id: str) -> int:
+        """The first unanswered call of the latest turn that used the id."""
+        waiting = self._waiting.get(call_id)
+        if not waiting:
+            return UNLINKED
+        nearest = max(turn for turn, _ in waiting)
+        call = next(call for call in waiting if call[0] == nearest)
+        waiting.remove(call)
+        return call[1]
+
+
+def _utter(part: Part, path: str, message: Message, links: _Links) -> Utterance:
+    speaker = message.role
+    match part:
+        case Text() | Refusal():
+            return Utterance(
+                path=path, kind=part.kind, speaker=speaker, text=part.text, name=message.name
+            )
+        case Image() | Audio() | Document():
+            return _show(part, path, speaker)
+        case ToolCall():
+            number = links.call(part.id)
+            return Utterance(
+                path=path,
+                kind="call",
+                speaker=speaker,
+                call=number,
+                id=part.id,
+                name=part.name,
+                arguments=_arguments(part),
+            )
+        case ToolResult():
+            return _answer(part, path, links.answer(part.tool_call_id))
+        case _:
+            return Utterance(path=path, kind=part.kind, speaker=speaker)
+
+
+def _arguments(call: ToolCall) -> Any:
+    if call.type == "custom":
+        return {"input": call.raw_arguments}
+    return call.arguments if call.arguments or call.is_valid else call.raw_arguments
+
+
+def _answer(result: ToolResult, path: str, number: int) -> Utterance:
+    parts = result.parts
+    content = result.content
+    shown: list[Utterance] = []
+    if parts is not None:
+        texts = [part.text for part in parts if isinstance(part, (Text, Refusal))]
+        content = "\n".join(texts)
+        shown = [
+            _show(part, f"{path}.content[{k}]", "")
+            for k, part in enumerate(parts)
+            if not isinstance(part, (Text, Refusal))
+        ]
+    text = content if isinstance(content, str) else dump_text(content)
+    return Utterance(
+        path=path,
+        kind="result",
+        call=number,
+        id=result.tool_call_id,
+        text=text,
+        is_failure=result.is_error,
+        shown=shown,
+    )
+
+
+def _show(part: Part, path: str, speaker: str) -> Utterance:
+    said = part.text if isinstance(part, Document) else None
+    kind: str = part.kind
+    if isinstance(part, Document):  # some dialects send images and audio as files
+        family = (part.media_type or "").partition("/")[0]
+        kind = family if family in ("image", "audio") else kind
+    return Utterance(path=path, kind=kind, speaker=speaker, source=_source(part), said=said)
+
+
+def _source(part: Part) -> str | None:
+    if not isinstance(part, (Image, Audio, Document)):
+        return None
+    data = part.data
+    if isinstance(part, Document) and part.text is not None:
+        data = part.text.encode("utf-8", "replace")
+    if part.url is not None:
+        inline = parse_data_url(part.url)
+        if inline is None:
+            return part.url
+        data = inline[0]
+    return part.file_id if data is None else hashlib.sha256(data).hexdigest()
+
 
 NO_INPUT: dict[str, Json] = {"type": "object", "properties": {}}
 FREE_TEXT: dict[str, Json] = {
@@ -26,6 +190,7 @@ FREE_TEXT: dict[str, Json] = {
 }
 PLACEHOLDER = "(no content)"
 NO_RESULT = "No result was recorded for this call."
+JSON_INSTRUCTION = "Answer with one JSON object and nothing else: no other text, no code fence."
 SEE_BELOW = "The output is in the next user message."
 
 _note = re.compile(r"\[The tool returned media that this model cannot read: [^\]]*\.\]").sub
@@ -36,7 +201,7 @@ _Change: TypeAlias = Callable[["Expected", Warning], None]
 
 
 class _Anything:
-    """Equal to all."""
+    """Equal to every value."""
 
     def __eq__(self, _: object) -> bool:
         return True
@@ -69,7 +234,7 @@ def _without_notes(text: str) -> list[str]:
 
 
 class Expected:
-    """What must come back: what was said, as the warnings change it."""
+    """What must come back: the request, changed as the warnings permit."""
 
     def __init__(self, request: Request) -> None:
         self.request = request
@@ -78,10 +243,10 @@ class Expected:
             f"tools[{i}]": tool for i, tool in enumerate(tools_of(request))
         }
         self.free = False
-        """Where results stand does not matter, only what they answer."""
+        """Results may be anywhere; only their calls are compared."""
 
     def apply(self, warning: Warning) -> None:
-        """Change what the warning names."""
+        """Apply the change that the warning stands for."""
         change = _CHANGES.get(warning.code, _drop if _is_drop(warning) else None)
         if change is not None:
             change(self, warning)
@@ -90,10 +255,10 @@ class Expected:
         return list(self.offered.values())
 
     def at(self, path: str | None, *kinds: str) -> list[Utterance]:
-        """What stands at a path or below it, of these kinds."""
+        """The utterances at a path or below it, of these kinds."""
         every = (inner for one in self.utterances for inner in (one, *one.shown))
-        found = [one for one in every if path is not None and _is_at(one.path, path)]
-        return [one for one in found if one.kind in kinds] if kinds else found
+        here = [one for one in every if path is not None and _is_at(one.path, path)]
+        return [one for one in here if one.kind in kinds] if kinds else here
 
     def drop(self, path: str) -> None:
         self.utterances = [one for one in self.utterances if not _is_at(one.path, path)]
@@ -101,14 +266,14 @@ class Expected:
             one.shown = [inner for inner in one.shown if not _is_at(inner.path, path)]
 
     def insert(self, after: str, text: str) -> None:
-        """The user says more, after what stands at a path."""
+        """Insert a user text after the utterances at a path."""
         places = [i for i, one in enumerate(self.utterances) if _is_at(one.path, after)]
         place = places[-1] + 1 if places else self._place_of(after)
-        said = Utterance(path=after, kind="text", speaker="user", text=text)
-        self.utterances.insert(place, said)
+        added = Utterance(path=after, kind="text", speaker="user", text=text)
+        self.utterances.insert(place, added)
 
     def _place_of(self, path: str) -> int:
-        """Where a message that says nothing stands."""
+        """The position of a message without utterances."""
         return sum(_message(one.path) < _message(path) for one in self.utterances)
 
 
@@ -125,13 +290,13 @@ def _is_drop(warning: Warning) -> bool:
 
 
 def _drop(expected: Expected, warning: Warning) -> None:
-    """It is not there."""
+    """It is absent."""
     path = warning.path or ""
     if path.startswith("tools["):
         expected.offered.pop(path, None)
     elif path == "tools":
         expected.offered.clear()
-    elif path.endswith(".name"):  # of who speaks
+    elif path.endswith(".name"):  # the name of the speaker
         for one in expected.at(path.removesuffix(".name"), *_SAYINGS):
             one.name = None
     elif ".content[" in path:
@@ -139,17 +304,17 @@ def _drop(expected: Expected, warning: Warning) -> None:
 
 
 def _drop_thinking(expected: Expected, warning: Warning) -> None:
-    """The message had thoughts, and nothing else."""
+    """The message had only thinking."""
     for one in expected.at(warning.path, "thinking"):
         expected.drop(one.path)
 
 
 def _keep(_: Expected, __: Warning) -> None:
-    """Something beside what is compared, or a message without anything in it."""
+    """The warning is about something that is not compared."""
 
 
 def _drop_blanks(expected: Expected, warning: Warning) -> None:
-    """A blank text is not there; of a result, the blank ones among its texts."""
+    """Blank texts are absent, also in results."""
     for one in expected.at(warning.path, "result"):
         lines = (one.text or "").split("\n")
         one.text = "\n".join(line for line in lines if line.strip())
@@ -159,19 +324,19 @@ def _drop_blanks(expected: Expected, warning: Warning) -> None:
 
 
 def _add_placeholder(expected: Expected, warning: Warning) -> None:
-    """A result that says nothing, or a message that does, says so."""
+    """An empty result or message has a placeholder text."""
     results = expected.at(warning.path, "result")
     if [one.path for one in results] == [warning.path]:
         results[0].text = PLACEHOLDER
     elif warning.path is not None:
         expected.insert(warning.path, PLACEHOLDER)
     else:
-        said = Utterance(path="", kind="text", speaker="user", text=PLACEHOLDER)
-        expected.utterances.append(said)
+        added = Utterance(path="", kind="text", speaker="user", text=PLACEHOLDER)
+        expected.utterances.append(added)
 
 
 def _add_result(expected: Expected, warning: Warning) -> None:
-    """The call has a result that tells of none."""
+    """The call has a placeholder result."""
     for one in expected.at(warning.path, "call"):
         answer = Utterance(
             path="", kind="result", call=one.call, id=one.id, text=NO_RESULT, is_failure=True
@@ -207,7 +372,7 @@ def _replace_surrogates(expected: Expected, warning: Warning) -> None:
 
 
 def _say_error(expected: Expected, warning: Warning) -> None:
-    """The text tells of the failure."""
+    """The text of the result says that it is an error."""
     made = [one for one in expected.utterances if one.text == NO_RESULT and not one.path]
     for one in made[:1] if warning.path is None else expected.at(warning.path, "result"):
         text = f"Error: {one.text}" if one.text else "Error"
@@ -216,7 +381,7 @@ def _say_error(expected: Expected, warning: Warning) -> None:
 
 
 def _say_as_text(expected: Expected, warning: Warning) -> None:
-    """What was shown or refused is said."""
+    """A refusal or document is text."""
     for one in expected.at(warning.path, "refusal"):
         one.kind = "text"
     for one in expected.at(warning.path, "document"):
@@ -233,13 +398,13 @@ def _note_media(expected: Expected, warning: Warning) -> None:
 
 
 def _guess_type(expected: Expected, warning: Warning) -> None:
-    """What an address shows is of the kind that the guess makes it."""
+    """The kind of media at a URL was guessed."""
     for one in expected.at(warning.path, *_SHOWINGS):
         one.kind = ANYTHING
 
 
 def _fold(expected: Expected, warning: Warning) -> None:
-    """The user says it."""
+    """The role is `user`."""
     for one in expected.at(warning.path):
         one.speaker = "user"
 
@@ -250,41 +415,41 @@ def _as_system(expected: Expected, warning: Warning) -> None:
 
 
 def _move_media(expected: Expected, warning: Warning) -> None:
-    """What a result shows follows in a user message, after all results that stand together."""
-    said = expected.utterances
+    """The media of a result are in a user message after the last of the adjacent results."""
+    every = expected.utterances
     for one in expected.at(warning.path, "result"):
         moved = [inner for inner in one.shown if inner.kind in _SHOWINGS]
         one.shown = [inner for inner in one.shown if inner.kind not in _SHOWINGS]
         one.text = one.text or SEE_BELOW
-        place = next(i for i, other in enumerate(said) if other is one)
-        while place < len(said) and (said[place].kind == "result" or said[place].is_moved):
+        place = next(i for i, other in enumerate(every) if other is one)
+        while place < len(every) and (every[place].kind == "result" or every[place].is_moved):
             place += 1
         text = ANYTHING if one.id is ANYTHING else f"Output of tool call {one.id}:"
         head = Utterance(path="", kind="text", speaker="user", text=text)
         for inner in (head, *moved):
             inner.speaker, inner.is_moved = "user", True
-        said[place:place] = [head, *moved]
+        every[place:place] = [head, *moved]
 
 
 def _put_calls_last(expected: Expected, warning: Warning) -> None:
-    """Of this message, the calls come after all else."""
-    said = expected.utterances
-    found = [one for one in said if _is_at(one.path, warning.path or "?")]
-    if found:
-        place = next(i for i, one in enumerate(said) if one is found[0])
-        found.sort(key=lambda one: one.kind == "call")
-        said[place : place + len(found)] = found
+    """The calls of the message come last."""
+    every = expected.utterances
+    message = [one for one in every if _is_at(one.path, warning.path or "?")]
+    if message:
+        place = next(i for i, one in enumerate(every) if one is message[0])
+        message.sort(key=lambda one: one.kind == "call")
+        every[place : place + len(message)] = message
 
 
 def _offer_function(expected: Expected, warning: Warning) -> None:
-    """A free-text tool as a function of one text."""
+    """A custom tool is a function with one string parameter."""
     tool = expected.offered.get(warning.path or "")
     if tool is not None:
         tool["parameters"] = FREE_TEXT
 
 
 def _narrow_tools(expected: Expected, _: Warning) -> None:
-    """Only the tools that may be called are offered."""
+    """Only the allowed tools are present."""
     choice = expected.request.tool_choice
     allowed = choice.allowed if choice else None
     expected.offered = {
@@ -293,10 +458,20 @@ def _narrow_tools(expected: Expected, _: Warning) -> None:
 
 
 def _narrow_schema(expected: Expected, warning: Warning) -> None:
-    """What the target does not check is told in the descriptions; how, is for other tests."""
+    """The schema may differ; other tests check how."""
     tool = expected.offered.get((warning.path or "").removesuffix(".parameters"))
     if tool is not None:
         tool["parameters"] = ANYTHING
+
+
+def _instruct_json(expected: Expected, _: Warning) -> None:
+    """The system prompt ends with an instruction."""
+    said = expected.utterances
+    place = 0
+    while place < len(said) and said[place].speaker in ("system", "developer"):
+        place += 1
+    text = Utterance(path="", kind="text", speaker="system", text=JSON_INSTRUCTION)
+    said.insert(place, text)
 
 
 _CHANGES: dict[str, _Change] = {
@@ -323,6 +498,7 @@ _CHANGES: dict[str, _Change] = {
     "developer_as_system": _as_system,
     "custom_tool_as_function": _offer_function,
     "allowed_tools_narrowed": _narrow_tools,
+    "json_mode_as_instruction": _instruct_json,
     "schema_narrowed": _narrow_schema,
     "schema_not_strict": _narrow_schema,
     "thinking_only_dropped": _drop_thinking,
@@ -332,7 +508,7 @@ _CHANGES: dict[str, _Change] = {
     "file_name_dropped": _keep,
     "stale_signatures_dropped": _keep,
 }
-"""What a warning changes; of others, the part or tool that is `…_dropped` is not there."""
+"""The change for each code; a part or tool with any other `…_dropped` code is absent."""
 
 
 def tools_of(request: Request) -> list[dict[str, Any]]:

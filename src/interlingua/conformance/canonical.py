@@ -1,47 +1,40 @@
 """
-Law 4: a canonical value that is encoded and decoded again is the same, or a warning says
-what is not.
+Laws 4 and 9: what a request says survives a dialect, or a warning says what does not.
 
-Some differences are no loss, and are not looked at: argument text (its parse is compared),
-a result's `name` (the call has it), an image's `detail` and a format's label and strictness
-(hints), a JSON result as JSON text, the application's own metadata and ids.
+Law 4: a canonical value that is encoded and decoded again is the same. Law 9: A -> canonical -> B
+-> canonical keeps texts, calls, results, their links, and tools. A warning permits the one change
+that its code stands for (see `allowed`), and nothing else.
+
+Some differences are not losses and are not compared: argument text (its parsed value is compared),
+the `name` of a result (the call has it), the `detail` of an image, the name and strictness of a
+response format, a JSON result as JSON text, metadata and ids of the application.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import msgspec
 
+from interlingua.conformance.allowed import UNLINKED, Expected, Utterance, spoken, tools_of
 from interlingua.conformance.equality import differences, same_schema
+from interlingua.conformance.laws import Case, Law
 from interlingua.spec.content import Image, Part, Refusal, Text, ToolCall, ToolResult
-from interlingua.spec.contracts import Dialect
+from interlingua.spec.contracts import NEUTRAL_PROFILE, Dialect, Profile
 from interlingua.spec.request import BuiltinTool, Request, ResponseFormat, ToolChoice, ToolSpec
-from interlingua.spec.response import Response
+from interlingua.spec.response import Response, Warning
 from interlingua.wire.json_text import dump_text
 
-_SETTINGS = (
-    "model",
-    "tool_choice",
-    "parallel_tool_calls",
-    "temperature",
-    "top_p",
-    "top_k",
-    "stop_sequences",
-    "seed",
-    "frequency_penalty",
-    "presence_penalty",
-    "n",
-    "reasoning_effort",
-    "thinking_budget",
-    "verbosity",
-    "user",
-    "metadata",
-)
+# These are compared in their own way, or belong to the caller.
+_NOT_SETTINGS = {"messages", "tools", "response_format", "max_tokens"} | {
+    "provider", "provider_options", "request_id",
+}  # fmt: skip
+_SETTINGS = tuple(name for name in Request.__struct_fields__ if name not in _NOT_SETTINGS)
 
 
 def request_survives(dialect: Dialect, request: Request) -> list[str]:
-    """What a request loses on the way there and back without a warning."""
+    """What a request loses, without a warning, when it is encoded and decoded again."""
     call = dialect.encode_request(request, stream=False)
     back = dialect.decode_request(call)
     warned = tuple(warning.path for warning in call.warnings if warning.path)
@@ -58,7 +51,7 @@ def request_survives(dialect: Dialect, request: Request) -> list[str]:
 
 
 def settings_survive(request: Request, back: Request, warned: tuple[str, ...]) -> list[str]:
-    """The settings that came back otherwise, but for those whose paths were warned of."""
+    """The settings that changed, except those whose paths have a warning."""
     ours, theirs = _plain_settings(request), _plain_settings(back)
     broken = [
         f"{name}: {ours[name]!r} came back as {theirs[name]!r}"
@@ -68,15 +61,15 @@ def settings_survive(request: Request, back: Request, warned: tuple[str, ...]) -
     if request.max_tokens is not None and request.max_tokens != back.max_tokens:
         broken += [] if _covered("max_tokens", warned) else ["max_tokens changed"]
     if not _covered("response_format", warned):
-        form, found = _format(request), _format(back)
-        if same_schema(form["json_schema"], found["json_schema"]):
-            form["json_schema"] = found["json_schema"]
-        broken += differences(form, found, "response_format")
+        sent, returned = _format(request), _format(back)
+        if same_schema(sent["json_schema"], returned["json_schema"]):
+            sent["json_schema"] = returned["json_schema"]
+        broken += differences(sent, returned, "response_format")
     return broken
 
 
 def _plain_settings(request: Request) -> dict[str, Any]:
-    """The settings, each value that may be said in several ways in one of them."""
+    """The settings, with equivalent values in one form."""
     settings = {name: _bare(getattr(request, name)) for name in _SETTINGS}
     if request.n == 1:
         settings["n"] = None
@@ -87,21 +80,21 @@ def _plain_settings(request: Request) -> dict[str, Any]:
 
 
 def _plain_choice(choice: ToolChoice | None) -> ToolChoice | None:
-    """One tool that is allowed and required is named; what is usual need not be said."""
+    """None for the default; a single tool that is allowed and required is `named`."""
     if choice == ToolChoice():
         return None
-    if choice is not None and choice.mode == "required" and len(choice.allowed or ()) == 1:
-        (name,) = choice.allowed or ("",)
-        return ToolChoice(mode="named", tool_name=name)
+    allowed = (choice.allowed if choice else None) or ()
+    if choice is not None and choice.mode == "required" and len(allowed) == 1:
+        return ToolChoice(mode="named", tool_name=allowed[0])
     return choice
 
 
 def response_survives(dialect: Dialect, response: Response) -> list[str]:
-    """What a response loses of its text, calls and totals."""
+    """What a response loses of its text, calls and token counts."""
     back = dialect.decode_response(dialect.encode_response(response))
     broken: list[str] = []
-    if _said(back) != _said(response):
-        broken.append(f"text: {_said(response)!r} came back as {_said(back)!r}")
+    if _text(back) != _text(response):
+        broken.append(f"text: {_text(response)!r} came back as {_text(back)!r}")
     calls = [(call.id, call.name, call.arguments) for call in response.tool_calls]
     again = [(call.id, call.name, call.arguments) for call in back.tool_calls]
     if calls != again:
@@ -114,8 +107,8 @@ def response_survives(dialect: Dialect, response: Response) -> list[str]:
     return broken
 
 
-def _said(response: Response) -> str:
-    """Text and refusals: a dialect without refusals says them as text."""
+def _text(response: Response) -> str:
+    """Texts and refusals: a dialect without refusals writes them as text."""
     parts = response.message.content
     return "".join(part.text for part in parts if isinstance(part, (Text, Refusal)))
 
@@ -134,9 +127,9 @@ def _parts_survive(request: Request, back: Request, warned: tuple[str, ...]) -> 
     return [f"parts: {missing or sent!r} not found, in order, in {returned!r}"]
 
 
-def _within(wanted: list[Any], found: list[Any]) -> bool:
-    """Is `wanted` a subsequence of `found`?"""
-    rest = iter(found)
+def _within(wanted: list[Any], actual: list[Any]) -> bool:
+    """Whether `wanted` is a subsequence of `actual`."""
+    rest = iter(actual)
     return all(any(item == candidate for candidate in rest) for item in wanted)
 
 
@@ -184,3 +177,72 @@ def _result(result: ToolResult) -> Any:
     if all(isinstance(part, Text) for part in parts):
         return "".join(part.text for part in parts if isinstance(part, Text))
     return tuple(_part(part) for part in parts)
+
+
+_NOT_COMPARED = ("path", "said", "is_moved")
+
+
+def crossing(source: Dialect, target: Dialect, case: Case) -> list[str]:
+    """Law 9: the request survives the target dialect, or a warning names what does not."""
+    if case.call is None:
+        return []
+    return crosses(target, source.decode_request(case.call))
+
+
+def crossings(targets: Iterable[Dialect]) -> dict[str, Law]:
+    """Law 9 for each of these targets, as laws for `check`."""
+    return {f"9 crossing to {target.NAME}": _to(target) for target in targets}
+
+
+def _to(target: Dialect) -> Law:
+    return lambda source, case: [] if source.NAME == target.NAME else crossing(source, target, case)
+
+
+def crosses(target: Dialect, request: Request, profile: Profile = NEUTRAL_PROFILE) -> list[str]:
+    """What a request loses, beyond what warnings permit, when it is encoded and decoded again."""
+    call = target.encode_request(request, profile, stream=False)
+    return compare(request, target.decode_request(call), call.warnings)
+
+
+def compare(request: Request, back: Request, warnings: tuple[Warning, ...]) -> list[str]:
+    """The differences between `back` and the request as these warnings permit to change it."""
+    expected = Expected(request)
+    for warning in warnings:
+        expected.apply(warning)
+    sent = _plain(expected.utterances, free=expected.free)
+    returned = _plain(spoken(back.messages), free=expected.free)
+    warned = tuple(warning.path for warning in warnings if warning.path)
+    return [
+        *differences(sent, returned, "$.said"),
+        *_same_tools(expected.tools(), tools_of(back)),
+        *settings_survive(request, back, warned),
+    ]
+
+
+def _plain(utterances: list[Utterance], *, free: bool) -> list[Any]:
+    """The fields to compare; if results may have moved, they are last, in the order of calls."""
+    if free:
+        results = [one for one in utterances if one.kind == "result"]
+        others = [one for one in utterances if one.kind != "result"]
+        utterances = others + sorted(results, key=lambda one: one.call or 0)
+    return [_fields(one) for one in utterances]
+
+
+def _fields(one: Utterance) -> dict[str, Any]:
+    names = (name for name in one.__struct_fields__ if name not in _NOT_COMPARED)
+    fields = {name: getattr(one, name) for name in names}
+    fields["shown"] = [_fields(inner) for inner in one.shown]
+    if one.kind == "result":
+        # A dialect without the flag relies on a text that already starts with "error".
+        is_error_text = isinstance(one.text, str) and one.text[:5].lower() == "error"
+        fields["is_failure"] = one.is_failure or is_error_text
+        if one.call == UNLINKED:
+            fields["call"] = None
+    return fields
+
+
+def _same_tools(expected: list[dict[str, Any]], actual: list[dict[str, Any]]) -> list[str]:
+    for one, other in zip(expected, actual, strict=False):
+        if same_schema(one.get("parameters"), other.get("parameters")):
+            one["parameters"] = other.get("parameters")
+    return differences(expected, actual, "$.tools")

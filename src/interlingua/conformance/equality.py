@@ -1,9 +1,8 @@
 """
-Do two values say the same?
+Equality of bodies and responses.
 
-Bodies are compared after each has been brought to its dialect's normal form (documented
-defaults left out, shorthand written long); everything else must be equal, list order
-included. Differences are told by JSON path.
+Bodies are compared in the normal form of their dialect (documented defaults removed, shorthand
+expanded). Everything else must be equal, including the order of lists. Differences name JSON paths.
 """
 
 from __future__ import annotations
@@ -24,34 +23,34 @@ from interlingua.spec.warnings import WarningList
 Normal: TypeAlias = Callable[[Json], Json]
 Kind: TypeAlias = Literal["request", "response"]
 
-_MOST = 20
+_MAX_DIFFERENCES = 20
 _LISTS = (list, tuple)
 
 
 def same(dialect: Dialect, kind: Kind, left: Json, right: Json) -> list[str]:
-    """How two bodies of a dialect differ in meaning; empty if they do not."""
+    """The differences between two bodies of a dialect, in normal form."""
     normal = normal_form(dialect, kind)
     return differences(normal(left), normal(right))
 
 
 def normal_form(dialect: Dialect, kind: Kind) -> Normal:
-    """What brings a body of the dialect to its normal form."""
+    """The function that normalises a body of the dialect."""
     facts = dialect.FACTS
     return facts.normal_request if kind == "request" else facts.normal_response
 
 
 def same_response(left: Response, right: Response) -> list[str]:
     """
-    How two responses differ, the body they came from aside.
+    The differences between two responses, except `raw`.
 
-    Argument text is compared by what it parses to, and neighbouring plain texts are
-    joined: not every wire has part boundaries.
+    Arguments are compared as parsed values, and adjacent plain texts are joined, because some wire
+    formats have no part boundaries.
     """
     return differences(_plain(left), _plain(right))
 
 
 def same_schema(left: Json, right: Json) -> bool:
-    """Whether the second is the first, maybe in the words that some target wants."""
+    """Whether the second schema is the first, or its strict form for some target."""
     return left == right or any(
         encode_parameters(left, rules, WarningList(), "", strict=True)[0] == right
         or encode_schema(left, rules, WarningList(), "", strict=True)[0] == right
@@ -65,17 +64,17 @@ def _schema_rules() -> list[SchemaRules]:
 
 
 def differences(left: Any, right: Any, path: str = "$") -> list[str]:
-    """The paths at which two JSON values differ, a bounded number of them."""
-    found: list[str] = []
+    """The first differences between two JSON values, by path."""
+    lines: list[str] = []
     stack = [(left, right, path)]
-    while stack and len(found) < _MOST:
+    while stack and len(lines) < _MAX_DIFFERENCES:
         one, other, where = stack.pop()
         if isinstance(one, dict) and isinstance(other, dict):
             for key in {**one, **other}:
                 if key not in one or key not in other:
                     side = "right" if key in one else "left"
                     value = one.get(key, other.get(key))
-                    found.append(f"{where}.{key}: {_short(value)} is missing on the {side}")
+                    lines.append(f"{where}.{key}: {_short(value)} is missing on the {side}")
                 else:
                     stack.append((one[key], other[key], f"{where}.{key}"))
         elif isinstance(one, _LISTS) and isinstance(other, _LISTS) and len(one) == len(other):
@@ -83,8 +82,8 @@ def differences(left: Any, right: Any, path: str = "$") -> list[str]:
                 (a, b, f"{where}[{i}]") for i, (a, b) in enumerate(zip(one, other, strict=True))
             ]
         elif one != other or isinstance(one, bool) is not isinstance(other, bool):
-            found.append(f"{where}: {_short(one)} is not {_short(other)}")
-    return found
+            lines.append(f"{where}: {_short(one)} is not {_short(other)}")
+    return lines
 
 
 def _short(value: Any) -> str:

@@ -1,34 +1,110 @@
 """
-The laws of a dialect.
+The laws of a dialect, and the recorded exchanges (cases) on which they are checked.
 
-Each takes a dialect and a case and returns what breaks it; an empty list means it holds,
-also when the case has nothing the law is about. Anything but the library's own errors
-escaping from a dialect is a failure too.
+A law takes a dialect and a case and returns what breaks it. An empty list means that the law holds,
+also if the case has nothing that the law is about. An exception that is not one of the library
+is a violation too.
 """
 
 from __future__ import annotations
 
 import copy
 import itertools
-from collections.abc import Callable, Iterable
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
 from typing import Any, TypeAlias
 
-from interlingua.conformance.cases import (
-    Case,
-    cut_frames,
-    decode_frames,
-    encode_events,
-    fold,
-)
-from interlingua.conformance.equality import Kind, differences, normal_form, same_response
+import msgspec
+
+from interlingua.conformance.equality import Kind, differences, same, same_response
 from interlingua.spec.content import Json
 from interlingua.spec.contracts import Dialect, Frame, WireCall
 from interlingua.spec.errors import SDKError
 from interlingua.spec.events import ProviderEvent, StreamEvent
+from interlingua.spec.facts import Framing
 from interlingua.spec.json_form import to_document
-from interlingua.streams.accumulate import events_from_response
-from interlingua.wire.envelope import carried_body
+from interlingua.spec.response import Response
+from interlingua.streams.accumulate import StreamAccumulator, events_from_response
+from interlingua.streams.grammar import Grammar
+from interlingua.wire.fields import carried_body
+from interlingua.wire.framing import JSONArrayDecoder, SSEDecoder
 from interlingua.wire.json_text import dumps
+
+
+class Case(msgspec.Struct, frozen=True, kw_only=True):
+    """One exchange in a dialect: a request, a whole response, a stream, or several of them."""
+
+    name: str
+    call: WireCall | None = None
+    response: Json = None
+    stream: bytes | None = None
+    framing: Framing = "sse"
+    status: int = 200
+    headers: Mapping[str, str] = {}
+
+
+def read_cases(folder: Path) -> Iterator[Case]:
+    """
+    A case for each subfolder, from `request.json`, `response.json` and `stream.sse`.
+
+    `meta.json` may set `path`, `headers` and `stream` of the request, and the `status`.
+    """
+    for place in sorted(path for path in folder.iterdir() if path.is_dir()):
+        meta = _read(place / "meta.json") or {}
+        body = _read(place / "request.json")
+        stream = place / "stream.sse"
+        call = None
+        if body is not None:
+            call = WireCall(
+                path=meta.get("path", ""),
+                body=body,
+                headers=meta.get("headers", {}),
+                stream=meta.get("stream", bool(isinstance(body, dict) and body.get("stream"))),
+            )
+        yield Case(
+            name=place.name,
+            call=call,
+            response=_read(place / "response.json"),
+            stream=stream.read_bytes() if stream.exists() else None,
+            status=meta.get("status", 200),
+        )
+
+
+def _read(path: Path) -> Any:
+    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else None
+
+
+def cut_frames(chunks: Iterable[bytes], framing: Framing = "sse") -> list[Frame]:
+    """The frames of a body."""
+    decoder = SSEDecoder() if framing == "sse" else JSONArrayDecoder()
+    frames = [frame for chunk in chunks for frame in decoder.feed(chunk)]
+    return frames + decoder.finish()
+
+
+def decode_frames(dialect: Dialect, frames: Iterable[Frame]) -> list[StreamEvent]:
+    """The events of a complete stream."""
+    decoder = dialect.stream_decoder()
+    events = [event for frame in frames for event in decoder.feed(frame)]
+    return events + decoder.finish()
+
+
+def encode_events(dialect: Dialect, events: Iterable[StreamEvent]) -> list[Frame]:
+    """The frames for these events."""
+    encoder = dialect.stream_encoder(None)
+    frames = [frame for event in events for frame in encoder.feed(event)]
+    return frames + encoder.finish()
+
+
+def fold(events: Iterable[StreamEvent]) -> Response:
+    """The response from these events; they must obey the grammar."""
+    grammar, accumulator = Grammar(), StreamAccumulator()
+    for event in events:
+        grammar.feed(event)
+        accumulator.feed(event)
+    grammar.finish()
+    return accumulator.response()
+
 
 Law: TypeAlias = Callable[[Dialect, Case], list[str]]
 
@@ -38,7 +114,7 @@ _UNKNOWN = "x_not_yet_invented"
 def chunking_never_shows(
     dialect: Dialect, case: Case, cuts: Iterable[int] | None = None
 ) -> list[str]:
-    """Law 1: chunks (of one byte by default), line ends, a BOM and comments change nothing."""
+    """Law 1: chunk boundaries, line ends, a BOM and comments change nothing."""
     if case.stream is None:
         return []
     whole = cut_frames([case.stream], case.framing)
@@ -48,7 +124,7 @@ def chunking_never_shows(
     chunked = cut_frames((case.stream[start:end] for start, end in edges), case.framing)
     broken: list[str] = []
     if chunked != whole or _shown(decode_frames(dialect, chunked)) != events:
-        how = "one byte at a time" if cuts is None else f"cut at {places}"
+        how = "one byte at a time" if cuts is None else f"split at {places}"
         broken.append(f"{how} differs")
     if case.framing == "sse" and b"\r" not in case.stream:
         for name, ending in (("CRLF", b"\r\n"), ("CR", b"\r")):
@@ -59,7 +135,7 @@ def chunking_never_shows(
 
 
 def stream_equals_whole(dialect: Dialect, case: Case) -> list[str]:
-    """Law 2: a stream adds up to what the whole response decodes to."""
+    """Law 2: a stream gives the same response as the whole body."""
     broken: list[str] = []
     if case.stream is not None:
         response = fold(decode_frames(dialect, cut_frames([case.stream], case.framing)))
@@ -75,7 +151,7 @@ def stream_equals_whole(dialect: Dialect, case: Case) -> list[str]:
 
 
 def round_trip(dialect: Dialect, case: Case) -> list[str]:
-    """Law 3: what is decoded is encoded again to the same meaning."""
+    """Law 3: encoding what was decoded gives an equivalent body."""
     broken: list[str] = []
     if case.call is not None:
         broken += _differ(dialect, "request", case.call.body, _again(dialect, case.call).body)
@@ -96,7 +172,7 @@ def stream_round_trip(dialect: Dialect, case: Case) -> list[str]:
 
 
 def cut_is_an_error(dialect: Dialect, case: Case, cuts: Iterable[int] | None = None) -> list[str]:
-    """Law 5: a body cut anywhere gives an error, or all of its events; never fewer."""
+    """Law 5: a truncated body gives an error, or all of the events; never fewer."""
     if case.stream is None:
         return []
     whole = _shown(decode_frames(dialect, cut_frames([case.stream], case.framing)))
@@ -112,23 +188,23 @@ def cut_is_an_error(dialect: Dialect, case: Case, cuts: Iterable[int] | None = N
 
 
 def unknown_survives(dialect: Dialect, case: Case) -> list[str]:
-    """Law 6: a field nobody knows yet, in every object, comes back where it was."""
+    """Law 6: an unknown field, added to every object, comes back in its place."""
     broken: list[str] = []
     if case.call is not None:
-        strange = _sprinkle(case.call.body)
-        call = WireCall(path=case.call.path, body=strange, stream=case.call.stream)
-        broken += _differ(dialect, "request", strange, _again(dialect, call).body)
+        body = _add_unknown_fields(case.call.body)
+        call = WireCall(path=case.call.path, body=body, stream=case.call.stream)
+        broken += _differ(dialect, "request", body, _again(dialect, call).body)
     if case.response is not None and case.status < 400:
-        strange = _sprinkle(case.response)
-        encoded = dialect.encode_response(dialect.decode_response(strange))
-        broken += _differ(dialect, "response", strange, encoded)
+        body = _add_unknown_fields(case.response)
+        encoded = dialect.encode_response(dialect.decode_response(body))
+        broken += _differ(dialect, "response", body, encoded)
     if case.stream is not None:
-        broken += _strange_event(dialect, case)
+        broken += _unknown_event(dialect, case)
     return broken
 
 
 def errors_always_decode(dialect: Dialect, case: Case) -> list[str]:
-    """Law 7: any body becomes an error of its status, and can be said again."""
+    """Law 7: any body gives an error with its status, which can be encoded again."""
     bodies = [b"", b"\xff\xfe", b"[]", b"null", b'{"error": 5}', b"<html>busy</html>"]
     if case.response is not None:
         bodies.append(dumps(case.response))
@@ -139,12 +215,12 @@ def errors_always_decode(dialect: Dialect, case: Case) -> list[str]:
             if error.status_code != status:
                 broken.append(f"{body[:40]!r} with {status} gave {error!r}")
             if dialect.encode_error(error)[0] != status:
-                broken.append(f"{error!r} is not said with status {status}")
+                broken.append(f"{error!r} is not encoded with status {status}")
     return broken
 
 
 def grammar_holds(dialect: Dialect, case: Case) -> list[str]:
-    """Law 8: events come in legal order."""
+    """Law 8: events are in a valid order."""
     if case.stream is None:
         return []
     try:
@@ -155,7 +231,7 @@ def grammar_holds(dialect: Dialect, case: Case) -> list[str]:
 
 
 def encoding_is_pure(dialect: Dialect, case: Case) -> list[str]:
-    """Law 10: decoding and encoding change none of their input; equal in, equal bytes out."""
+    """Law 10: decoding and encoding do not change their input and are deterministic."""
     if case.call is None:
         return []
     body = copy.deepcopy(case.call.body)
@@ -164,8 +240,8 @@ def encoding_is_pure(dialect: Dialect, case: Case) -> list[str]:
     first = dialect.encode_request(request, stream=case.call.stream)
     second = dialect.encode_request(request, stream=case.call.stream)
     broken = [] if dumps(first.body) == dumps(second.body) else ["two encodings differ"]
-    broken += [f"input changed: {found}" for found in differences(body, case.call.body)]
-    broken += [f"request changed: {found}" for found in differences(before, to_document(request))]
+    broken += [f"input changed: {change}" for change in differences(body, case.call.body)]
+    broken += [f"request changed: {one}" for one in differences(before, to_document(request))]
     return broken
 
 
@@ -187,33 +263,84 @@ def _again(dialect: Dialect, call: WireCall) -> WireCall:
 
 
 def _differ(dialect: Dialect, kind: Kind, left: Json, right: Json) -> list[str]:
-    normal = normal_form(dialect, kind)
-    return [f"{kind}: {found}" for found in differences(normal(left), normal(right))]
+    return [f"{kind}: {difference}" for difference in same(dialect, kind, left, right)]
 
 
 def _shown(events: list[StreamEvent]) -> list[Any]:
     return [to_document(event) for event in events]
 
 
-def _sprinkle(value: Any) -> Any:
+def _add_unknown_fields(value: Any) -> Any:
     if isinstance(value, dict):
-        return {**{key: _sprinkle(item) for key, item in value.items()}, _UNKNOWN: [1, None]}
+        return {
+            **{key: _add_unknown_fields(item) for key, item in value.items()},
+            _UNKNOWN: [1, None],
+        }
     if isinstance(value, list):
-        return [_sprinkle(item) for item in value]
+        return [_add_unknown_fields(item) for item in value]
     return value
 
 
-def _strange_event(dialect: Dialect, case: Case) -> list[str]:
-    """An event of an unknown type breaks nothing, and is passed on if it can be seen as one."""
+def _unknown_event(dialect: Dialect, case: Case) -> list[str]:
+    """An unknown event changes nothing; a `ProviderEvent` for it is encoded again."""
     frames = cut_frames([case.stream or b""], case.framing)
-    strange = {"type": _UNKNOWN, "value": 1}
-    frame = Frame(event=_UNKNOWN, data=dumps(strange).decode())
+    unknown = {"type": _UNKNOWN, "value": 1}
+    frame = Frame(event=_UNKNOWN, data=dumps(unknown).decode())
     plain = fold(decode_frames(dialect, frames))
     events = decode_frames(dialect, [frames[0], frame, *frames[1:]])
-    broken = [f"stream: {found}" for found in same_response(plain, fold(events))]
-    seen = [event for event in events if isinstance(event, ProviderEvent) and event.data == strange]
-    if seen:
+    broken = [f"stream: {difference}" for difference in same_response(plain, fold(events))]
+    if _has_event(events, unknown):
         again = decode_frames(dialect, encode_events(dialect, events))
-        if not any(isinstance(e, ProviderEvent) and e.data == strange for e in again):
+        if not _has_event(again, unknown):
             broken.append("stream: an unknown event was not passed on")
     return broken
+
+
+def _has_event(events: list[StreamEvent], data: Json) -> bool:
+    return any(isinstance(event, ProviderEvent) and event.data == data for event in events)
+
+
+class Violation(msgspec.Struct, frozen=True, kw_only=True):
+    """One case that violates one law."""
+
+    law: str
+    case: str
+    details: tuple[str, ...]
+
+
+class Report(msgspec.Struct, frozen=True, kw_only=True):
+    """The checks that were run, and their violations."""
+
+    dialect: str
+    cases: int
+    checks: int
+    violations: tuple[Violation, ...]
+
+    def __str__(self) -> str:
+        counts = f"{self.checks} checks on {self.cases} cases, {len(self.violations)} broken"
+        lines = [f"{self.dialect}: {counts}"]
+        for violation in self.violations:
+            lines.append(f"  law {violation.law}: {violation.case}")
+            lines += [f"    {detail}" for detail in violation.details[:3]]
+        return "\n".join(lines)
+
+
+def check(dialect: Dialect, cases: Iterable[Case], laws: Mapping[str, Law] | None = None) -> Report:
+    """Check every law on every case. An exception is a violation too."""
+    laws = LAWS if laws is None else laws
+    every_case = list(cases)
+    violations = tuple(
+        Violation(law=name, case=case.name, details=tuple(details))
+        for case in every_case
+        for name, law in laws.items()
+        if (details := _run(law, dialect, case))
+    )
+    checks = len(every_case) * len(laws)
+    return Report(dialect=dialect.NAME, cases=len(every_case), checks=checks, violations=violations)
+
+
+def _run(law: Law, dialect: Dialect, case: Case) -> list[str]:
+    try:
+        return law(dialect, case)
+    except Exception as error:  # noqa: BLE001 -- any exception is a violation
+        return [f"raised {type(error).__name__}: {error}"]

@@ -1,8 +1,7 @@
 """
-Made-up canonical values and JSON, for `hypothesis` (which must be installed).
+Hypothesis strategies for canonical values and JSON (`hypothesis` must be installed).
 
-Every strategy that another one draws from is built once, here: to build one costs more than to
-draw from it.
+Strategies that others draw from are built once, here: building one costs more than drawing.
 """
 
 from __future__ import annotations
@@ -68,17 +67,17 @@ _zero_or_one_text = st.lists(_texts, max_size=1)
 
 
 def texts() -> st.SearchStrategy[Text]:
-    """Text that is there."""
+    """Non-empty text parts."""
     return _texts
 
 
 def media() -> st.SearchStrategy[Part]:
-    """Images, sounds and documents, by address and by bytes."""
+    """Images, audio and documents, by URL and by bytes."""
     return _media
 
 
 def results(tool_call_id: str) -> st.SearchStrategy[ToolResult]:
-    """Text, JSON or parts as the answer to one call."""
+    """Results of one call: text, JSON or parts."""
     return st.builds(
         lambda body, failed: ToolResult(tool_call_id=tool_call_id, content=body, is_error=failed),
         _result_contents,
@@ -88,19 +87,19 @@ def results(tool_call_id: str) -> st.SearchStrategy[ToolResult]:
 
 @st.composite
 def tool_rounds(draw: st.DrawFn, start: int = 0) -> list[Message]:
-    """An assistant message with calls, and the tool message that answers each."""
+    """An assistant message with calls, and the tool message with their results."""
     count = draw(_one_to_three)
     calls = [
         ToolCall(id=f"call_{start + i}", name=draw(names), arguments=draw(json_objects))
         for i in range(count)
     ]
-    said = draw(_zero_or_one_text)
+    before = draw(_zero_or_one_text)
     answers = [
         ToolResult(tool_call_id=call.id, content=draw(_result_contents), is_error=draw(_booleans))
         for call in calls
     ]
     return [
-        Message(role="assistant", content=(*said, *calls)),
+        Message(role="assistant", content=(*before, *calls)),
         Message(role="tool", content=tuple(answers)),
     ]
 
@@ -112,7 +111,7 @@ _tool_rounds = [tool_rounds(start=10 * turn) for turn in range(3)]
 
 @st.composite
 def conversations(draw: st.DrawFn) -> tuple[Message, ...]:
-    """A history any provider could have had."""
+    """A history that any provider accepts."""
     messages = [Message.system(text) for text in draw(_system_texts)]
     for turn in range(draw(_one_to_three)):
         messages.append(Message(role="user", content=tuple(draw(_user_contents))))
@@ -152,7 +151,7 @@ _settings: dict[str, st.SearchStrategy[Any]] = {
 
 @st.composite
 def requests(draw: st.DrawFn) -> Request:
-    """Any request, with settings that not every provider has."""
+    """Any request, with settings that not every provider supports."""
     tools = draw(_tool_names)
     mode = draw(_tool_modes)
     return Request(
@@ -178,11 +177,11 @@ _maybe_tokens = st.none() | st.integers(0, 50)
 
 @st.composite
 def responses(draw: st.DrawFn) -> Response:
-    """Any answer."""
+    """Any response."""
     thinking = draw(_thoughts)
-    said: list[Part] = list(draw(_answer_texts))
-    if draw(_booleans) and not said:
-        said = [Refusal(text=draw(words))]
+    answer: list[Part] = list(draw(_answer_texts))
+    if draw(_booleans) and not answer:
+        answer = [Refusal(text=draw(words))]
     calls = [
         ToolCall(id=f"call_{i}", name=draw(names), arguments=draw(json_objects))
         for i in range(draw(_zero_to_two))
@@ -191,7 +190,7 @@ def responses(draw: st.DrawFn) -> Response:
     return Response(
         id=draw(names),
         model=draw(names),
-        message=Message(role="assistant", content=(*thinking, *said, *calls)),
+        message=Message(role="assistant", content=(*thinking, *answer, *calls)),
         finish_reason=FinishReason(reason="tool_calls" if calls else "stop"),
         usage=Usage(
             input_tokens=100 + draw(_token_counts),

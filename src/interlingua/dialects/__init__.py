@@ -26,7 +26,7 @@ from interlingua.spec.facts import Facts
 from interlingua.spec.operations import ItemDecoder, Operation
 from interlingua.spec.warnings import check_losses
 from interlingua.streams.accumulate import StreamAccumulator, events_from_response
-from interlingua.wire.sse import SSEDecoder, encode_sse
+from interlingua.wire.framing import SSEDecoder, encode_sse
 
 __all__ = [
     "Dialect",

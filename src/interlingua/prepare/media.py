@@ -1,14 +1,23 @@
-"""Media that the model does not read: left out, or replaced by a note, each with a warning."""
+"""Media that the model does not support: dropped, or replaced by a note, each with a warning."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from operator import is_
 from typing import TypeAlias
 
 from msgspec.structs import replace
 
-from interlingua.spec.content import MEDIA_TYPES, Audio, Document, Image, Part, Text, ToolResult
+from interlingua.spec.content import (
+    MEDIA_TYPES,
+    Audio,
+    Document,
+    Image,
+    Json,
+    Part,
+    Text,
+    ToolResult,
+)
 from interlingua.spec.contracts import Profile
 from interlingua.spec.messages import Message
 from interlingua.spec.request import Request
@@ -17,16 +26,12 @@ from interlingua.wire.media import sniff
 
 _Types: TypeAlias = tuple[str, ...] | None
 
-_SAME_TYPE = {
-    "image/jpg": "image/jpeg",
-    "audio/mp3": "audio/mpeg",
-    "audio/wave": "audio/wav",
-    "audio/x-wav": "audio/wav",
-}
+_ALIASES = {"image/jpg": "image/jpeg", "audio/mp3": "audio/mpeg"}
+_ALIASES |= {"audio/wave": "audio/wav", "audio/x-wav": "audio/wav"}
 
 
 def drop_media(request: Request, profile: Profile, warnings: WarningList) -> Request:
-    """Leave out media that the model does not read; in a tool's result, leave a note."""
+    """Drop media that the model does not support; in a tool's result, a note replaces it."""
     images, audio, documents = profile.image_types, profile.audio_types, profile.document_types
     if images is None and audio is None and documents is None:
         return request
@@ -39,8 +44,8 @@ def drop_media(request: Request, profile: Profile, warnings: WarningList) -> Req
         content = _readable_parts(message.content, accepted, warnings)
         if content is not message.content:
             messages[i] = replace(message, content=content)
-    changed = any(new is not old for new, old in zip(messages, request.messages, strict=True))
-    return replace(request, messages=tuple(messages)) if changed else request
+    is_same = all(map(is_, messages, request.messages))
+    return request if is_same else replace(request, messages=tuple(messages))
 
 
 def may_hold_media(messages: Sequence[Message]) -> bool:
@@ -58,10 +63,27 @@ def may_hold_media(messages: Sequence[Message]) -> bool:
 
 
 def media_note(part: Image | Audio | Document) -> Text:
-    """What the model reads instead of media that a tool returned."""
+    """The text that replaces media in a tool's result."""
     media_type = _media_type(part)
     kind = f"{part.kind} ({media_type})" if media_type else part.kind
     return Text(text=f"[The tool returned media that this model cannot read: {kind}.]")
+
+
+def encode_result_parts(
+    parts: Sequence[Part],
+    encode: Callable[[Part], dict[str, Json] | None],
+    warnings: WarningList,
+) -> list[dict[str, Json]]:
+    """The blocks of a tool's result; media for which `encode` has no block become a note."""
+    blocks: list[dict[str, Json]] = []
+    for warnings.inner, part in enumerate(parts):
+        block = encode(part)
+        if block is None and isinstance(part, MEDIA_TYPES):
+            block = encode(media_note(part))
+        if block is not None:
+            blocks.append(block)
+    warnings.inner = None
+    return blocks
 
 
 def _readable_parts(
@@ -107,7 +129,7 @@ def _is_accepted(part: Image | Audio | Document, types: _Types) -> bool:
         return True
     media_type = _media_type(part)
     return (
-        media_type is None  # only its owner can tell
+        media_type is None  # unknown here: the provider decides
         or media_type in types
         or f"{media_type.partition('/')[0]}/*" in types
     )
@@ -120,4 +142,4 @@ def _media_type(part: Image | Audio | Document) -> str | None:
     if named is None and part.data is not None:
         named = sniff(part.data)
     bare = (named or "").partition(";")[0].strip().lower()
-    return _SAME_TYPE.get(bare, bare) or None
+    return _ALIASES.get(bare, bare) or None

@@ -1,11 +1,11 @@
-"""Narrow a request to what its target takes: each change is a warning."""
+"""Narrow the settings of a request to what its target supports, with a warning for each change."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from itertools import compress
-from operator import ne
+from operator import is_, ne
 from typing import Any, TypeAlias, get_args
 
 from msgspec.structs import astuple, replace
@@ -33,12 +33,8 @@ _Fields: TypeAlias = frozenset[str]
 
 _SAMPLING = ("temperature", "top_p", "top_k")
 _PENALTIES = ("frequency_penalty", "presence_penalty")
-_USUAL = {  # what a model does when it is not told
-    "temperature": 1,
-    "top_p": 1,
-    "frequency_penalty": 0,
-    "presence_penalty": 0,
-}
+_NEUTRAL = {"temperature": 1, "top_p": 1, "frequency_penalty": 0, "presence_penalty": 0}
+"""Values that have no effect."""
 _FORCED = ("required", "named")
 _THINKING_NOW = " while the model thinks"
 _LOGPROBS = ("logprobs", "top_logprobs")
@@ -46,27 +42,26 @@ _LOGPROBS_INCLUDED = "message.output_text.logprobs"
 
 
 def adjust_settings(request: Request, profile: Profile, warnings: WarningList) -> Request:
-    """The request as the profile takes it; the same object if that changes nothing."""
-    said = tuple(map(ne, astuple(request), _UNSAID))
-    for rule in _due(said):
+    """The request as the profile accepts it; the same object if nothing changes."""
+    is_set = tuple(map(ne, astuple(request), _DEFAULTS))
+    for rule in _applicable(is_set):
         request = rule(request, profile, warnings)
     return request
 
 
 def structured_output_mode(request: Request, profile: Profile) -> StructuredOutput | None:
-    """How to get the asked JSON; None if no schema is asked for, or no way remains."""
+    """How to get the JSON that was asked for; None if no schema is asked for or no mode fits."""
     if request.response_format is None or request.response_format.type != "json_schema":
         return None
     native = profile.structured_output_with_tools or not request.tools
-    ways = (way for way in profile.structured_output if native or way != "native")
-    return next(ways, None)
+    return next((mode for mode in profile.structured_output if native or mode != "native"), None)
 
 
 # Lengths.
 
 
 def limit_max_tokens(request: Request, profile: Profile, warnings: WarningList) -> Request:
-    """More output than the model can give."""
+    """`max_tokens` above the model's limit."""
     asked, most = request.max_tokens, profile.max_output_tokens
     if asked is None or most is None or asked <= most:
         return request
@@ -75,7 +70,7 @@ def limit_max_tokens(request: Request, profile: Profile, warnings: WarningList) 
 
 
 def limit_stop_sequences(request: Request, profile: Profile, warnings: WarningList) -> Request:
-    """More stop sequences than the target takes."""
+    """More stop sequences than the target supports."""
     asked, most = request.stop_sequences, profile.stop_sequences
     if asked is None or most is None or len(asked) <= most:
         return request
@@ -89,7 +84,7 @@ def limit_stop_sequences(request: Request, profile: Profile, warnings: WarningLi
 
 
 def drop_sampling(request: Request, profile: Profile, warnings: WarningList) -> Request:
-    """Sampling where it is never taken, or not in this version of the API."""
+    """Sampling settings that the model, or this version of the API, does not support."""
     if not profile.sampling:
         return _drop(request, _SAMPLING, warnings)
     if profile.sampling_versions is not None:
@@ -100,7 +95,7 @@ def drop_sampling(request: Request, profile: Profile, warnings: WarningList) -> 
 
 
 def drop_while_thinking(request: Request, profile: Profile, warnings: WarningList) -> Request:
-    """Settings that are not taken while the model thinks."""
+    """Settings that are not supported while the model thinks."""
     if not profile.rejected_while_thinking or not is_thinking(request, profile):
         return request
     names = [name for name in profile.rejected_while_thinking if name != "logprobs"]
@@ -111,7 +106,7 @@ def drop_while_thinking(request: Request, profile: Profile, warnings: WarningLis
 
 
 def limit_temperature(request: Request, profile: Profile, warnings: WarningList) -> Request:
-    """A temperature above the target's scale."""
+    """A temperature above the target's limit."""
     asked, most = request.temperature, profile.max_temperature
     if asked is None or most is None or asked <= most:
         return request
@@ -120,7 +115,7 @@ def limit_temperature(request: Request, profile: Profile, warnings: WarningList)
 
 
 def drop_settings(request: Request, profile: Profile, warnings: WarningList) -> Request:
-    """Settings this model or server does not have."""
+    """Settings that this model or server does not support."""
     names: list[str] = []
     if not profile.penalties:
         names += _PENALTIES
@@ -129,7 +124,7 @@ def drop_settings(request: Request, profile: Profile, warnings: WarningList) -> 
 
 
 def drop_logprobs(request: Request, profile: Profile, warnings: WarningList) -> Request:
-    """Probabilities of tokens, which are asked for among a dialect's own options."""
+    """Log probabilities, which are asked for in a dialect's own options."""
     if profile.logprobs:
         return request
     return _without_logprobs(request, profile, warnings)
@@ -139,7 +134,7 @@ def drop_logprobs(request: Request, profile: Profile, warnings: WarningList) -> 
 
 
 def drop_tools(request: Request, profile: Profile, warnings: WarningList) -> Request:
-    """Tools for a model that calls none."""
+    """Tools for a model that does not support them."""
     if profile.tools or not request.tools:
         return request
     warnings.add("tools_dropped", "tools", when="")
@@ -147,28 +142,27 @@ def drop_tools(request: Request, profile: Profile, warnings: WarningList) -> Req
 
 
 def drop_strict(request: Request, profile: Profile, warnings: WarningList) -> Request:
-    """The promise that a tool's input fits its schema, where it cannot be made (so often)."""
+    """`strict` on tools, where the target does not support it or not on so many tools."""
     most = profile.max_strict_tools if profile.strict_tools else 0
     if most is None or not request.tools:
         return request
     tools = list(request.tools)
-    marked = 0
+    count = 0
     for i, tool in enumerate(tools):
         if isinstance(tool, ToolDefinition) and tool.strict is not None:
-            marked += tool.strict
-            if profile.strict_tools and marked <= most:
+            count += tool.strict
+            if profile.strict_tools and count <= most:
                 continue
             if tool.strict:
                 warnings.add("strict_dropped", f"tools[{i}].strict", limit=most)
             else:
                 warnings.setting_implied("strict", f"tools[{i}].strict")
             tools[i] = replace(tool, strict=None)
-    changed = any(new is not old for new, old in zip(tools, request.tools, strict=True))
-    return replace(request, tools=tuple(tools)) if changed else request
+    return request if all(map(is_, tools, request.tools)) else replace(request, tools=tuple(tools))
 
 
 def choice_without_tools(request: Request, profile: Profile, warnings: WarningList) -> Request:
-    """A choice among no tools."""
+    """A tool choice without tools."""
     if profile.tool_choice_without_tools or request.tools:
         return request
     if request.tool_choice is not None:
@@ -184,7 +178,7 @@ def choice_without_tools(request: Request, profile: Profile, warnings: WarningLi
 
 
 def relax_tool_choice(request: Request, profile: Profile, warnings: WarningList) -> Request:
-    """A choice the model refuses, always or while it thinks."""
+    """A tool choice that the model does not support, always or while it thinks."""
     choice = request.tool_choice
     if choice is None:
         return request
@@ -208,7 +202,7 @@ def relax_tool_choice(request: Request, profile: Profile, warnings: WarningList)
 
 
 def drop_parallel(request: Request, profile: Profile, warnings: WarningList) -> Request:
-    """Several calls at once, where they come one at a time."""
+    """`parallel_tool_calls` for a model that does not support it."""
     if profile.parallel_tool_calls or request.parallel_tool_calls is None:
         return request
     if request.parallel_tool_calls:
@@ -222,20 +216,20 @@ def drop_parallel(request: Request, profile: Profile, warnings: WarningList) -> 
 
 
 def check_response_format(request: Request, profile: Profile, warnings: WarningList) -> Request:
-    """A schema that cannot be asked for natively; who calls falls back to what remains."""
+    """A schema that the model does not support natively; the caller uses another mode."""
     form = request.response_format
     if form is None or form.type != "json_schema":
         return request
-    way = structured_output_mode(request, profile)
-    if way is None:
+    mode = structured_output_mode(request, profile)
+    if mode is None:
         warnings.add("response_format_dropped", "response_format")
         return replace(request, response_format=None)
-    if way != "native":
-        warnings.add("structured_output_fallback", "response_format", way=way)
+    if mode != "native":
+        warnings.add("structured_output_fallback", "response_format", way=mode)
     return request
 
 
-_THINKING = frozenset(("thinking_budget", "reasoning_effort"))  # each may be said as the other
+_THINKING = frozenset(("thinking_budget", "reasoning_effort"))  # each may be sent as the other
 _TOOLS = frozenset(("tools",))
 _CHOICE = frozenset(("tool_choice",))
 _PARALLEL = frozenset(("parallel_tool_calls",))
@@ -266,30 +260,30 @@ RULES: tuple[tuple[Rule, _Fields], ...] = (
     (drop_media, frozenset(("messages",))),
 )
 """
-In the order they are tried: tools are dropped before they could stop the thinking.
+The rules in their order, each with its fields. A rule runs only if one of them is set.
 
-Each with the fields it is about: where none is said it need not run.
+Tools are dropped before `tools_before_thinking`, so that dropped tools do not stop the thinking.
 """
-_UNSAID = astuple(Request())
+_DEFAULTS = astuple(Request())
 
 
 @lru_cache(maxsize=256)
-def _due(said: tuple[bool, ...]) -> tuple[Rule, ...]:
-    """The rules about the fields of a request that are said."""
-    names = set(compress(Request.__struct_fields__, said))
-    return tuple(rule for rule, about in RULES if not about.isdisjoint(names))
+def _applicable(is_set: tuple[bool, ...]) -> tuple[Rule, ...]:
+    """The rules for the fields of a request that are set."""
+    names = set(compress(Request.__struct_fields__, is_set))
+    return tuple(rule for rule, fields in RULES if not fields.isdisjoint(names))
 
 
 def _drop(request: Request, names: Iterable[str], warnings: WarningList, when: str = "") -> Request:
-    gone = [name for name in names if getattr(request, name) is not None]
-    if request.n == 1 and "n" in gone:
-        gone.remove("n")  # every server takes one answer
-    for name in gone:
-        if getattr(request, name) == _USUAL.get(name):
+    dropped = [name for name in names if getattr(request, name) is not None]
+    if request.n == 1 and "n" in dropped:
+        dropped.remove("n")  # every server can give one answer
+    for name in dropped:
+        if getattr(request, name) == _NEUTRAL.get(name):
             warnings.setting_implied(name)
         else:
             warnings.setting_dropped(name, when)
-    return replace(request, **dict.fromkeys(gone)) if gone else request
+    return replace(request, **dict.fromkeys(dropped)) if dropped else request
 
 
 def _without_tools(request: Request) -> Request:
@@ -299,27 +293,28 @@ def _without_tools(request: Request) -> Request:
 def _without_logprobs(
     request: Request, profile: Profile, warnings: WarningList, when: str = ""
 ) -> Request:
-    if not request.provider_options:
-        return request
-    kept = dict(request.provider_options)
+    changed: dict[str, Mapping[str, Any]] = {}
     for owner in (profile.dialect, request.provider or ""):
-        options = kept.get(owner)
+        options = request.provider_options.get(owner)
         if isinstance(options, Mapping) and (fewer := _other_options(options)) is not options:
-            kept[owner] = fewer
+            changed[owner] = fewer
             warnings.setting_dropped("logprobs", when, f"provider_options.{owner}")
-    same = all(kept[owner] is options for owner, options in request.provider_options.items())
-    return request if same else replace(request, provider_options=kept)
+    if not changed:
+        return request
+    return replace(request, provider_options={**request.provider_options, **changed})
 
 
 def _other_options(options: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The options that ask for no probabilities; the same object if none does."""
-    asked = {name: options.get(name) for name in _LOGPROBS}
-    gone = [name for name, value in asked.items() if value is not None and value is not False]
+    """The options without those that ask for log probabilities; the same object if none does."""
+    # `top_logprobs=0` asks for them too, so only None and False do not.
+    dropped = [
+        name for name in _LOGPROBS if options.get(name) is not None and options[name] is not False
+    ]
     included = options.get("include")
-    among = isinstance(included, list) and _LOGPROBS_INCLUDED in included
-    if not gone and not among:
+    is_included = isinstance(included, list) and _LOGPROBS_INCLUDED in included
+    if not dropped and not is_included:
         return options
-    fewer = {name: value for name, value in options.items() if name not in gone}
-    if among:
+    fewer = {name: value for name, value in options.items() if name not in dropped}
+    if is_included:
         fewer["include"] = [name for name in fewer["include"] if name != _LOGPROBS_INCLUDED]
     return fewer

@@ -1,4 +1,4 @@
-"""Thinking: efforts, budgets and modes, narrowed to what a model takes."""
+"""Thinking: efforts, budgets and modes, narrowed to what a model supports."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ EFFORT_BUDGETS: Mapping[str, int] = {
     "xhigh": 32768,
     "max": 65536,
 }
-"""The tokens of thinking that stand for an effort where only one of the two can be said."""
+"""The thinking budget that an effort stands for, where a model supports only one of the two."""
 
 _BESIDE_EFFORT = " beside `reasoning_effort`"
 _OFF = ("disabled", "between_tools")
 
 
 def thinking_mode(request: Request, profile: Profile) -> str | None:
-    """Which of the profile's modes this request asks for; None if it is left to the model."""
+    """The profile's mode that this request asks for; None if the model decides."""
     effort, budget = request.reasoning_effort, request.thinking_budget
     if effort is None and budget is None and not request.provider_options:
-        return None  # as in most requests
+        return None  # the usual request
     option = options_for(request, profile.dialect).get("thinking")
     if isinstance(option, Mapping) and isinstance(option.get("type"), str):
-        return str(option["type"])  # the caller knows the dialect's own words
+        return str(option["type"])  # the caller uses the dialect's own field
     modes = profile.thinking_modes or ()
     if budget and "enabled" in modes:
         return "enabled"
@@ -60,7 +60,7 @@ def is_thinking(request: Request, profile: Profile) -> bool:
 
 
 def can_stop(profile: Profile) -> bool:
-    """Whether the model can be told not to think."""
+    """Whether thinking can be turned off."""
     if any(mode in _OFF for mode in profile.thinking_modes or ()):
         return True
     known = profile.reasoning_efforts
@@ -68,22 +68,20 @@ def can_stop(profile: Profile) -> bool:
 
 
 def drop_thinking(request: Request, profile: Profile, warnings: WarningList) -> Request:
-    """A model that cannot think."""
+    """Thinking settings for a model that cannot think."""
     if profile.thinking:
         return request
-    off = request.reasoning_effort in (None, "none") and not request.thinking_budget
+    is_off = request.reasoning_effort in (None, "none") and not request.thinking_budget
+    warn = warnings.setting_implied if is_off else warnings.setting_dropped
     for name in ("reasoning_effort", "thinking_budget"):
         if getattr(request, name) is not None:
-            if off:
-                warnings.setting_implied(name)
-            else:
-                warnings.setting_dropped(name)
+            warn(name)
             request = replace(request, **{name: None})
     return request
 
 
 def zero_budget(request: Request, profile: Profile, warnings: WarningList) -> Request:
-    """No thinking, said as a budget, where budgets must be more than nothing."""
+    """A budget of 0 where budgets must be positive."""
     modes = profile.thinking_modes
     if request.thinking_budget != 0 or modes is None or profile.dynamic_budget:
         return request
@@ -92,14 +90,14 @@ def zero_budget(request: Request, profile: Profile, warnings: WarningList) -> Re
 
 
 def budget_to_effort(request: Request, profile: Profile, warnings: WarningList) -> Request:
-    """A budget for a model that only knows efforts."""
+    """A budget for a model that only supports efforts."""
     budget, modes = request.thinking_budget, profile.thinking_modes
     if budget is None or modes is None or "enabled" in modes:
         return request
     if request.reasoning_effort is not None:
         warnings.setting_dropped("thinking_budget", _BESIDE_EFFORT)
         return replace(request, thinking_budget=None)
-    if budget < 0:  # as much as it sees fit
+    if budget < 0:  # -1: the model decides
         warnings.setting_implied("thinking_budget")
         return replace(request, thinking_budget=None)
     effort = _effort_for(budget, profile)
@@ -108,48 +106,46 @@ def budget_to_effort(request: Request, profile: Profile, warnings: WarningList) 
 
 
 def effort_to_budget(request: Request, profile: Profile, warnings: WarningList) -> Request:
-    """An effort for a model that only knows budgets."""
+    """An effort for a model that only supports budgets."""
     effort, modes = request.reasoning_effort, profile.thinking_modes or ()
     if effort is None or profile.reasoning_efforts != () or "enabled" not in modes:
         return request
     if effort == "none" and "disabled" in modes:
         return request
-    path = "reasoning_effort"
     if request.thinking_budget is not None:
         warnings.setting_dropped("reasoning_effort", " beside `thinking_budget`")
         return replace(request, reasoning_effort=None)
     if effort == "none":
         least = profile.min_thinking_budget or 1
         sent = f"a thinking budget of {least}"
-        warnings.add("effort_raised", path, effort=effort, sent=sent)
+        warnings.add("effort_raised", "reasoning_effort", effort=effort, sent=sent)
         return replace(request, reasoning_effort=None, thinking_budget=least)
-    budget = _budgets(profile).get(effort)
+    budget = (profile.effort_budgets or EFFORT_BUDGETS).get(effort)
     if budget is None:
         warnings.setting_dropped("reasoning_effort", f" {effort!r}")
     else:
-        warnings.add("effort_as_budget", path, budget=budget)
+        warnings.add("effort_as_budget", "reasoning_effort", budget=budget)
     return replace(request, reasoning_effort=None, thinking_budget=budget)
 
 
 def nearest_effort(request: Request, profile: Profile, warnings: WarningList) -> Request:
-    """An effort the model does not know."""
+    """An effort that the model does not support."""
     effort, known = request.reasoning_effort, profile.reasoning_efforts
     if effort is None or known is None or effort in known:
         return request
     if effort == "none" and can_stop(profile):
-        return request  # said as a mode
-    path = "reasoning_effort"
+        return request  # sent as a mode
     chosen = profile.effort_map.get(effort) or _nearest(effort, known)
     if chosen is None:
         warnings.setting_dropped("reasoning_effort", f" {effort!r}")
         return replace(request, reasoning_effort=None)
     code = "effort_raised" if _rank(chosen) > _rank(effort) else "effort_lowered"
-    warnings.add(code, path, effort=effort, sent=repr(chosen))
+    warnings.add(code, "reasoning_effort", effort=effort, sent=repr(chosen))
     return replace(request, reasoning_effort=chosen)
 
 
 def tools_before_thinking(request: Request, profile: Profile, warnings: WarningList) -> Request:
-    """Tools and thinking together, where only one can be had."""
+    """Tools and thinking together, where the model supports only one at a time."""
     if profile.tools_while_thinking or not request.tools or not is_thinking(request, profile):
         return request
     if not can_stop(profile):
@@ -160,13 +156,13 @@ def tools_before_thinking(request: Request, profile: Profile, warnings: WarningL
 
 
 def limit_budget(request: Request, profile: Profile, warnings: WarningList) -> Request:
-    """A budget smaller or larger than the model takes."""
+    """A budget below or above the model's limits."""
     budget = request.thinking_budget
-    least, most = profile.min_thinking_budget, profile.max_thinking_budget
     if budget is None or (budget < 0 and profile.dynamic_budget):
         return request
     if budget == 0 and "disabled" in (profile.thinking_modes or ("disabled",)):
         return request
+    least, most = profile.min_thinking_budget, profile.max_thinking_budget
     if least is not None and budget < least:
         return _with_budget(request, least, warnings)
     if most is not None and budget > most:
@@ -176,10 +172,10 @@ def limit_budget(request: Request, profile: Profile, warnings: WarningList) -> R
 
 def budget_below_max_tokens(request: Request, profile: Profile, warnings: WarningList) -> Request:
     """
-    A budget that leaves no room for an answer.
+    A budget that leaves no room for an answer within `max_tokens`.
 
-    The limit is what the caller is ready to pay, so the budget gives way first, to half
-    of it; the limit is raised only if the least budget does not fit into it.
+    `max_tokens` is what the caller is ready to pay, so the budget is lowered first, to half of
+    it. `max_tokens` is raised only if the smallest budget does not fit.
     """
     budget = request.thinking_budget
     limit = profile.max_output_tokens if request.max_tokens is None else request.max_tokens
@@ -206,13 +202,9 @@ def _with_budget(request: Request, budget: int, warnings: WarningList) -> Reques
     return replace(request, thinking_budget=budget)
 
 
-def _budgets(profile: Profile) -> Mapping[str, int]:
-    return profile.effort_budgets or EFFORT_BUDGETS
-
-
 def _effort_for(budget: int, profile: Profile) -> str:
-    """The most effort that stays within the budget, or the least there is."""
-    budgets = _budgets(profile)
+    """The highest effort within the budget, or the lowest of all."""
+    budgets = profile.effort_budgets or EFFORT_BUDGETS
     known = [name for name in profile.reasoning_efforts or () if name in budgets] or list(budgets)
     known.sort(key=lambda name: budgets[name])
     return next((name for name in reversed(known) if budgets[name] <= budget), known[0])
@@ -223,7 +215,7 @@ def _rank(effort: str) -> int:
 
 
 def _nearest(effort: str, known: Iterable[str]) -> str | None:
-    """Of two as near, the higher; never "none" for another, as that is no thinking at all."""
+    """The nearest effort, of two the higher; never "none", which would turn thinking off."""
     if effort not in EFFORTS:
         return None
     others = (name for name in known if name in EFFORTS and name != "none")

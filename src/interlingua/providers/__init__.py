@@ -1,4 +1,4 @@
-"""Who serves a dialect, and what their models take."""
+"""Providers, and the profiles of their models."""
 
 from interlingua.providers.catalog.profiles import profile_for
 

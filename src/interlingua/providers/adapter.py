@@ -41,7 +41,6 @@ from interlingua.providers.http_requests import (
     join_headers,
     operation_request,
 )
-from interlingua.providers.installed_dialects import find_dialect
 from interlingua.providers.log import log_warnings
 from interlingua.providers.media import gather_media
 from interlingua.providers.operations import (
@@ -51,12 +50,12 @@ from interlingua.providers.operations import (
     note_used_body,
     perform_pages,
 )
-from interlingua.providers.provider import Provider, check_base_url, join_url, sign
+from interlingua.providers.provider import Provider, check_base_url, find_dialect, join_url, sign
 from interlingua.providers.rows import find_provider
 from interlingua.providers.ulid import new_ulid
-from interlingua.spec.capabilities import AdapterCapabilities
 from interlingua.spec.content import Json
 from interlingua.spec.contracts import (
+    AdapterCapabilities,
     Dialect,
     HttpReply,
     HttpRequest,
@@ -74,7 +73,7 @@ from interlingua.streams.grammar import DELTAS
 from interlingua.streams.reader import FrameDecoder, StreamReader
 from interlingua.tokens.estimate import estimate_request
 from interlingua.wire.fields import merge
-from interlingua.wire.json_array import JSONArrayDecoder
+from interlingua.wire.framing import JSONArrayDecoder
 from interlingua.wire.json_text import dumps, loads
 from interlingua.wire.ratelimit_headers import parse_rate_limit
 from interlingua.wire.secrets import Redactor

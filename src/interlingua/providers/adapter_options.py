@@ -1,17 +1,16 @@
-"""What an adapter is set to: looked at once, when it is made."""
+"""The settings of an adapter, checked once when it is created."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, get_args
 
 import msgspec
 
 from interlingua.providers.catalog.profiles import check_overrides
-from interlingua.providers.installed_dialects import check_dialect
-from interlingua.providers.provider import Provider, add_scheme, check_base_url
+from interlingua.providers.provider import Provider, add_scheme, check_base_url, check_dialect
 from interlingua.spec.contracts import Timeouts, Transport
 from interlingua.spec.errors import ConfigurationError
 from interlingua.spec.request import OnLoss
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class AdapterSettings(TypedDict, total=False):
-    """What every adapter takes besides its key; None is as good as nothing."""
+    """The settings of every adapter besides the key; None means the default."""
 
     base_url: str | None
     dialect: str | None
@@ -40,7 +39,7 @@ class AdapterSettings(TypedDict, total=False):
 
 
 class RowSettings(AdapterSettings, total=False):
-    """What an adapter takes that is made from a row; the last two are for the row `local`."""
+    """The settings of an adapter for any provider; the last two are only for `local`."""
 
     gguf: str | Path | None
     server: LocalServer | None
@@ -67,45 +66,49 @@ _KINDS: dict[str, tuple[tuple[type, ...], str]] = {
 
 def check_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
     """The settings that are not None; `ConfigurationError` for an unknown name or a bad value."""
-    found = {name: value for name, value in settings.items() if value is not None}
-    for name, value in found.items():
+    present = {name: value for name, value in settings.items() if value is not None}
+    for name, value in present.items():
         if name not in _KINDS:
             raise _unknown(name)
-        kinds, words = _KINDS[name]
+        kinds, description = _KINDS[name]
+        # In Python a bool is an int, but `timeout=True` is a mistake.
         is_flag = isinstance(value, bool)
         if not isinstance(value, kinds) or (is_flag and not {bool, object}.intersection(kinds)):
-            raise ConfigurationError(f"{name} must be {words}", setting=name)
+            raise ConfigurationError(f"{name} must be {description}", setting=name)
     for name, check in _CHECKS.items():
-        if name in found:
-            check(found[name])
-    return found
+        if name in present:
+            try:
+                check(present[name])
+            except ConfigurationError as error:
+                raise ConfigurationError(error.message, setting=name) from None
+    return present
 
 
 def check_key(key: Any) -> str | None:
-    """The key; `ConfigurationError`, which does not repeat it, if it is no text."""
+    """The key; `ConfigurationError`, without the key in its message, if it is not text."""
     if key is None or isinstance(key, str):
         return key
     raise ConfigurationError("api_key must be a text", setting="api_key")
 
 
-def find_server(row: Provider, given: Mapping[str, Any]) -> LocalServer | None:
-    """The server to start, of a row that has one; none if it is told where one runs."""
+def find_server(row: Provider, settings: Mapping[str, Any]) -> LocalServer | None:
+    """The server to start for the provider `local`; None if `base_url` names a running one."""
     if not row.is_embedded:
         for name in ("gguf", "server"):
-            if name in given:
+            if name in settings:
                 raise ConfigurationError(f"{name} is for the row `local`", setting=name)
         return None
-    if "server" in given or "base_url" in given:
-        server: LocalServer | None = given.get("server")
+    if "server" in settings or "base_url" in settings:
+        server: LocalServer | None = settings.get("server")
         return server
     from interlingua.local import local_server
 
-    return local_server(given.get("gguf"))
+    return local_server(settings.get("gguf"))
 
 
-def find_base_url(row: Provider, given: Mapping[str, Any], server: LocalServer | None) -> str:
-    """Where calls go; for a server that is still to be started, its machine."""
-    url = given.get("base_url") or ("http://127.0.0.1" if server else row.base_url)
+def find_base_url(row: Provider, settings: Mapping[str, Any], server: LocalServer | None) -> str:
+    """The base URL; for a server that is not started yet, only its host."""
+    url = settings.get("base_url") or ("http://127.0.0.1" if server else row.base_url)
     try:
         return check_base_url(add_scheme(url, row), row.base_path)
     except ConfigurationError as error:
@@ -115,100 +118,81 @@ def find_base_url(row: Provider, given: Mapping[str, Any], server: LocalServer |
         raise ConfigurationError(what, setting="base_url") from None
 
 
-def find_timeouts(given: Mapping[str, Any]) -> Timeouts | None:
-    """A number is the time for a whole exchange."""
-    timeout = given.get("timeout")
+def find_timeouts(settings: Mapping[str, Any]) -> Timeouts | None:
+    """The timeouts; a number is the timeout of a whole exchange."""
+    timeout = settings.get("timeout")
     if timeout is None or isinstance(timeout, Timeouts):
         return timeout
     return Timeouts(request=timeout)
 
 
-def find_transport(given: Mapping[str, Any]) -> Transport:
-    """The one that is given, or one of its own."""
-    if "transport" in given:
-        found: Transport = given["transport"]
-        return found
+def find_transport(settings: Mapping[str, Any]) -> Transport:
+    """The transport in the settings, or a new one."""
+    if "transport" in settings:
+        transport: Transport = settings["transport"]
+        return transport
     from interlingua.transport import default_transport
 
     return default_transport()
 
 
 def _unknown(name: str) -> ConfigurationError:
-    from difflib import get_close_matches  # only who mistypes waits for it
+    from difflib import get_close_matches  # imported only for the error message
 
     near = get_close_matches(name, _KINDS, n=1)
     hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(_KINDS)}"
     return ConfigurationError(f"an adapter has no setting {name!r}; {hint}", setting=name)
 
 
-def _check_timeout(given: float | Timeouts) -> None:
-    values: list[Any] = [given]
-    if isinstance(given, Timeouts):
-        values = [value for value in msgspec.structs.astuple(given) if value is not None]
+def _check_timeout(timeout: float | Timeouts) -> None:
+    values: list[Any] = [timeout]
+    if isinstance(timeout, Timeouts):
+        values = [value for value in msgspec.structs.astuple(timeout) if value is not None]
     for value in values:
         is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
         if not is_number or not math.isfinite(value) or value < 0:
-            raise ConfigurationError("timeout counts seconds from 0 up", setting="timeout")
+            raise ConfigurationError("timeout must be a number of seconds, 0 or more")
 
 
-def _check_retries(given: int) -> None:
-    if given < 0:
-        raise ConfigurationError("max_retries counts from 0 up", setting="max_retries")
+def _check_retries(count: int) -> None:
+    if count < 0:
+        raise ConfigurationError("max_retries must be 0 or more")
 
 
-def _check_headers(given: Mapping[Any, Any]) -> None:
-    for name, value in given.items():
+def _check_headers(headers: Mapping[Any, Any]) -> None:
+    for name, value in headers.items():
         if not isinstance(name, str) or not isinstance(value, str) or not name:
-            # the value is not repeated: it may be a key
-            raise ConfigurationError(
-                f"the value of the header {name!r} must be a text", setting="default_headers"
-            )
+            # The message does not contain the value, which may be a key.
+            raise ConfigurationError(f"the value of the header {name!r} must be a text")
 
 
-def _check_dialect(given: str) -> None:
-    try:
-        check_dialect(given)
-    except ConfigurationError as error:
-        raise ConfigurationError(error.message, setting="dialect") from None
+def _check_transport(transport: object) -> None:
+    if not callable(getattr(transport, "send", None)):
+        raise ConfigurationError("transport must be a transport: it has no `send`")
 
 
-def _check_transport(given: Any) -> None:
-    if not callable(getattr(given, "send", None)):
-        raise ConfigurationError(
-            "transport must be a transport: it has no `send`", setting="transport"
-        )
+def _check_profile(profile: Mapping[str, Any]) -> None:
+    check_overrides(profile, "profile")
 
 
-def _check_profile(given: Mapping[str, Any]) -> None:
-    try:
-        check_overrides(given, "profile")
-    except ConfigurationError as error:
-        raise ConfigurationError(error.message, setting="profile") from None
-
-
-def _check_model_profiles(given: Mapping[str, Any]) -> None:
-    for model, row in given.items():
+def _check_model_profiles(profiles: Mapping[str, Any]) -> None:
+    for model, row in profiles.items():
         if not isinstance(row, Mapping):
-            raise ConfigurationError(
-                "model_profiles must be a mapping of mappings", setting="model_profiles"
-            )
-        try:
-            check_overrides(row, str(model))
-        except ConfigurationError as error:
-            raise ConfigurationError(error.message, setting="model_profiles") from None
+            raise ConfigurationError("model_profiles must be a mapping of mappings")
+        check_overrides(row, str(model))
 
 
-def _check_on_loss(given: str) -> None:
-    if given not in get_args(OnLoss):
-        raise ConfigurationError("on_loss must be 'content', 'strict' or 'warn'", setting="on_loss")
+def _check_on_loss(policy: str) -> None:
+    if policy not in get_args(OnLoss):
+        raise ConfigurationError("on_loss must be 'content', 'strict' or 'warn'")
 
 
-_CHECKS: dict[str, Any] = {
+_CHECKS: dict[str, Callable[[Any], None]] = {
     "on_loss": _check_on_loss,
     "timeout": _check_timeout,
     "max_retries": _check_retries,
     "default_headers": _check_headers,
-    "dialect": _check_dialect,
+    "dialect": check_dialect,
     "transport": _check_transport,
     "profile": _check_profile,
     "model_profiles": _check_model_profiles,

@@ -14,7 +14,7 @@ from interlingua.spec.events import StreamEvent
 from interlingua.spec.request import Request
 from interlingua.spec.response import Response
 from interlingua.streams.accumulate import events_from_response
-from interlingua.wire.envelope import carried_body
+from interlingua.wire.fields import carried_body
 from interlingua.wire.json_text import dumps, loads
 
 UNCLEAR = frozenset(("error", "other"))

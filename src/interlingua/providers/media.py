@@ -1,24 +1,23 @@
-"""The bytes that a request's parts name, before it is encoded."""
+"""Reads the files and URLs in a request, before it is encoded."""
 
 from __future__ import annotations
 
-from interlingua.prepare.history.target import kinds_without_urls
-from interlingua.providers.installed_dialects import find_dialect
+from interlingua.prepare.history import kinds_without_urls
+from interlingua.providers.provider import find_dialect
 from interlingua.spec.content import MEDIA_TYPES
 from interlingua.spec.contracts import Profile
 from interlingua.spec.request import Request
-from interlingua.transport.media_files import Media, find_media, load_media, load_media_async
-from interlingua.transport.media_urls import fetch_media
+from interlingua.transport.media import Media, fetch_media, find_media, load_media, load_media_async
 
 
 async def gather_media(request: Request, profile: Profile) -> Request:
-    """The request with the bytes of its files, and of the URLs that its target cannot take."""
+    """The request with the bytes of its files, and of the URLs that the target does not accept."""
     request = await load_media_async(request)
     return await fetch_media(request, bytes_only(profile))
 
 
 def load_files(request: Request, profile: Profile) -> tuple[Request, tuple[str, ...]]:
-    """The same without a network: where the parts stand whose URL is left to fetch."""
+    """The request with the bytes of its files, and the paths of parts whose URL must be fetched."""
     request = load_media(request)
     kinds = bytes_only(profile)
 
@@ -29,6 +28,6 @@ def load_files(request: Request, profile: Profile) -> tuple[Request, tuple[str, 
 
 
 def bytes_only(profile: Profile) -> tuple[type[Media], ...]:
-    """The parts of which the server takes bytes but no URL."""
+    """The types of parts that the server accepts as bytes but not as a URL."""
     kinds = kinds_without_urls(find_dialect(profile.dialect).FACTS, profile)
     return tuple(part for part in MEDIA_TYPES if part.kind in kinds)

@@ -1,56 +1,58 @@
-"""Adapters by the name of their provider."""
+"""One adapter class for each well-known provider."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Unpack
+from typing import TYPE_CHECKING, ClassVar, Unpack
 
 from interlingua.providers.adapter import HttpAdapter
 from interlingua.providers.adapter_options import AdapterSettings
 
-if TYPE_CHECKING:  # only a local model loads it
+if TYPE_CHECKING:  # imported only for a local model
     from interlingua.local import LocalServer
 
 
-class OpenAIAdapter(HttpAdapter):
+class _NamedAdapter(HttpAdapter):
+    _row: ClassVar[str]
+
+    def __init__(self, api_key: str | None = None, **settings: Unpack[AdapterSettings]) -> None:
+        super().__init__(self._row, api_key, **settings)
+
+
+class OpenAIAdapter(_NamedAdapter):
     """OpenAI, through its Responses API."""
 
-    def __init__(self, api_key: str | None = None, **settings: Unpack[AdapterSettings]) -> None:
-        super().__init__("openai", api_key, **settings)
+    _row = "openai"
 
 
-class AnthropicAdapter(HttpAdapter):
+class AnthropicAdapter(_NamedAdapter):
     """Anthropic, through its Messages API."""
 
-    def __init__(self, api_key: str | None = None, **settings: Unpack[AdapterSettings]) -> None:
-        super().__init__("anthropic", api_key, **settings)
+    _row = "anthropic"
 
 
-class GeminiAdapter(HttpAdapter):
+class GeminiAdapter(_NamedAdapter):
     """Gemini, through its own API."""
 
-    def __init__(self, api_key: str | None = None, **settings: Unpack[AdapterSettings]) -> None:
-        super().__init__("gemini", api_key, **settings)
+    _row = "gemini"
 
 
-class OpenAICompatibleAdapter(HttpAdapter):
+class OpenAICompatibleAdapter(_NamedAdapter):
     """Any server that speaks Chat Completions; its `base_url` includes the version."""
 
-    def __init__(self, api_key: str | None = None, **settings: Unpack[AdapterSettings]) -> None:
-        super().__init__("openai_compatible", api_key, **settings)
-
-
-# The model on this machine, started when it is first asked.
+    _row = "openai_compatible"
 
 
 class LocalAdapter(HttpAdapter):
     """
-    llama.cpp with a small model, or with any GGUF file; no key, no network.
+    llama.cpp with a small model, or with any GGUF file: no key, no network.
+
+    Its server starts with the first request.
 
         adapter = LocalAdapter()
         response = await adapter.complete(Request(messages="Hello"))
 
-    Its server speaks three dialects; `dialect=` chooses another than the one of the row.
+    The server speaks three dialects; `dialect=` chooses another one than Chat Completions.
     """
 
     def __init__(

@@ -1,56 +1,65 @@
-"""A provider is a row: who serves which dialect, where, and how a key is shown."""
+"""
+A provider is a row: its dialect, its base URL, and how the key is sent.
+
+Dialects are found by name here, including those of other packages: `dialects` does no I/O.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from functools import lru_cache
-from typing import Literal, TypeAlias
+import warnings
+from collections.abc import Callable, Iterable, Mapping
+from functools import cache, lru_cache
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
-import msgspec
-
-from interlingua.providers.installed_dialects import check_dialect
+from interlingua import dialects
+from interlingua.spec.content import Record
+from interlingua.spec.contracts import Dialect
 from interlingua.spec.errors import ConfigurationError
 
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
+DIALECT_ENTRY_POINTS = "interlingua.dialects"
+"""The group of entry points through which other packages add dialects: each names a module."""
+
 Signing: TypeAlias = Literal["bearer", "x-api-key", "x-goog-api-key", "api-key"]
-"""How the key is shown: as `Authorization: Bearer`, or in the header of this name."""
+"""How the key is sent: as `Authorization: Bearer`, or in the header of this name."""
 
 _is_version = re.compile(r"v[0-9]+(?:(?:alpha|beta)[0-9]*)?").fullmatch
-_address = re.compile(r"(https?)://([^/?#\s]+)(/[^?#\s]*)?").fullmatch
-_is_this_machine = re.compile(r"(?:.+\.)?localhost\.?|127(?:\.[0-9]{1,3}){3}|::1").fullmatch
-_host_and_port = re.compile(r"\[(.*)\](?::([0-9]*))?|([^:]*)(?::([0-9]*))?").fullmatch
+_match_url = re.compile(r"(https?)://([^/?#\s]+)(/[^?#\s]*)?").fullmatch
+_is_loopback = re.compile(r"(?:.+\.)?localhost\.?|127(?:\.[0-9]{1,3}){3}|::1").fullmatch
+_match_host = re.compile(r"\[(.*)\](?::([0-9]*))?|([^:]*)(?::([0-9]*))?").fullmatch
 
 
-class Provider(
-    msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, repr_omit_defaults=True
-):
-    """One row. The names of environment variables are only names: `Client.from_env` reads them."""
+class Provider(Record, frozen=True, kw_only=True):
+    """One row. It has only the names of environment variables: `Client.from_env` reads them."""
 
     name: str
     dialect: str
     base_url: str = ""
-    """Where its API begins, the version included where the dialect's paths have none."""
+    """The start of its URLs, with the version if the paths of the dialect have none."""
     base_path: str = ""
-    """What follows a base URL that is only a host."""
+    """The path that is added to a base URL without a path."""
     signing: Signing = "bearer"
     key_required: bool = True
     key_env: tuple[str, ...] = ()
-    """The variables that may hold the key, the first one set wins."""
+    """The variables that may hold the key; the first one that is set is used."""
     base_url_env: tuple[str, ...] = ()
     headers_env: Mapping[str, str] = {}
-    """Headers whose value is in a variable: header -> variable."""
+    """Headers whose values are in variables: header -> variable."""
     headers: Mapping[str, str] = {}
-    """Headers sent with every call."""
+    """Headers to send with every call."""
     request_id_header: str | None = None
-    """The header that carries the client's id of each attempt, in lower case."""
+    """The header, in lower case, that carries the client's id of each attempt."""
     operation_paths: Mapping[str, str] = {}
-    """Paths by the names of operations, where they are not those of its dialect."""
+    """The paths of operations, if they differ from those of the dialect."""
     is_local: bool = False
-    """It runs on this machine: there is no key, and no price."""
+    """It runs on the user's machine: it needs no key and has no price."""
     is_embedded: bool = False
-    """Its server is ours to start, and has no address before (`interlingua.local`)."""
+    """The library starts its server (`interlingua.local`); it has no address before."""
     default_port: int | None = None
-    """The port of an address that is a host and nothing else."""
+    """The port for an address that has none."""
 
     def __post_init__(self) -> None:
         try:
@@ -59,20 +68,54 @@ class Provider(
             raise ConfigurationError(f"provider {self.name!r}: {error.message}") from None
 
 
+def find_dialect(name: str) -> Dialect:
+    """The dialect of that name; `ConfigurationError` lists the known names."""
+    check_dialect(name)
+    return dialects.get(name)
+
+
+def check_dialect(name: str) -> None:
+    """Raise `ConfigurationError` if there is no such dialect; does not import a built-in one."""
+    if name not in dialects.names():
+        _register_installed()
+    if name not in dialects.names():
+        known = ", ".join(dialects.names())
+        raise ConfigurationError(f"no dialect {name!r}; there are {known}")
+
+
+@cache
+def _register_installed() -> None:
+    from importlib.metadata import entry_points
+
+    points = entry_points(group=DIALECT_ENTRY_POINTS)
+    use_entry_points(points, lambda point: dialects.register(point.load()))
+
+
+def use_entry_points(points: Iterable[EntryPoint], use: Callable[[EntryPoint], object]) -> None:
+    """Call `use` with each entry point; one that fails gives a warning and is ignored."""
+    for point in points:
+        try:
+            use(point)
+        except Exception as error:  # noqa: BLE001 -- code of another package may raise anything
+            message = f"entry point {point.name!r} of {point.group} was ignored: {error!r}"
+            warnings.warn(message, RuntimeWarning, stacklevel=3)
+
+
 def add_scheme(address: str, row: Provider) -> str:
     """
-    `http://` before an address that names no scheme, where a key cannot be overheard.
+    The address with `http://`, if it has no scheme and is local.
 
-    That is on this machine, and for the servers that run on machines of one's own: they are
-    named by host and port, or either (`OLLAMA_HOST`). Any other address is left as it is.
+    Local addresses are loopback, and those of providers that run on the user's machines, which
+    are often written as host and port (`OLLAMA_HOST`). For any other address a scheme is required,
+    because `http://` would send the key unencrypted.
     """
     address = address.strip().strip("\"'")
     place, slash, path = address.partition("/")
     if not address or "://" in address:
         return address
-    found = _host_and_port(place)
-    host, port = (place, "") if found is None else (found[1] or found[3], found[2] or found[4])
-    if not row.is_local and not _is_this_machine(host or ""):
+    match = _match_host(place)
+    host, port = (place, "") if match is None else (match[1] or match[3], match[2] or match[4])
+    if not row.is_local and not _is_loopback(host or ""):
         return address
     host = host or "127.0.0.1"
     port = port or (str(row.default_port) if row.default_port else "")
@@ -81,24 +124,22 @@ def add_scheme(address: str, row: Provider) -> str:
 
 
 def check_base_url(url: str, base_path: str = "") -> str:
-    """The address without a slash at its end; `ConfigurationError` if it is none."""
-    found = _address(url.strip())
-    if found is None or "@" in found.group(2):
+    """The base URL without a trailing slash; `ConfigurationError` if it is invalid."""
+    match = _match_url(url.strip())
+    if match is None or "@" in match[2]:
         raise ConfigurationError(
             "a base URL must look like https://host/path, without user or query"
         )
-    scheme, host, path = found.groups()
-    path = (path or "").rstrip("/") or base_path
-    return f"{scheme}://{host}{path}"
+    return f"{match[1]}://{match[2]}{(match[3] or '').rstrip('/') or base_path}"
 
 
 @lru_cache(maxsize=256)
 def join_url(base_url: str, path: str) -> str:
     """
-    The address of a call.
+    The URL of a call.
 
-    Base URLs are given with and without the version, by habit of each vendor; where both the
-    base and the path name one, the base's counts.
+    Vendors differ in whether a base URL includes the API version. If both the base URL and the
+    path have one, that of the base URL is used.
     """
     first, slash, rest = path.lstrip("/").partition("/")
     if slash and _is_version(first) and _is_version(base_url.rpartition("/")[2]):
@@ -107,9 +148,7 @@ def join_url(base_url: str, path: str) -> str:
 
 
 def sign(signing: Signing, key: str | None) -> dict[str, str]:
-    """The headers that show the key."""
+    """The headers that carry the key."""
     if not key:
         return {}
-    if signing == "bearer":
-        return {"authorization": f"Bearer {key}"}
-    return {signing: key}
+    return {"authorization": f"Bearer {key}"} if signing == "bearer" else {signing: key}

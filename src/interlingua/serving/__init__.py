@@ -1,1 +1,1 @@
-"""An ASGI application and an HTTP server over the dialects' `serve`: for simulator and gateway."""
+"""The ASGI application and HTTP server that the simulator and a gateway are built on."""

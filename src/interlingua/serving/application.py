@@ -2,20 +2,21 @@
 The ASGI application on which the simulator and a gateway are built.
 
 It reads a request, finds its dialect, refuses what the vendor would refuse, and sends the reply.
-What the answer is, is up to the class that derives from it.
+The derived class decides what the answer is.
 """
 
 from __future__ import annotations
 
 import hmac
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
-from typing import NamedTuple
-from urllib.parse import parse_qsl
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NamedTuple
+from urllib.parse import parse_qs, parse_qsl
 
 from interlingua import dialects
 from interlingua.serving.asgi import (
     Receive,
+    Reply,
     Scope,
     Send,
     answer_lifespan,
@@ -24,20 +25,153 @@ from interlingua.serving.asgi import (
     query_of,
     read_body,
 )
-from interlingua.serving.delivery import Reply
-from interlingua.serving.errors import body_bytes, retry_headers, vendor_body
-from interlingua.serving.routes import Route, find_route, read_call, read_key, serve_of
 from interlingua.spec.content import Json
 from interlingua.spec.contracts import WireCall
-from interlingua.spec.errors import SDKError
+from interlingua.spec.errors import ConfigurationError, DecodeError, ProviderError, SDKError
+from interlingua.spec.operations import Failure, RouteKind, Serve, ServerFacts
 from interlingua.spec.request import Request
-from interlingua.spec.serve import Failure
+from interlingua.wire.classify import classify, read_fault
+from interlingua.wire.json_text import dumps, loads
+from interlingua.wire.secrets import redact_headers
+
+_BEARER = "bearer "
+
+
+class Route(NamedTuple):
+    """The kind and the dialect of a request."""
+
+    kind: RouteKind
+    dialect: str
+    model: str | None = None
+
+
+def serve_of(dialect: str) -> Serve:
+    """The server side of a dialect; `ConfigurationError` if there is none."""
+    serve: Serve | None = getattr(dialects.get(dialect), "serve", None)
+    if serve is None:
+        raise ConfigurationError(f"the dialect {dialect!r} has no module `serve`")
+    return serve
+
+
+def find_route(method: str, path: str, headers: Mapping[str, str]) -> Route:
+    """The route of a request; an unknown path still has a dialect, for the error reply."""
+    shared: dict[str, Route] = {}
+    for name, facts in _served():
+        for route in facts.routes:
+            match = route.pattern.fullmatch(path) if method == route.method else None
+            if match is None:
+                continue
+            candidate = Route(route.kind, name, match.groupdict().get("model"))
+            if not route.is_shared:
+                return candidate
+            shared.setdefault(name, candidate)
+    name = _recognise(path, headers, shared or dict(_served()))
+    return shared.get(name) or Route("unknown", name)
+
+
+def read_call(scope: Mapping[str, Any], body: bytes, route: Route | None = None) -> WireCall:
+    """The call without its key; `body` is None if it is not JSON."""
+    method, path, headers = scope.get("method", "POST"), path_of(scope), headers_of(scope)
+    server = serve_of((route or find_route(method, path, headers)).dialect).SERVER
+    secrets = tuple(f"{facts.key_query}=" for _, facts in _served() if facts.key_query)
+    items = [item for item in query_of(scope).split("&") if item and not item.startswith(secrets)]
+    try:
+        value = loads(body) if body else None
+    except DecodeError:
+        value = None
+    is_stream = isinstance(value, dict) and value.get(server.stream_field) is True
+    return WireCall(
+        method=method,
+        path=f"{path}?{'&'.join(items)}" if items else path,
+        body=value,
+        headers=redact_headers(headers),
+        stream=is_stream or (bool(server.stream_path) and path.endswith(server.stream_path)),
+    )
+
+
+def read_key(headers: Mapping[str, str], query: str) -> str | None:
+    """The key of a request, in any place where clients of the dialects put it."""
+    served = [facts for _, facts in _served()]
+    for name in dict.fromkeys(name for facts in served for name in facts.key_headers):
+        value = headers.get(name)
+        if value:
+            return value[len(_BEARER) :] if value.lower().startswith(_BEARER) else value
+    parameters = parse_qs(query)
+    names = [facts.key_query for facts in served if facts.key_query]
+    return next((parameters[name][0] for name in names if name in parameters), None)
+
+
+def _served() -> Iterator[tuple[str, ServerFacts]]:
+    """The dialects with a server side."""
+    for name in dialects.names():
+        serve: Serve | None = getattr(dialects.get(name), "serve", None)
+        if serve is not None:
+            yield name, serve.SERVER
+
+
+def _recognise(path: str, headers: Mapping[str, str], names: Mapping[str, object]) -> str:
+    """Choose one of these dialects: by headers, else by path, else the common one."""
+    served = [(name, facts) for name, facts in _served() if name in names]
+    for name, facts in served:
+        if any(header in headers for header in facts.own_headers):
+            return name
+    for name, facts in served:
+        if any(piece in path for piece in facts.own_paths):
+            return name
+    return next((name for name, facts in served if facts.is_common), served[0][0])
+
+
+_HTML = (
+    "<html>\r\n<head><title>{0} {1}</title></head>\r\n<body>\r\n<center><h1>{0} {1}</h1></center>"
+    "\r\n</body>\r\n</html>\r\n"
+)
+_PHRASES = {502: "Bad Gateway", 503: "Service Temporarily Unavailable", 504: "Gateway Time-out"}
+
+
+def vendor_body(dialect: str, failure: Failure, *, model: str, request_id: str) -> Json:
+    """The body that the vendor sends with this status: JSON, or HTML of a load balancer."""
+    if failure.body is not None:
+        return failure.body
+    body = serve_of(dialect).error_body(failure, model=model, request_id=request_id)
+    if body is None:
+        return _HTML.format(failure.status, _PHRASES.get(failure.status, "Error"))
+    return body
+
+
+def body_bytes(body: Json) -> tuple[str, bytes]:
+    """The content type (empty for JSON) and the bytes of a body."""
+    if isinstance(body, str):
+        body = body.encode()
+    if isinstance(body, bytes):
+        return "text/html" if body.lstrip().startswith(b"<") else "text/plain", body
+    return "", dumps(body)
+
+
+def retry_headers(dialect: str, failure: Failure) -> dict[str, str]:
+    """`retry-after`, unless the vendor puts it into the body."""
+    if failure.retry_after is None or not serve_of(dialect).SERVER.retry_after_header:
+        return {}
+    return {"retry-after": f"{failure.retry_after:g}"}
+
+
+def as_error(dialect: str, failure: Failure, *, model: str, request_id: str) -> ProviderError:
+    """The failure as a `ProviderError`, for the error event of a stream."""
+    body = vendor_body(dialect, failure, model=model, request_id=request_id)
+    fault = read_fault(body)
+    return classify(failure.status, fault)(
+        failure.message or fault.message or "no message",
+        status_code=failure.status,
+        error_code=fault.code or fault.kind,
+        retry_after=failure.retry_after,
+        raw=body,
+    )
+
 
 SSE = "text/event-stream; charset=utf-8"
 
 
 class Incoming(NamedTuple):
-    """A request as it came, without its key in `call`."""
+    """A received request; `call` does not contain the key."""
 
     call: WireCall
     route: Route
@@ -46,18 +180,18 @@ class Incoming(NamedTuple):
 
     @property
     def dialect(self) -> str:
-        """The name of the dialect that it is in."""
+        """The name of its dialect."""
         return self.route.dialect
 
     @property
     def wants_array(self) -> bool:
-        """It asks for a stream as one JSON array, not as SSE."""
+        """Whether it asks for a stream as one JSON array and not as SSE."""
         sse = serve_of(self.dialect).SERVER.sse_query
         return bool(sse) and self.call.stream and sse not in self.call.path.partition("?")[2]
 
 
 class RefusedError(Exception):
-    """The request is refused, in the vendor's words for this failure."""
+    """The request is refused with the vendor's error body for this failure."""
 
     def __init__(self, failure: Failure) -> None:
         super().__init__(failure.status)
@@ -65,15 +199,15 @@ class RefusedError(Exception):
 
 
 class Application(ABC):
-    """An ASGI application that speaks every dialect that has a `serve` module."""
+    """An ASGI application for every dialect that has a `serve` module."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve one request, as ASGI has it."""
+        """Answer one request: the entry point of ASGI."""
         if scope["type"] == "lifespan":
             await answer_lifespan(receive, send)
             return
         if scope["type"] != "http":
-            raise NotImplementedError(f"this application does not speak {scope['type']}")
+            raise NotImplementedError(f"unsupported ASGI scope: {scope['type']}")
         body = await read_body(receive)
         if body is not None:
             await self.handle(read_request(scope, body), receive, send)
@@ -96,14 +230,14 @@ def read_request(scope: Scope, body: bytes) -> Incoming:
 
 
 def check_key(incoming: Incoming, key: str) -> None:
-    """Raise `RefusedError` unless the request carries this key."""
+    """Raise `RefusedError` unless the request has this key."""
     if not hmac.compare_digest((incoming.key or "").encode(), key.encode()):
         is_missing = incoming.key is None
         raise RefusedError(serve_of(incoming.dialect).wrong_key(is_missing=is_missing))
 
 
 def check_form(incoming: Incoming) -> None:
-    """Raise `RefusedError` for an unknown address, a missing header, a body that is not JSON."""
+    """Raise `RefusedError` for an unknown URL, a missing header, or a body that is not JSON."""
     call = incoming.call
     if incoming.route.kind == "unknown":
         address = f"{call.method} {call.path}"
@@ -117,7 +251,7 @@ def check_form(incoming: Incoming) -> None:
 
 
 def count_body(incoming: Incoming, count: Callable[[Request], int]) -> Json:
-    """The body for a request for a token count."""
+    """The body of the reply to a token-count request."""
     serve = serve_of(incoming.dialect)
     counted = serve.counted_call(incoming.call)
     return serve.count_tokens(count(dialects.get(incoming.dialect).decode_request(counted)))
@@ -126,7 +260,7 @@ def count_body(incoming: Incoming, count: Callable[[Request], int]) -> Json:
 def json_reply(
     incoming: Incoming, body: Json, status: int = 200, headers: Mapping[str, str] | None = None
 ) -> Reply:
-    """A whole reply; a body that is text or bytes is sent as it is."""
+    """A reply that is not a stream; text and bytes are sent unchanged."""
     content_type, data = body_bytes(body)
     content_type = content_type or serve_of(incoming.dialect).SERVER.content_type
     return Reply(status, {"content-type": content_type, **(headers or {})}, (data,))
@@ -135,7 +269,7 @@ def json_reply(
 def refusal(
     incoming: Incoming, failure: Failure, *, model: str = "", request_id: str = ""
 ) -> Reply:
-    """A failure in the vendor's words."""
+    """The reply for a failure, with the vendor's error body."""
     model = failure.model or model
     body = vendor_body(incoming.dialect, failure, model=model, request_id=request_id)
     if incoming.wants_array and isinstance(body, dict):
@@ -144,6 +278,6 @@ def refusal(
 
 
 def error_reply(incoming: Incoming, error: SDKError) -> Reply:
-    """An error of ours, as the dialect tells it."""
+    """The reply for an error, as the dialect encodes it."""
     status, headers, body = dialects.get(incoming.dialect).encode_error(error)
     return json_reply(incoming, body, status, headers)

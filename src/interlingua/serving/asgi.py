@@ -1,9 +1,11 @@
-"""The types of ASGI, and what every application does with its messages."""
+"""ASGI: its types, reading a request, and sending a reply while the client stays connected."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, MutableMapping
-from typing import Any, TypeAlias
+import asyncio
+import time
+from collections.abc import AsyncIterable, Awaitable, Callable, Iterable, Mapping, MutableMapping
+from typing import Any, NamedTuple, TypeAlias
 from urllib.parse import quote
 
 Message: TypeAlias = MutableMapping[str, Any]
@@ -14,11 +16,11 @@ App: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 
 class ResetConnectionError(ConnectionResetError):
-    """An application raises it to have its connection reset; ASGI has no message for that."""
+    """Raised by an application to reset its connection; ASGI has no message for that."""
 
 
 class CutConnectionError(ConnectionAbortedError):
-    """An application raises it to have its connection closed in the middle of the reply."""
+    """Raised by an application to close its connection in the middle of the reply."""
 
 
 def headers_of(scope: Mapping[str, Any]) -> dict[str, str]:
@@ -29,19 +31,19 @@ def headers_of(scope: Mapping[str, Any]) -> dict[str, str]:
 
 
 def path_of(scope: Mapping[str, Any]) -> str:
-    """The path as it was written: a slash within a model's name stays escaped."""
+    """The path without unquoting: a slash in the name of a model stays escaped."""
     raw: bytes = scope.get("raw_path") or quote(scope["path"], safe="/:@").encode()
     return raw.decode("latin-1").partition("?")[0]
 
 
 def query_of(scope: Mapping[str, Any]) -> str:
-    """The query as it was written."""
+    """The query string."""
     text: str = scope.get("query_string", b"").decode("latin-1")
     return text
 
 
 async def read_body(receive: Receive) -> bytes | None:
-    """The whole body; None if the client left before it had sent all of it."""
+    """The whole body; None if the client disconnected before its end."""
     chunks: list[bytes] = []
     while True:
         message = await receive()
@@ -53,7 +55,7 @@ async def read_body(receive: Receive) -> bytes | None:
 
 
 async def answer_lifespan(receive: Receive, send: Send) -> None:
-    """Confirm startup and shutdown, for which there is nothing to do."""
+    """Confirm startup and shutdown; nothing else is needed."""
     while True:
         message = await receive()
         if message["type"] == "lifespan.startup":
@@ -61,3 +63,118 @@ async def answer_lifespan(receive: Receive, send: Send) -> None:
         else:
             await send({"type": "lifespan.shutdown.complete"})
             return
+
+
+Chunks: TypeAlias = Iterable[bytes] | AsyncIterable[bytes]
+
+
+class Reply(NamedTuple):
+    """A reply that is ready to send."""
+
+    status: int
+    headers: Mapping[str, str]
+    chunks: Chunks
+    is_stream: bool = False
+    """Send each chunk at once; otherwise all together, with a content-length."""
+
+
+class ClientGoneError(Exception):
+    """The client disconnected before the whole reply was sent."""
+
+
+class Delivery:
+    """
+    Sends one reply, and watches for a disconnect of the client.
+
+    `send` waits until the server has accepted each chunk: a slow client slows down the source of
+    the chunks.
+    """
+
+    def __init__(self, receive: Receive, send: Send) -> None:
+        self._asgi_send = send
+        self._gone = asyncio.ensure_future(self._watch(receive))
+        self.disconnected: float | None = None
+        """When the client disconnected, by the monotonic clock; None if it got the whole reply."""
+
+    async def send(self, reply: Reply) -> None:
+        """Send the headers, then the body; the source of the body is closed at the end."""
+        try:
+            await self.before_head(reply)
+            chunks = reply.chunks
+            headers = dict(reply.headers)
+            if not reply.is_stream:
+                whole = self.whole_body(await _join(chunks))
+                chunks, headers["content-length"] = [whole], str(len(whole))
+            await self._put_head(reply.status, headers)
+            await self._send_body(chunks)
+        except ClientGoneError:
+            pass
+        finally:
+            self._gone.cancel()
+            self.ended()
+            close = getattr(reply.chunks, "aclose", None)
+            if close is not None:
+                await close()
+
+    # Derived classes override these four.
+
+    async def before_head(self, reply: Reply) -> None:
+        """Called before the headers are sent."""
+
+    def whole_body(self, body: bytes) -> bytes:
+        """The body of a reply that is not a stream; the result is sent."""
+        return body
+
+    async def write(self, chunk: bytes) -> None:
+        """Send one chunk of the body."""
+        if self._gone.done():
+            raise ClientGoneError
+        await self.put_body(chunk)
+
+    def ended(self) -> None:
+        """Called at the end, also after a failure."""
+
+    async def put_body(self, data: bytes) -> None:
+        """Send bytes of the body; `ClientGoneError` if the client has disconnected."""
+        if data:
+            await self._put({"type": "http.response.body", "body": data, "more_body": True})
+
+    async def sleep(self, seconds: float | None) -> None:
+        """Wait (for ever if None); `ClientGoneError` if the client disconnects meanwhile."""
+        if seconds == 0:
+            await asyncio.sleep(0)  # lets other tasks run, and notices a disconnect
+        else:
+            await asyncio.wait({self._gone}, timeout=seconds)
+        if self._gone.done():
+            raise ClientGoneError
+
+    async def _put_head(self, status: int, headers: Mapping[str, str]) -> None:
+        raw = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in headers.items()]
+        await self._put({"type": "http.response.start", "status": status, "headers": raw})
+
+    async def _send_body(self, chunks: Chunks) -> None:
+        if isinstance(chunks, AsyncIterable):
+            async for chunk in chunks:
+                await self.write(chunk)
+        else:
+            for chunk in chunks:
+                await self.write(chunk)
+        await self._put({"type": "http.response.body", "body": b"", "more_body": False})
+
+    async def _put(self, message: Message) -> None:
+        try:
+            await self._asgi_send(message)
+        except OSError as error:  # ASGI servers raise it after a disconnect
+            self.disconnected = self.disconnected or time.monotonic()
+            raise ClientGoneError from error
+
+    async def _watch(self, receive: Receive) -> None:
+        while (await receive())["type"] != "http.disconnect":
+            pass
+        self.disconnected = time.monotonic()
+
+
+async def _join(chunks: Chunks) -> bytes:
+    if isinstance(chunks, AsyncIterable):
+        return b"".join([chunk async for chunk in chunks])
+    return b"".join(chunks)

@@ -1,25 +1,322 @@
 """
 A small HTTP/1.1 server for ASGI applications, on loopback.
 
-It is here because it can fail on purpose where a good server would not (see `connection.py`). In
-production, run the application under a server made for it.
+It can fail on purpose, which a production server cannot: a `ResetConnectionError` from the
+application resets the connection, and any other error closes it in the middle of the reply. The
+application is notified at once when the client disconnects. In production, run the application
+under a server made for it.
 """
 
 from __future__ import annotations
 
 import asyncio
+import socket
 import ssl
+import struct
 import threading
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
+from email.utils import formatdate
+from http import HTTPStatus
+from typing import NamedTuple
+from urllib.parse import unquote
 
-from interlingua.serving.asgi import App
-from interlingua.serving.connection import Connection
+from interlingua.serving.asgi import (
+    App,
+    CutConnectionError,
+    Message,
+    Receive,
+    ResetConnectionError,
+    Scope,
+)
 from interlingua.spec.errors import ConfigurationError
+
+_MAX_HEAD = 64 * 1024
+_TLS_HELLO = b"\x16\x03"  # a client that speaks TLS to this port never sends the end of a head
+_MAX_BODY = 512 * 1024 * 1024
+_LINGER = struct.pack("ii", 1, 0)  # SO_LINGER on, 0 seconds: close() sends a reset
+_BAD_REQUEST = b"HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
+_FAILED = b"HTTP/1.1 500 Internal Server Error\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
+_PHRASES = {status.value: status.phrase for status in HTTPStatus}
+
+
+class _Head(NamedTuple):
+    method: str
+    target: str
+    version: str
+    headers: list[tuple[bytes, bytes]]
+
+    def get(self, name: bytes) -> str:
+        """The value of a header in lower case; empty if it is absent."""
+        values = [value for key, value in self.headers if key == name]
+        return b",".join(values).decode("latin-1").lower()
+
+
+class _BadRequestError(Exception):
+    """The bytes are not an HTTP request."""
+
+
+class _ClosedError(Exception):
+    """The client closed the connection, between requests or during one."""
+
+
+class Connection(asyncio.Protocol):
+    """A connection of one client, which answers its requests one after another."""
+
+    def __init__(self, app: App, others: set[Connection]) -> None:
+        self._app = app
+        self._others = others
+        self._buffer = bytearray()
+        self._news = asyncio.Event()  # set when bytes arrive or the client disconnects
+        self._closed = asyncio.Event()
+        self._can_write = asyncio.Event()
+        self._can_write.set()
+        self._transport: asyncio.Transport
+        self._task: asyncio.Task[None]
+
+    # Callbacks of asyncio.Protocol.
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)  # noqa: S101 -- always true for TCP
+        self._transport = transport
+        transport.set_write_buffer_limits(high=0)  # `write` waits until its data is sent
+        self._others.add(self)
+        self._task = asyncio.ensure_future(self._run())
+
+    def data_received(self, data: bytes) -> None:
+        self._buffer += data
+        self._news.set()
+
+    def eof_received(self) -> bool:
+        self._note_closed()  # clients that wait for a reply do not close their side
+        return False
+
+    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002
+        self._others.discard(self)
+        self._note_closed()
+
+    def pause_writing(self) -> None:
+        self._can_write.clear()
+
+    def resume_writing(self) -> None:
+        self._can_write.set()
+
+    def abandon(self) -> asyncio.Task[None]:
+        """Close the connection at once; returns its task, which is being cancelled."""
+        self._transport.abort()
+        self._task.cancel()
+        return self._task
+
+    def _note_closed(self) -> None:
+        self._closed.set()
+        self._news.set()
+        self._can_write.set()
+
+    # Requests.
+
+    async def _run(self) -> None:
+        try:
+            while await self._serve_one():
+                pass
+        except _ClosedError:
+            pass
+        except _BadRequestError:
+            self._transport.write(_BAD_REQUEST)
+        finally:
+            self._transport.close()
+
+    async def _serve_one(self) -> bool:
+        """Answer one request; returns whether another may follow."""
+        head = _parse_head(await self._read_head())
+        body = await self._read_body(head)
+        reply = _Reply(self, head)
+        try:
+            await self._app(
+                _scope(head, self._transport), _receiver(body, self._closed), reply.send
+            )
+        except ResetConnectionError:
+            await self._drain()
+            self._reset()
+            return False
+        except CutConnectionError:
+            await self._drain()
+            return False
+        except Exception as error:  # noqa: BLE001 -- an application may raise anything
+            loop = asyncio.get_running_loop()
+            loop.call_exception_handler({"message": "the application failed", "exception": error})
+            if not reply.started:
+                self._transport.write(_FAILED)
+            return False
+        return reply.finished and reply.keeps_alive
+
+    async def _read_head(self) -> bytes:
+        searched = 0
+        while (end := self._buffer.find(b"\r\n\r\n", max(searched - 3, 0))) < 0:
+            searched = len(self._buffer)
+            if searched > _MAX_HEAD or self._buffer.startswith(_TLS_HELLO):
+                raise _BadRequestError
+            await self._more()
+        return self._take(end + 4)
+
+    async def _read_body(self, head: _Head) -> bytes:
+        if head.get(b"expect") == "100-continue":
+            self._transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+        if "chunked" in head.get(b"transfer-encoding"):
+            return await self._read_chunks()
+        length = head.get(b"content-length") or "0"
+        if not length.isdigit() or int(length) > _MAX_BODY:
+            raise _BadRequestError
+        return await self._read_exactly(int(length))
+
+    async def _read_chunks(self) -> bytes:
+        body = bytearray()
+        while True:
+            line = await self._read_line()
+            try:
+                size = int(line.partition(b";")[0], 16)
+            except ValueError as error:
+                raise _BadRequestError from error
+            if size < 0 or len(body) + size > _MAX_BODY:
+                raise _BadRequestError
+            if size == 0:
+                while await self._read_line():
+                    pass
+                return bytes(body)
+            body += await self._read_exactly(size)
+            await self._read_line()
+
+    async def _read_line(self) -> bytes:
+        while (end := self._buffer.find(b"\r\n")) < 0:
+            await self._more()
+        return self._take(end + 2)[:-2]
+
+    async def _read_exactly(self, size: int) -> bytes:
+        while len(self._buffer) < size:
+            await self._more()
+        return self._take(size)
+
+    async def _more(self) -> None:
+        if self._closed.is_set():
+            raise _ClosedError
+        self._news.clear()
+        await self._news.wait()
+
+    def _take(self, size: int) -> bytes:
+        taken = bytes(self._buffer[:size])
+        del self._buffer[:size]
+        return taken
+
+    # Replies.
+
+    async def write(self, data: bytes) -> None:
+        """Send the data and wait until it is sent; `ConnectionError` if the client disconnected."""
+        if self._closed.is_set():
+            raise ConnectionResetError("the client has disconnected")
+        self._transport.write(data)
+        await self._drain()
+
+    async def _drain(self) -> None:
+        await self._can_write.wait()
+
+    def _reset(self) -> None:
+        sock = self._transport.get_extra_info("socket")
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _LINGER)
+        self._transport.abort()
+
+
+class _Reply:
+    """Writes the reply to one request, as HTTP/1.1."""
+
+    def __init__(self, connection: Connection, head: _Head) -> None:
+        self._connection = connection
+        self._is_old = head.version == "HTTP/1.0"
+        self._is_chunked = False
+        self.keeps_alive = not self._is_old and "close" not in head.get(b"connection")
+        self.started = False
+        self.finished = False
+
+    async def send(self, message: Message) -> None:
+        """The `send` of ASGI."""
+        if message["type"] == "http.response.start":
+            self.started = True
+            await self._connection.write(self._head(message))
+            return
+        body = bytes(message.get("body", b""))
+        if body:
+            framed = b"%x\r\n%b\r\n" % (len(body), body) if self._is_chunked else body
+            await self._connection.write(framed)
+        if not message.get("more_body", False):
+            if self._is_chunked:
+                await self._connection.write(b"0\r\n\r\n")
+            self.finished = True
+
+    def _head(self, message: Message) -> bytes:
+        status: int = message["status"]
+        phrase = _PHRASES.get(status, "Unknown")
+        headers: list[tuple[bytes, bytes]] = list(message.get("headers", ()))
+        names = {name.lower() for name, _ in headers}
+        if b"date" not in names:
+            headers.append((b"date", formatdate(usegmt=True).encode()))
+        if b"content-length" not in names:
+            self._is_chunked = not self._is_old
+            self.keeps_alive = self.keeps_alive and self._is_chunked
+            if self._is_chunked:
+                headers.append((b"transfer-encoding", b"chunked"))
+        if not self.keeps_alive:
+            headers.append((b"connection", b"close"))
+        lines = [f"HTTP/1.1 {status} {phrase}".encode()]
+        lines += [b"%b: %b" % header for header in headers]
+        return b"\r\n".join(lines) + b"\r\n\r\n"
+
+
+def _parse_head(data: bytes) -> _Head:
+    first, *lines = data[:-4].lstrip(b"\r\n").split(b"\r\n")
+    words = first.split(b" ")
+    if len(words) != 3 or not words[2].startswith(b"HTTP/1."):
+        raise _BadRequestError
+    headers: list[tuple[bytes, bytes]] = []
+    for line in lines:
+        name, colon, value = line.partition(b":")
+        if not colon or not name or name != name.strip():
+            raise _BadRequestError
+        headers.append((name.lower(), value.strip()))
+    method, target, version = (word.decode("latin-1") for word in words)
+    return _Head(method, target, version, headers)
+
+
+def _scope(head: _Head, transport: asyncio.Transport) -> Scope:
+    path, _, query = head.target.partition("?")
+    return {
+        "type": "http",
+        "asgi": {"version": "3.0", "spec_version": "2.4"},
+        "http_version": head.version.removeprefix("HTTP/"),
+        "method": head.method.upper(),
+        "scheme": "http" if transport.get_extra_info("sslcontext") is None else "https",
+        "path": unquote(path),
+        "raw_path": path.encode("latin-1"),
+        "query_string": query.encode("latin-1"),
+        "root_path": "",
+        "headers": head.headers,
+        "client": transport.get_extra_info("peername"),
+        "server": transport.get_extra_info("sockname"),
+    }
+
+
+def _receiver(body: bytes, closed: asyncio.Event) -> Receive:
+    """The `receive` of ASGI: the body first, then the disconnect."""
+    waiting = [body]
+
+    async def receive() -> Message:
+        if waiting:
+            return {"type": "http.request", "body": waiting.pop(), "more_body": False}
+        await closed.wait()
+        return {"type": "http.disconnect"}
+
+    return receive
 
 
 class Server:
-    """A server that runs: its address, and how many connections it has."""
+    """A running server: its address and its connections."""
 
     def __init__(self, app: App, *, is_tls: bool) -> None:
         self._app = app
@@ -28,25 +325,25 @@ class Server:
         self.host = ""
         self.port = 0
         self.accepted: int = 0
-        """Connections since the start."""
+        """The number of connections since the start."""
 
     @property
     def url(self) -> str:
-        """Where it listens, without a slash at the end."""
+        """Its URL, without a trailing slash."""
         return f"{self._scheme}://{self.host}:{self.port}"
 
     @property
     def open_connections(self) -> int:
-        """Connections that are open now."""
+        """The number of open connections."""
         return len(self._connections)
 
     def connect(self) -> Connection:
-        """A protocol for a connection that comes in."""
+        """A protocol for a new connection."""
         self.accepted += 1
         return Connection(self._app, self._connections)
 
     async def close(self) -> None:
-        """End every connection and what it was doing."""
+        """Close every connection and cancel its work."""
         tasks = [connection.abandon() for connection in self._connections]
         await asyncio.gather(*tasks, return_exceptions=True)
 
@@ -59,9 +356,9 @@ async def serve(
     port: int = 0,
     tls: ssl.SSLContext | None = None,
 ) -> AsyncIterator[Server]:
-    """Serve while the block runs; port 0 takes a free one."""
+    """Serve while the `async with` block runs; port 0 means any free port."""
     if not 0 <= port <= 65535:
-        raise ConfigurationError(f"there is no port {port}; use one up to 65535, or 0 for any")
+        raise ConfigurationError(f"invalid port {port}; use 1 to 65535, or 0 for any free port")
     server = Server(app, is_tls=tls is not None)
     loop = asyncio.get_running_loop()
     listener = await loop.create_server(server.connect, host, port, ssl=tls, backlog=1024)
@@ -69,19 +366,19 @@ async def serve(
     try:
         yield server
     finally:
-        # A socket accepted just now is lost, and never closed, if its listener closes before
-        # it has become a connection: no more are accepted, and those may.
-        with suppress(NotImplementedError):  # some loops have no readers
+        # A socket that was accepted but is not a connection yet would never be closed if the
+        # listener closed now. So stop accepting first, and let those become connections.
+        with suppress(NotImplementedError):  # some event loops have no readers
             for listening in listener.sockets:
                 loop.remove_reader(listening.fileno())
-        await _turns()
+        await _run_pending_callbacks()
         listener.close()
         await server.close()
         await listener.wait_closed()
-        await _turns()  # and each connection is told that it is lost
+        await _run_pending_callbacks()  # for the `connection_lost` callbacks
 
 
-async def _turns() -> None:
+async def _run_pending_callbacks() -> None:
     for _ in range(3):
         await asyncio.sleep(0)
 
@@ -90,11 +387,11 @@ async def _turns() -> None:
 def serve_in_thread(
     app: App, *, host: str = "127.0.0.1", port: int = 0, tls: ssl.SSLContext | None = None
 ) -> Iterator[Server]:
-    """The same for code without an event loop: the server has one in a thread of its own."""
+    """`serve` for code without an event loop: the server runs in its own thread."""
     started: list[Server] = []
-    failed: list[BaseException] = []
+    errors: list[BaseException] = []
     ready = threading.Event()
-    # its loop is not this thread's; leaving it ends what is left, such as a TLS handshake
+    # Leaving the runner also cancels the tasks that are left, such as a TLS handshake.
     runner = asyncio.Runner(loop_factory=asyncio.new_event_loop)
     loop = runner.get_loop()
     stop = asyncio.Event()
@@ -105,8 +402,8 @@ def serve_in_thread(
                 started.append(server)
                 ready.set()
                 await stop.wait()
-        except Exception as error:  # noqa: BLE001 -- raised where the block would have begun
-            failed.append(error)
+        except Exception as error:  # noqa: BLE001 -- raised in the caller's thread
+            errors.append(error)
         finally:
             ready.set()
 
@@ -118,10 +415,10 @@ def serve_in_thread(
     thread.start()
     ready.wait()
     try:
-        if failed:
-            raise failed[0]
+        if errors:
+            raise errors[0]
         yield started[0]
     finally:
-        with suppress(RuntimeError):  # it has failed, and is closed
+        with suppress(RuntimeError):  # the loop is closed: the server failed to start
             loop.call_soon_threadsafe(stop.set)
         thread.join()

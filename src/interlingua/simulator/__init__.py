@@ -1,12 +1,11 @@
 """
-Every vendor's API on your own machine, answering by a script. It says that it is simulated.
+The APIs of all vendors on your own machine, with scripted answers, marked as simulated.
 
-Import from here in tests of programs that call models, and to try a program without keys.
+Import from here to test a program that calls models, or to try it without keys.
 """
 
 from interlingua.serving.server import Server, serve, serve_in_thread
-from interlingua.simulator.app import Simulator
-from interlingua.simulator.delivery import SimulatedCutError, SimulatedResetError
+from interlingua.simulator.app import SimulatedCutError, SimulatedResetError, Simulator
 from interlingua.simulator.dsl import (
     Turn,
     cut,

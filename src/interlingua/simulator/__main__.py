@@ -15,7 +15,7 @@ from interlingua.simulator.dsl import latency
 from interlingua.simulator.script import Script, echo, use_tools
 from interlingua.spec.errors import ConfigurationError
 
-_KEPT = 100  # exchanges: it may run for ever, and nobody looks at them
+_MAX_EXCHANGES = 100  # it may run for ever, and nobody reads the exchanges
 _SCRIPTS = {"tools": use_tools, "echo": echo}
 _BASES = (
     ("openai", "OPENAI_BASE_URL", "/v1"),
@@ -34,7 +34,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stderr.write(f"{options.key_env} is not set; set it to the key clients must send\n")
         return 2
     models = options.model or None
-    script = Script(lambda request: answer(request) + pace, keep=_KEPT)
+    script = Script(lambda request: answer(request) + pace, keep=_MAX_EXCHANGES)
     app = Simulator(script, key=key, models=models)
     try:
         with contextlib.suppress(KeyboardInterrupt):
@@ -50,7 +50,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 async def _serve(app: Simulator, host: str, port: int) -> None:
     async with serve(app, host=host, port=port) as server:
-        lines = [f"Simulating on {server.url} (answers are made up; no model is asked)"]
+        lines = [f"Simulating on {server.url} (simulated answers, no model)"]
         lines += [f"  {name:10} {variable}={server.url}{path}" for name, variable, path in _BASES]
         sys.stdout.write("\n".join(lines) + "\n")
         sys.stdout.flush()

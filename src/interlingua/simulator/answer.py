@@ -1,20 +1,28 @@
-"""A turn in a dialect: the response, and the frames of the stream that says the same."""
+"""
+A turn as a vendor would send it: the response or the frames of its stream, the usage, the headers.
+
+Tokens are four characters each; those of a prompt that was sent before count as cached.
+"""
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import re
+import struct
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from itertools import takewhile
+from threading import Lock
 
 import msgspec
 
 from interlingua import dialects
-from interlingua.serving.errors import as_error
-from interlingua.serving.routes import serve_of
-from interlingua.simulator.counting import PrefixCache, count_usage
-from interlingua.simulator.dsl import Duplicate, Malformed, Turn
-from interlingua.simulator.reply_headers import request_id
-from interlingua.spec.content import Part, Refusal, Thinking, ToolCall
+from interlingua.serving.application import as_error, serve_of
+from interlingua.simulator.dsl import Turn
+from interlingua.spec.content import Json, Part, Refusal, Text, Thinking, ToolCall
 from interlingua.spec.contracts import Frame
+from interlingua.spec.errors import InvalidRequestError
 from interlingua.spec.events import (
     ErrorEvent,
     Finish,
@@ -31,22 +39,164 @@ from interlingua.spec.events import (
     ToolCallStart,
 )
 from interlingua.spec.messages import Message
+from interlingua.spec.operations import ServedModel, ServerFacts
 from interlingua.spec.request import Request
-from interlingua.spec.response import FinishReason, Response, Usage
-from interlingua.spec.serve import ServerFacts
+from interlingua.spec.response import FinishReason, RateLimit, Response, Usage
 from interlingua.streams.accumulate import events_from_response
-from interlingua.wire.sse import encode_sse
+from interlingua.wire.framing import encode_sse
+from interlingua.wire.json_text import dump_text
 
+CHARACTERS = 4
+"""Per token."""
+DIMENSIONS = 8
+"""Of embedding vectors, by default."""
+_MAX_PREFIXES = 1_000_000
 _words = re.compile(r"\S+\s*|\s+").findall
+
+
+class PrefixCache:
+    """A simulated prompt cache, which stores every prompt; safe to use from several threads."""
+
+    def __init__(self) -> None:
+        self._seen: dict[int, None] = {}
+        self._lock = Lock()
+
+    def read(self, prompt: str) -> int:
+        """The cached tokens of a prompt: its longest prefix that an earlier prompt had too."""
+        prefixes = list(_prefixes(prompt))
+        with self._lock:
+            known = sum(1 for _ in takewhile(self._seen.__contains__, prefixes))
+            if len(self._seen) > _MAX_PREFIXES:
+                self._seen.clear()  # bounds the memory
+            self._seen.update(dict.fromkeys(prefixes))
+        return known
+
+
+def prompt_text(request: Request) -> str:
+    """The prompt in the order of real prompt caches: tools, then messages."""
+    lines = [request.model, *(dump_text(msgspec.to_builtins(tool)) for tool in request.tools or ())]
+    for message in request.messages:
+        lines.append(message.role)
+        lines += (_part_text(part) for part in message.content)
+    return "\n".join(lines)
+
+
+def count_text(text: str) -> int:
+    """The number of tokens of a text."""
+    return -(-len(text) // CHARACTERS)
+
+
+def count_usage(request: Request, parts: tuple[Part, ...], cache: PrefixCache) -> Usage:
+    """The usage of a response with these parts."""
+    prompt = prompt_text(request)
+    thinking = sum(count_text(part.text) for part in parts if isinstance(part, Thinking))
+    other = sum(count_text(_part_text(part)) for part in parts if not isinstance(part, Thinking))
+    return Usage(
+        input_tokens=count_text(prompt),
+        output_tokens=thinking + other,
+        reasoning_tokens=thinking or None,
+        cache_read_tokens=cache.read(prompt),
+    )
+
+
+def _part_text(part: Part) -> str:
+    if isinstance(part, (Text, Thinking, Refusal)):
+        return part.text
+    if isinstance(part, ToolCall):
+        raw = part.raw_arguments
+        return f"{part.name}({dump_text(part.arguments) if raw is None else raw})"
+    fields = msgspec.to_builtins(part)
+    fields.pop("extra", None)  # cache marks move from turn to turn, but the prompt is the same
+    return dump_text(fields)
+
+
+def _prefixes(prompt: str) -> Iterator[int]:
+    """A hash of each prefix of whole tokens, shortest first."""
+    prefix = 0
+    for start in range(0, len(prompt) - CHARACTERS + 1, CHARACTERS):
+        prefix = hash((prefix, prompt[start : start + CHARACTERS]))
+        yield prefix
+
+
+def request_id(number: int) -> str:
+    """The id of a request."""
+    return f"req_simulated{number:06d}"
+
+
+def limit_headers(
+    facts: ServerFacts, limit: RateLimit, now: datetime | None = None
+) -> dict[str, str]:
+    """The vendor's headers for these limits; empty if it has no such headers."""
+    values: dict[str, object] = {
+        name: getattr(limit, name)
+        for name in ("requests_limit", "requests_remaining", "tokens_limit", "tokens_remaining")
+    }
+    if limit.reset_after is not None:
+        reset = f"{limit.reset_after:g}s"
+        if facts.resets_at:
+            reset_at = (now or datetime.now(UTC)) + timedelta(seconds=limit.reset_after)
+            reset = reset_at.isoformat().replace("+00:00", "Z")
+        for bucket in ("requests", "tokens"):
+            if values[f"{bucket}_limit"] is not None or values[f"{bucket}_remaining"] is not None:
+                values[f"{bucket}_reset"] = reset
+    return {
+        header: str(values[name])
+        for name, header in facts.limit_headers.items()
+        if values.get(name) is not None
+    }
+
+
+def simulated_model(model: str) -> ServedModel:
+    """The description of any model."""
+    return ServedModel(
+        id=model,
+        provider="simulated",
+        name=f"{model} (simulated)",
+        context_window=1_048_576,
+        max_output_tokens=65_536,
+    )
+
+
+def embed(body: Json) -> Json:
+    """Embeddings made from a digest of each text: only equal texts have similar vectors."""
+    if not isinstance(body, dict) or not isinstance(body.get("input"), (str, list)):
+        raise InvalidRequestError("'input' must be text or a list", error_code="invalid_type")
+    value = body["input"]
+    # A list of integers is one text as tokens; a list of texts or of such lists is several.
+    is_several = isinstance(value, list) and all(isinstance(item, (str, list)) for item in value)
+    texts = value if is_several else [value]
+    size = body.get("dimensions")
+    size = size if isinstance(size, int) and 0 < size <= 4096 else DIMENSIONS
+    encoded = body.get("encoding_format") == "base64"
+    vectors = [_vector(str(text), size) for text in texts]
+    data = [
+        {"object": "embedding", "index": i, "embedding": _base64(v) if encoded else v}
+        for i, v in enumerate(vectors)
+    ]
+    tokens = sum(count_text(str(text)) for text in texts)
+    usage = {"prompt_tokens": tokens, "total_tokens": tokens}
+    return {"object": "list", "data": data, "model": body.get("model", ""), "usage": usage}
+
+
+def _vector(text: str, size: int) -> list[float]:
+    """A vector of length 1."""
+    digest = hashlib.shake_128(text.encode("utf-8", "replace")).digest(2 * size)
+    raw = [value / 32768 - 1 for value in struct.unpack(f"<{size}H", digest)]
+    length = sum(value * value for value in raw) ** 0.5 or 1.0
+    return [value / length for value in raw]
+
+
+def _base64(vector: list[float]) -> str:
+    return base64.b64encode(struct.pack(f"<{len(vector)}f", *vector)).decode()
 
 
 def make_response(
     turn: Turn, request: Request, dialect: str, number: int, cache: PrefixCache
 ) -> Response:
-    """The turn as a response of this vendor to the request of that number."""
+    """The turn as a response of this vendor; `number` is that of the request."""
     facts = serve_of(dialect).SERVER
     parts = tuple(
-        _as_theirs(part, dialect, facts, f"{number:04d}{index:02d}")
+        _with_vendor_fields(part, dialect, facts, f"{number:04d}{index:02d}")
         for index, part in enumerate(turn.parts)
     )
     usage = turn.usage
@@ -64,7 +214,7 @@ def make_response(
 def make_frames(
     turn: Turn, response: Response, request: Request, dialect: str, number: int
 ) -> list[Frame]:
-    """The frames of its stream, broken where the turn says so."""
+    """The frames of the stream, with the faults of the turn."""
     encoder = dialects.get(dialect).stream_encoder(request)
     failure = turn.late_failure
     groups: list[list[Frame]] = []
@@ -77,16 +227,22 @@ def make_frames(
         groups.append(encoder.feed(event))
     if failure is not None:
         if last_end >= 0:
-            groups[last_end] = []  # a stream fails in the middle of a part, not after it
+            groups[last_end] = []  # a stream fails in the middle of a part, not after one
         error = as_error(dialect, failure, model=response.model, request_id=request_id(number))
         groups.append(encoder.feed(ErrorEvent(error=error)))
     groups.append(encoder.finish())
     frames = [frame for group in groups for frame in group]
     for fault in turn.faults:
-        if isinstance(fault, Malformed):
-            frames = _spoil(frames, fault.event)
-        elif isinstance(fault, Duplicate):
-            frames = _repeat(frames, fault.event)
+        index = fault.at or 0
+        if fault.kind not in {"malformed", "duplicate"} or not -len(frames) <= index < len(frames):
+            continue
+        index %= len(frames)
+        frame = frames[index]
+        if fault.kind == "malformed":
+            half = frame.data[: len(frame.data) // 2]
+            frames[index] = msgspec.structs.replace(frame, data=half)
+        else:
+            frames.insert(index, frame)
     return frames
 
 
@@ -96,14 +252,14 @@ def sse_chunks(frames: list[Frame]) -> Iterator[bytes]:
 
 
 def array_chunks(frames: list[Frame]) -> Iterator[bytes]:
-    """The frames as the items of one JSON array, for dialects that stream so without SSE."""
+    """The frames as one JSON array, for dialects that can stream without SSE."""
     for index, frame in enumerate(frames):
         yield f"{',' if index else '['}{frame.data}\r\n".encode("utf-8", "backslashreplace")
     yield b"]" if frames else b"[]"
 
 
-def _as_theirs(part: Part, dialect: str, facts: ServerFacts, tail: str) -> Part:
-    """The part with the ids and marks this vendor gives it."""
+def _with_vendor_fields(part: Part, dialect: str, facts: ServerFacts, tail: str) -> Part:
+    """The part with the ids and data that this vendor adds."""
     if isinstance(part, ToolCall) and not part.id:
         return msgspec.structs.replace(part, id=f"{facts.call_prefix}simulated{tail}")
     if isinstance(part, Thinking) and not part.extra:
@@ -148,20 +304,3 @@ def _split(delta: str, size: int | None) -> list[str]:
     if size is None:
         return _words(delta)
     return [delta[start : start + size] for start in range(0, len(delta), size)]
-
-
-def _spoil(frames: list[Frame], event: int) -> list[Frame]:
-    """One frame's data loses its second half."""
-    if not -len(frames) <= event < len(frames):
-        return frames
-    spoiled = list(frames)
-    data = frames[event].data
-    spoiled[event] = msgspec.structs.replace(frames[event], data=data[: len(data) // 2])
-    return spoiled
-
-
-def _repeat(frames: list[Frame], event: int) -> list[Frame]:
-    if not -len(frames) <= event < len(frames):
-        return frames
-    event %= len(frames)
-    return [*frames[: event + 1], *frames[event:]]

@@ -3,8 +3,8 @@ The simulator: an ASGI application that answers as each of the vendors would.
 
     app = Simulator(error(429, retry_after=1), text("Hello."))
 
-Requests are read and answers are written by the server side of the dialects; `app.script`
-knows what was received.
+The server side of each dialect reads requests and writes answers; `app.script` records what was
+received.
 """
 
 from __future__ import annotations
@@ -24,33 +24,134 @@ from interlingua.serving.application import (
     error_reply,
     json_reply,
     refusal,
+    serve_of,
 )
-from interlingua.serving.asgi import Receive, Send
-from interlingua.serving.delivery import Reply
-from interlingua.serving.routes import serve_of
-from interlingua.simulator.answer import array_chunks, make_frames, make_response, sse_chunks
-from interlingua.simulator.counting import PrefixCache, count_text, prompt_text
-from interlingua.simulator.delivery import FaultyDelivery
-from interlingua.simulator.dsl import Malformed, Turn
-from interlingua.simulator.listings import embed, simulated_model
-from interlingua.simulator.reply_headers import limit_headers, request_id
+from interlingua.serving.asgi import (
+    CutConnectionError,
+    Delivery,
+    Receive,
+    Reply,
+    ResetConnectionError,
+    Send,
+)
+from interlingua.simulator.answer import (
+    PrefixCache,
+    array_chunks,
+    count_text,
+    embed,
+    limit_headers,
+    make_frames,
+    make_response,
+    prompt_text,
+    request_id,
+    simulated_model,
+    sse_chunks,
+)
+from interlingua.simulator.dsl import Fault, Turn
 from interlingua.simulator.script import Answer, Exchange, Script
 from interlingua.spec.content import Json
 from interlingua.spec.errors import ConfigurationError, SDKError, ServerError
+from interlingua.spec.operations import Failure
 from interlingua.spec.request import Request
-from interlingua.spec.serve import Failure
+
+_OF_CONNECTIONS = {"cut", "clean_cut", "reset", "stall"}
+
+
+class SimulatedResetError(ResetConnectionError):
+    """Raised to reset the connection."""
+
+
+class SimulatedCutError(CutConnectionError):
+    """Raised to close the connection in the middle of the reply."""
+
+
+class FaultyDelivery(Delivery):
+    """
+    Sends one reply with the pace and the faults of its turn, and records the outcome.
+
+    ASGI has no message for a broken connection, so `SimulatedResetError` and `SimulatedCutError`
+    are raised. Our own server performs them on the socket; any other server closes the connection
+    when its application fails, which is nearly the same.
+    """
+
+    def __init__(self, exchange: Exchange, turn: Turn, receive: Receive, send: Send) -> None:
+        super().__init__(receive, send)
+        self._exchange = exchange
+        self._pace = turn.pace
+        faults = [fault for fault in turn.faults if fault.kind in _OF_CONNECTIONS]
+        self._before = [fault for fault in faults if fault.at is None]
+        self._within = sorted((each for each in faults if each.at is not None), key=_offset)
+        self._is_first = True
+        self._is_over = False
+
+    async def before_head(self, reply: Reply) -> None:
+        """Wait, and apply the faults that come before the headers."""
+        await self.sleep(self._pace.first)
+        for fault in self._before:
+            await self._apply(fault)
+        self._exchange.status = reply.status
+
+    def whole_body(self, body: bytes) -> bytes:
+        """The body, shortened by a clean cut, so that its content-length is right."""
+        ends = [fault.at for fault in self._within if fault.kind == "clean_cut"]
+        return body[: ends[0]] if ends else body
+
+    async def write(self, chunk: bytes) -> None:
+        """Send the chunk in pieces, with the pace and the faults of the turn."""
+        size = self._pace.write_bytes or len(chunk) or 1
+        for start in range(0, 0 if self._is_over else len(chunk), size):
+            await self.sleep(0 if self._is_first else self._pace.between)
+            self._is_first = False
+            await self._write_piece(chunk[start : start + size])
+
+    def ended(self) -> None:
+        """Record the end."""
+        exchange = self._exchange
+        exchange.ended = time.monotonic()
+        exchange.disconnected = self.disconnected
+        exchange.over.set()
+
+    async def _write_piece(self, piece: bytes) -> None:
+        while self._within and _offset(self._within[0]) <= self._exchange.sent_bytes + len(piece):
+            fault = self._within.pop(0)
+            room = max(_offset(fault) - self._exchange.sent_bytes, 0)
+            await self._count_and_put(piece[:room])
+            piece = piece[room:]
+            await self._apply(fault)
+        await self._count_and_put(piece)
+
+    async def _count_and_put(self, piece: bytes) -> None:
+        if not self._is_over:
+            await self.put_body(piece)
+            self._exchange.sent_bytes += len(piece)
+
+    async def _apply(self, fault: Fault) -> None:
+        if fault.kind == "stall":
+            await self.sleep(fault.seconds)
+        elif fault.kind == "reset":
+            raise SimulatedResetError("a simulated reset")
+        elif fault.kind == "clean_cut":
+            self._is_over = True  # the rest of the body is not sent
+        else:
+            raise SimulatedCutError("a simulated cut")
+
+
+def _offset(fault: Fault) -> int:
+    return fault.at or 0
+
 
 MARK = "x-simulated"
-"""The header that every reply has."""
+"""A header of every reply."""
 
 _MODELS = ("simulated-model",)
 
 
 class Simulator(Application):
     """
-    Answers by a script: turns, functions, or a `Script`.
+    Answers requests from a script: turns, functions, or a `Script`.
 
-    Without `key` every key is good, and none is needed. With `models` no other model is known.
+    With `key`, requests need that key; by default none is needed. With `models`, any other model
+    is unknown.
     """
 
     def __init__(
@@ -65,7 +166,7 @@ class Simulator(Application):
         self._cache = PrefixCache()
 
     async def handle(self, incoming: Incoming, receive: Receive, send: Send) -> None:
-        """Record the request, and send what the script answers."""
+        """Record the request and send the answer of the script."""
         call = incoming.call
         exchange = self.script.record(incoming.dialect, call.method, call)
         exchange.started = time.monotonic()
@@ -116,7 +217,7 @@ class Simulator(Application):
             raise ServerError(f"the script failed: {error!r}") from error
 
     def _describe(self, incoming: Incoming) -> Json:
-        """The body for a request about models, tokens or vectors."""
+        """The reply to a request for models, token counts or embeddings."""
         route, serve = incoming.route, serve_of(incoming.dialect)
         if route.kind == "models":
             models = [simulated_model(model) for model in self._models or _MODELS]
@@ -139,15 +240,15 @@ def _refusal(exchange: Exchange, incoming: Incoming, failure: Failure) -> Reply:
 
 
 def _spoiled(reply: Reply, turn: Turn) -> Reply:
-    """The reply with half of its body, if the turn has it malformed."""
-    if not any(isinstance(fault, Malformed) for fault in turn.faults):
+    """The reply, with only half of its body if the turn has the fault `malformed`."""
+    if not any(fault.kind == "malformed" for fault in turn.faults):
         return reply
     body = b"".join(reply.chunks) if not isinstance(reply.chunks, AsyncIterable) else b""
     return reply._replace(chunks=(body[: len(body) // 2],))
 
 
 def _headers(exchange: Exchange, turn: Turn) -> Mapping[str, str]:
-    """What every reply of the vendor's has, and the mark."""
+    """The headers of every reply of the vendor, and `x-simulated`."""
     facts = serve_of(exchange.dialect).SERVER
     headers = {MARK: "true"}
     if facts.request_id_header is not None:
@@ -162,5 +263,5 @@ def _script_of(answers: tuple[Answer | Script, ...]) -> Script:
     if not scripts:
         return Script(*(answer for answer in answers if not isinstance(answer, Script)))
     if len(answers) > 1:
-        raise ConfigurationError("a Script holds every answer; give it alone, or give the turns")
+        raise ConfigurationError("pass either one Script or turns and functions, not both")
     return scripts[0]

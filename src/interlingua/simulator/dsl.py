@@ -13,65 +13,39 @@ Parts, faults and headers are joined; for everything else the last value wins.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, TypeAlias
+from typing import Any, Literal
 
 import msgspec
 
-from interlingua.spec.content import Json, Part, Refusal, Text, Thinking, ToolCall
+from interlingua.spec.content import Json, Part, Record, Refusal, Text, Thinking, ToolCall
 from interlingua.spec.errors import ConfigurationError
+from interlingua.spec.operations import Failure
 from interlingua.spec.response import FinishReason, RateLimit, Reason, Usage
-from interlingua.spec.serve import Failure
 
 SIGNATURE = "c2ltdWxhdGVk"  # "simulated" in base64, which every dialect requires
 
 
-class _Value(
-    msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, repr_omit_defaults=True
-):
-    pass
-
-
-class Cut(_Value, frozen=True, kw_only=True):
+class Fault(Record, frozen=True, kw_only=True):
     """
-    The body ends after `at` bytes. If `at` is None, there are no response headers either.
+    A fault in the delivery of an answer.
 
-    A clean cut ends the HTTP body correctly, so that only the decoder can notice it. Any other cut
-    closes the connection in the middle of the body.
+    - `cut`: the connection closes.
+    - `clean_cut`: the HTTP body ends correctly, so that only the decoder can notice it.
+    - `reset`: the connection is reset.
+    - `stall`: nothing is sent, for `seconds` or for ever.
+    - `malformed`: an event of a stream, or the whole body, is invalid JSON.
+    - `duplicate`: an event of a stream is sent twice.
+
+    `at` is a number of body bytes (None: before the headers); for the last two kinds, the index of
+    the event, which may be negative.
     """
 
-    at: int | None = None
-    clean: bool = False
-
-
-class Reset(_Value, frozen=True, kw_only=True):
-    """The connection is reset after `at` bytes of the body, or before the headers if None."""
-
-    at: int | None = None
-
-
-class Stall(_Value, frozen=True, kw_only=True):
-    """Nothing is sent after `at` bytes (before the headers if None), for `seconds` or for ever."""
-
+    kind: Literal["cut", "clean_cut", "reset", "stall", "malformed", "duplicate"]
     at: int | None = None
     seconds: float | None = None
 
 
-class Malformed(_Value, frozen=True, kw_only=True):
-    """One event of the stream (by index, may be negative), or the whole body, is invalid JSON."""
-
-    event: int = 0
-
-
-class Duplicate(_Value, frozen=True, kw_only=True):
-    """One event of the stream, by index, is sent twice."""
-
-    event: int = 0
-
-
-Fault: TypeAlias = Cut | Reset | Stall | Malformed | Duplicate
-
-
-class Pace(_Value, frozen=True, kw_only=True):
+class Pace(Record, frozen=True, kw_only=True):
     """Seconds before the headers and between writes, and the maximum size of a write."""
 
     first: float = 0.0
@@ -79,7 +53,7 @@ class Pace(_Value, frozen=True, kw_only=True):
     write_bytes: int | None = None
 
 
-class Turn(_Value, frozen=True, kw_only=True):
+class Turn(Record, frozen=True, kw_only=True):
     """One answer: its content, and the faults of its delivery."""
 
     parts: tuple[Part, ...] = ()
@@ -245,27 +219,27 @@ def error_event(status: int, message: str | None = None, *, body: Json = None) -
 
 def cut(at: int | None = None, *, clean: bool = False) -> Turn:
     """The body ends after `at` bytes. By default the connection closes before the headers."""
-    return Turn(faults=(Cut(at=_check_offset(at), clean=clean),))
+    return _connection_fault("clean_cut" if clean and at is not None else "cut", at)
 
 
 def reset(at: int | None = None) -> Turn:
     """The connection is reset after `at` bytes of the body, by default before the headers."""
-    return Turn(faults=(Reset(at=_check_offset(at)),))
+    return _connection_fault("reset", at)
 
 
 def stall(at: int | None = None, seconds: float | None = None) -> Turn:
     """Nothing is sent after `at` bytes (default: before the headers), for `seconds` or for ever."""
-    return Turn(faults=(Stall(at=_check_offset(at), seconds=seconds),))
+    return _connection_fault("stall", at, seconds)
 
 
 def malformed(event: int = 0) -> Turn:
     """One event of the stream, or the whole body, is invalid JSON."""
-    return Turn(faults=(Malformed(event=event),))
+    return Turn(faults=(Fault(kind="malformed", at=event),))
 
 
 def duplicate(event: int = 0) -> Turn:
     """One event of the stream is sent twice."""
-    return Turn(faults=(Duplicate(event=event),))
+    return Turn(faults=(Fault(kind="duplicate", at=event),))
 
 
 def _failure(status: int, message: str | None, body: Json, retry_after: float | None) -> Failure:
@@ -274,7 +248,11 @@ def _failure(status: int, message: str | None, body: Json, retry_after: float | 
     return Failure(status=status, message=message, body=body, retry_after=retry_after)
 
 
-def _check_offset(at: int | None) -> int | None:
+def _connection_fault(
+    kind: Literal["cut", "clean_cut", "reset", "stall"],
+    at: int | None,
+    seconds: float | None = None,
+) -> Turn:
     if at is not None and at < 0:
         raise ConfigurationError(f"at= counts bytes of the body and must not be negative: {at}")
-    return at
+    return Turn(faults=(Fault(kind=kind, at=at, seconds=seconds),))

@@ -1,4 +1,4 @@
-"""The parts a message is made of."""
+"""The parts of a message."""
 
 from __future__ import annotations
 
@@ -14,35 +14,34 @@ Json: TypeAlias = Any
 
 Extra: TypeAlias = Mapping[str, Any]
 """
-What a provider wants echoed, by dialect name: signatures, item ids, cache marks, citations.
+Data that must be sent back to a provider, by dialect name: signatures, item ids, cache marks.
 
-A `Thinking` part or a response decoded from a dialect always has that dialect's key here,
-even with nothing to keep: `dialect in extra` says who made it.
+A `Thinking` part or a response that was decoded from a dialect always has the key of that dialect,
+even with an empty value: `dialect in extra` shows its origin.
 """
 
 ToolType: TypeAlias = Literal["function", "custom"]
 
 
-class _Part(
-    msgspec.Struct,
-    frozen=True,
-    kw_only=True,
-    tag_field="kind",
-    omit_defaults=True,
-    repr_omit_defaults=True,
+class Record(
+    msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, repr_omit_defaults=True
 ):
+    """The base of immutable values whose defaults are left out of their JSON and `repr`."""
+
+
+class _Part(Record, frozen=True, kw_only=True, tag_field="kind"):
     extra: Extra = {}
 
 
 class Text(_Part, frozen=True, kw_only=True, tag="text"):
-    """Plain text, kept to the byte."""
+    """Plain text."""
 
     kind: ClassVar[Literal["text"]] = "text"
     text: str
 
 
 class Image(_Part, frozen=True, kw_only=True, tag="image"):
-    """An image by address, bytes, or the id of an uploaded file: exactly one of the three."""
+    """An image by URL, bytes, or the id of an uploaded file: exactly one of the three."""
 
     kind: ClassVar[Literal["image"]] = "image"
     url: str | None = None
@@ -53,7 +52,7 @@ class Image(_Part, frozen=True, kw_only=True, tag="image"):
 
 
 class Audio(_Part, frozen=True, kw_only=True, tag="audio"):
-    """A sound by address, bytes, or the id of an uploaded file."""
+    """Audio by URL, bytes, or the id of an uploaded file."""
 
     kind: ClassVar[Literal["audio"]] = "audio"
     url: str | None = None
@@ -63,7 +62,7 @@ class Audio(_Part, frozen=True, kw_only=True, tag="audio"):
 
 
 class Document(_Part, frozen=True, kw_only=True, tag="document"):
-    """A file that is neither image nor audio: PDF, plain text, video. One source of the four."""
+    """A PDF, text, video or other file: exactly one of `url`, `data`, `file_id` and `text`."""
 
     kind: ClassVar[Literal["document"]] = "document"
     url: str | None = None
@@ -75,16 +74,16 @@ class Document(_Part, frozen=True, kw_only=True, tag="document"):
 
 
 class ToolCall(_Part, frozen=True, kw_only=True, tag="tool_call"):
-    """A call the model asks for."""
+    """A tool call that the model requests."""
 
     kind: ClassVar[Literal["tool_call"]] = "tool_call"
     id: str
     name: str
     arguments: dict[str, Any] = {}
     raw_arguments: str | None = None
-    """The text as it came; `arguments` is its parse. Sent back unchanged where text is sent."""
+    """The original text; `arguments` is its parsed value. Dialects with text send it unchanged."""
     type: ToolType = "function"
-    """A `custom` tool takes free text: it is `raw_arguments`, and `arguments` is empty."""
+    """A `custom` tool takes free text in `raw_arguments`; `arguments` is then empty."""
 
     @property
     def is_valid(self) -> bool:
@@ -93,7 +92,7 @@ class ToolCall(_Part, frozen=True, kw_only=True, tag="tool_call"):
         if raw is None or self.type == "custom" or not raw.strip():
             return True
         try:
-            value = json.loads(raw, parse_constant=_refuse, parse_float=_finite)
+            value = json.loads(raw, parse_constant=refuse_constant, parse_float=finite_float)
         except (ValueError, RecursionError):
             return False
         return value is None or isinstance(value, dict)
@@ -101,12 +100,11 @@ class ToolCall(_Part, frozen=True, kw_only=True, tag="tool_call"):
 
 class ToolResult(_Part, frozen=True, kw_only=True, tag="tool_result"):
     """
-    What came of a call.
+    The result of a tool call.
 
-    `content` is text, a JSON value, or a tuple of parts; the empty tuple is no content at
-    all, where `[]` is a JSON value. One part is a tuple of one. A list or tuple whose items
-    all are parts (or read as parts in JSON form) is taken for parts, and so are strings
-    beside a part.
+    `content` is text, a JSON value, or a tuple of parts. The empty tuple means no content; `[]` is
+    a JSON value. A single part becomes a tuple. A list or tuple is read as parts if every item is
+    a part, or a part in JSON form; next to a part, a string becomes `Text`.
     """
 
     kind: ClassVar[Literal["tool_result"]] = "tool_result"
@@ -127,16 +125,16 @@ class ToolResult(_Part, frozen=True, kw_only=True, tag="tool_result"):
 
     @property
     def parts(self) -> tuple[Part, ...] | None:
-        """The content if it is made of parts, else None."""
+        """The content if it consists of parts, else None."""
         return self.content if isinstance(self.content, tuple) else None
 
 
 class Thinking(_Part, frozen=True, kw_only=True, tag="thinking"):
     """
-    What the model thought, as far as it shows it.
+    The visible thinking of the model.
 
-    `signature` proves the text to its maker; `data` is an opaque form of the thought
-    (redacted or encrypted). Both go back verbatim, and only to who made them.
+    `signature` proves the text to its provider; `data` is an opaque form (redacted or encrypted).
+    Both are sent back verbatim, and only to the provider that created them.
     """
 
     kind: ClassVar[Literal["thinking"]] = "thinking"
@@ -147,14 +145,14 @@ class Thinking(_Part, frozen=True, kw_only=True, tag="thinking"):
 
 
 class Refusal(_Part, frozen=True, kw_only=True, tag="refusal"):
-    """The model's words for declining."""
+    """The text with which the model refuses to answer."""
 
     kind: ClassVar[Literal["refusal"]] = "refusal"
     text: str
 
 
 class Opaque(_Part, frozen=True, kw_only=True, tag="opaque"):
-    """A block of one dialect that has no canonical form, carried verbatim."""
+    """A block of one dialect without a canonical form, kept verbatim."""
 
     kind: ClassVar[Literal["opaque"]] = "opaque"
     dialect: str
@@ -177,7 +175,9 @@ PART_TYPES = (
     Opaque,
 )
 MEDIA_TYPES = (Image, Audio, Document)
-_KINDS = tuple(part.kind for part in PART_TYPES)  # of hostile JSON, a kind may not be hashable
+_KINDS = tuple(
+    part.kind for part in PART_TYPES
+)  # a tuple: in hostile JSON `kind` may be unhashable
 
 
 def _as_parts(items: list[Any] | tuple[Any, ...]) -> tuple[Part, ...] | None:
@@ -194,12 +194,14 @@ def _as_parts(items: list[Any] | tuple[Any, ...]) -> tuple[Part, ...] | None:
         return None
 
 
-def _refuse(name: str) -> NoReturn:
+def refuse_constant(name: str) -> NoReturn:
+    """For `json.loads`: NaN and the infinities are not JSON."""
     raise ValueError(f"{name} is not a JSON value")
 
 
-def _finite(text: str) -> float:
+def finite_float(text: str) -> float:
+    """For `json.loads`: a number beyond the range of a float is an error."""
     value = float(text)
     if math.isinf(value):
-        raise ValueError("a number out of range")
+        raise ValueError(f"{text[:20]} is out of range")
     return value

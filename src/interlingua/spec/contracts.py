@@ -1,5 +1,5 @@
 """
-The contracts between the layers.
+The protocols between the layers, and the records that they pass.
 
 A dialect is a module with its facts and eight functions (see `Dialect`); an adapter answers
 requests; a transport sends bytes.
@@ -13,7 +13,7 @@ from typing import Any, Literal, Protocol, TypeAlias
 
 import msgspec
 
-from interlingua.spec.content import Json
+from interlingua.spec.content import Json, Record
 from interlingua.spec.errors import ProviderError
 from interlingua.spec.events import StreamEvent
 from interlingua.spec.facts import Facts
@@ -21,7 +21,7 @@ from interlingua.spec.request import Request, ToolChoiceMode
 from interlingua.spec.response import Response, Warning
 
 NewId: TypeAlias = Callable[[], str]
-"""Makes ids for calls that come without one."""
+"""Creates ids for tool calls that arrive without one."""
 
 StructuredOutput: TypeAlias = Literal["native", "tool", "prompt"]
 ThinkingMode: TypeAlias = Literal["adaptive", "enabled", "disabled", "between_tools"]
@@ -37,11 +37,11 @@ Setting: TypeAlias = Literal[
     "verbosity",
     "logprobs",
 ]
-"""A setting that a model may refuse; all but `logprobs` are fields of a request."""
+"""A setting that a model may reject; all except `logprobs` are fields of `Request`."""
 
 
 class Frame(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """One framed unit of a stream: of SSE, its `event:` name and its `data:` text."""
+    """One unit of a stream. For SSE: the name in `event:` and the text in `data:`."""
 
     data: str
     event: str | None = None
@@ -51,15 +51,15 @@ class Frame(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 Content: TypeAlias = bytes | AsyncIterable[bytes]
 """
-Bytes to send, or what yields them.
+Bytes to send, or an async iterable of bytes.
 
-An iterable with a `size` is sent with that content-length, any other in chunks. One that can be
-iterated only once (an async generator) is not sent again after a failure.
+An iterable with a `size` is sent with that content-length, any other in chunks. An iterable that
+can be read only once (an async generator) is not sent again after a failure.
 """
 
 
 class FormPart(msgspec.Struct, frozen=True, kw_only=True):
-    """One part of a multipart form; it is a file if it has a file name."""
+    """One part of a multipart form; a part with a file name is a file."""
 
     name: str
     content: str | Content
@@ -69,15 +69,15 @@ class FormPart(msgspec.Struct, frozen=True, kw_only=True):
 
 class WireCall(msgspec.Struct, frozen=True, kw_only=True):
     """
-    An HTTP call before it has an address and a key.
+    An HTTP request without its base URL and key.
 
-    What is sent is `body` as JSON, or `content` as it is, or `form` as multipart/form-data.
+    It sends `body` as JSON, or `content` unchanged, or `form` as multipart/form-data.
     """
 
     method: str = "POST"
     path: str = ""
     query: Mapping[str, str] = {}
-    """Parameters that are added to the path."""
+    """Query parameters to add to the path."""
     body: Json = None
     content: Content | None = None
     """A body that is not JSON; `headers` give its content type."""
@@ -87,192 +87,276 @@ class WireCall(msgspec.Struct, frozen=True, kw_only=True):
     warnings: tuple[Warning, ...] = ()
 
 
-class Profile(
-    msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, repr_omit_defaults=True
-):
+class Profile(Record, frozen=True, kw_only=True):
     """
-    What a model or server accepts and wants.
+    What a model or server supports.
 
-    Every default is neutral: it clamps nothing, adds nothing, forces nothing. None means
-    "no limit known", an empty tuple "none at all".
+    Every default is neutral: it limits nothing and adds nothing. None means that no limit is
+    known; an empty tuple means that nothing is supported.
     """
 
     dialect: str = ""
-    """The dialect it is about, whose options in a request then count."""
+    """The dialect that is spoken; its key in `provider_options` is used."""
 
     context_window: int | None = None
-    """The most tokens that input and output may have together."""
+    """The maximum number of input and output tokens together."""
     max_output_tokens: int | None = None
-    """The most tokens one answer may have, thinking included."""
+    """The maximum number of tokens of one response, including thinking."""
 
     image_types: tuple[str, ...] | None = None
-    """The media types of images it reads; `image/*` stands for all."""
+    """The supported media types of images; `image/*` means all."""
     audio_types: tuple[str, ...] | None = None
-    """The media types of sound it reads."""
+    """The supported media types of audio."""
     document_types: tuple[str, ...] | None = None
-    """The media types of documents it reads, video among them."""
+    """The supported media types of documents, including video."""
     tool_result_types: tuple[str, ...] | None = None
-    """The media types a tool result may carry; what it cannot carry has to go elsewhere."""
+    """The media types that a tool result may contain; others are moved to a user message."""
 
     tools: bool = True
-    """It calls tools."""
+    """Tools are supported."""
     tools_while_thinking: bool = True
-    """It calls tools also while it thinks; if not, thinking gives way to tools."""
+    """Tools are supported together with thinking; if not, thinking is disabled for tools."""
     tool_choice_modes: tuple[ToolChoiceMode, ...] | None = None
-    """The ways of choosing among tools it accepts: `auto`, `none`, `required`, `named`."""
+    """The supported modes of `tool_choice`: `auto`, `none`, `required`, `named`."""
     thinking_tool_choice: Mapping[str, tuple[ToolChoiceMode, ...]] = {}
-    """The same while it thinks in a mode of `thinking_modes`, where fewer are accepted then."""
+    """The supported modes of `tool_choice` by thinking mode, where thinking allows fewer."""
     tool_choice_without_tools: bool = True
-    """A choice among tools may be sent where there are none."""
+    """`tool_choice` may be sent without tools."""
     parallel_tool_calls: bool = True
-    """It can call several tools at once, and takes the switch that says whether it may."""
+    """Parallel tool calls are supported, and so is the setting that disables them."""
     strict_tools: bool = True
-    """It takes the mark that a tool's input must fit its schema."""
+    """Strict tools are supported: the arguments of a call must match the schema."""
     max_strict_tools: int | None = None
-    """The most tools that may carry that mark."""
+    """The maximum number of strict tools."""
 
     streaming: bool = True
-    """It can send its answer as it comes."""
+    """Streaming is supported."""
     streaming_tool_calls: bool = True
-    """It can call tools in an answer that streams."""
+    """Tool calls are supported in streams."""
 
     structured_output: tuple[StructuredOutput, ...] = ("native", "tool", "prompt")
-    """The ways to get JSON of a given schema from it, best first."""
+    """The supported ways to get JSON that matches a schema, best first."""
     structured_output_with_tools: bool = True
-    """The native way works also beside tools."""
+    """`native` structured output can be combined with tools."""
 
     sampling: bool = True
-    """It takes `temperature`, `top_p` and `top_k`."""
+    """`temperature`, `top_p` and `top_k` are supported."""
     sampling_versions: tuple[str, ...] | None = None
-    """The versions of its API that still take them."""
+    """The API versions in which these three are still supported."""
     api_version: str | None = None
-    """The version of its API that is spoken, unless the request's options name another."""
+    """The API version to use, unless the provider options of the request name another."""
     max_temperature: float | None = None
-    """The highest temperature it takes."""
+    """The maximum temperature."""
     rejected_while_thinking: tuple[Setting, ...] = ()
-    """The settings it refuses or ignores while it thinks."""
+    """The settings that are rejected or ignored while the model thinks."""
     penalties: bool = True
-    """It takes `frequency_penalty` and `presence_penalty`."""
+    """`frequency_penalty` and `presence_penalty` are supported."""
     seed: bool = True
-    """It takes a seed."""
+    """`seed` is supported."""
     n: bool = True
-    """It can give more than one answer."""
+    """`n` greater than 1 is supported."""
     logprobs: bool = True
-    """It can report the probabilities of tokens."""
+    """Log probabilities of tokens are supported."""
     verbosity: bool = True
-    """It can be told how long to write."""
+    """`verbosity` is supported."""
     stop_sequences: int | None = None
-    """The most stop sequences it takes."""
+    """The maximum number of stop sequences."""
 
     thinking: bool = True
-    """It can think before it answers."""
+    """Thinking is supported."""
     thinks_by_default: bool = False
-    """It thinks unless it is told not to."""
+    """Thinking is on by default."""
     thinking_modes: tuple[ThinkingMode, ...] | None = None
     """
-    How it can be told to think: `adaptive` (by effort), `enabled` (up to a budget of tokens),
-    `disabled` (not at all), `between_tools` (only notes between calls).
+    The supported ways to configure thinking: `adaptive` (by effort), `enabled` (by token budget),
+    `disabled`, `between_tools` (only notes between tool calls).
     """
     reasoning_efforts: tuple[str, ...] | None = None
-    """The efforts it knows; the nearest is sent for another."""
+    """The supported efforts; any other effort is replaced by the nearest."""
     effort_map: Mapping[str, str] = {}
-    """What is sent for an effort it does not know, where that is not the nearest."""
+    """Replacements for unsupported efforts, where the nearest is not the right one."""
     effort_budgets: Mapping[str, int] = {}
-    """Tokens of thinking that stand for an effort, where they are not the usual ones."""
+    """The thinking budget for an effort, where it differs from the default table."""
     min_thinking_budget: int | None = None
-    """The smallest budget it takes, besides none at all."""
+    """The minimum thinking budget, other than 0."""
     max_thinking_budget: int | None = None
-    """The largest budget it takes."""
+    """The maximum thinking budget."""
     dynamic_budget: bool = False
-    """It takes a budget of 0 for none, and a negative one for as much as it sees fit."""
+    """A budget of 0 disables thinking, and a negative one lets the model decide."""
     budget_below_max_tokens: bool = False
-    """The budget must be smaller than `max_tokens`, which counts both."""
+    """The budget must be smaller than `max_tokens`, which includes thinking."""
     thinking_bound_to_model: bool = False
-    """It refuses thinking that another model made, even one of its own maker."""
+    """Thinking from any other model is rejected, even from the same vendor."""
     signed_calls: bool = False
-    """It refuses calls in the history that lack the signature of their thought."""
+    """Tool calls in the history without a thought signature are rejected."""
 
     caching: bool = False
-    """It keeps prompts for reuse; an encoder asks for it where its dialect has to."""
+    """Prompt caching is supported; the encoder requests it where the dialect requires that."""
     cache_breakpoints: int | None = None
-    """The most cache marks one request may carry, the automatic one among them."""
+    """The maximum number of cache marks in a request, including the automatic one."""
     automatic_cache_mark: bool = False
-    """It takes one mark for the whole request, and places it at the end itself."""
+    """One mark for the whole request is supported; the server places it at the end."""
     cache_key: bool = False
-    """It takes `prompt_cache_key`, by which calls of one conversation find the same cache."""
+    """`prompt_cache_key` is supported: it routes the calls of a conversation to one cache."""
     min_cache_tokens: int | None = None
-    """The shortest prefix that is kept."""
+    """The minimum length of a cached prefix, in tokens."""
 
     system_prompt: bool = True
-    """It takes instructions apart from what the user says."""
+    """System messages are supported."""
     system_mid_conversation: bool = True
-    """Instructions may also stand after the first turn."""
+    """System messages are also supported after the first turn."""
     prefill: bool = True
-    """A conversation may end in words of the model, which it then continues."""
+    """The last message may be from the assistant; the model continues it."""
     tool_call_id_pattern: str | None = None
-    """The regular expression that the whole id of a call must match."""
+    """A regular expression that the whole id of a tool call must match."""
 
     quirks: Any = None
-    """A dialect's own record of how this server differs, e.g. `ChatQuirks`."""
+    """The dialect's own record of how this server differs, e.g. `ChatQuirks`."""
 
 
 NEUTRAL_PROFILE = Profile()
 
 
+class ToolCallCapabilities(Record, frozen=True, kw_only=True):
+    """The support for tool calls."""
+
+    non_streaming: bool = True
+    streaming_mode: Literal["none", "deltas"] = "deltas"
+    """In streams: not supported, or in fragments."""
+    parallel: bool = True
+    """Several calls in one response."""
+
+
+class AdapterCapabilities(msgspec.Struct, frozen=True):
+    """What an adapter supports, for routers: a view of its profile. None means no known limit."""
+
+    profile: Profile = NEUTRAL_PROFILE
+
+    @property
+    def supports_images(self) -> bool:
+        """Whether any type of image is supported."""
+        return self.profile.image_types != ()
+
+    @property
+    def accepted_image_media_types(self) -> tuple[str, ...] | None:
+        """The supported media types of images."""
+        return self.profile.image_types
+
+    @property
+    def supports_thinking(self) -> bool:
+        """Whether the model can think."""
+        return self.profile.thinking
+
+    @property
+    def supports_tools(self) -> bool:
+        """Whether tools are supported."""
+        return self.profile.tools
+
+    @property
+    def supports_system_prompt(self) -> bool:
+        """Whether system messages are supported."""
+        return self.profile.system_prompt
+
+    @property
+    def supports_structured_output(self) -> bool:
+        """Whether the provider itself enforces a schema."""
+        return "native" in self.profile.structured_output
+
+    @property
+    def supports_streaming(self) -> bool:
+        """Whether responses can be streamed."""
+        return self.profile.streaming
+
+    @property
+    def supports_streaming_tool_calls(self) -> bool:
+        """Whether tool calls can be streamed."""
+        profile = self.profile
+        return profile.tools and profile.streaming and profile.streaming_tool_calls
+
+    @property
+    def supports_parallel_tool_calls(self) -> bool:
+        """Whether one response may have several tool calls."""
+        return self.profile.tools and self.profile.parallel_tool_calls
+
+    @property
+    def supports_prompt_caching(self) -> bool:
+        """Whether prompt caching can be requested."""
+        return self.profile.caching
+
+    @property
+    def max_context_tokens(self) -> int | None:
+        """The size of the context window."""
+        return self.profile.context_window
+
+    @property
+    def max_output_tokens(self) -> int | None:
+        """The maximum number of tokens of one response."""
+        return self.profile.max_output_tokens
+
+    @property
+    def tool_calls(self) -> ToolCallCapabilities:
+        """The three properties about tool calls, as one record."""
+        return ToolCallCapabilities(
+            non_streaming=self.supports_tools,
+            streaming_mode="deltas" if self.supports_streaming_tool_calls else "none",
+            parallel=self.supports_parallel_tool_calls,
+        )
+
+
 class Prepared(msgspec.Struct, frozen=True, kw_only=True):
-    """A request that its target accepts, ready to encode."""
+    """A request that was adapted to its target and is ready to encode."""
 
     request: Request
     options: Mapping[str, Any] = {}
-    """The provider options that are meant for the target; an encoder merges them last."""
+    """The provider options for the target; the encoder merges them last."""
     warnings: tuple[Warning, ...] = ()
-    """What was changed or lost."""
+    """The changes and losses."""
     origin: Callable[[str], str | None] | None = None
-    """Of a path in `request`, the path in the caller's request; None if they are the same."""
+    """Maps a path in `request` to the path in the caller's request; None if they are equal."""
 
 
 class StreamDecoder(Protocol):
     """Frames in, events out."""
 
     def feed(self, frame: Frame) -> list[StreamEvent]:
-        """The events this frame completes; raises the provider's error if it carries one."""
+        """The events that this frame completes; raises the error if the frame contains one."""
 
     def finish(self) -> list[StreamEvent]:
-        """End of body: raises `StreamError` if the stream was not at its end."""
+        """End of body: raises `StreamError` if the stream is incomplete."""
 
 
 class StreamEncoder(Protocol):
     """Events in, frames out."""
 
     def feed(self, event: StreamEvent) -> list[Frame]:
-        """The frames that say this event."""
+        """The frames for this event."""
 
     def finish(self) -> list[Frame]:
-        """The frames that close the stream, if any are owed."""
+        """The frames that end the stream, if there are any."""
 
 
 class Dialect(Protocol):
     """
-    A wire format, both ways. A module satisfies it.
+    A wire format in both directions. A module satisfies it.
 
-    `encode` is ours to theirs, `decode` theirs to ours. All of it is pure.
+    `encode` converts canonical values to wire values, `decode` the reverse. All of it is pure.
     """
 
     @property
     def NAME(self) -> str:  # noqa: N802 -- a constant of the module
-        """What it is called in `extra`, in `provider_options` and in a provider's row."""
+        """Its name in `extra`, in `provider_options` and in the rows of providers."""
 
     @property
     def FACTS(self) -> Facts:  # noqa: N802 -- a constant of the module
-        """What is true of it beyond its functions."""
+        """Its properties besides the functions."""
 
     def encode_request(
         self, request: Request | Prepared, profile: Profile = ..., *, stream: bool = ...
     ) -> WireCall:
-        """What a client sends. A `Request` is prepared first, a `Prepared` is encoded as it is."""
+        """The call that a client sends. A `Request` is prepared first, a `Prepared` is not."""
 
     def decode_request(self, call: WireCall) -> Request:
-        """What a server received; `InvalidRequestError` names the JSON path it cannot read."""
+        """The request that a server received; `InvalidRequestError` names an invalid JSON path."""
 
     def decode_response(
         self,
@@ -282,66 +366,66 @@ class Dialect(Protocol):
         new_id: NewId | None = ...,
         profile: Profile = ...,
     ) -> Response:
-        """What a client received."""
+        """The response that a client received."""
 
     def encode_response(self, response: Response) -> Json:
-        """What a server sends."""
+        """The body that a server sends."""
 
     def stream_decoder(
         self, *, new_id: NewId | None = ..., profile: Profile = ...
     ) -> StreamDecoder:
-        """For a stream a client receives."""
+        """A decoder for a stream that a client receives."""
 
     def stream_encoder(self, request: Request | None) -> StreamEncoder:
-        """For a stream a server sends."""
+        """An encoder for a stream that a server sends."""
 
     def decode_error(self, status: int, headers: Mapping[str, str], body: bytes) -> ProviderError:
-        """Never raises: a body we cannot read still becomes an error with its status."""
+        """The error for a reply. Never raises: an unreadable body gives an error by its status."""
 
     def encode_error(self, error: Exception) -> tuple[int, dict[str, str], Json]:
-        """Status, headers and body that say this error."""
+        """The status, headers and body for this error."""
 
 
 class Timeouts(msgspec.Struct, frozen=True, kw_only=True):
-    """How long each step of a call may take, in seconds; None for as long as it likes."""
+    """The maximum duration of each step of a call, in seconds; None for no limit."""
 
     connect: float | None = 10.0
-    """Name, connection and TLS."""
+    """DNS, TCP and TLS together."""
     request: float | None = 600.0
-    """A whole exchange; of a stream, all up to its head."""
+    """The whole exchange; for a stream, until its headers arrive."""
     first_byte: float | None = None
-    """From the start to the head of the reply."""
+    """From the start until the headers of the reply arrive."""
     stream_read: float | None = 300.0
-    """A stream's silence; any bytes end it."""
+    """The time between two chunks of a stream; any bytes restart it."""
 
 
 class HttpRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """A call with its address and key, ready to send."""
+    """A complete HTTP request, with URL and key."""
 
     method: str = "POST"
     url: str
     headers: Mapping[str, str] = {}
     body: Content = b""
     timeouts: Timeouts | None = None
-    """For this call only; None for the transport's own."""
+    """For this request only; None for those of the transport."""
 
     @property
     def body_size(self) -> int | None:
-        """How many bytes the body has; None if that is not known before it is sent."""
+        """The size of the body in bytes; None if it is not known before sending."""
         if isinstance(self.body, bytes):
             return len(self.body)
         size = getattr(self.body, "size", None)
         return size if isinstance(size, int) else None
 
     def __repr__(self) -> str:
-        # headers and query may hold keys, and the body is large
+        # Headers and query may contain keys, and the body may be large.
         url = self.url.partition("?")[0]
         size = self.body_size
         return f"HttpRequest({self.method} {url}, {'?' if size is None else size} bytes)"
 
 
 class HttpReply(Protocol):
-    """A reply whose head has come; its body comes as it is read."""
+    """A reply whose headers have arrived; the body arrives while it is read."""
 
     @property
     def status(self) -> int:
@@ -349,27 +433,27 @@ class HttpReply(Protocol):
 
     @property
     def headers(self) -> Mapping[str, str]:
-        """Names in lower case; a name that came twice has both values, comma between."""
+        """Names in lower case; the values of a repeated name are joined by commas."""
 
     async def read(self) -> bytes:
         """The whole body."""
 
     def chunks(self) -> AsyncIterator[bytes]:
-        """The body as it comes."""
+        """The chunks of the body, as they arrive."""
 
     def abort(self) -> None:
-        """Close the connection at once, whoever reads from it."""
+        """Close the connection at once; a task that is reading gets an error."""
 
 
 class Transport(Protocol):
-    """Sends bytes. The only thing that touches a network."""
+    """Sends HTTP requests. Only transports use the network."""
 
     def send(self, request: HttpRequest) -> AbstractAsyncContextManager[HttpReply]:
         """
-        Send, and hold the connection while the block runs.
+        Send the request; the connection stays open while the `async with` block runs.
 
-        Leaving the block before the body's end closes the connection. No redirect is followed:
-        a 3xx is a reply like another.
+        Leaving the block before the end of the body closes the connection. Redirects are not
+        followed: a 3xx is an ordinary reply.
         """
 
     async def close(self) -> None:
@@ -382,10 +466,10 @@ class Adapter(Protocol):
     name: str
 
     async def complete(self, request: Request) -> Response:
-        """The whole answer."""
+        """The whole response."""
 
     def stream(self, request: Request) -> AsyncIterator[StreamEvent]:
-        """The answer as it comes."""
+        """The events of the response, as they arrive."""
 
     async def close(self) -> None:
-        """Release what it holds."""
+        """Release connections and other resources."""

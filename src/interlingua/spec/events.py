@@ -1,10 +1,9 @@
 """
-A response as it comes: events.
+The events of a streamed response.
 
-The legal order is a table in `streams/grammar.py`; in words: `StreamStart` first, one
-`Finish` last. Every segment (text, reasoning, tool call) has one start, any number of
-deltas and one end, all with the same `id` and `index`; segments may interleave, and
-`index` is the part's place in the message.
+`StreamStart` is first, and exactly one `Finish` is last. Every segment (text, reasoning, tool call)
+has one start, any number of deltas and one end, all with the same `id` and `index`; segments may
+interleave. `streams/grammar.py` has the valid orders as a table.
 """
 
 from __future__ import annotations
@@ -14,24 +13,24 @@ from typing import TYPE_CHECKING, ClassVar, Literal, TypeAlias
 
 import msgspec
 
-from interlingua.spec.content import Extra, Json, Part, Text, Thinking, ToolCall, ToolType
+from interlingua.spec.content import Extra, Json, Part, Record, Text, Thinking, ToolCall, ToolType
 from interlingua.spec.errors import SDKError
 from interlingua.spec.response import FinishReason, RateLimit, Response, Usage, Warning
 
 
-class _Event(
-    msgspec.Struct,
-    frozen=True,
-    kw_only=True,
-    tag_field="type",
-    omit_defaults=True,
-    repr_omit_defaults=True,
-):
+class _Event(Record, frozen=True, kw_only=True, tag_field="type"):
     pass
 
 
+class _SegmentEvent(_Event, frozen=True, kw_only=True):
+    id: str
+    """The same for all events of one segment."""
+    index: int
+    """The position of the part in the message."""
+
+
 class StreamStart(_Event, frozen=True, kw_only=True, tag="stream_start"):
-    """The provider has begun to answer."""
+    """The response begins."""
 
     type: ClassVar[Literal["stream_start"]] = "stream_start"
     id: str = ""
@@ -40,13 +39,13 @@ class StreamStart(_Event, frozen=True, kw_only=True, tag="stream_start"):
     request_id: str | None = None
     warnings: tuple[Warning, ...] = ()
     usage: Usage | None = None
-    """What is known of the usage before the first word."""
+    """The usage that is known before the first delta."""
     rate_limit: RateLimit | None = None
-    """What the head of the reply says about limits."""
+    """The rate limits in the headers of the reply."""
     extra: Extra = {}
-    """Fields of the envelope that have no canonical place, by dialect name."""
+    """Fields of the response without a canonical place, by dialect name."""
 
-    if TYPE_CHECKING:  # what `__post_init__` takes besides; at run time msgspec's own stays
+    if TYPE_CHECKING:  # `__post_init__` accepts more types than the fields declare
 
         def __init__(
             self,
@@ -66,96 +65,78 @@ class StreamStart(_Event, frozen=True, kw_only=True, tag="stream_start"):
             msgspec.structs.force_setattr(self, "warnings", tuple(self.warnings))
 
 
-class TextStart(_Event, frozen=True, kw_only=True, tag="text_start"):
+class TextStart(_SegmentEvent, frozen=True, kw_only=True, tag="text_start"):
     """A text part begins."""
 
     type: ClassVar[Literal["text_start"]] = "text_start"
-    id: str
-    index: int
     extra: Extra = {}
 
 
-class TextDelta(_Event, frozen=True, kw_only=True, tag="text_delta", gc=False):
+class TextDelta(_SegmentEvent, frozen=True, kw_only=True, tag="text_delta", gc=False):
     """More of a text part."""
 
     type: ClassVar[Literal["text_delta"]] = "text_delta"
-    id: str
-    index: int
     delta: str
 
 
-class TextEnd(_Event, frozen=True, kw_only=True, tag="text_end"):
-    """A text part, whole."""
+class TextEnd(_SegmentEvent, frozen=True, kw_only=True, tag="text_end"):
+    """A complete text part."""
 
     type: ClassVar[Literal["text_end"]] = "text_end"
-    id: str
-    index: int
     part: Text
 
 
-class ReasoningStart(_Event, frozen=True, kw_only=True, tag="reasoning_start"):
+class ReasoningStart(_SegmentEvent, frozen=True, kw_only=True, tag="reasoning_start"):
     """A thinking part begins."""
 
     type: ClassVar[Literal["reasoning_start"]] = "reasoning_start"
-    id: str
-    index: int
     extra: Extra = {}
 
 
-class ReasoningDelta(_Event, frozen=True, kw_only=True, tag="reasoning_delta", gc=False):
+class ReasoningDelta(_SegmentEvent, frozen=True, kw_only=True, tag="reasoning_delta", gc=False):
     """More of a thinking part."""
 
     type: ClassVar[Literal["reasoning_delta"]] = "reasoning_delta"
-    id: str
-    index: int
     delta: str
 
 
-class ReasoningEnd(_Event, frozen=True, kw_only=True, tag="reasoning_end"):
-    """A thinking part, whole, with its signature."""
+class ReasoningEnd(_SegmentEvent, frozen=True, kw_only=True, tag="reasoning_end"):
+    """A complete thinking part, with its signature."""
 
     type: ClassVar[Literal["reasoning_end"]] = "reasoning_end"
-    id: str
-    index: int
     part: Thinking
 
 
-class ToolCallStart(_Event, frozen=True, kw_only=True, tag="tool_call_start"):
-    """A tool call begins; `tool_call_id` is what its result will name."""
+class ToolCallStart(_SegmentEvent, frozen=True, kw_only=True, tag="tool_call_start"):
+    """A tool call begins; its result must have the same `tool_call_id`."""
 
     type: ClassVar[Literal["tool_call_start"]] = "tool_call_start"
-    id: str
-    index: int
     tool_call_id: str
     name: str
     tool_type: ToolType = "function"
     extra: Extra = {}
 
 
-class ToolCallDelta(_Event, frozen=True, kw_only=True, tag="tool_call_delta", gc=False):
-    """A fragment of the argument text, as it came."""
+class ToolCallDelta(_SegmentEvent, frozen=True, kw_only=True, tag="tool_call_delta", gc=False):
+    """A fragment of the argument text, unchanged."""
 
     type: ClassVar[Literal["tool_call_delta"]] = "tool_call_delta"
-    id: str
-    index: int
     delta: str
 
 
-class ToolCallEnd(_Event, frozen=True, kw_only=True, tag="tool_call_end"):
-    """A tool call, whole. Its `is_valid` is False if the argument text was not an object."""
+class ToolCallEnd(_SegmentEvent, frozen=True, kw_only=True, tag="tool_call_end"):
+    """A complete tool call; `is_valid` is False if the argument text is not a JSON object."""
 
     type: ClassVar[Literal["tool_call_end"]] = "tool_call_end"
-    id: str
-    index: int
     tool_call: ToolCall
 
 
 class ProviderEvent(_Event, frozen=True, kw_only=True, tag="provider_event"):
     """
-    A wire event with no canonical form, verbatim.
+    A wire event without a canonical form, verbatim.
 
-    With `part` set it also adds that part, at `index`: this is how parts without
-    segments (opaque blocks, refusals, images) arrive.
+    If `part` is set, the event also adds that part at `index`: parts without segments (opaque
+    blocks, refusals, images) arrive this way.
     """
 
     type: ClassVar[Literal["provider_event"]] = "provider_event"
@@ -167,7 +148,7 @@ class ProviderEvent(_Event, frozen=True, kw_only=True, tag="provider_event"):
 
 
 class StepFinish(_Event, frozen=True, kw_only=True, tag="step_finish"):
-    """One model call of a tool loop is over; more may follow."""
+    """One step of a tool loop has ended; more may follow."""
 
     type: ClassVar[Literal["step_finish"]] = "step_finish"
     step: int
@@ -184,10 +165,10 @@ class ErrorEvent(_Event, frozen=True, kw_only=True, tag="error"):
 
 class Finish(_Event, frozen=True, kw_only=True, tag="finish"):
     """
-    The end.
+    The stream has ended.
 
-    A decoder sets `response` only where the wire itself ends with the whole response. Readers
-    and middleware always have it.
+    A decoder sets `response` only if the last wire event contains the whole response. Callers and
+    middleware always get it.
     """
 
     type: ClassVar[Literal["finish"]] = "finish"
@@ -195,11 +176,11 @@ class Finish(_Event, frozen=True, kw_only=True, tag="finish"):
     usage: Usage = Usage()
     response: Response | None = None
     latency_ms: float | None = None
-    """From the sending of the request to here."""
+    """The time since the request was sent."""
     extra: Extra = {}
-    """Fields of the envelope known only at the end, by dialect name."""
+    """Fields of the response that are known only at the end, by dialect name."""
     message_extra: Extra = {}
-    """The same for the message."""
+    """Fields of the message that are known only at the end."""
 
 
 StreamEvent: TypeAlias = (

@@ -1,8 +1,8 @@
 """
-The facts of a dialect, as data.
+The properties of a dialect, as data.
 
-Each dialect states one `Facts` record in its own folder. Everything outside that folder reads the
-record and never asks for a dialect by name, so a dialect of another package works like ours.
+Each dialect has one `Facts` record in its own folder. Code outside that folder reads the record and
+never checks the name of a dialect, so a dialect from another package works like the built-in ones.
 """
 
 from __future__ import annotations
@@ -12,200 +12,198 @@ from typing import Any, Literal, TypeAlias
 
 import msgspec
 
-from interlingua.spec.content import Json
+from interlingua.spec.content import Json, Record
 
 Framing: TypeAlias = Literal["sse", "json-array"]
-"""How a stream is cut into frames: server-sent events, or JSON objects one after another."""
+"""How a stream is split into frames: server-sent events, or a sequence of JSON objects."""
 
 SCALARS = frozenset({"string", "number", "integer", "boolean", "null"})
 """The JSON types that are neither objects nor arrays."""
 
 
-class HistoryRules(
-    msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, repr_omit_defaults=True
-):
+class HistoryRules(Record, frozen=True, kw_only=True):
     """
-    What a dialect, server or model accepts of a history.
+    Which histories a dialect, server or model accepts.
 
     Every default accepts everything.
     """
 
     dialect: str
-    """The dialect whose `extra` fields and opaque blocks count as the target's own."""
+    """The dialect of the target; `extra` fields and opaque blocks of others are foreign."""
     model: str = ""
-    """The model that will read the history; empty if it does not matter."""
+    """The model that will read the history; empty if it makes no difference."""
 
     # calls
     paired_calls: bool = False
-    """Every call must have one result, and every result its call."""
+    """Every call must have exactly one result, and every result must have its call."""
     stored: bool = False
-    """Earlier turns are kept by the server: a result may answer a call that is not here."""
+    """The server stores earlier turns: a result may belong to a call that is not in the history."""
     stored_options: tuple[str, ...] = ()
-    """Provider options that say so: a request with one of them has its earlier turns there."""
+    """The provider options that refer to stored turns; with one of them, `stored` is true."""
     call_id: str | None = None
-    """A regular expression that the whole of a call's id must match."""
+    """A regular expression that the whole id of a call must match."""
     call_name: str | None = None
-    """The same for the name of the tool that was called."""
+    """A regular expression that the whole tool name of a call must match."""
     unique_call_ids: Literal["no", "turn", "history"] = "no"
-    """Within what no two calls may have the same id; there an empty id is none either."""
+    """The scope in which call ids must be unique and not empty."""
     valid_arguments: bool = False
-    """A call's arguments must be an object."""
+    """The arguments of a call must be an object."""
     calls_last: bool = False
-    """Calls stand after whatever else their message holds."""
+    """Calls must come after all other parts of their message."""
     signed_calls: bool = False
-    """The first call of a message must carry a signature, in `signature_field`."""
+    """The first call of a message must have a signature, in `signature_field`."""
     signature_field: str = ""
-    """The field of a part's `extra` that holds the signature of the thought it came with."""
+    """The field in `extra` of a part that holds the signature of the thought before it."""
     unchecked_signature: str = ""
-    """The signature that the provider documents as valid for calls it did not make."""
+    """The placeholder that the provider documents for calls it did not create."""
 
     # results
     results: Literal["anywhere", "next"] = "anywhere"
-    """Where the results of a turn may stand: after it, or right after it and together."""
+    """Where results may be: anywhere after their call, or together in the next message."""
     joins_roles: bool = False
-    """Consecutive messages of the model are one turn to the server."""
+    """The server treats consecutive assistant messages as one turn."""
     ordered_results: bool = False
-    """Results stand in the order of their calls."""
+    """Results must be in the order of their calls."""
     results_first: bool = False
-    """Results stand before whatever else their message holds."""
+    """Results must come before all other parts of their message."""
     gather_results: bool = False
-    """Results that stand together must be in one message."""
+    """Consecutive results must be in one message."""
     result_media: bool = True
-    """A result may hold images, sounds and documents."""
+    """A result may contain images, audio and documents."""
 
     # messages
     least: Literal["nothing", "message", "turn"] = "nothing"
-    """What a history must hold at least: a message of any kind, or one that is no prompt."""
+    """The minimum: nothing, any message, or a message that is not a system message."""
     merge_roles: bool = False
     """Consecutive messages of one role must be one message."""
     results_as_user: bool = False
-    """Results are said in the user's role."""
+    """Results are sent with the role `user`."""
     inline_system: bool = True
     """A system or developer message may come after the conversation has begun."""
 
     # parts
     empty_text: bool = True
-    """A text may be empty or blank, and a failed result without content."""
+    """Text may be empty or blank, and a failed result may have no content."""
     empty_messages: bool = True
-    """A message may hold nothing."""
+    """A message may have no parts."""
     empty_prompt: bool = True
-    """A system prompt may hold nothing."""
+    """A system message may have no parts."""
     lone_surrogates: bool = True
-    """Text may hold half of a surrogate pair."""
+    """Text may contain lone surrogates."""
     lone_documents: bool = True
-    """A document may stand in a message without text."""
+    """A message may contain a document without text."""
     foreign_blocks: bool = True
-    """Opaque blocks of other dialects are welcome."""
+    """Opaque blocks of other dialects are accepted."""
 
     media: Mapping[str, tuple[str, ...]] = {}
-    """Of a kind of media, the forms it takes (`url`, `data`, `file_id`, `text`), if not all."""
+    """The accepted sources (`url`, `data`, `file_id`, `text`) by kind of media; default: all."""
 
     # thinking
     thinking: Literal["any", "native", "none"] = "any"
-    """Whose thoughts it reads: everybody's, its own dialect's, or nobody's."""
+    """Which thinking parts are accepted: all, those of its own dialect, or none."""
     unmarked_thinking: tuple[str, ...] = ("signed", "redacted", "encrypted", "plain")
-    """Which thoughts without a maker's mark count as its own."""
+    """Which thinking parts of unknown origin are treated as its own."""
     thinking_per_model: bool = False
-    """A thought and its signatures are good only for the model that made them."""
+    """A thinking part and its signatures are valid only for the model that created them."""
     signed_thinking: bool = False
-    """A thought must be signed or redacted."""
+    """A thinking part must be signed or redacted."""
     trailing_thinking: bool = True
-    """A thought may be the last thing the model made in a turn."""
+    """A thinking part may be the last part of a turn."""
     thinking_only: bool = True
-    """A message may hold nothing but thoughts."""
+    """A message may consist of thinking parts only."""
     paired_thinking: bool = False
-    """A thought may come back only with the part it stood before."""
+    """A thinking part is valid only together with the part that followed it."""
     bound: tuple[str, ...] = ()
-    """The fields of a part's `extra` that are good only beside the thought it came with."""
+    """The fields in `extra` of a part that are valid only next to its thinking part."""
 
 
 class SchemaRules(msgspec.Struct, frozen=True, kw_only=True):
     """
-    What one target accepts of JSON Schema.
+    Which JSON Schema keywords one target accepts.
 
-    A keyword of the vocabulary in none of the three sets is moved to the description as a
-    hint. What is not of the vocabulary may be newer than this list, and is left alone; only
-    extensions (`x-…`) are removed, which tell a model nothing.
+    A known keyword in none of the three sets is moved to the description as a hint. An unknown
+    keyword may be newer than this list and is kept; only extensions (`x-…`) are removed, because
+    they tell a model nothing.
     """
 
     name: str
     keywords: frozenset[str]
-    """Accepted, and left alone."""
+    """Accepted, and kept."""
     silent: frozenset[str]
     """Removed without a hint: they tell a model nothing."""
     blocking: frozenset[str] = frozenset()
-    """To remove them would change the meaning: with them, no strict schema is possible."""
+    """Removing them would change the meaning: a schema with one of them cannot be strict."""
     formats: frozenset[str] | None = None
-    """The accepted formats of a string; None for any."""
+    """The accepted values of `format`; None for all."""
     pointed: frozenset[str] = frozenset({"$defs"})
-    """The keywords of the root that a `$ref` may point into."""
+    """The root keywords that a `$ref` may point into."""
     enum_types: frozenset[str] = SCALARS
-    """The types an `enum` may list."""
+    """The types of values that an `enum` may list."""
     max_min_items: int | None = None
-    """The largest `minItems` accepted."""
+    """The maximum value of `minItems`."""
     lookaround: bool = True
-    """Whether a `pattern` may look around."""
+    """Whether a `pattern` may use lookaround."""
     strict: bool = False
-    """Whether objects must be closed and every schema must say what it is."""
+    """Whether objects must be closed and every schema must have a type."""
     all_required: bool = False
     """Whether every property must be required, so that optional ones become nullable."""
     typed_values: bool = False
-    """Whether an `enum` or `const` needs a `type` beside it."""
+    """Whether `enum` and `const` need a `type`."""
     typed_items: bool = False
     """Whether an array must describe its items."""
     inline_root: bool = False
-    """Whether the root must say what it is in place, not by `$ref`."""
+    """Whether the root must not be a `$ref`."""
     object_root: bool = False
-    """Whether the root must be an object, and no union."""
+    """Whether the root must be an object and not a union."""
     optional_cycles: bool = False
-    """Whether a `$ref` that closes a circle may only be in a property that is not required."""
+    """Whether a recursive `$ref` is accepted only in an optional property."""
 
 
 class CacheStep(msgspec.Struct, frozen=True, kw_only=True):
-    """One thing that a cached prompt depends on."""
+    """One part of a request that a cached prompt depends on."""
 
     fields: tuple[str, ...]
-    """Where it stands in a body, by any of its names; a dot leads into an object."""
+    """The body fields that hold it, under any of its names; a dot separates nested fields."""
     code: str
-    """The warning that names a change of it."""
+    """The code of the warning about a change."""
     cost: str
-    """What a change of it costs."""
+    """What a change costs."""
     default: Json = None
     """The value that the provider assumes where the field is absent."""
 
 
 class CacheRules(msgspec.Struct, frozen=True, kw_only=True):
-    """How a provider is asked to keep a prompt, and what a kept prompt depends on."""
+    """How prompt caching is requested, and what a cached prompt depends on."""
 
     mark: str = ""
-    """The field that marks the end of a prefix to keep; empty if the provider takes no marks."""
+    """The field that marks the end of a cached prefix; empty if there are no marks."""
     marked_places: tuple[str, ...] = ()
-    """The fields of a body that may hold marks, the last one the provider reads first."""
+    """The body fields that may contain marks, in reverse order of the prompt."""
     marked_blocks: tuple[str, ...] = ()
-    """The types of content blocks that may carry a mark."""
+    """The types of content blocks that may have a mark."""
     key: str = ""
-    """The field that leads the calls of one conversation to the same cache; empty if none."""
+    """The field that routes the calls of a conversation to one cache; empty if there is none."""
     fields: tuple[str, ...] = ()
-    """The fields of a body that ask for caching, as `explain` shows them."""
+    """The body fields about caching, as `explain` shows them."""
     order: tuple[CacheStep, ...] = ()
-    """What comes before the messages, in the order in which the provider reads it."""
+    """What comes before the messages in the prompt, in order."""
     messages: str = "messages"
     """The field that holds the messages."""
     stored: tuple[str, ...] = ()
-    """The fields that name earlier messages at the provider: what begins is then not here."""
+    """The fields that refer to stored messages; then the start of the prompt is not in the body."""
     first_image: bool = False
-    """The first image of a conversation makes the provider read every message anew."""
+    """The first image of a conversation invalidates the cached messages."""
 
 
 class Continuation(msgspec.Struct, frozen=True, kw_only=True):
-    """How a provider that broke off its answer is asked for the rest of it."""
+    """How to request the rest of a response that the provider interrupted."""
 
     reason: str
-    """The raw finish reason of an answer that goes on."""
+    """The raw finish reason of an interrupted response."""
     token: tuple[str, ...]
-    """Where the response's `extra` holds the token for the rest, name by name."""
+    """The path to the continuation token in `extra` of the response."""
     option: str
-    """The provider option in which the same request, sent again, carries the token."""
+    """The provider option that holds the token when the request is sent again."""
 
 
 def _unchanged(body: Json) -> Json:
@@ -213,28 +211,30 @@ def _unchanged(body: Json) -> Json:
 
 
 class Facts(msgspec.Struct, frozen=True, kw_only=True):
-    """What is true of one dialect, beyond its functions."""
+    """The properties of one dialect, besides its functions."""
 
     name: str
     history: HistoryRules
-    """What it accepts of a history, as far as its servers agree."""
+    """Which histories all of its servers accept."""
     schema: SchemaRules | None = None
-    """What it accepts of JSON Schema in strict tools and formats; None for all of it."""
+    """The JSON Schema rules for strict tools and formats; None if everything is accepted."""
+    json_mode: bool = True
+    """Whether it can ask for any JSON object. If not, `prepare` adds an instruction."""
     cache: CacheRules = CacheRules()
     framings: tuple[Framing, ...] = ("sse",)
-    """The framings of its streams. A reply of JSON is a stream only where `json-array` is one."""
+    """The framings of its streams. A JSON reply is a stream only if `json-array` is listed."""
     paused: tuple[str, ...] = ()
-    """The raw finish reasons of a turn that the provider paused: it is asked to go on."""
+    """The raw finish reasons of a paused turn: the request is sent again to continue it."""
     continuation: Continuation | None = None
     token_family: str = ""
-    """The row of token rates for models whose id tells nothing."""
+    """The row of token rates for models with an unknown id."""
     quirks: type[msgspec.Struct] | None = None
-    """The record of how its servers differ from each other; None if they do not."""
+    """The type of record that describes how servers differ; None if they do not."""
     history_quirks: Callable[[Any], Mapping[str, Any]] | None = None
-    """The fields of `history` that such a record changes."""
+    """Returns the fields of `history` that such a record changes."""
     sealed_field: str = ""
-    """The field that comes back unread, in which a server can keep state of its own."""
+    """A field that clients return unchanged, in which a server can store state."""
     normal_request: Callable[[Json], Json] = _unchanged
-    """A request body with defaults left out and shorthand written long, to compare bodies."""
+    """Normalises a request body (defaults removed, shorthand expanded), to compare bodies."""
     normal_response: Callable[[Json], Json] = _unchanged
-    """The same for a response body."""
+    """Normalises a response body."""

@@ -1,4 +1,4 @@
-"""The canonical language as JSON documents: stable, versioned."""
+"""The canonical language as versioned JSON documents."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from interlingua.spec.request import Request
 from interlingua.spec.response import Response
 
 FORMAT_VERSION = 1
-"""Grows when an older reader could misread a newer document."""
+"""Incremented when an older reader could misread a newer document."""
 
 _VERSION_KEY = "interlingua"
 
@@ -46,14 +46,14 @@ T = TypeVar("T")
 
 
 def to_document(value: Message | Request | Response | StreamEvent) -> dict[str, Any]:
-    """The value as plain JSON data, marked with the version."""
+    """The value as plain JSON data, with the format version."""
     document = _encode(value)
     _tuples_to_lists(document)
     return document
 
 
 def from_document(document: Any, kind: TypeForm[T]) -> T:
-    """The value a document holds; `kind` is `Message`, `Request`, `Response` or `StreamEvent`."""
+    """The value in a document; `kind` is `Message`, `Request`, `Response` or `StreamEvent`."""
     if isinstance(document, dict):
         version = document.get(_VERSION_KEY, FORMAT_VERSION)
         if type(version) is not int or version > FORMAT_VERSION:
@@ -82,7 +82,7 @@ def to_json(value: Message | Request | Response | StreamEvent) -> bytes:
 
 def from_json(data: bytes | str | dict[str, Any], kind: TypeForm[T]) -> T:
     """
-    The reverse of `to_json`; JSON that was parsed already may be given as a dict.
+    The reverse of `to_json`; parsed JSON may be passed as a dict.
 
     `kind` is `Message`, `Request`, `Response` or `StreamEvent`.
     """
@@ -102,18 +102,18 @@ def from_json(data: bytes | str | dict[str, Any], kind: TypeForm[T]) -> T:
 
 def _encode(value: Message | Request | Response | StreamEvent) -> dict[str, Any]:
     try:
-        found = msgspec.to_builtins(value, str_keys=True, enc_hook=_encode_error)
+        document = msgspec.to_builtins(value, str_keys=True, enc_hook=_encode_error)
     except RecursionError as error:
         raise DecodeError(f"a {type(value).__name__} nested too deeply for JSON") from error
     if isinstance(value, Response):
-        _omit_unknown_limits(found)
+        _omit_unknown_limits(document)
     elif isinstance(getattr(value, "response", None), Response):  # an event that carries one
-        _omit_unknown_limits(found["response"])
-    return {_VERSION_KEY: FORMAT_VERSION, **found}
+        _omit_unknown_limits(document["response"])
+    return {_VERSION_KEY: FORMAT_VERSION, **document}
 
 
 def _omit_unknown_limits(response: dict[str, Any]) -> None:
-    """In place, as for every other default: msgspec writes all fields of a dataclass."""
+    """In place: msgspec does not omit the defaults of a dataclass."""
     limits = response.get("rate_limit")
     if limits is not None:
         known = {name: value for name, value in limits.items() if value not in (None, {})}
@@ -121,39 +121,39 @@ def _omit_unknown_limits(response: dict[str, Any]) -> None:
 
 
 def _tuples_to_lists(document: dict[str, Any]) -> None:
-    """In place, as every container in it was made for it; without recursion, however deep."""
+    """In place (every container is new), and without recursion: a document may be deeply nested."""
     waiting: list[Any] = [document]
     while waiting:
         holder = waiting.pop()
         for key, value in holder.items() if type(holder) is dict else enumerate(holder):
-            found = value
+            item = value
             if type(value) is tuple:
-                found = holder[key] = list(value)
-            if type(found) in (list, dict):
-                waiting.append(found)
+                item = holder[key] = list(value)
+            if type(item) in (list, dict):
+                waiting.append(item)
 
 
 def _encode_error(value: Any) -> Any:
     if not isinstance(value, SDKError):
         raise DecodeError(f"a {type(value).__name__} has no JSON form")
-    # an application's own class is told as the nearest one of ours
+    # A class that the application derived is written as its nearest base class here.
     known = (kind.__name__ for kind in type(value).__mro__ if _error_kind(kind.__name__) is kind)
     fields = {name: getattr(value, name) for name in _error_fields(type(value))}
     return _ErrorDocument(kind=next(known), message=value.message, **fields)
 
 
 def _decode_error(_: type, value: Any) -> SDKError:
-    found = msgspec.convert(value, _ErrorDocument)
-    kind = _error_kind(found.kind)
-    if kind is None:  # of a newer library
-        kind = SDKError if found.status_code is None else ProviderError
-    fields = {name: getattr(found, name) for name in _error_fields(kind)}
-    return kind(found.message, **fields)
+    document = msgspec.convert(value, _ErrorDocument)
+    kind = _error_kind(document.kind)
+    if kind is None:  # written by a newer version of the library
+        kind = SDKError if document.status_code is None else ProviderError
+    fields = {name: getattr(document, name) for name in _error_fields(kind)}
+    return kind(document.message, **fields)
 
 
 def _error_kind(name: str) -> type[SDKError] | None:
-    found = getattr(errors, name, None)
-    return found if isinstance(found, type) and issubclass(found, SDKError) else None
+    kind = getattr(errors, name, None)
+    return kind if isinstance(kind, type) and issubclass(kind, SDKError) else None
 
 
 def _error_fields(kind: type[SDKError]) -> tuple[str, ...]:

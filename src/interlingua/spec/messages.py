@@ -1,4 +1,4 @@
-"""Messages: who said what."""
+"""Messages."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from interlingua.spec.content import (
     PART_TYPES,
     Extra,
     Part,
+    Record,
     Text,
     Thinking,
     ToolCall,
@@ -24,24 +25,22 @@ ROLES: frozenset[str] = frozenset(("system", "user", "assistant", "tool", "devel
 _KINDS = frozenset(PART_TYPES)
 
 Content: TypeAlias = str | Part | Iterable[str | Part]
-"""What a constructor takes for a message's content."""
+"""What constructors accept as the content of a message."""
 
 
-class Message(
-    msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, repr_omit_defaults=True
-):
-    """One turn, or a piece of one. A conversation is a sequence of these."""
+class Message(Record, frozen=True, kw_only=True):
+    """One message of a conversation."""
 
     role: Role
     content: tuple[Part, ...] = ()
     name: str | None = None
     id: str | None = None
     metadata: Mapping[str, Any] = {}
-    """The application's own; never sent."""
+    """Data of the application; never sent."""
     extra: Extra = {}
-    """What a provider wants echoed on the message itself, by dialect name."""
+    """Data of the message that must be sent back to a provider, by dialect name."""
 
-    if TYPE_CHECKING:  # what `__post_init__` takes besides; at run time msgspec's own stays
+    if TYPE_CHECKING:  # `__post_init__` accepts more types than the fields declare
 
         def __init__(
             self,
@@ -55,7 +54,7 @@ class Message(
         ) -> None: ...
 
     def __post_init__(self) -> None:
-        content: Any = self.content  # a caller without a type checker may pass text
+        content: Any = self.content  # callers may pass a string
         if type(content) is not tuple or not _KINDS.issuperset(map(type, content)):
             msgspec.structs.force_setattr(self, "content", to_parts(content))
         if self.role not in ROLES:
@@ -70,17 +69,17 @@ class Message(
 
     @staticmethod
     def developer(content: Content) -> Message:
-        """Instructions of the application, not of the end user."""
+        """Instructions of the application; OpenAI gives them priority over user messages."""
         return Message(role="developer", content=to_parts(content))
 
     @staticmethod
     def user(content: Content, *, name: str | None = None) -> Message:
-        """What the user says or shows."""
+        """Input of the user."""
         return Message(role="user", content=to_parts(content), name=name)
 
     @staticmethod
     def assistant(content: Content) -> Message:
-        """What the model said."""
+        """A response of the model."""
         return Message(role="assistant", content=to_parts(content))
 
     @staticmethod
@@ -91,7 +90,7 @@ class Message(
         is_error: bool = False,
         name: str | None = None,
     ) -> Message:
-        """The answer to one tool call: text, a JSON value, or parts."""
+        """The result of one tool call: text, a JSON value, or parts."""
         result = ToolResult(
             tool_call_id=tool_call_id, content=content, is_error=is_error, name=name
         )
@@ -104,19 +103,19 @@ class Message(
 
     @property
     def tool_calls(self) -> tuple[ToolCall, ...]:
-        """The calls the caller is asked to make; tools the provider ran are not among them."""
+        """The calls to run, without those that the provider runs itself."""
         return tuple(part for part in self.content if type(part) is ToolCall)
 
     @property
     def reasoning(self) -> str | None:
-        """The thinking that can be read, joined; None if there is none."""
+        """The visible thinking, joined; None if there is none."""
         texts = [part.text for part in self.content if type(part) is Thinking]
         return "".join(texts) or None
 
 
-def to_parts(given: Content) -> tuple[Part, ...]:
-    """Plain strings become `Text`; one part or any iterable becomes a tuple."""
-    content: Any = given
+def to_parts(value: Content) -> tuple[Part, ...]:
+    """The content as a tuple of parts; strings become `Text`."""
+    content: Any = value  # callers without a type checker may pass anything
     if isinstance(content, str):
         return (Text(text=content),)
     if isinstance(content, PART_TYPES):

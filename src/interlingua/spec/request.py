@@ -1,4 +1,4 @@
-"""What is asked of a model."""
+"""Requests to a model."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import msgspec
 
-from interlingua.spec.content import Extra, Json, ToolType
+from interlingua.spec.content import Extra, Json, Record, ToolType
 from interlingua.spec.errors import ConfigurationError
 from interlingua.spec.messages import Message
 
@@ -17,36 +17,20 @@ OnLoss: TypeAlias = Literal["content", "strict", "warn"]
 """What to do when the target cannot express all of a request; see `Request.on_loss`."""
 
 
-class ToolDefinition(
-    msgspec.Struct,
-    frozen=True,
-    kw_only=True,
-    tag_field="kind",
-    tag="function",
-    omit_defaults=True,
-    repr_omit_defaults=True,
-):
-    """A tool the caller runs: its name, what it is for, and the JSON Schema of its input."""
+class ToolDefinition(Record, frozen=True, kw_only=True, tag_field="kind", tag="function"):
+    """A tool that the caller runs: its name, description and input schema."""
 
     name: str
     description: str | None = None
     parameters: Json = None
-    """A JSON Schema of type object; None for a tool without input, or a `custom` one."""
+    """A JSON Schema of type object; None for a tool without input and for a `custom` tool."""
     strict: bool | None = None
     type: ToolType = "function"
     extra: Extra = {}
 
 
-class BuiltinTool(
-    msgspec.Struct,
-    frozen=True,
-    kw_only=True,
-    tag_field="kind",
-    tag="builtin",
-    omit_defaults=True,
-    repr_omit_defaults=True,
-):
-    """A tool the provider runs itself (web search, code execution, MCP), carried verbatim."""
+class BuiltinTool(Record, frozen=True, kw_only=True, tag_field="kind", tag="builtin"):
+    """A tool that the provider runs (web search, code execution, MCP), in its wire form."""
 
     dialect: str
     data: Json = None
@@ -55,19 +39,17 @@ class BuiltinTool(
 ToolSpec: TypeAlias = ToolDefinition | BuiltinTool
 
 
-class ToolChoice(
-    msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, repr_omit_defaults=True
-):
-    """Whether, and which, tools the model must call."""
+class ToolChoice(Record, frozen=True, kw_only=True):
+    """Whether the model may or must call tools, and which."""
 
     mode: ToolChoiceMode = "auto"
     tool_name: str | None = None
-    """The tool that must be called, with mode `named`."""
+    """The tool to call, with mode `named`."""
     allowed: tuple[str, ...] | None = None
-    """Only these may be called, with mode `auto` or `required`."""
+    """The only tools that may be called, with mode `auto` or `required`."""
     extra: Extra = {}
 
-    if TYPE_CHECKING:  # what `__post_init__` takes besides; at run time msgspec's own stays
+    if TYPE_CHECKING:  # `__post_init__` accepts more types than the fields declare
 
         def __init__(
             self,
@@ -83,10 +65,8 @@ class ToolChoice(
             msgspec.structs.force_setattr(self, "allowed", _texts(self.allowed))
 
 
-class ResponseFormat(
-    msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, repr_omit_defaults=True
-):
-    """The shape the answer's text must have."""
+class ResponseFormat(Record, frozen=True, kw_only=True):
+    """The format of the response text."""
 
     type: FormatType = "text"
     json_schema: Json = None
@@ -96,14 +76,12 @@ class ResponseFormat(
     extra: Extra = {}
 
 
-class Request(
-    msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, repr_omit_defaults=True
-):
+class Request(Record, frozen=True, kw_only=True):
     """
-    One call, in the canonical language.
+    One request, in the canonical language.
 
-    None means "not said"; 0, 0.0, "" and () are values. `provider_options` is keyed by
-    provider or dialect, and is merged over the encoded body last.
+    None means "not set"; 0, 0.0, "" and () are values. `provider_options` is keyed by provider or
+    dialect, and is merged over the encoded body last.
     """
 
     model: str = ""
@@ -137,7 +115,7 @@ class Request(
     any loss. `"warn"`: none.
     """
 
-    if TYPE_CHECKING:  # as of `ToolChoice`
+    if TYPE_CHECKING:  # as in `ToolChoice`
 
         def __init__(  # noqa: PLR0913 -- every field
             self,
@@ -170,7 +148,7 @@ class Request(
 
     def __post_init__(self) -> None:
         set_field = msgspec.structs.force_setattr
-        messages: Any = self.messages  # a caller without a type checker may pass text
+        messages: Any = self.messages  # callers may pass a string
         if type(messages) is not tuple or not _MESSAGE.issuperset(map(type, messages)):
             set_field(self, "messages", _messages(messages))
         if self.tools is not None and type(self.tools) is not tuple:
@@ -182,20 +160,19 @@ class Request(
 _MESSAGE = frozenset((Message,))
 
 
-def _messages(given: Any) -> tuple[Message, ...]:
-    if isinstance(given, str):
-        return (Message.user(given),)
-    if isinstance(given, Message):
-        return (given,)
-    messages = tuple(Message.user(item) if isinstance(item, str) else item for item in given)
+def _messages(value: Any) -> tuple[Message, ...]:
+    if isinstance(value, str):
+        return (Message.user(value),)
+    if isinstance(value, Message):
+        return (value,)
+    messages = tuple(Message.user(item) if isinstance(item, str) else item for item in value)
     for message in messages:
         if not isinstance(message, Message):
             raise ConfigurationError(
-                f"messages hold a {type(message).__name__}; use Message.user(...) and its like, "
-                "or plain text"
+                f"messages contain a {type(message).__name__}; use Message.user(...) or plain text"
             )
     return messages
 
 
-def _texts(given: Any) -> tuple[str, ...]:
-    return (given,) if isinstance(given, str) else tuple(given)
+def _texts(value: Any) -> tuple[str, ...]:
+    return (value,) if isinstance(value, str) else tuple(value)

@@ -1,4 +1,4 @@
-"""What a model answered."""
+"""Responses of a model."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
 
 import msgspec
 
-from interlingua.spec.content import Extra, Json, ToolCall
+from interlingua.spec.content import Extra, Json, Record, ToolCall
 from interlingua.spec.errors import ErrorClass
 from interlingua.spec.messages import Message
 
@@ -21,22 +21,19 @@ REASONS: frozenset[str] = frozenset(
 )
 
 
-class FinishReason(
-    msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, repr_omit_defaults=True
-):
-    """Why generation ended: in our words, and in the provider's."""
+class FinishReason(Record, frozen=True, kw_only=True):
+    """Why generation ended; `raw` is the provider's own value."""
 
     reason: Reason
     raw: str | None = None
 
 
-class Usage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, repr_omit_defaults=True):
+class Usage(Record, frozen=True, kw_only=True):
     """
-    Tokens, counted the same way for every provider.
+    Token counts with the same meaning for every provider.
 
-    `input_tokens` is everything that went in (cache reads and writes included),
-    `output_tokens` everything that came out (reasoning included). The other counts are
-    subsets of these; None where the provider did not say.
+    `input_tokens` includes cache reads and writes, `output_tokens` includes reasoning. The other
+    counts are subsets of these two; None if the provider did not report them.
     """
 
     input_tokens: int = 0
@@ -46,11 +43,11 @@ class Usage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, repr_
     cache_write_tokens: int | None = None
     estimated: bool = False
     raw: Json = None
-    """The provider's own figures, as they came."""
+    """The usage object of the provider."""
 
     @property
     def total_tokens(self) -> int:
-        """Input and output together."""
+        """Input and output tokens together."""
         return self.input_tokens + self.output_tokens
 
     def __add__(self, other: Usage) -> Usage:
@@ -66,19 +63,17 @@ class Usage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, repr_
         )
 
 
-class Warning(
-    msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, repr_omit_defaults=True
-):
-    """Something that could not be said, or was said differently."""
+class Warning(Record, frozen=True, kw_only=True):
+    """Something in the request or response that was dropped or changed."""
 
     code: str
     message: str
     path: str | None = None
-    """Where in the request, e.g. `messages[2].content[0]`."""
+    """The place in the request, e.g. `messages[2].content[0]`."""
 
 
 class _Unread:
-    """Holds a reader of figures until one of them is needed."""
+    """Holds the function that parses the headers until a field is read."""
 
     __slots__ = ("_read",)
     _read: Callable[[], RateLimit] | None
@@ -87,10 +82,10 @@ class _Unread:
 @dataclass(frozen=True, kw_only=True, slots=True, repr=False)
 class RateLimit(_Unread):
     """
-    What the provider's headers said about limits. Informational.
+    The rate limits in the headers of a response.
 
-    A dataclass, unlike its neighbours: its figures are read from the headers on their first use,
-    and msgspec reads the fields of a Struct without asking the object.
+    This is a dataclass because the headers are parsed on first use: msgspec reads the fields of a
+    Struct without calling `__getattr__`.
     """
 
     requests_limit: int | None = None
@@ -98,14 +93,14 @@ class RateLimit(_Unread):
     tokens_limit: int | None = None
     tokens_remaining: int | None = None
     reset_after: float | None = None
-    """Seconds until the first limit that is used up, or else any, resets."""
+    """Seconds until an exhausted limit resets; if none is exhausted, until the next reset."""
     reset_at: datetime | None = None
-    """The same as a moment, for providers that name one."""
+    """The same as a point in time, if the provider sends one."""
     raw: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def deferred(cls, read: Callable[[], RateLimit]) -> Self:
-        """A value equal to that of `read`, which is called when a field is first used."""
+        """The value of `read`, which is called when a field is first used."""
         limit = cls.__new__(cls)
         object.__setattr__(limit, "_read", read)
         return limit
@@ -116,7 +111,7 @@ class RateLimit(_Unread):
             """Called for a field that is not set yet, and for a name that does not exist."""
             if name not in _RATE_LIMIT_FIELDS:
                 raise AttributeError(f"{type(self).__name__!r} has no attribute {name!r}")
-            # A missing `_read` raises AttributeError: msgspec asks so for fields it has not set.
+            # Without `_read` this raises AttributeError, which msgspec expects for unset fields.
             read = object.__getattribute__(self, "_read")
             if read is not None:
                 values = read()
@@ -135,9 +130,7 @@ class RateLimit(_Unread):
 _RATE_LIMIT_FIELDS = tuple(one.name for one in fields(RateLimit))
 
 
-class Attempt(
-    msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, repr_omit_defaults=True
-):
+class Attempt(Record, frozen=True, kw_only=True):
     """One HTTP exchange of a call, successful or not."""
 
     number: int
@@ -152,10 +145,8 @@ class Attempt(
     latency_ms: float | None = None
 
 
-class Response(
-    msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, repr_omit_defaults=True
-):
-    """One answer, in the canonical language."""
+class Response(Record, frozen=True, kw_only=True):
+    """One response, in the canonical language."""
 
     id: str = ""
     model: str = ""
@@ -167,15 +158,15 @@ class Response(
     warnings: tuple[Warning, ...] = ()
     rate_limit: RateLimit | None = None
     raw: Json = None
-    """The body as it came, for debugging; never used to encode."""
+    """The body as it was received, for debugging; never used to encode."""
     request_id: str | None = None
     latency_ms: float | None = None
     attempts: tuple[Attempt, ...] = ()
-    """The exchanges that it took, failed ones included."""
+    """All HTTP exchanges of the call, including failed ones."""
     extra: Extra = {}
-    """Fields of the body that have no canonical place, by dialect name."""
+    """Body fields without a canonical place, by dialect name."""
 
-    if TYPE_CHECKING:  # what `__post_init__` takes besides; at run time msgspec's own stays
+    if TYPE_CHECKING:  # `__post_init__` accepts more types than the fields declare
 
         def __init__(  # noqa: PLR0913 -- every field
             self,
@@ -207,12 +198,12 @@ class Response(
 
     @property
     def tool_calls(self) -> tuple[ToolCall, ...]:
-        """The calls the caller is asked to make."""
+        """The calls to run, without those that the provider runs itself."""
         return self.message.tool_calls
 
     @property
     def reasoning(self) -> str | None:
-        """The thinking that can be read, joined; None if there is none."""
+        """The visible thinking, joined; None if there is none."""
         return self.message.reasoning
 
 

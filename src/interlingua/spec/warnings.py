@@ -42,7 +42,6 @@ _CONTENT = {
     ),
     "document_dropped": _NO_MEDIA,
     "image_dropped": _NO_MEDIA,
-    "json_mode_dropped": "{target} has no JSON mode; the response format was dropped.",
     "response_format_dropped": (
         "{target} has no way to enforce this schema; the response format was dropped."
     ),
@@ -171,6 +170,9 @@ _NOTES = {
         "{target} does not support `reasoning_effort`; a thinking budget of {budget} was sent."
     ),
     "foreign_thinking_as_text": "{reason}; the thinking was sent as text.",
+    "json_mode_as_instruction": (
+        "{target} has no JSON mode; an instruction to answer with one JSON object was sent."
+    ),
     "media_type_guessed": "{target} requires a media type for a URL; {media_type} was sent.",
     "refusal_as_text": "{target} does not support a refusal in this place; text was sent.",
     "stale_thinking_as_text": "{reason}; the thinking was sent as text.",

@@ -23,7 +23,7 @@ from msgspec.structs import replace
 from interlingua.spec.contracts import Frame, StreamDecoder
 from interlingua.spec.events import Finish, StreamEvent, StreamStart
 from interlingua.spec.response import Response
-from interlingua.wire.sse import SSEDecoder
+from interlingua.wire.framing import SSEDecoder
 
 
 class FrameDecoder(Protocol):

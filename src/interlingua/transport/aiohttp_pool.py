@@ -1,4 +1,4 @@
-"""The connections of one event loop, over aiohttp."""
+"""HTTP over aiohttp: the connections of one event loop, and one exchange over them."""
 
 from __future__ import annotations
 
@@ -8,8 +8,11 @@ import os
 import socket
 import ssl
 import struct
+import weakref
+from collections.abc import AsyncIterator, Mapping
 from contextlib import suppress
-from typing import Any, Protocol
+from types import TracebackType
+from typing import Any, Self
 
 import aiohttp
 
@@ -19,11 +22,24 @@ from interlingua.spec.errors import (
     NetworkError,
     SDKError,
     StreamError,
+    TimeoutPhase,
 )
-from interlingua.transport.bodies import OutgoingBody, length_headers
-from interlingua.transport.inflate import ACCEPTED
+from interlingua.transport.bodies import (
+    ACCEPTED,
+    Inflater,
+    OutgoingBody,
+    inflater_for,
+    length_headers,
+)
 from interlingua.transport.proxies import Proxies
-from interlingua.transport.timeouts import host_of, timeout_error
+from interlingua.transport.timeouts import (
+    Bounded,
+    head_clock,
+    host_of,
+    is_one_value,
+    timeout_error,
+    too_large,
+)
 from interlingua.version import USER_AGENT
 
 KEEP_ALIVE = 60.0
@@ -32,13 +48,6 @@ KEEP_ALIVE = 60.0
 _MAX_HEADER = 64 * 1024
 _LARGE = 1 << 20  # aiohttp warns about bodies of bytes above this size
 _RESET = struct.pack("ii", 1, 0)  # SO_LINGER on, 0 seconds: close() sends a reset
-
-
-class Lingering(Protocol):
-    """An exchange whose reader has finished, but whose body has not ended."""
-
-    def abort(self) -> None:
-        """Close its connection."""
 
 
 class Response(aiohttp.ClientResponse):
@@ -64,7 +73,7 @@ class Pool:
         # and credentials from netrc would conflict with the API keys.
         proxies = Proxies() if trust_env else None
         self._proxies = proxies or None
-        self.lingering: set[Lingering] = set()
+        self.lingering: set[Exchange] = set()
         """Exchanges whose reader has finished, and whose body may end at any moment."""
         self._clocks: dict[float | None, aiohttp.ClientTimeout] = {}
         self.session: aiohttp.ClientSession = aiohttp.ClientSession(
@@ -92,37 +101,22 @@ class Pool:
         if clock is None:
             clock = aiohttp.ClientTimeout(total=None, connect=timeouts.connect)
             self._clocks[timeouts.connect] = clock
-        if not isinstance(request.body, bytes):
-            return await self._request_streamed(request, clock)
-        return await self.session.request(
-            request.method,
-            request.url,
-            headers=request.headers,
-            data=_payload(request.body),
-            allow_redirects=False,
-            timeout=clock,
-            proxy=None if self._proxies is None else self._proxies.find(request.url),
-        )
-
-    async def _request_streamed(
-        self, request: HttpRequest, clock: aiohttp.ClientTimeout
-    ) -> aiohttp.ClientResponse:
-        """The same with a body that is read as it is sent."""
-        body = OutgoingBody(request)
+        whole = request.body if isinstance(request.body, bytes) else None
+        streamed = OutgoingBody(request) if whole is None else None
         try:
             return await self.session.request(
                 request.method,
                 request.url,
-                headers=length_headers(request),
-                data=body,
+                headers=request.headers if streamed is None else length_headers(request),
+                data=streamed or _payload(whole or b""),
                 allow_redirects=False,
                 timeout=clock,
                 proxy=None if self._proxies is None else self._proxies.find(request.url),
             )
         except aiohttp.ClientError:
-            if body.error is None:
+            if streamed is None or streamed.error is None:
                 raise
-        raise body.error
+        raise streamed.error
 
     async def close(self) -> None:
         """Close every connection."""
@@ -248,3 +242,249 @@ def body_error(error: Exception, request: HttpRequest, *, in_stream: bool) -> SD
     else:
         text = f"cannot read the response from {host}: {type(error).__name__}"
     return StreamError(text) if in_stream else NetworkError(text)
+
+
+LINGER = 0.05
+"""
+Seconds to wait for the end of the body after its reader has finished.
+
+A reader of a stream stops at the last event. The end of the body is then only a few bytes away,
+and if it arrives the connection can be reused.
+"""
+
+
+class _SilenceError(Exception):
+    """Wakes the task that waits for the body, after a timeout."""
+
+
+class Exchange:
+    """A request and its reply; entering it sends the request."""
+
+    __slots__ = (
+        "__weakref__", "_began", "_expired", "_limit", "_loop", "_phase", "_pool", "_request",
+        "_response", "_task", "_timeouts", "_timer", "headers", "status", "waiting_since",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        request: HttpRequest,
+        pool: Pool,
+        loop: asyncio.AbstractEventLoop,
+        timeouts: Timeouts,
+        limit: int,
+    ) -> None:
+        self.status: int = 0
+        self.headers: Mapping[str, str] = {}
+        self._request = request
+        self._pool = pool
+        self._loop = loop
+        self._timeouts = timeouts
+        self._limit = limit
+        self._response: aiohttp.ClientResponse | None = None
+        # One timer per exchange. Chunks do not move it; when it fires, it checks the time of the
+        # last chunk and is set again if the timeout has not passed. This is cheaper.
+        self._timer: asyncio.TimerHandle | None = None
+        self._phase: TimeoutPhase = "first_byte"
+        self._expired: TimeoutPhase | None = None
+        self._task: asyncio.Task[object] | None = None
+        self.waiting_since: float | None = None
+
+    async def __aenter__(self) -> Self:
+        task = self._task = asyncio.current_task()
+        before = 0 if task is None else task.cancelling()
+        self._began = self._loop.time()
+        self._set_timer()
+        error: SDKError | None = None
+        try:
+            response = await self._pool.request(self._request, self._timeouts)
+        except asyncio.CancelledError:
+            self._stop()
+            if self._expired is None or task is None or task.uncancel() > before:
+                raise
+            error = timeout_error(self._expired, self._request, self._timeouts)
+        except Exception as failure:  # noqa: BLE001 -- all are translated
+            self._stop()
+            error = send_error(failure, self._request, self._timeouts)
+        if error is not None:
+            raise error  # outside of `except`, so that aiohttp's error is not its __context__
+        self._task = None
+        self._phase = "request"
+        self._response = response
+        self.status = response.status
+        self.headers = _lower(response.headers)
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._stop()
+        response = self._response
+        if response is None or response.connection is None:
+            self._response = None  # the body has ended; aiohttp has released the connection
+        elif kind is None:
+            self._pool.lingering.add(self)
+            self._loop.call_later(LINGER, self.abort)
+        else:
+            self.abort()
+
+    def __del__(self) -> None:
+        # Collected before the body ended. The collector may run in any thread.
+        if self._response is not None and not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(drop_response, self._response)
+
+    def abort(self) -> None:
+        """Close the connection, unless it was released; a task that is reading gets an error."""
+        self._pool.lingering.discard(self)
+        response, self._response = self._response, None
+        if response is not None:
+            drop_response(response)
+
+    async def read(self) -> bytes:
+        """The whole body; `DecodeError` if it is larger than the limit."""
+        content = self._content()
+        inflater = inflater_for(self.headers, self._limit)
+        blocks: list[bytes] = []
+        room = self._limit
+        try:
+            while block := await content.readany():
+                if inflater is not None:
+                    block = inflater.feed(block, room)
+                blocks.append(block)
+                room -= len(block)
+                if room < 0:
+                    break
+            if inflater is not None and room >= 0:
+                inflater.finish()
+        except Exception as failure:  # noqa: BLE001 -- all are translated
+            error = self._failed(failure, in_stream=False)
+        else:
+            if room >= 0:
+                return blocks[0] if len(blocks) == 1 else b"".join(blocks)
+            error = too_large(self._request, self._limit)
+        raise error
+
+    def chunks(self) -> AsyncIterator[bytes]:
+        """The body as it arrives; each chunk holds all bytes that have arrived so far."""
+        content = self._content()
+        inflater = inflater_for(self.headers, self._limit)
+        self._phase = "stream_read"
+        self._set_timer()
+        chunks = _Chunks(self, content, inflater, self._loop)
+        if is_one_value(self.headers):
+            return Bounded(chunks, self._request, self._limit)
+        return chunks
+
+    def _content(self) -> aiohttp.StreamReader:
+        if self._response is None:
+            raise StreamError("the response was closed before it was read")
+        return self._response.content
+
+    def _failed(self, failure: Exception, *, in_stream: bool) -> SDKError:
+        if isinstance(failure, SDKError):
+            return failure
+        if self._expired is not None:
+            return timeout_error(self._expired, self._request, self._timeouts)
+        return body_error(failure, self._request, in_stream=in_stream)
+
+    def _deadline(self) -> tuple[float | None, TimeoutPhase]:
+        timeouts = self._timeouts
+        if self._phase == "stream_read":
+            silence = timeouts.stream_read
+            since = self.waiting_since
+            if silence is not None:
+                silence += self._loop.time() if since is None else since
+            return silence, "stream_read"
+        is_head = self._phase == "first_byte"
+        seconds, phase = head_clock(timeouts) if is_head else (timeouts.request, self._phase)
+        return None if seconds is None else self._began + seconds, phase
+
+    def _set_timer(self) -> None:
+        deadline, _ = self._deadline()
+        timer = self._timer
+        if timer is not None:
+            if deadline is not None and timer.when() <= deadline:
+                return  # the timer fires before the deadline, and is set again then
+            timer.cancel()
+        # A weak reference, so that the timer does not keep an abandoned exchange alive.
+        self._timer = None
+        if deadline is not None:
+            self._timer = self._loop.call_at(deadline, _on_timer, weakref.ref(self))
+
+    def _on_timer(self) -> None:
+        self._timer = None
+        deadline, phase = self._deadline()
+        if deadline is None or deadline > self._loop.time():
+            self._set_timer()
+            return
+        self._expired = phase
+        if self._task is not None:
+            self._task.cancel()
+        elif self._response is not None:
+            self._response.content.set_exception(_SilenceError())
+
+    def _stop(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+
+class _Chunks:
+    """The chunks of a body, as they arrive."""
+
+    __slots__ = ("_exchange", "_inflater", "_now", "_readany")
+
+    def __init__(
+        self,
+        exchange: Exchange,
+        content: aiohttp.StreamReader,
+        inflater: Inflater | None,
+        loop: asyncio.AbstractEventLoop,
+    ) -> None:
+        self._exchange = exchange
+        self._readany = content.readany
+        self._inflater = inflater
+        self._now = loop.time
+
+    def __aiter__(self) -> _Chunks:
+        return self
+
+    async def __anext__(self) -> bytes:
+        exchange = self._exchange
+        inflater = self._inflater
+        exchange.waiting_since = self._now()
+        try:
+            while chunk := await self._readany():
+                if inflater is not None:
+                    chunk = inflater.feed(chunk)
+                if chunk:
+                    return chunk
+                exchange.waiting_since = self._now()
+            if inflater is not None:
+                inflater.finish()
+        except Exception as failure:  # noqa: BLE001 -- all are translated
+            error = exchange._failed(failure, in_stream=True)  # noqa: SLF001 -- same module
+        else:
+            raise StopAsyncIteration
+        finally:
+            exchange.waiting_since = None
+        raise error
+
+
+def _on_timer(reference: weakref.ref[Exchange]) -> None:
+    exchange = reference()
+    if exchange is not None:
+        exchange._on_timer()  # noqa: SLF001 -- same module
+
+
+def _lower(headers: Mapping[str, str]) -> dict[str, str]:
+    """The headers with names in lower case; the values of a repeated name are joined by commas."""
+    lowered = {name.lower(): value for name, value in headers.items()}
+    if len(lowered) != len(headers):
+        joined: dict[str, list[str]] = {}
+        for name, value in headers.items():
+            joined.setdefault(name.lower(), []).append(value)
+        return {name: ", ".join(values) for name, values in joined.items()}
+    return lowered

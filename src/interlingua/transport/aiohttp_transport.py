@@ -37,11 +37,13 @@ class AiohttpTransport:
         self._max_body = max_body
         self._trust_env = trust_env
         self._tls = tls
-        self._pools: PerLoop[Pool] = PerLoop(self._open, _close, _discard)
+        self._pools: PerLoop[Pool] = PerLoop(
+            self._open, lambda pool: pool.close(), lambda pool: pool.discard()
+        )
 
     def send(self, request: HttpRequest) -> AbstractAsyncContextManager[HttpReply]:
         """Send the request; the connection stays open while the `async with` block runs."""
-        from interlingua.transport.exchange import Exchange
+        from interlingua.transport.aiohttp_pool import Exchange
 
         loop = asyncio.get_running_loop()
         return Exchange(
@@ -65,11 +67,3 @@ class AiohttpTransport:
 def default_transport() -> Transport:
     """A new transport with the default settings."""
     return AiohttpTransport()
-
-
-async def _close(pool: Pool) -> None:
-    await pool.close()
-
-
-def _discard(pool: Pool) -> None:
-    pool.discard()

@@ -18,8 +18,7 @@ from interlingua.spec.errors import (
     StreamError,
     TimeoutPhase,
 )
-from interlingua.transport.bodies import OutgoingBody, length_headers
-from interlingua.transport.inflate import ACCEPTED, inflater_for
+from interlingua.transport.bodies import ACCEPTED, OutgoingBody, inflater_for, length_headers
 from interlingua.transport.per_loop import PerLoop
 from interlingua.transport.proxies import HTTP, SOCKS, Proxies
 from interlingua.transport.timeouts import (
@@ -29,7 +28,6 @@ from interlingua.transport.timeouts import (
     host_of,
     is_one_value,
     timeout_error,
-    too_large,
 )
 from interlingua.version import USER_AGENT
 
@@ -62,7 +60,12 @@ class HttpxTransport:
         self._trust_env = trust_env
         self._http2 = http2
         self._given = client
-        self._clients: PerLoop[_Clients] = PerLoop(self._open, _close, _discard)
+        self._clients: PerLoop[_Clients] = PerLoop(
+            self._open,
+            lambda clients: clients.close(),
+            # httpx2 can close sockets only in their loop; the garbage collector closes them.
+            lambda _: None,
+        )
 
     def send(self, request: HttpRequest) -> AbstractAsyncContextManager[HttpReply]:
         """Send the request; the connection stays open while the `async with` block runs."""
@@ -207,26 +210,17 @@ class _Reply:
 
     async def read(self) -> bytes:
         """The whole body; `DecodeError` if it is larger than the limit."""
-        blocks: list[bytes] = []
-        room = self._limit
+        blocks = Bounded(self._unpacked(), self._request, self._limit)
         error: SDKError
         try:
             async with asyncio.timeout_at(self._deadline):
-                async for block in self._unpacked():
-                    blocks.append(block)
-                    room -= len(block)
-                    if room < 0:
-                        break
+                return b"".join([block async for block in blocks])
         except SDKError:  # before TimeoutError, which it may be
             raise
         except TimeoutError:
             error = timeout_error("request", self._request, self._timeouts)
         except Exception:  # noqa: BLE001 -- all are translated
             error = self._body_error(NetworkError)
-        else:
-            if room >= 0:
-                return b"".join(blocks)
-            error = too_large(self._request, self._limit)
         raise error
 
     def chunks(self) -> AsyncIterator[bytes]:
@@ -305,11 +299,3 @@ def _send_error(failure: Exception, request: HttpRequest, timeouts: Timeouts) ->
         case httpx2.RemoteProtocolError():
             return NetworkError(f"{host} closed the connection, or its response is not valid HTTP")
     return NetworkError(f"the connection to {host} was lost before a response came")
-
-
-async def _close(clients: _Clients) -> None:
-    await clients.close()
-
-
-def _discard(clients: _Clients) -> None:
-    """Does nothing: httpx2 can close sockets only in their loop; the collector closes them."""

@@ -1,4 +1,4 @@
-"""Which error it is: statuses, codes and wordings -> our error classes."""
+"""Classifies errors: statuses, codes and wordings -> error classes."""
 
 from __future__ import annotations
 
@@ -33,6 +33,7 @@ from interlingua.spec.errors import (
 )
 from interlingua.wire.json_text import loads
 from interlingua.wire.ratelimit_headers import lower_names, parse_retry_after, should_retry
+from interlingua.wire.secrets import redact
 
 _BY_STATUS: dict[int, type[ProviderError]] = {
     401: AuthenticationError,
@@ -40,9 +41,9 @@ _BY_STATUS: dict[int, type[ProviderError]] = {
     403: AccessDeniedError,
     404: NotFoundError,
     408: ProviderTimeoutError,
-    413: ContextLengthError,  # too many tokens or bytes: the cure is the same
+    413: ContextLengthError,  # too many tokens or bytes: the remedy is the same
     429: RateLimitError,
-    499: ServerError,  # the server saw its client leave; we had not left
+    499: ServerError,  # the server noticed a disconnect, but we had not disconnected
 }
 """Every other 4xx is an `InvalidRequestError`, and every 5xx a `ServerError`."""
 
@@ -50,9 +51,9 @@ _RETRYABLE = {
     409: True,  # a lock conflict: the vendors' own clients retry it
     501: False,  # the server does not implement this, now or later
 }
-"""Where the status says more than the class."""
+"""The statuses whose errors are retried or not, other than by their class."""
 
-# Codes and types that say more than the status they come with. The vague ones (`api_error`,
+# Codes and types that are more specific than their status. The vague ones (`api_error`,
 # `server_error`, `invalid_request_error`) are not here: hosts send them with any status.
 _BY_CODE: dict[str, type[ProviderError]] = {
     "authentication": AuthenticationError,
@@ -83,8 +84,8 @@ _BY_CODE: dict[str, type[ProviderError]] = {
     "provider_overloaded": ServerError,
 }
 
-# In a stream there is no status. Any other code is then the server's fault. Timeouts are here
-# because their status decides: 408 is a `ProviderTimeoutError`, 504 a `ServerError`.
+# Used in streams, where there is no status; any other code is then a `ServerError`. Timeouts are
+# here because elsewhere their status decides: 408 is a `ProviderTimeoutError`, 504 a `ServerError`.
 _WITHOUT_STATUS: dict[str, type[ProviderError]] = {
     "invalid_request_error": InvalidRequestError,
     "invalid_request": InvalidRequestError,
@@ -98,9 +99,9 @@ _WITHOUT_STATUS: dict[str, type[ProviderError]] = {
     "timeout": ProviderTimeoutError,
 }
 
-# What hosts say when the prompt does not fit. Not looked for where the status says that it is
-# something else: a 429 has like wording ("tokens per minute", "token limit"), and a 403 may
-# be about the plan a large context window needs.
+# The wordings for a prompt that does not fit. Ignored with the statuses of other errors: a 429 has
+# similar wording ("tokens per minute", "token limit"), and a 403 may be about the plan that a large
+# context window needs.
 _NEVER_OVERFLOW = frozenset((401, 402, 403, 404, 429))
 _OVERFLOW = re.compile(
     r"prompt is too long|exceeds? (?:the )?(?:available |model'?s? )?context"
@@ -119,37 +120,18 @@ _OVERFLOW = re.compile(
 _BAD_KEY = re.compile(
     r"api key not valid|incorrect api key|invalid (?:api|x-api)[ -]key", re.IGNORECASE
 )
-# A server that blames itself for what it was sent, as llama.cpp does, with a 500.
+# llama.cpp sends a 500 for media that the model does not support.
 _NOT_READ = re.compile(r"\b(?:image|audio|video) input is not supported", re.IGNORECASE)
 
-# A key, should a provider echo one: at the start of a word, or after a `\n` of JSON text.
-_SECRET = re.compile(
-    r"(?:(?<![A-Za-z0-9])|(?<=\\[nrt]))(?:"
-    r"(?:sk|pk|rk|gsk|xai|csk|fw|tgp|pplx|nvapi|hf|r8)[-_][A-Za-z0-9_\-]{12,}"
-    r"|AIza[0-9A-Za-z_\-]{30,}|ya29\.[0-9A-Za-z_\-.]{20,}|eyJ[\w\-]{10,}\.[\w\-.]{20,}"
-    r"|(?i:bearer\s+)[A-Za-z0-9._~+/=\-]{8,})"
-)
-_REDACTED = "[redacted]"
 _MAX_TEXT = 2_000
 
 
 class Fault(NamedTuple):
-    """What an error body says, whatever its shape."""
+    """The content of an error body of any shape."""
 
     message: str = ""
     kind: str | None = None
     code: str | None = None
-
-
-def redact(text: str) -> str:
-    """The text without anything that looks like a key."""
-    return _SECRET.sub(_REDACTED, text)
-
-
-def find_secrets(text: str) -> list[str]:
-    """What looks like a key by its form; a word after "bearer" may be any word, and is not one."""
-    found = (match.group() for match in _SECRET.finditer(text))
-    return [secret for secret in found if secret[:6].lower() != "bearer"]
 
 
 def read_body(body: bytes) -> tuple[Json, str]:
@@ -195,8 +177,8 @@ def make_error(
     The error for an error body.
 
     `error_type`, `retryable`, `retry_after` and `request_id` are what a dialect has read from its
-    own fields. They are used before what the status and the headers say; for the id the headers
-    come first.
+    own fields. They take precedence over the status and the headers, except that a request id in
+    the headers takes precedence over `request_id`.
     """
     text = redact(text)[:_MAX_TEXT]
     if not fault.message:
@@ -207,7 +189,7 @@ def make_error(
     if retryable is None:
         retryable = should_retry(lowered)
     if status is not None and 300 <= status < 400:
-        make, retryable = InvalidRequestError, False  # it would lead there the next time too
+        make, retryable = InvalidRequestError, False  # a retry would be redirected again
         message = _redirection(lowered.get("location", ""))
     if retryable is None and status is not None:
         retryable = _RETRYABLE.get(status)
@@ -230,15 +212,15 @@ def classify(status: int | None, fault: Fault) -> type[ProviderError]:
     """
     Code first, then type, then the wording of an overflow, then the status.
 
-    A fault told in a stream or in a 200 has no status but, on some hosts, as its code.
+    A fault in a stream or in a 200 body has no status; some hosts send one as the code.
     """
     if status is None or status < 400:
         status = _status_in(fault.code)
     words = [word.lower() for word in (fault.code, fault.kind) if word]
     for word in words:
-        found = _BY_CODE.get(word)
-        if found is not None and not (found is ContextLengthError and status == 429):
-            return found
+        kind = _BY_CODE.get(word)
+        if kind is not None and not (kind is ContextLengthError and status == 429):
+            return kind
     if status not in _NEVER_OVERFLOW and _OVERFLOW.search(fault.message):
         return ContextLengthError
     if _NOT_READ.search(fault.message):
@@ -252,7 +234,7 @@ def classify(status: int | None, fault: Fault) -> type[ProviderError]:
 
 
 def status_of(error: Exception) -> int:
-    """The HTTP status with which a server says this error."""
+    """The HTTP status with which a server sends this error."""
     if isinstance(error, SDKError) and error.status_code and error.status_code >= 400:
         return error.status_code
     for kind, status in _STATUS_OF.items():
@@ -303,7 +285,7 @@ def retry_headers(error: Exception) -> dict[str, str]:
 
 
 def _redirection(location: str) -> str:
-    """What to do about a redirect; the host it names, not the URL, which may hold a key."""
+    """The message for a redirect; it names the host and not the URL, which may contain a key."""
     try:
         parts = urlsplit(location)
         host = parts.netloc.rpartition("@")[2]
@@ -311,11 +293,11 @@ def _redirection(location: str) -> str:
         host = ""
     if host:
         where = f"to {parts.scheme}://{host}" if parts.scheme else f"to {host}"
-        cure = "if that is where it should go, name it as the base_url"
+        advice = "if that is the right server, set it as the base_url"
     else:
         where = "to another path" if location else "without saying where to"
-        cure = "look at the path of the base_url"
-    return f"the server redirects {redact(where)}; requests with keys follow no redirect: {cure}"
+        advice = "check the path of the base_url"
+    return f"the server redirects {redact(where)}, which is not followed with a key: {advice}"
 
 
 def _status_in(code: str | None) -> int | None:
@@ -349,6 +331,6 @@ def _sentence(value: Any) -> str:
     if isinstance(value, str):
         return value
     if isinstance(value, list):  # 422 {"detail": [{"loc": …, "msg": "…"}]}
-        said = [str(item["msg"]) for item in value if isinstance(item, dict) and "msg" in item]
-        return "; ".join(said) or str(value)[:_MAX_TEXT]
+        messages = [str(item["msg"]) for item in value if isinstance(item, dict) and "msg" in item]
+        return "; ".join(messages) or str(value)[:_MAX_TEXT]
     return "" if value is None else str(value)[:_MAX_TEXT]

@@ -5,10 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 from interlingua.spec.content import Json
 from interlingua.spec.errors import DecodeError, InvalidRequestError
+from interlingua.spec.response import FinishReason, Response
+
+T = TypeVar("T")
 
 _NAMES = {dict: "object", list: "array", str: "string", bool: "boolean", type(None): "null"}
 
@@ -49,23 +52,19 @@ class Fields:
 
     def number(self, key: str) -> float | None:
         """A number, integer or not."""
-        value: float | None = self._typed(key, (int, float), "a number")
-        return value
+        return self._typed(key, (int, float), "a number")
 
     def integer(self, key: str) -> int | None:
         """An integer."""
-        value: int | None = self._typed(key, int, "an integer")
-        return value
+        return self._typed(key, int, "an integer")
 
     def flag(self, key: str) -> bool | None:
         """A boolean."""
-        value: bool | None = self._typed(key, bool, "true or false")
-        return value
+        return self._typed(key, bool, "true or false")
 
     def array(self, key: str) -> list[Any] | None:
         """An array."""
-        value: list[Any] | None = self._typed(key, list, "an array")
-        return value
+        return self._typed(key, list, "an array")
 
     def object(self, key: str) -> dict[str, Any] | None:
         """An object."""
@@ -104,7 +103,7 @@ class Fields:
         del self.left[key]
         return value
 
-    def _typed(self, key: str, kinds: type | tuple[type, ...], expected: str) -> Any:
+    def _typed(self, key: str, kinds: type[T] | tuple[type[T], ...], expected: str) -> T | None:
         value = self.left.get(key)
         # In Python a bool is an int, but JSON's true is not a number.
         if isinstance(value, kinds) and (kinds is bool or not isinstance(value, bool)):
@@ -119,6 +118,20 @@ def wrong_type(path: str, expected: str, value: Any) -> DecodeError:
     """The error for a value of the wrong type; names the JSON path and both types."""
     actual = _NAMES.get(type(value), "number")
     return DecodeError(f"{path or 'body'}: expected {expected}, got {actual}", path=path)
+
+
+def text_of(value: Json) -> str:
+    """The value if it is a string, else an empty string."""
+    return value if isinstance(value, str) else ""
+
+
+def shorten(blocks: list[dict[str, Json]], text_type: str = "text") -> Json:
+    """The content as a string if it is one text block without other fields, else the blocks."""
+    if len(blocks) == 1:
+        block = blocks[0]
+        if len(block) == 2 and block.get("type") == text_type and "text" in block:
+            return block["text"]
+    return blocks
 
 
 @contextmanager
@@ -196,3 +209,33 @@ def merge(body: Mapping[str, Any], options: Mapping[str, Any]) -> dict[str, Any]
         else:
             merged[key] = value
     return merged
+
+
+_BODY = "body"
+
+
+def carry_body(dialect: str, body: Json) -> Response:
+    """
+    A `Response` that carries a 200 body without an answer (a token count, a deletion, an error).
+
+    The finish reason is `error` if the body has an `error` field, otherwise `other`.
+    """
+    failed = isinstance(body, dict) and bool(body.get("error"))
+    return Response(
+        finish_reason=FinishReason(reason="error" if failed else "other"),
+        raw=body,
+        extra={dialect: {_BODY: body}},
+    )
+
+
+def carried_body(response: Response, dialect: str) -> Json:
+    """The body that `carry_body` stored, or None."""
+    extra = response.extra.get(dialect)
+    return extra.get(_BODY) if isinstance(extra, Mapping) else None
+
+
+def whole_object(body: Json) -> dict[str, Any]:
+    """The body, if it is a JSON object; otherwise raises `DecodeError`."""
+    if not isinstance(body, dict):
+        raise DecodeError(f"expected a JSON object as the body, got {type(body).__name__}")
+    return body

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable
-from typing import Any, NoReturn
+from typing import Any
 
 import msgspec
 
-from interlingua.spec.content import Json
+from interlingua.spec.content import Json, finite_float, refuse_constant
 from interlingua.spec.errors import DecodeError
 
 _decode = msgspec.json.Decoder().decode
@@ -77,7 +77,7 @@ def loads_object(text: str) -> dict[str, Any] | None:
 def _slow_loads(text: str | bytes) -> Json:
     # msgspec refuses lone surrogate escapes, but providers send them.
     try:
-        return json.loads(text, parse_constant=_refuse, parse_float=_finite)
+        return json.loads(text, parse_constant=refuse_constant, parse_float=finite_float)
     except RecursionError as error:
         raise DecodeError("JSON is nested too deeply") from error
     except ValueError as error:  # JSON errors, UTF-8 errors and integers that are too long
@@ -90,14 +90,3 @@ def _null_for_nan(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return [_null_for_nan(item) for item in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
-def _refuse(name: str) -> NoReturn:
-    raise ValueError(f"{name} is not a JSON value")
-
-
-def _finite(text: str) -> float:
-    value = float(text)
-    if math.isinf(value):
-        raise ValueError(f"{text[:20]} is out of range")
-    return value

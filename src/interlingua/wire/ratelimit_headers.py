@@ -1,4 +1,4 @@
-"""What response headers say about limits and retries."""
+"""Reads rate limits and retry delays from response headers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import msgspec
 from interlingua.spec.response import RateLimit
 
 _number = re.compile(r"[0-9]+(?:\.[0-9]*)?(?:[eE][+-]?[0-9]+)?|\.[0-9]+").fullmatch
-# also `100.0`, and `100, 100;w=60` of the IETF drafts; 19 digits fit 64 bits
+# Also accepts `100.0`, and `100, 100;w=60` of the IETF drafts; 19 digits fit 64 bits.
 _count = re.compile(r"\s*([0-9]{1,19})(?:\.[0-9]*)?\s*(?:[,;]|\Z)").match
 _duration = re.compile(r"(?:[0-9]+(?:\.[0-9]*)?(?:d|h|ms|m|s|us|µs|ns))+").fullmatch
 _duration_parts = re.compile(r"([0-9]+(?:\.[0-9]*)?)(d|h|ms|m|s|us|µs|ns)").findall
@@ -32,13 +32,13 @@ _http_dates = (  # the three forms of RFC 9110
 )
 _timestamp = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt ][0-9].*").fullmatch
 
-_EPOCH = 1e9  # a plain number from here on is no wait (31 years) but a moment, in seconds
+_EPOCH = 1e9  # a number from here on (31 years) is a point in time, not a duration
 _EPOCH_MS = 1e12
 
-_tells_limit = re.compile(r"rate-?limit").search
+_is_limit_header = re.compile(r"rate-?limit").search
 _bucket_first = re.compile(r"anthropic-ratelimit-(.+)-(limit|remaining|reset)").fullmatch
 _measure_first = re.compile(r"(?:x-)?rate-?limit-(limit|remaining|reset)(?:-(.+))?").fullmatch
-# Buckets by the name after the measure, the most telling first; "" is the bare header.
+# The names of buckets, in order of preference; "" is a header without a name after the measure.
 _REQUESTS = (
     "requests",
     "requests-minute",
@@ -60,18 +60,18 @@ class _Reset(msgspec.Struct, frozen=True):
 
 def lower_names(headers: Mapping[str, str]) -> dict[str, str]:
     """
-    The headers by their names in lower case, in which everything here looks for them.
+    The headers with names in lower case, which the functions here expect.
 
-    A transport gives them so; a caller of a dialect may have them from anywhere.
+    Transports already return them so; other callers of a dialect may not.
     """
     return {name.lower(): value for name, value in headers.items()}
 
 
 def parse_retry_after(headers: Mapping[str, str], *, now: datetime | None = None) -> float | None:
     """
-    Seconds the provider asks to wait; None if it does not say, or not in a way we know.
+    The delay in seconds that the provider asks for; None if it is absent or invalid.
 
-    Names are in lower case. A date is counted from `now`, or else from the response's own `date`.
+    Names are in lower case. A date is relative to `now`, by default the `date` header.
     """
     milliseconds = _parse_number(headers.get("retry-after-ms", ""))
     if milliseconds is not None:
@@ -85,7 +85,7 @@ def parse_retry_after(headers: Mapping[str, str], *, now: datetime | None = None
 
 def should_retry(headers: Mapping[str, str]) -> bool | None:
     """
-    What `x-should-retry` says, which overrides the status; None if it says nothing.
+    The value of `x-should-retry`, which overrides the status; None if it is absent.
 
     Names are in lower case.
     """
@@ -94,7 +94,7 @@ def should_retry(headers: Mapping[str, str]) -> bool | None:
 
 
 def parse_duration(text: str) -> float | None:
-    """Seconds, of a Go duration such as `1h2m3.5s` or `250ms`, or of a plain number."""
+    """The seconds of a Go duration such as `1h2m3.5s` or `250ms`, or of a plain number."""
     text = text.strip()
     if not _duration(text):
         return _parse_number(text)
@@ -106,26 +106,26 @@ def parse_rate_limit(
     headers: Mapping[str, str], *, now: datetime | None = None
 ) -> RateLimit | None:
     """
-    The limits a response reports; None if it reports none.
+    The limits that a response reports; None if it reports none.
 
-    Minutes are preferred to longer windows. `reset_after` is that of the limit which is used
-    up, if one is, else the nearest. A moment is counted from `now`, or else from `date`.
+    Limits per minute are preferred to longer windows. `reset_after` is that of an exhausted limit,
+    or the nearest if none is exhausted. A point in time is relative to `now`, by default `date`.
     """
-    # Few responses are asked for their limits, so the figures are parsed on their first use.
+    # Few callers read the limits, so they are parsed on first use.
     names = " ".join(headers).lower()
     if "ratelimit" not in names and "rate-limit" not in names:
         return None
-    # A copy of what may be needed, cheaply chosen: other headers (cookies) are not kept.
+    # Copy only these headers: a response should not keep the others (cookies) alive.
     relevant = {
         name: value
-        for given, value in headers.items()
-        if "limit" in (name := given.lower()) or name == "date"
+        for original, value in headers.items()
+        if "limit" in (name := original.lower()) or name == "date"
     }
-    return RateLimit.deferred(lambda: _parse_figures(relevant, now))
+    return RateLimit.deferred(lambda: _parse_limits(relevant, now))
 
 
-def _parse_figures(headers: Mapping[str, str], now: datetime | None) -> RateLimit:
-    raw = {name: value for name, value in headers.items() if _tells_limit(name)}
+def _parse_limits(headers: Mapping[str, str], now: datetime | None) -> RateLimit:
+    raw = {name: value for name, value in headers.items() if _is_limit_header(name)}
     buckets = _buckets(raw)
     requests = _first(buckets, _REQUESTS)
     tokens = _first(buckets, _TOKENS)
@@ -164,19 +164,20 @@ def _parse_number(text: str) -> float | None:
 
 
 def _parse_count(text: str) -> int | None:
-    found = _count(text)
-    return int(found[1]) if found else None
+    match = _count(text)
+    return int(match[1]) if match else None
 
 
 def _parse_http_date(text: str) -> datetime | None:
-    found = next((found for match in _http_dates if (found := match(text.strip()))), None)
-    if found is None or found["month"].lower() not in _MONTHS:
+    matches = (match_date(text.strip()) for match_date in _http_dates)
+    match = next(filter(None, matches), None)
+    if match is None or match["month"].lower() not in _MONTHS:
         return None
-    year = int(found["year"])
-    if len(found["year"]) == 2:
+    year = int(match["year"])
+    if len(match["year"]) == 2:
         year += 2000 if year < 70 else 1900
-    month = _MONTHS.index(found["month"].lower()) + 1
-    day, hour, minute, second = map(int, found.group("day", "hour", "minute", "second"))
+    month = _MONTHS.index(match["month"].lower()) + 1
+    day, hour, minute, second = map(int, match.group("day", "hour", "minute", "second"))
     try:
         return datetime(year, month, day, hour, minute, second, tzinfo=UTC)
     except ValueError:
@@ -208,13 +209,13 @@ def _parse_epoch(value: float) -> datetime | None:
 
 
 def _buckets(raw: Mapping[str, str]) -> dict[str, dict[str, str]]:
-    """The headers by what is limited: `{"tokens": {"limit": "9", "reset": "1s"}}`."""
+    """The headers grouped by bucket: `{"tokens": {"limit": "9", "reset": "1s"}}`."""
     buckets: dict[str, dict[str, str]] = {}
     for name, value in raw.items():
-        if found := _bucket_first(name):
-            buckets.setdefault(found[1], {}).setdefault(found[2], value)
-        elif found := _measure_first(name):
-            buckets.setdefault(found[2] or "", {}).setdefault(found[1], value)
+        if match := _bucket_first(name):
+            buckets.setdefault(match[1], {}).setdefault(match[2], value)
+        elif match := _measure_first(name):
+            buckets.setdefault(match[2] or "", {}).setdefault(match[1], value)
         elif name in {"x-ratelimit-requests", "x-ratelimit-tokens"}:  # seen behind a proxy
             buckets.setdefault(name[12:], {}).setdefault("limit", value)
     return buckets
@@ -230,17 +231,17 @@ def _first(buckets: Mapping[str, Mapping[str, str]], names: tuple[str, ...]) -> 
 
 def _choose_reset(buckets: Mapping[str, Mapping[str, str]], now: datetime | None) -> _Reset:
     resets: list[_Reset] = []
-    used_up: list[_Reset] = []
+    exhausted: list[_Reset] = []
     for bucket in buckets.values():
         reset = _parse_reset(bucket.get("reset", ""), now)
         if reset is not None:
             resets.append(reset)
             if _parse_count(bucket.get("remaining", "")) == 0:
-                used_up.append(reset)
-    return min(used_up or resets, key=_nearness, default=_Reset(None, None))
+                exhausted.append(reset)
+    return min(exhausted or resets, key=_nearness, default=_Reset(None, None))
 
 
 def _nearness(reset: _Reset) -> tuple[float, float]:
-    # a moment without a `now` cannot be compared with a wait; it comes after them
+    # Without `now`, a point in time cannot be compared with a duration; it comes last.
     after = math.inf if reset.after is None else reset.after
     return after, 0.0 if reset.at is None else reset.at.timestamp()

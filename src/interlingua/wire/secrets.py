@@ -1,24 +1,42 @@
-"""Keys out of what is written down."""
+"""Redaction: removes keys from text, URLs, headers and bodies."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit, urlunsplit
 
 from interlingua.spec.contracts import HttpRequest
 from interlingua.spec.errors import SDKError
-from interlingua.wire.classify import find_secrets, redact
 
 REDACTED = "[redacted]"
 
-# A name with one of these in it is a key's, whoever invents the next one.
+# The form of a key: at the start of a word, or after a `\n` of JSON text.
+_SECRET = re.compile(
+    r"(?:(?<![A-Za-z0-9])|(?<=\\[nrt]))(?:"
+    r"(?:sk|pk|rk|gsk|xai|csk|fw|tgp|pplx|nvapi|hf|r8)[-_][A-Za-z0-9_\-]{12,}"
+    r"|AIza[0-9A-Za-z_\-]{30,}|ya29\.[0-9A-Za-z_\-.]{20,}|eyJ[\w\-]{10,}\.[\w\-.]{20,}"
+    r"|(?i:bearer\s+)[A-Za-z0-9._~+/=\-]{8,})"
+)
+# A header or parameter whose name contains one of these words may hold a key.
 _SECRET_WORDS = (
     "auth", "key", "token", "secret", "cookie", "credential", "password", "signature", "session",
 )  # fmt: skip
 _HARMLESS = frozenset(("idempotency-key", "x-stainless-retry-count"))
 _SECRET_PARAMETERS = frozenset(("key", "api_key", "apikey", "api-key", "access_token", "sig"))
-_SHORTEST = 8  # in a body anything shorter would be found by chance
+_MIN_LENGTH = 8  # a shorter key would match other text of a body by chance
+
+
+def redact(text: str) -> str:
+    """The text without anything that looks like a key."""
+    return _SECRET.sub(REDACTED, text)
+
+
+def find_secrets(text: str) -> list[str]:
+    """The texts that look like keys, except those after "bearer", which may be any word."""
+    secrets = (match.group() for match in _SECRET.finditer(text))
+    return [secret for secret in secrets if secret[:6].lower() != "bearer"]
 
 
 def is_secret_header(name: str) -> bool:
@@ -38,31 +56,31 @@ def redact_headers(headers: Mapping[str, str]) -> dict[str, str]:
 
 
 def redact_url(url: str) -> str:
-    """The URL without user, password, fragment and keys in its query."""
+    """The URL without user, password and fragment, and with keys in its query redacted."""
     parts = urlsplit(url)
     host = parts.netloc.rpartition("@")[2]
     return urlunsplit((parts.scheme, host, parts.path, _redact_query(parts.query), ""))
 
 
 def target_of(url: str) -> str:
-    """Path and query, as they are compared: without host and keys."""
+    """The path and the sorted query without keys, to compare requests."""
     parts = urlsplit(url)
-    kept = [(name, value) for name, value in _pairs(parts.query) if not _is_secret(name)]
-    return f"{parts.path}?{urlencode(sorted(kept))}" if kept else parts.path
+    pairs = [(name, value) for name, value in _pairs(parts.query) if not _is_secret(name)]
+    return f"{parts.path}?{urlencode(sorted(pairs))}" if pairs else parts.path
 
 
 class Redactor:
     """
-    Replaces what is known or looks like a key, in any bytes.
+    Replaces known keys, and text that looks like a key, in any bytes.
 
-    A key is replaced by as many stars, so that lengths and the cuts between chunks stay.
+    A key is replaced by as many stars, so that lengths and chunk boundaries do not change.
     """
 
     def __init__(self, secrets: Iterable[str] = ()) -> None:
         self._known = {secret for secret in secrets if secret}
 
     def learn(self, request: HttpRequest) -> None:
-        """Know the keys this request carries."""
+        """Add the keys of this request to the known keys."""
         self.learn_headers(request.headers)
         parts = urlsplit(request.url)
         self._known.update(value for name, value in _pairs(parts.query) if _is_secret(name))
@@ -76,10 +94,10 @@ class Redactor:
 
     def redact(self, data: bytes) -> bytes:
         """The bytes with stars for keys."""
-        found = find_secrets(data.decode("utf-8", "replace"))
-        longest_first = sorted(self._known.union(found), key=len, reverse=True)
+        secrets = self._known.union(find_secrets(data.decode("utf-8", "replace")))
+        longest_first = sorted(secrets, key=len, reverse=True)
         for secret in longest_first:
-            if len(secret) < _SHORTEST:
+            if len(secret) < _MIN_LENGTH:
                 continue
             for form in {secret, quote(secret, safe="")}:
                 coded = form.encode("utf-8", "replace")
@@ -87,7 +105,7 @@ class Redactor:
         return data
 
     def redact_chunks(self, chunks: list[bytes]) -> list[bytes]:
-        """The same over chunks, a key cut in two among them."""
+        """The chunks with stars for keys, also for a key that is split between chunks."""
         whole = self.redact(b"".join(chunks))
         redacted: list[bytes] = []
         start = 0
@@ -117,7 +135,7 @@ class Redactor:
         Providers echo what they were sent. What looks like a key is redacted where an error body
         is decoded; the caller's own keys may look like anything. The conversation is not changed.
         """
-        forms = {secret for secret in self._known if len(secret) >= _SHORTEST}
+        forms = {secret for secret in self._known if len(secret) >= _MIN_LENGTH}
         forms |= {quote(secret, safe="") for secret in forms}
         if not forms:
             return

@@ -100,7 +100,7 @@ def test_a_value_that_cannot_be_one(name):
             work()
         said = caught.value.message
         assert said.startswith(f"{name} must be ")
-        assert said.endswith((f"not {value!r}", f"not a {type(value).__name__}"))
+        assert said.endswith((f"not {value!r}.", f"not a {type(value).__name__}."))
 
 
 @pytest.mark.parametrize("value", [-1, float("nan"), TimeoutConfig(per_step=-1), True])

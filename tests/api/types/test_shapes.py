@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from interlingua.api.types.reading import decode
-from interlingua.api.types.records import Field
+from interlingua.api.types.records import Field, RecordType
 from interlingua.api.types.schema import Definitions
 from interlingua.api.types.shapes import (
     Array,
@@ -99,14 +99,13 @@ def test_integer_keys_are_strings_in_json():
     assert problems(by_number, {"x": "a"}) == ["x: expected integer, got 'x'"]
 
 
-def record(**facts):
-    made = Record("Point")
+def record(rest=None, **facts):
+    made = Record(RecordType(name="Point", **facts))
     made.fields = (
         (Field(name="x", key="X", type=int, default=msgspec.NODEFAULT), INTEGER),
         (Field(name="y", key="y", type=int, default=2, description="Up."), INTEGER),
     )
-    for name, value in facts.items():
-        setattr(made, name, value)
+    made.rest = rest
     return made
 
 

@@ -1,5 +1,7 @@
 """Parts <-> the parts of a content."""
 
+from typing import get_args
+
 import pytest
 
 from interlingua.dialects.gemini_generate.calls import request_links
@@ -9,6 +11,7 @@ from interlingua.spec.content import (
     Document,
     Image,
     Opaque,
+    Part,
     Refusal,
     Text,
     Thinking,
@@ -142,3 +145,22 @@ def test_field_bug_36_signature_stays_on_its_part():
     parts = [decode_part(wire, links) for wire in wires]
 
     assert [encode_part(part, WarningList()) for part in parts] == wires
+
+
+SAMPLES = (
+    Text(text="hi"),
+    Image(url="https://host/a.png"),
+    Audio(data=b"RIFF"),
+    Document(text="hi"),
+    ToolCall(id="c", name="f"),
+    ToolResult(tool_call_id="c", content="x"),
+    Thinking(text="hm"),
+    Refusal(text="no"),
+    Opaque(dialect=NAME, data={"new": 1}),
+)
+
+
+def test_every_kind_of_part_is_encoded():
+    """A new kind of part needs a case in `encode_part`."""
+    assert {type(part) for part in SAMPLES} == set(get_args(Part))
+    assert None not in [encode_part(part, WarningList()) for part in SAMPLES]

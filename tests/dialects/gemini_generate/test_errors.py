@@ -5,6 +5,7 @@ import json
 import pytest
 
 from interlingua.dialects import gemini_generate
+from interlingua.spec.contracts import Frame
 from interlingua.spec.errors import (
     AccessDeniedError,
     AuthenticationError,
@@ -177,3 +178,11 @@ def test_words_of_another_status():
     assert (status, body["error"]["status"]) == (400, "NOT_FOUND")
     back = gemini_generate.decode_error(status, {}, json.dumps(body).encode())
     assert isinstance(back, NotFoundError)
+
+
+def test_a_code_of_superscript_digits_is_not_a_status():
+    """`"²³¹".isdigit()` is true, but such a code has no integer value."""
+    decoder = gemini_generate.stream_decoder()
+
+    with pytest.raises(ServerError, match="busy"):
+        decoder.feed(Frame(data='{"error": {"code": "²³¹", "message": "busy"}}'))

@@ -215,6 +215,10 @@ def test_a_bare_string_is_carried():
         ({"contents": [{"role": 5, "parts": []}]}, "contents[0].role:"),
         ({"contents": [{"role": "user", "parts": "hi"}]}, "contents[0].parts:"),
         ({"contents": [{"role": "user", "parts": [5]}]}, "contents[0].parts[0]:"),
+        (
+            {"contents": [{"parts": [{"functionResponse": {"name": "f", "parts": ["x"]}}]}]},
+            "contents[0].parts[0].functionResponse.parts[0]:",
+        ),
         ({"systemInstruction": 5}, "systemInstruction:"),
         ({"systemInstruction": {"parts": [{"text": 5}]}}, "systemInstruction.parts[0].text:"),
     ],
@@ -241,3 +245,13 @@ def test_a_message_with_nothing_left_is_not_sent():
         ("foreign_block_dropped", "messages[0].content[0]"),
         ("emptied_message_dropped", "messages[0]"),
     ]
+
+
+def test_a_malformed_private_key_is_ignored():
+    """`extra` may come from a file that somebody edited: no value in it may raise."""
+    message = Message(role="user", content="hi", extra={"gemini_generate": {"~absent": 5}})
+    body = {}
+
+    encode_messages(Request(messages=[message]), body, WarningList())
+
+    assert body["contents"] == [USER]

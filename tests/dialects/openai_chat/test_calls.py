@@ -8,7 +8,6 @@ from interlingua.dialects.openai_chat.calls import (
     CallAssembler,
     decode_calls,
     encode_call,
-    encode_legacy,
     number_call,
     unnumber_call,
 )
@@ -16,7 +15,7 @@ from interlingua.spec.content import Opaque, ToolCall
 from interlingua.spec.errors import DecodeError
 from interlingua.streams.accumulate import StreamAccumulator
 from interlingua.wire.fields import Fields
-from interlingua.wire.ids import counting_ids
+from interlingua.wire.tool_calls import counting_ids
 
 NAME = "openai_chat"
 
@@ -129,7 +128,7 @@ def test_legacy_call_both_ways():
 
     assert (part.id, part.arguments) == ("1", {"a": 1})
     assert fields.left == {}
-    assert encode_legacy(part) == wire
+    assert encode_call(part, answer=False)["function"] == wire
 
 
 def test_foreign_call():

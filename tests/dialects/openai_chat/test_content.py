@@ -14,7 +14,7 @@ from interlingua.spec.errors import DecodeError
 from interlingua.spec.messages import Message
 from interlingua.spec.warnings import WarningList
 from interlingua.wire.fields import Fields
-from interlingua.wire.ids import counting_ids
+from interlingua.wire.tool_calls import counting_ids
 
 NAME = "openai_chat"
 

@@ -6,7 +6,7 @@ import pytest
 
 from interlingua.dialects.openai_chat import stream_decoder
 from interlingua.dialects.openai_chat.decoder import PartAssembler
-from interlingua.dialects.openai_chat.quirks import ChatQuirks
+from interlingua.dialects.openai_chat.facts import ChatQuirks
 from interlingua.spec.content import Opaque, Refusal, Text
 from interlingua.spec.contracts import Frame, Profile
 from interlingua.spec.errors import InvalidRequestError, RateLimitError, StreamError
@@ -14,7 +14,7 @@ from interlingua.spec.events import Finish, ProviderEvent, StreamStart, TextDelt
 from interlingua.spec.response import FinishReason
 from interlingua.streams.accumulate import StreamAccumulator
 from interlingua.streams.grammar import Grammar
-from interlingua.wire.ids import counting_ids
+from interlingua.wire.tool_calls import counting_ids
 
 NAME = "openai_chat"
 DONE = "[DONE]"

@@ -1,6 +1,6 @@
 """What `extra` remembers."""
 
-from interlingua.dialects.openai_chat.marks import complete, extra_for, mark_of, note_absent
+from interlingua.dialects.openai_chat.facts import absent, complete, extra_for, mark_of
 from interlingua.spec.content import Text
 
 NAME = "openai_chat"
@@ -43,4 +43,4 @@ def test_helpers():
     """Nothing to keep is no extra; absent names are told with their place."""
     assert extra_for({}) == {}
     assert extra_for({"a": 1}) == {NAME: {"a": 1}}
-    assert note_absent({"a": 1}, "a", "b", inside="o") == ["o.b"]
+    assert absent({"a": 1}, "a", "b", inside="o") == ["o.b"]

@@ -5,7 +5,7 @@ import base64
 import pytest
 
 from interlingua.dialects.openai_chat.content import decode_part, encode_part
-from interlingua.dialects.openai_chat.quirks import ChatQuirks
+from interlingua.dialects.openai_chat.facts import ChatQuirks
 from interlingua.spec.content import Audio, Document, Image, Opaque
 from interlingua.spec.warnings import WarningList
 

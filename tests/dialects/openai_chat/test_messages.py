@@ -2,13 +2,13 @@
 
 import pytest
 
+from interlingua.dialects.openai_chat.facts import ChatQuirks
 from interlingua.dialects.openai_chat.messages import (
     decode_assistant,
     decode_messages,
     encode_assistant,
     encode_messages,
 )
-from interlingua.dialects.openai_chat.quirks import ChatQuirks
 from interlingua.spec.content import (
     Image,
     Opaque,
@@ -21,7 +21,7 @@ from interlingua.spec.errors import DecodeError
 from interlingua.spec.messages import Message
 from interlingua.spec.warnings import WarningList
 from interlingua.wire.fields import Fields
-from interlingua.wire.ids import counting_ids
+from interlingua.wire.tool_calls import counting_ids
 
 NAME = "openai_chat"
 IMAGE = {"type": "image_url", "image_url": {"url": "https://x/a.png"}}

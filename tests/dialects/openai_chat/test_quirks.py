@@ -3,7 +3,7 @@
 import msgspec
 
 from interlingua.dialects.openai_chat import encode_request
-from interlingua.dialects.openai_chat.quirks import (
+from interlingua.dialects.openai_chat.facts import (
     DEFAULT_QUIRKS,
     ChatQuirks,
     history_quirks,

@@ -3,7 +3,7 @@
 import pytest
 
 from interlingua.dialects.openai_chat import decode_response, encode_request, encode_response
-from interlingua.dialects.openai_chat.quirks import ChatQuirks
+from interlingua.dialects.openai_chat.facts import ChatQuirks
 from interlingua.dialects.openai_chat.response import decode_usage, encode_usage
 from interlingua.spec.content import Audio, Image, Refusal, Text, Thinking, ToolCall
 from interlingua.spec.contracts import Profile

@@ -3,7 +3,7 @@
 import json
 
 from interlingua.dialects.openai_chat import stream_decoder, stream_encoder
-from interlingua.dialects.openai_chat.quirks import ChatQuirks
+from interlingua.dialects.openai_chat.facts import ChatQuirks
 from interlingua.spec.content import Text, Thinking, ToolCall
 from interlingua.spec.contracts import Frame, Profile
 from interlingua.spec.request import Request

@@ -2,18 +2,12 @@
 
 import pytest
 
-from interlingua.dialects.openai_chat.decoder import PartAssembler
-from interlingua.dialects.openai_chat.thinking import (
-    TagSplitter,
-    decode_thinking,
-    encode_thinking,
-    in_tags,
-    split_tags,
-)
+from interlingua.dialects.openai_chat.content import decode_thinking, encode_thinking, split_tags
+from interlingua.dialects.openai_chat.decoder import PartAssembler, TagSplitter
 from interlingua.spec.content import Text, Thinking
 from interlingua.streams.accumulate import StreamAccumulator
 from interlingua.wire.fields import Fields
-from interlingua.wire.ids import counting_ids
+from interlingua.wire.tool_calls import counting_ids
 
 NAME = "openai_chat"
 DETAILS = [
@@ -90,7 +84,9 @@ def test_tags(text, thought, rest):
         [] if thought is None else [thought]
     )
     assert [p.text for p in parts if isinstance(p, Text)] == ([] if rest is None else [rest])
-    again = "".join(in_tags(p) if isinstance(p, Thinking) else p.text for p in parts)
+    again = "".join(
+        encode_thinking(p, {})[0]["text"] if isinstance(p, Thinking) else p.text for p in parts
+    )
     assert again == text
 
 

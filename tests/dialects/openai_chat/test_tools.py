@@ -6,7 +6,7 @@ from openai.types.chat import ChatCompletionFunctionToolParam
 from pydantic import TypeAdapter
 
 from interlingua.dialects.openai_chat import decode_request, encode_request
-from interlingua.dialects.openai_chat.quirks import ChatQuirks
+from interlingua.dialects.openai_chat.facts import ChatQuirks
 from interlingua.spec.contracts import Profile, WireCall
 from interlingua.spec.errors import InvalidRequestError
 from interlingua.spec.request import BuiltinTool, Request, ToolChoice, ToolDefinition

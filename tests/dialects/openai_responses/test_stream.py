@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from interlingua.conformance.cases import cut_frames, decode_frames, encode_events, fold
 from interlingua.conformance.equality import same_response
+from interlingua.conformance.laws import cut_frames, decode_frames, encode_events, fold
 from interlingua.dialects import get
 from interlingua.spec.contracts import NEUTRAL_PROFILE
 

@@ -21,41 +21,41 @@ RESPONSES = HistoryRules(dialect="openai_responses", paired_thinking=True, bound
 
 def test_places_are_those_of_the_beginning():
     """However often a part is edited and moved, it is told by where it was."""
-    trail = Edits(HISTORY)
-    part = with_fields(HISTORY[1].content[1], trail, text="c")
-    part = with_fields(part, trail, text="d")
+    edits = Edits(HISTORY)
+    part = with_fields(HISTORY[1].content[1], edits, text="c")
+    part = with_fields(part, edits, text="d")
 
-    trail.change("surrogates_replaced", part)
+    edits.change("surrogates_replaced", part)
 
-    assert trail.place(HISTORY[0]) == "messages[0]"
-    assert [warning.path for warning in trail.warnings] == ["messages[1].content[1]"]
+    assert edits.place(HISTORY[0]) == "messages[0]"
+    assert [warning.path for warning in edits.warnings] == ["messages[1].content[1]"]
 
 
 def test_what_was_not_there_has_no_place():
     """A part that a repair added points nowhere."""
-    trail = Edits(HISTORY)
+    edits = Edits(HISTORY)
 
-    assert trail.place(Text(text="new")) is None
-    assert trail.place(with_fields(Text(text="new"), trail, text="newer")) is None
+    assert edits.place(Text(text="new")) is None
+    assert edits.place(with_fields(Text(text="new"), edits, text="newer")) is None
 
 
 def test_edit_gives_the_same_tuple_for_no_change():
     """Identity says that nothing was done."""
-    trail = Edits(HISTORY)
+    edits = Edits(HISTORY)
 
     assert edit(HISTORY, lambda message: message) is HISTORY
-    assert edit_parts(HISTORY, lambda part, _: part, trail) is HISTORY
-    assert cut(HISTORY, {}, RESPONSES, trail) is HISTORY
+    assert edit_parts(HISTORY, lambda part, _: part, edits) is HISTORY
+    assert cut(HISTORY, {}, RESPONSES, edits) is HISTORY
 
 
 def test_edit_leaves_out():
     """None leaves a message or part out; a message without parts goes too."""
-    trail = Edits(HISTORY)
+    edits = Edits(HISTORY)
 
     assert edit(HISTORY, lambda message: message if message.text != "one" else None) == HISTORY[1:]
-    kept = edit_parts(HISTORY, lambda part, _: part if part.text == "b" else None, trail)
+    kept = edit_parts(HISTORY, lambda part, _: part if part.text == "b" else None, edits)
     assert kept == (Message.user("b"),)
-    assert trail.place(kept[0]) == "messages[1]"
+    assert edits.place(kept[0]) == "messages[1]"
 
 
 def test_is_unchanged_asks_for_the_same_objects():
@@ -76,20 +76,20 @@ def test_a_thought_goes_with_what_it_led_to():
         for name in "ab"
     )
     message = Message.assistant([Text(text="so"), other, thought, thought, first, second])
-    trail = Edits((message,))
+    edits = Edits((message,))
 
-    kept = without(message, {4}, RESPONSES, trail)
+    kept = without(message, {4}, RESPONSES, edits)
 
     assert kept.content == (Text(text="so"), other, ToolCall(id="b", name="look"))
-    assert {warning.code for warning in trail.warnings} == {"unpaired_thinking_dropped"}
-    assert without(message, {5}, RESPONSES, trail).content == message.content[:5]
+    assert {warning.code for warning in edits.warnings} == {"unpaired_thinking_dropped"}
+    assert without(message, {5}, RESPONSES, edits).content == message.content[:5]
 
 
 def test_a_message_without_parts_is_none():
     """Whoever takes out the last part takes out the message."""
-    trail = Edits(HISTORY)
+    edits = Edits(HISTORY)
 
-    assert without(HISTORY[0], {0}, RESPONSES, trail) is None
+    assert without(HISTORY[0], {0}, RESPONSES, edits) is None
 
 
 def test_unbind_takes_off_what_ties():
@@ -120,14 +120,14 @@ def test_with_parts_keeps_the_rest():
 
 def test_a_path_in_what_became_of_it():
     """Told by the place in the history as it came; what was not there has none."""
-    trail = Edits(HISTORY)
-    edited = (Message.user("new"), with_parts(HISTORY[1], HISTORY[1].content[1:], trail))
+    edits = Edits(HISTORY)
+    edited = (Message.user("new"), with_parts(HISTORY[1], HISTORY[1].content[1:], edits))
 
-    assert trail.original_path("messages[1]", edited) == "messages[1]"
-    assert trail.original_path("messages[1].content[0]", edited) == "messages[1].content[1]"
-    assert trail.original_path("messages[1].name", edited) == "messages[1].name"
-    assert trail.original_path("messages[0].content[0]", edited) is None
-    assert trail.original_path("temperature", edited) == "temperature"
+    assert edits.original_path("messages[1]", edited) == "messages[1]"
+    assert edits.original_path("messages[1].content[0]", edited) == "messages[1].content[1]"
+    assert edits.original_path("messages[1].name", edited) == "messages[1].name"
+    assert edits.original_path("messages[0].content[0]", edited) is None
+    assert edits.original_path("temperature", edited) == "temperature"
 
 
 def test_what_was_narrowed_before_is_known():
@@ -144,10 +144,10 @@ def test_what_was_narrowed_before_is_known():
         Message(role="tool", content=(fewer, came[1].content[1])),
     )
 
-    trail = Edits(narrowed, came)
+    edits = Edits(narrowed, came)
 
-    assert trail.place(narrowed[0]) == "messages[0]"
-    assert trail.place(narrowed[0].content[0]) == "messages[0].content[1]"
-    assert trail.place(fewer) == "messages[1].content[0]"
-    assert trail.place(narrowed[1].content[1]) == "messages[1].content[1]"
-    assert trail.place(shown.content[1]) == "messages[1].content[0].content[1]"
+    assert edits.place(narrowed[0]) == "messages[0]"
+    assert edits.place(narrowed[0].content[0]) == "messages[0].content[1]"
+    assert edits.place(fewer) == "messages[1].content[0]"
+    assert edits.place(narrowed[1].content[1]) == "messages[1].content[1]"
+    assert edits.place(shown.content[1]) == "messages[1].content[0].content[1]"

@@ -1,7 +1,7 @@
 """Which result answers which call."""
 
 from interlingua.prepare.history.edit import Edits
-from interlingua.prepare.history.pairs import Pairs, end_of_results, holds_only_results, pairs_of
+from interlingua.prepare.history.results import Pairs, end_of_results, holds_only_results, pairs_of
 from interlingua.spec.content import Opaque, Text, ToolCall, ToolResult
 from interlingua.spec.facts import HistoryRules
 from interlingua.spec.messages import Message
@@ -102,8 +102,8 @@ def test_holds_only_results():
 def test_pairs_are_found_once():
     """As long as the history is the very same."""
     history = (calls("a"), answers("a"))
-    trail = Edits(history)
-    found = pairs_of(history, TARGET, trail)
+    edits = Edits(history)
+    found = pairs_of(history, TARGET, edits)
 
-    assert pairs_of(history, TARGET, trail) is found
-    assert pairs_of((*history, Message.user("x")), TARGET, trail) is not found
+    assert pairs_of(history, TARGET, edits) is found
+    assert pairs_of((*history, Message.user("x")), TARGET, edits) is not found

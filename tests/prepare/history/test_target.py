@@ -2,8 +2,8 @@
 
 import msgspec
 
-from interlingua.dialects.openai_chat.quirks import ChatQuirks
-from interlingua.prepare.history.target import (
+from interlingua.dialects.openai_chat.facts import ChatQuirks
+from interlingua.prepare.history import (
     DEFAULT_POLICY,
     RepairPolicy,
     kinds_without_urls,

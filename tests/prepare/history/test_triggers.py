@@ -4,20 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from interlingua.prepare.history.edit import Edits
-from interlingua.prepare.history.triggers import (
-    ADJACENT_ROLES,
-    BLANK_TEXT,
-    CALLS_NOT_LAST,
-    EMPTY_MESSAGE,
-    HAS_METADATA,
-    INVALID_UNICODE,
-    LATE_SYSTEM,
-    NO_TURN,
-    RAW_ARGUMENTS,
-    REPEATED_ID,
-    SPLIT_RESULTS,
-    UNPAIRED_CALLS,
+from interlingua.prepare.history.edit import (
+    Edits,
     HistoryScan,
     is_plain_conversation,
     scan_of,
@@ -30,7 +18,7 @@ CALL = ToolCall(id="a", name="look", arguments={"city": "Köln"})
 OTHER = ToolCall(id="b", name="look")
 RESULT = ToolResult(tool_call_id="a", content="4 °C")
 ANSWERED = Message(role="tool", content=(RESULT,))
-UNSOUND = {UNPAIRED_CALLS, SPLIT_RESULTS, CALLS_NOT_LAST}
+UNSOUND = {"unpaired_calls", "split_results", "calls_not_last"}
 
 
 def says(*parts):
@@ -71,35 +59,38 @@ def test_what_follows_the_results_is_no_sign():
 @pytest.mark.parametrize(
     ("trigger", "messages"),
     [
-        (SPLIT_RESULTS, [says(CALL, OTHER), results("a"), results("b")]),
-        (CALLS_NOT_LAST, [says(CALL, Text(text="so")), ANSWERED]),
-        (REPEATED_ID, [says(CALL), ANSWERED, says(CALL), ANSWERED]),
-        (REPEATED_ID, [says(ToolCall(id="", name="f")), results("")]),
-        (RAW_ARGUMENTS, [says(ToolCall(id="a", name="f", raw_arguments="{}")), ANSWERED]),
-        (BLANK_TEXT, [Message.user("")]),
-        (BLANK_TEXT, [says(Refusal(text=" \n"))]),
-        (BLANK_TEXT, [says(CALL), Message.tool_result("a", (Text(text=""),))]),
-        (BLANK_TEXT, [says(CALL), Message.tool_result("a", "", is_error=True)]),
-        (INVALID_UNICODE, [Message.user("half \ud83d")]),
-        (INVALID_UNICODE, [Message.user([Document(text="half \ud83d")])]),
-        (INVALID_UNICODE, [says(ToolCall(id="a", name="f", arguments={"x": "\ud83d"})), ANSWERED]),
-        (INVALID_UNICODE, [says(CALL), Message.tool_result("a", {"x": ["\ud83d"]})]),
-        (INVALID_UNICODE, [says(CALL), Message.tool_result("a", [Text(text="\ud83d")])]),
-        (EMPTY_MESSAGE, [Message(role="user")]),
+        ("split_results", [says(CALL, OTHER), results("a"), results("b")]),
+        ("calls_not_last", [says(CALL, Text(text="so")), ANSWERED]),
+        ("repeated_id", [says(CALL), ANSWERED, says(CALL), ANSWERED]),
+        ("repeated_id", [says(ToolCall(id="", name="f")), results("")]),
+        ("raw_arguments", [says(ToolCall(id="a", name="f", raw_arguments="{}")), ANSWERED]),
+        ("blank_text", [Message.user("")]),
+        ("blank_text", [says(Refusal(text=" \n"))]),
+        ("blank_text", [says(CALL), Message.tool_result("a", (Text(text=""),))]),
+        ("blank_text", [says(CALL), Message.tool_result("a", "", is_error=True)]),
+        ("invalid_unicode", [Message.user("half \ud83d")]),
+        ("invalid_unicode", [Message.user([Document(text="half \ud83d")])]),
         (
-            HAS_METADATA,
+            "invalid_unicode",
+            [says(ToolCall(id="a", name="f", arguments={"x": "\ud83d"})), ANSWERED],
+        ),
+        ("invalid_unicode", [says(CALL), Message.tool_result("a", {"x": ["\ud83d"]})]),
+        ("invalid_unicode", [says(CALL), Message.tool_result("a", [Text(text="\ud83d")])]),
+        ("empty_message", [Message(role="user")]),
+        (
+            "has_metadata",
             [Message(role="assistant", metadata={"model": "m"}, content=(Text(text="so"),))],
         ),
-        (LATE_SYSTEM, [ASK, Message.developer("be brief")]),
-        (NO_TURN, [Message.system("be brief")]),
-        (NO_TURN, []),
-        (ADJACENT_ROLES, [ASK, ASK]),
-        (ADJACENT_ROLES, [says(CALL), ANSWERED, ASK]),
+        ("late_system", [ASK, Message.developer("be brief")]),
+        ("no_turn", [Message.system("be brief")]),
+        ("no_turn", []),
+        ("adjacent_roles", [ASK, ASK]),
+        ("adjacent_roles", [says(CALL), ANSWERED, ASK]),
     ],
 )
 def test_each_condition_alone(trigger, messages):
     """A history with one thing amiss shows that one."""
-    assert conditions(*messages) - ({ADJACENT_ROLES} - {trigger}) == {trigger}
+    assert conditions(*messages) - ({"adjacent_roles"} - {trigger}) == {trigger}
 
 
 @pytest.mark.parametrize(
@@ -120,12 +111,12 @@ def test_each_condition_alone(trigger, messages):
 )
 def test_what_is_not_each_others(messages):
     """Calls and results in any other order are looked at by every rule about them."""
-    assert conditions(*messages) - {LATE_SYSTEM, ADJACENT_ROLES} == UNSOUND
+    assert conditions(*messages) - {"late_system", "adjacent_roles"} == UNSOUND
 
 
 def test_opaque_blocks_may_be_calls():
     """Only the target can tell, so the pairs must be looked at."""
-    assert conditions(ASK, says(Opaque(dialect="x", data={}), CALL), ANSWERED) == {UNPAIRED_CALLS}
+    assert conditions(ASK, says(Opaque(dialect="x", data={}), CALL), ANSWERED) == {"unpaired_calls"}
     assert conditions(ASK, says(Opaque(dialect="x", data={}))) == set()
 
 
@@ -139,10 +130,10 @@ def test_what_is_inside_results_is_seen():
 def test_it_is_made_once():
     """Rules that ask about the same history share what was seen."""
     history = (ASK,)
-    trail = Edits(history)
+    edits = Edits(history)
 
-    assert scan_of(history, trail) is scan_of(history, trail)
-    assert scan_of((ASK, ASK), trail) is not scan_of(history, trail)
+    assert scan_of(history, edits) is scan_of(history, edits)
+    assert scan_of((ASK, ASK), edits) is not scan_of(history, edits)
 
 
 texts = st.sampled_from(["hi", "", " ", "naïve", "half \ud83d"])

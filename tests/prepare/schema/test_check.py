@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 
 from interlingua.conformance.strategies import json_values
-from interlingua.prepare.schema.check import find_unreadable
+from interlingua.prepare.schema.read import find_unreadable
 from support.schemas import count_calls, grafted, schemas, small_schemas, soup
 
 

@@ -14,8 +14,7 @@ from openai.lib._pydantic import _ensure_strict_json_schema
 
 from interlingua.conformance.strategies import json_values
 from interlingua.prepare.schema import drop_added_nulls, from_openapi, narrow
-from interlingua.prepare.schema.check import find_unreadable
-from interlingua.prepare.schema.rules import VOCABULARY
+from interlingua.prepare.schema.read import VOCABULARY, find_unreadable
 from support import corpus
 from support.facts import ANTHROPIC, GEMINI_JSON_SCHEMA, OPENAI_STRICT
 from support.schemas import (

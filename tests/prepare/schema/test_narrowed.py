@@ -2,18 +2,18 @@
 
 import copy
 import math
+import sys
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from interlingua.prepare.schema import narrowed
-from interlingua.prepare.schema.narrow import encode_parameters, narrow
-from interlingua.prepare.schema.narrowed import Narrowed, remembered
+from interlingua.prepare.schema.narrow import Narrowed, encode_parameters, narrow, remembered
 from interlingua.spec.warnings import WarningList
 from support.facts import ANTHROPIC, GEMINI_JSON_SCHEMA, OPENAI_STRICT
 from support.schemas import grafted, soup
 
+MODULE = sys.modules["interlingua.prepare.schema.narrow"]
 ALL = st.sampled_from([OPENAI_STRICT, ANTHROPIC, GEMINI_JSON_SCHEMA])
 OPTIONAL = {"type": "object", "properties": {"a": {"type": "string"}, "b": {"type": "integer"}}}
 
@@ -21,8 +21,8 @@ OPTIONAL = {"type": "object", "properties": {"a": {"type": "string"}, "b": {"typ
 @pytest.fixture(autouse=True)
 def cache(monkeypatch):
     """An empty one for each test."""
-    fresh = narrowed._Cache()
-    monkeypatch.setattr(narrowed, "_cache", fresh)
+    fresh = MODULE._Cache()
+    monkeypatch.setattr(MODULE, "_cache", fresh)
     return fresh
 
 
@@ -106,7 +106,7 @@ def test_what_has_no_content_key_is_narrowed_each_time(strange):
 
 def test_memory_is_bounded(cache, monkeypatch):
     """However many schemas come, at most two generations are kept, and recent ones stay."""
-    monkeypatch.setattr(narrowed, "_MAX_BYTES", 20_000)
+    monkeypatch.setattr(MODULE, "_MAX_BYTES", 20_000)
     make = Counter()
     for number in range(500):
         remembered({**OPTIONAL, "title": f"t{number}"}, OPENAI_STRICT, make)

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from interlingua.prepare.schema import narrow
-from interlingua.prepare.schema.check import find_unreadable
 from interlingua.prepare.schema.openapi import from_openapi
+from interlingua.prepare.schema.read import find_unreadable
 from support import corpus
 from support.facts import GEMINI_JSON_SCHEMA
 from support.schemas import example, grafted, schemas, soup

@@ -6,8 +6,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from interlingua.prepare.schema.read import Reader
-from interlingua.prepare.schema.rewrite import Draft, ImpossibleError, Log
-from interlingua.prepare.schema.unions import exclude_each_other, rewrite_unions
+from interlingua.prepare.schema.rewrite import (
+    Draft,
+    ImpossibleError,
+    Log,
+    exclude_each_other,
+    rewrite_unions,
+)
 from support.facts import ANTHROPIC, GEMINI_JSON_SCHEMA, OPENAI_STRICT
 from support.schemas import UNIVERSE
 

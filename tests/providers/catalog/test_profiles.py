@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from interlingua import dialects
-from interlingua.dialects.openai_chat.quirks import ChatQuirks
+from interlingua.dialects.openai_chat.facts import ChatQuirks
 from interlingua.prepare.settings import adjust_settings
 from interlingua.prepare.thinking import thinking_mode
 from interlingua.providers import profile_for

@@ -14,8 +14,7 @@ from interlingua.spec.errors import ConfigurationError, NetworkError, StreamErro
 from interlingua.spec.request import Request
 from interlingua.transport.asgi import AsgiTransport
 from interlingua.transport.canned import CannedReply, CannedTransport
-from interlingua.transport.cassette import RecordingTransport
-from interlingua.transport.cassette.tape import load_exchanges
+from interlingua.transport.cassette import RecordingTransport, load_exchanges
 from support.simulated import DIALECTS
 
 KEY = "planted-key-0123456789"

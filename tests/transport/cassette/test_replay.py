@@ -12,8 +12,7 @@ from interlingua.providers.ulid import new_ulid
 from interlingua.spec.contracts import HttpRequest, Transport
 from interlingua.spec.errors import ConfigurationError, NetworkError, StreamError
 from interlingua.transport.canned import CannedReply, CannedTransport
-from interlingua.transport.cassette import RecordingTransport, ReplayTransport
-from interlingua.transport.cassette.replay import differences
+from interlingua.transport.cassette import RecordingTransport, ReplayTransport, differences
 
 KEY = "planted-key-0123456789"
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from interlingua.spec import errors
 from interlingua.spec.errors import ConfigurationError, RequestTimeoutError, SDKError, StreamError
-from interlingua.transport.cassette.tape import (
+from interlingua.transport.cassette import (
     append_exchange,
     decode_data,
     decode_error,

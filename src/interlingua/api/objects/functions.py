@@ -5,18 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
-from types import TracebackType
-from typing import (
-    TYPE_CHECKING,
-    Any,
-    Generic,
-    Self,
-    TypeAlias,
-    TypeVar,
-    Unpack,
-    cast,
-    overload,
-)
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeAlias, TypeVar, Unpack, cast, overload
 
 import msgspec
 
@@ -211,7 +200,7 @@ class ObjectStream(Generic[T]):
         self._growing = GrowingObject(goal.schema, None if goal.tool is None else goal.tool.name)
         self._partials = self._read()
         self._output: Any = msgspec.UNSET
-        self._error: NoObjectGeneratedError | None = None
+        self._error: Exception | None = None
 
     def __aiter__(self) -> Self:
         return self
@@ -222,12 +211,7 @@ class ObjectStream(Generic[T]):
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self.aclose()
 
     async def aclose(self) -> None:
@@ -241,7 +225,7 @@ class ObjectStream(Generic[T]):
         return None if value is msgspec.UNSET else value
 
     def object(self) -> T:
-        """The complete object. Raises `ConfigurationError` before the end, else its failure."""
+        """The complete object. Raises `ConfigurationError` before the end, or why there is none."""
         if self._error is not None:
             raise self._error
         if self._output is msgspec.UNSET:
@@ -251,7 +235,7 @@ class ObjectStream(Generic[T]):
         return cast(T, self._output)
 
     def response(self) -> Response:
-        """The last response. Raises `ConfigurationError` before the end, else its failure."""
+        """The last response. Raises `ConfigurationError` before the end, or why there is none."""
         return self._run.response()
 
     def result(self) -> GenerateResult[T]:
@@ -274,7 +258,7 @@ class ObjectStream(Generic[T]):
         try:
             with self._run.accounting():
                 reading = self._goal.read(self._run.response())
-        except NoObjectGeneratedError as error:
+        except Exception as error:
             self._error = error
             raise
         self._output = reading.output

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import chain, count
 from typing import Any
 
 from msgspec.structs import replace
@@ -12,8 +13,7 @@ from interlingua.api.objects.schema import ObjectSchema, Reading, find_json
 from interlingua.api.tools.tool import Tool
 from interlingua.api.types.schema import list_problems
 from interlingua.client.client import Client
-from interlingua.prepare.schema.narrow import narrow
-from interlingua.prepare.schema.narrowed import remembered
+from interlingua.prepare.schema.narrow import narrow, remembered
 from interlingua.prepare.settings import adjust_settings, structured_output_mode
 from interlingua.spec.content import Refusal, Text, ToolCall, ToolResult
 from interlingua.spec.contracts import Profile, StructuredOutput
@@ -108,10 +108,8 @@ class ObjectGoal:
 
     def _make_tool(self, tools: Sequence[Any]) -> Tool:
         taken = {getattr(tool, "name", None) for tool in tools}
-        name, number = _TOOL, 1
-        while name in taken:
-            number += 1
-            name = f"{_TOOL}_{number}"
+        numbered = (f"{_TOOL}_{number}" for number in count(2))
+        name = next(name for name in chain([_TOOL], numbered) if name not in taken)
         limit = self._profile.max_strict_tools if self._profile.strict_tools else 0
         strict_count = sum(bool(getattr(tool, "strict", None)) for tool in tools)
         return Tool(
@@ -126,14 +124,10 @@ class ObjectGoal:
     def read(self, response: Response) -> Reading:
         """The object of the last answer; `NoObjectGeneratedError` if there is none."""
         if self._read is None or self._read[0] is not response:
-            try:
-                self._read = (response, self._decode(response))
-            except NoObjectGeneratedError as error:
-                self._read = (response, error)
-        outcome = self._read[1]
-        if isinstance(outcome, NoObjectGeneratedError):
-            raise outcome
-        return outcome
+            self._read = (response, self._decode(response))
+        if isinstance(self._read[1], NoObjectGeneratedError):
+            raise self._read[1]
+        return self._read[1]
 
     def review(self, response: Response) -> tuple[Message, ...]:
         """The messages that ask for a correction; none if the answer is final."""
@@ -168,7 +162,7 @@ class ObjectGoal:
         name = None if self.tool is None else self.tool.name
         return next((call for call in response.tool_calls if call.name == name), None)
 
-    def _decode(self, response: Response) -> Reading:
+    def _decode(self, response: Response) -> Reading | NoObjectGeneratedError:
         call = self._call(response)
         raw = response.text if call is None else call.raw_arguments
         text = dump_text(call.arguments) if call is not None and raw is None else raw or ""
@@ -186,7 +180,7 @@ class ObjectGoal:
         if not reading.problems:
             return reading
         reason = _no_answer_reason(response, call)
-        raise NoObjectGeneratedError(
+        return NoObjectGeneratedError(
             reason or f"the answer does not match the schema: {list_problems(reading.problems)}",
             text=text,
             response=response,

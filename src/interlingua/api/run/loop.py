@@ -24,7 +24,7 @@ from msgspec.structs import replace
 
 from interlingua import dialects
 from interlingua.api.tools.tool import Tool
-from interlingua.prepare.overflow import PROMPTS, drop_oldest_turns
+from interlingua.prepare.history import PROMPTS, drop_oldest_turns
 from interlingua.spec.content import Text, ToolCall, ToolResult
 from interlingua.spec.errors import ConfigurationError
 from interlingua.spec.messages import Message

@@ -248,10 +248,9 @@ def to_result_content(value: Any) -> str | Json | tuple[Part, ...]:
     """
     if isinstance(value, (str, ToolResult)):
         return value
-    if isinstance(value, bytes):
-        return _from_bytes(value)
-    if isinstance(value, _PARTS):
-        return (value,)
+    if isinstance(value, (*_PARTS, bytes)):
+        part = _part(value)
+        return part.text if isinstance(part, Text) and part is not value else (part,)
     if isinstance(value, (list, tuple)) and any(
         isinstance(item, (*_PARTS, bytes)) for item in value
     ):
@@ -263,28 +262,23 @@ def _part(item: Any) -> Part:
     if isinstance(item, _PARTS):
         return item
     if isinstance(item, bytes):
-        content = _from_bytes(item)
-        return Text(text=content) if isinstance(content, str) else content[0]
+        return _from_bytes(item)
     return Text(text=item if isinstance(item, str) else dump_text(_json(item)))
 
 
-def _from_bytes(data: bytes) -> str | tuple[Part, ...]:
+def _from_bytes(data: bytes) -> Part:
     media_type = sniff(data)
-    if media_type is None:
-        try:
-            return data.decode()
-        except UnicodeDecodeError:
-            raise ConfigurationError(
-                "the tool returned bytes of an unknown media type; return text or "
-                "Document(data=..., media_type=...)"
-            ) from None
-    match media_type.partition("/")[0]:
-        case "image":
-            return (Image(data=data, media_type=media_type),)
-        case "audio":
-            return (Audio(data=data, media_type=media_type),)
-        case _:
-            return (Document(data=data, media_type=media_type),)
+    if media_type is not None:
+        kinds: dict[str, type[Image | Audio]] = {"image": Image, "audio": Audio}
+        kind = kinds.get(media_type.partition("/")[0], Document)
+        return kind(data=data, media_type=media_type)
+    try:
+        return Text(text=data.decode())
+    except UnicodeDecodeError:
+        raise ConfigurationError(
+            "the tool returned bytes of an unknown media type; return text or "
+            "Document(data=..., media_type=...)"
+        ) from None
 
 
 def _json(value: Any) -> Json:

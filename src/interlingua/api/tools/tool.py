@@ -23,7 +23,7 @@ import msgspec
 from interlingua.api.tools.binding import CONTEXT, Calling, copied, read_handler
 from interlingua.api.types import read_function
 from interlingua.api.types.schema import Validator
-from interlingua.prepare.schema.check import find_unreadable
+from interlingua.prepare.schema.read import find_unreadable
 from interlingua.spec.content import Json
 from interlingua.spec.errors import ConfigurationError, MismatchError
 from interlingua.spec.request import BuiltinTool, ToolDefinition

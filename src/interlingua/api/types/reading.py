@@ -18,8 +18,10 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_args, get_origin
 
 import msgspec
 
+from interlingua.api.types import shapes
 from interlingua.api.types.records import (
     Field,
+    RecordType,
     is_local,
     is_record,
     parse_docstring,
@@ -27,22 +29,6 @@ from interlingua.api.types.records import (
     resolve_hints,
 )
 from interlingua.api.types.schema import Definitions, Findings, Path, schema_annotations
-from interlingua.api.types.shapes import (
-    Alias,
-    Array,
-    Choice,
-    Constrained,
-    Dictionary,
-    FixedArray,
-    Pydantic,
-    Record,
-    Scalar,
-    Shape,
-    Union,
-    is_constraint,
-    is_field,
-    is_pydantic,
-)
 from interlingua.spec.content import Json
 from interlingua.spec.errors import ConfigurationError, MismatchError
 
@@ -56,8 +42,8 @@ def _string(format_: str) -> dict[str, Json]:
     return {"type": "string", "format": format_}
 
 
-_SCALARS: Mapping[Any, Scalar] = {
-    type_: Scalar(type_, schema, read)
+_SCALARS: Mapping[Any, shapes.Scalar] = {
+    type_: shapes.Scalar(type_, schema, read)
     for type_, schema, read in (
         (bool, {"type": "boolean"}, None),
         (int, {"type": "integer"}, None),
@@ -72,20 +58,14 @@ _SCALARS: Mapping[Any, Scalar] = {
         (pathlib.Path, {"type": "string"}, pathlib.Path),
     )
 }
-_NULL = Scalar(None, {"type": "null"})
+_NULL = shapes.Scalar(None, {"type": "null"})
 _ARRAYS: Mapping[Any, Callable[[list[Any]], Any]] = {
-    list: list,
-    abstract.Sequence: list,
-    abstract.MutableSequence: list,
-    abstract.Collection: list,
-    abstract.Iterable: list,
-    collections.deque: collections.deque,
-    set: set,
-    abstract.Set: set,
-    abstract.MutableSet: set,
+    **dict.fromkeys((list, abstract.Sequence, abstract.MutableSequence), list),
+    **dict.fromkeys((abstract.Collection, abstract.Iterable), list),
+    **dict.fromkeys((set, abstract.Set, abstract.MutableSet), set),
     frozenset: frozenset,
+    collections.deque: collections.deque,
 }
-_SETS = (set, frozenset)
 _MAPS: Mapping[Any, Callable[[dict[Any, Any]], Any]] = {
     dict: dict,
     abstract.Mapping: dict,
@@ -127,7 +107,7 @@ def decode(read: Callable[[Any, Path, Findings], Any], value: Json, what: str = 
     return decoded
 
 
-def shape_of(type_: Any, where: str = "", names: Mapping[str, Any] | None = None) -> Shape:
+def shape_of(type_: Any, where: str = "", names: Mapping[str, Any] | None = None) -> shapes.Shape:
     """
     The shape of a type; `where` begins the error message if the type has none.
 
@@ -140,7 +120,7 @@ def shape_of(type_: Any, where: str = "", names: Mapping[str, Any] | None = None
 
 
 @functools.lru_cache(maxsize=1024)
-def _class_shape(type_: Any, where: str) -> Shape:
+def _class_shape(type_: Any, where: str) -> shapes.Shape:
     return ShapeBuilder().read(type_, where)
 
 
@@ -149,26 +129,26 @@ class ShapeBuilder:
 
     def __init__(self, names: Mapping[str, Any] | None = None) -> None:
         self._names = names or {}
-        self._shapes: dict[Any, Shape] = {}
+        self._shapes: dict[Any, shapes.Shape] = {}
         """The shapes of records and aliases, which may refer to themselves."""
 
-    def read(self, type_: Any, where: str) -> Shape:
+    def read(self, type_: Any, where: str) -> shapes.Shape:
         """The shape of a type; `where` says in error messages where the type is used."""
         if type_ is Any or type_ is object:
-            return Shape()
+            return shapes.Shape()
         if type_ is None or type_ is types.NoneType:
             return _NULL
         if isinstance(type_, type) and type_ in _SCALARS:
             return _SCALARS[type_]
-        if is_pydantic(type_):
-            return Pydantic(type_, where)
+        if shapes.is_pydantic(type_):
+            return shapes.Pydantic(type_, where)
         if is_record(type_):
             return self._record(type_, where)
         if isinstance(type_, type) and issubclass(type_, enum.Enum):
             return _enum(type_, where)
         return self._special(type_, where) or self._container(type_, where)
 
-    def _special(self, type_: Any, where: str) -> Shape | None:
+    def _special(self, type_: Any, where: str) -> shapes.Shape | None:
         origin = get_origin(type_)
         if origin is Annotated:
             return self._annotated(type_, where)
@@ -185,65 +165,58 @@ class ShapeBuilder:
             return self.read(type_.__supertype__, where)
         return self._alias(type_, where) if hasattr(type_, "__value__") else None
 
-    def _container(self, type_: Any, where: str) -> Shape:
+    def _container(self, type_: Any, where: str) -> shapes.Shape:
         origin, args = get_origin(type_) or type_, get_args(type_)
         if not isinstance(origin, type):
             raise _unsupported(type_, where)
         if origin is tuple and args[-1:] != (...,) and type_ is not tuple:
-            return FixedArray(tuple(self.read(item, where) for item in args))
+            return shapes.FixedArray(tuple(self.read(item, where) for item in args))
         if origin in _ARRAYS or origin is tuple:
             build = _ARRAYS.get(origin, tuple)
-            items = self.read(args[0], _inside(where, "its items")) if args else Shape()
-            return Array(items, build, unique=build in _SETS)
+            items = self.read(args[0], _inside(where, "its items")) if args else shapes.Shape()
+            return shapes.Array(items, build, unique=build in (set, frozenset))
         if origin in _MAPS:
             keys, values = args or (str, Any)
-            return Dictionary(
-                self._keys(keys, where),
-                self.read(values, _inside(where, "its values")),
-                _MAPS[origin],
-            )
+            value_shape = self.read(values, _inside(where, "its values"))
+            return shapes.Dictionary(self._keys(keys, where), value_shape, _MAPS[origin])
         raise _unsupported(type_, where)
 
-    def _keys(self, type_: Any, where: str) -> Shape:
+    def _keys(self, type_: Any, where: str) -> shapes.Shape:
         shape = self.read(str if type_ is Any else type_, _inside(where, "its keys"))
-        if not isinstance(shape, (Scalar, Choice, Constrained)):
+        if not isinstance(shape, (shapes.Scalar, shapes.Choice, shapes.Constrained)):
             raise _unsupported(type_, _inside(where, "its keys"))
         return shape
 
-    def _union(self, members: tuple[Any, ...], where: str) -> Shape:
+    def _union(self, members: tuple[Any, ...], where: str) -> shapes.Shape:
         # msgspec.UNSET marks an absent field; it has no JSON form.
-        shapes = tuple(
-            self.read(member, where) for member in members if member is not msgspec.UnsetType
-        )
-        return shapes[0] if len(shapes) == 1 else Union(shapes)
+        present = [member for member in members if member is not msgspec.UnsetType]
+        read = tuple(self.read(member, where) for member in present)
+        return read[0] if len(read) == 1 else shapes.Union(read)
 
-    def _annotated(self, type_: Any, where: str) -> Shape:
+    def _annotated(self, type_: Any, where: str) -> shapes.Shape:
         inner, *metadata = get_args(type_)
-        if any(is_constraint(item) for item in metadata):
+        if any(shapes.is_constraint(item) for item in metadata):
             constraints = [item for item in metadata if not isinstance(item, str)]
-            shape: Shape = Pydantic(Annotated[(inner, *constraints)], where)
+            shape: shapes.Shape = shapes.Pydantic(Annotated[(inner, *constraints)], where)
         else:
             shape = self.read(inner, where)
         annotations: dict[str, Json] = {}
         for item in metadata:
             annotations |= _annotations(item)
         limits = tuple(item for item in metadata if isinstance(item, msgspec.Meta))
-        return Constrained(shape, annotations, limits) if annotations or limits else shape
+        return shapes.Constrained(shape, annotations, limits) if annotations or limits else shape
 
-    def _alias(self, type_: Any, where: str) -> Shape:
+    def _alias(self, type_: Any, where: str) -> shapes.Shape:
         if type_ not in self._shapes:
-            self._shapes[type_] = alias = Alias(type_.__name__)
+            self._shapes[type_] = alias = shapes.Alias(type_.__name__)
             alias.inner = self.read(type_.__value__, where)
         return self._shapes[type_]
 
-    def _record(self, type_: Any, where: str) -> Shape:
-        known = self._shapes.get(type_)
-        if known is not None:
-            return known
+    def _record(self, type_: Any, where: str) -> shapes.Shape:
+        if type_ in self._shapes:
+            return self._shapes[type_]
         info = record_type(type_, self._names)
-        record = self._shapes[type_] = Record(_label(type_, info.name))
-        record.build, record.description = info.build, info.description
-        record.closed, record.tag = info.closed, info.tag
+        record = self._shapes[type_] = shapes.Record(info)
         record.fields = tuple(
             (field, self.read(field.type, _inside(where, f"field {field.name!r} of {info.name}")))
             for field in info.fields
@@ -251,14 +224,14 @@ class ShapeBuilder:
         return record
 
 
-def _literal(values: tuple[Any, ...], where: str) -> Shape:
+def _literal(values: tuple[Any, ...], where: str) -> shapes.Shape:
     pairs = [(value.value if isinstance(value, enum.Enum) else value, value) for value in values]
     if not all(isinstance(json_value, (str, int, types.NoneType)) for json_value, _ in pairs):
         raise _unsupported(typing.Literal[values], where)
-    return Choice(pairs)
+    return shapes.Choice(pairs)
 
 
-def _enum(type_: type[enum.Enum], where: str) -> Shape:
+def _enum(type_: type[enum.Enum], where: str) -> shapes.Shape:
     members = list(type_)
     has_json_values = all(isinstance(member.value, (str, int, float)) for member in members)
     if not has_json_values or not members or issubclass(type_, enum.Flag):
@@ -267,7 +240,7 @@ def _enum(type_: type[enum.Enum], where: str) -> Shape:
     if docstring == "An enumeration.":  # Python 3.11 gives it to an Enum without a docstring
         docstring = None
     description = parse_docstring(docstring).description
-    return Choice(((member.value, member) for member in members), description)
+    return shapes.Choice(((member.value, member) for member in members), description)
 
 
 def _annotations(metadata: Any) -> dict[str, Json]:
@@ -276,15 +249,10 @@ def _annotations(metadata: Any) -> dict[str, Json]:
         return {"description": metadata}
     if isinstance(metadata, msgspec.Meta):
         return schema_annotations(metadata)
-    if is_field(metadata):
+    if shapes.is_field(metadata):
         return {"description": metadata.description} if metadata.description else {}
     description = getattr(metadata, "documentation", None)  # typing_extensions.Doc
     return {"description": description} if isinstance(description, str) else {}
-
-
-def _label(type_: Any, name: str) -> str:
-    arguments = (getattr(item, "__name__", str(item)) for item in get_args(type_))
-    return "_".join((name, *arguments))
 
 
 def _inside(where: str, what: str) -> str:
@@ -315,7 +283,7 @@ class FunctionHints(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     description: str
     schema: dict[str, Json]
-    record: Record
+    record: shapes.Record
     left_out: frozenset[str]
     """The parameters that the function has but the schema leaves out."""
     takes_self: bool
@@ -350,12 +318,11 @@ def read_function(
     except (TypeError, ValueError) as error:
         raise ConfigurationError(f"{inner!r} has no readable signature: {error}") from error
     parameters = [parameter for parameter in signature if parameter.name not in bound]
-    takes_self = bool(parameters) and _is_self(parameters[0])
-    visible = [
-        parameter
-        for parameter in parameters[1 if takes_self else 0 :]
-        if parameter.name not in leave_out
-    ]
+    takes_self = any(
+        parameter.name in {"self", "cls"} and parameter.annotation is parameter.empty
+        for parameter in parameters[:1]
+    )
+    visible = [item for item in parameters[takes_self:] if item.name not in leave_out]
     _check_parameters(visible, name)
     names = names or {}
     docstring = parse_docstring(_docstring(inner))
@@ -378,10 +345,6 @@ def _docstring(inner: Any) -> str | None:
     return (inspect.getdoc(call) if inspect.isfunction(call) else None) or inspect.getdoc(inner)
 
 
-def _is_self(parameter: inspect.Parameter) -> bool:
-    return parameter.name in {"self", "cls"} and parameter.annotation is inspect.Parameter.empty
-
-
 def _check_parameters(parameters: list[inspect.Parameter], name: str) -> None:
     for parameter in parameters:
         if parameter.kind in _UNSUPPORTED_KINDS:
@@ -389,7 +352,7 @@ def _check_parameters(parameters: list[inspect.Parameter], name: str) -> None:
                 f"parameter {parameter.name!r} of {name} {_UNSUPPORTED_KINDS[parameter.kind]}; "
                 "a model passes arguments by name"
             )
-        if is_field(parameter.default):
+        if shapes.is_field(parameter.default):
             raise ConfigurationError(
                 f"parameter {parameter.name!r} of {name} has a pydantic Field as its default; "
                 "write Annotated[..., Field(...)] and a plain default"
@@ -426,9 +389,8 @@ def _record(
     hints: Mapping[str, Any],
     descriptions: Mapping[str, str],
     names: Mapping[str, Any],
-) -> Record:
-    record = Record(name)
-    record.closed = True
+) -> shapes.Record:
+    record = shapes.Record(RecordType(name=name, closed=True))
     fields = []
     for parameter in parameters:
         hint = hints.get(parameter.name, Any)

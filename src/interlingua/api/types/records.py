@@ -41,8 +41,8 @@ class RecordType(msgspec.Struct, frozen=True, kw_only=True):
     """The fields and the constructor of a record type."""
 
     name: str
-    fields: tuple[Field, ...]
-    build: Callable[..., Any]
+    fields: tuple[Field, ...] = ()
+    build: Callable[..., Any] = dict
     """The constructor; it takes the fields by their Python names."""
     description: str = ""
     closed: bool = False
@@ -84,8 +84,9 @@ def record_type(type_: Any, names: Mapping[str, Any] | None = None) -> RecordTyp
     )
     config = getattr(cls, "__struct_config__", None)
     tag = None if config is None or config.tag is None else (config.tag_field, config.tag)
+    arguments = (getattr(item, "__name__", str(item)) for item in get_args(type_))
     return RecordType(
-        name=cls.__name__,
+        name="_".join((cls.__name__, *arguments)),
         fields=fields,
         build=dict if typing.is_typeddict(cls) else cls,
         description=docstring.description,

@@ -123,24 +123,36 @@ def _explain(errors: Iterable[Any]) -> Iterator[tuple[list[str | int], str]]:
         # A member without errors means that a `oneOf` has more than one match.
         if not members or not all(members):
             yield error.instance_path, error.message
-            continue
-        explanation = _wrong_type(error, members) or _wrong_tag(error, members)
-        if explanation is not None:
-            yield explanation
         else:
-            yield from _explain(min(members, key=lambda member: _distance(error, member)))
+            yield from _explain_union(error, members)
 
 
-def _distance(union: Any, member: list[Any]) -> tuple[bool, bool, int]:
-    """How far a value is from a member: wrong type, then wrong tag, then the number of errors."""
-    has_wrong_type = any(_is_type_error(union, error) for error in member)
-    return has_wrong_type, any(_expected_tag(union, error) for error in member), len(member)
+def _explain_union(union: Any, members: list[list[Any]]) -> Iterator[tuple[list[str | int], str]]:
+    """The types or the tags that the value should have, or the errors of the closest member."""
+    type_errors = [[e for e in member if _is_type_error(union, e)] for member in members]
+    tag_errors = [[e for e in member if _expected_tag(union, e)] for member in members]
+    tagged = [errors[0] for errors in tag_errors if errors]
+    untagged = [e for i, member in enumerate(members) if not tag_errors[i] for e in member]
+    if all(type_errors):
+        types = dict.fromkeys(name for errors in type_errors for name in errors[0].kind.types)
+        listed = ", ".join(map(dump_text, types))
+        yield union.instance_path, f"{dump_text(union.instance)} is not of types {listed}"
+    elif (  # the value has a tag, and no member without a tag accepts its type
+        tagged
+        and all(_is_type_error(union, error) for error in untagged)
+        and all(error.instance_path == tagged[0].instance_path for error in tagged)
+    ):
+        tags = ", ".join(dump_text(tag) for error in tagged for tag in _expected_tag(union, error))
+        value = dump_text(tagged[0].instance)
+        yield tagged[0].instance_path, f"{value} is not one of {tags}"
+    else:  # the closest has the right type, then the right tag, then the fewest errors
+        ranks = zip(map(bool, type_errors), map(bool, tag_errors), map(len, members), strict=True)
+        yield from _explain(members[min(enumerate(ranks), key=lambda pair: pair[1])[0]])
 
 
 def _is_type_error(union: Any, error: Any) -> bool:
     """Whether the error is that the union's whole value has the wrong type."""
-    is_whole_value: bool = error.instance_path == union.instance_path
-    return is_whole_value and error.kind.name == "type"
+    return bool(error.kind.name == "type" and error.instance_path == union.instance_path)
 
 
 def _expected_tag(union: Any, error: Any) -> list[Json]:
@@ -151,30 +163,6 @@ def _expected_tag(union: Any, error: Any) -> list[Json]:
         return [error.kind.expected_value]
     options: list[Json] = error.kind.options if error.kind.name == "enum" else []
     return options if len(options) == 1 else []
-
-
-def _wrong_type(union: Any, members: list[list[Any]]) -> tuple[list[str | int], str] | None:
-    """The types of the members, if the value has none of them."""
-    errors = [next((e for e in member if _is_type_error(union, e)), None) for member in members]
-    types = [name for error in errors if error is not None for name in error.kind.types]
-    if None in errors:
-        return None
-    listed = ", ".join(dump_text(name) for name in dict.fromkeys(types))
-    return union.instance_path, f"{dump_text(union.instance)} is not of types {listed}"
-
-
-def _wrong_tag(union: Any, members: list[list[Any]]) -> tuple[list[str | int], str] | None:
-    """The tags of the members, if the value has a tag and it is none of them."""
-    errors = [next((e for e in member if _expected_tag(union, e)), None) for member in members]
-    tag_errors = [error for error in errors if error is not None]
-    untagged = [member for member, error in zip(members, errors, strict=True) if error is None]
-    if not tag_errors or not all(_is_type_error(union, e) for member in untagged for e in member):
-        return None
-    path, value = tag_errors[0].instance_path, tag_errors[0].instance
-    if any(error.instance_path != path for error in tag_errors):
-        return None
-    tags = ", ".join(dump_text(tag) for e in tag_errors for tag in _expected_tag(union, e))
-    return path, f"{dump_text(value)} is not one of {tags}"
 
 
 def _line(path: str, message: str) -> str:

@@ -15,7 +15,7 @@ from typing import Annotated, Any
 
 import msgspec
 
-from interlingua.api.types.records import Field
+from interlingua.api.types.records import Field, RecordType
 from interlingua.api.types.schema import Definitions, Findings, Path, add_limits
 from interlingua.spec.content import Json
 from interlingua.spec.errors import ConfigurationError, Problem
@@ -182,15 +182,12 @@ class Dictionary(Shape):
 class Record(Shape):
     """An object with known fields, which are set later because a record may contain itself."""
 
-    def __init__(self, label: str) -> None:
-        self.label = label
+    def __init__(self, type_: RecordType) -> None:
+        self.label: str = type_.name
+        self.type = type_
         self.fields: tuple[tuple[Field, Shape], ...] = ()
-        self.build: Callable[..., Any] = dict
-        self.description = ""
-        self.closed = False
         self.rest: Shape | None = None
         """The shape of all other keys, if the function has `**kwargs`."""
-        self.tag: tuple[str, str | int] | None = None
 
     def schema(self, definitions: Definitions) -> dict[str, Json]:
         """A reference; `Definitions` replaces it by the object if it is the only one."""
@@ -199,14 +196,14 @@ class Record(Shape):
     def write(self, definitions: Definitions) -> dict[str, Json]:
         """The object schema itself."""
         schema: dict[str, Json] = {"type": "object"}
-        if self.description:
-            schema["description"] = self.description
+        if self.type.description:
+            schema["description"] = self.type.description
         properties = {
             field.key: _property(field, shape, definitions) for field, shape in self.fields
         }
         required = [field.key for field, _ in self.fields if field.required]
-        if self.tag is not None:
-            key, tag = self.tag
+        if self.type.tag is not None:
+            key, tag = self.type.tag
             properties = {key: Choice([(tag, None)]).schema(definitions), **properties}
             required = [key, *required]
         schema["properties"] = properties
@@ -214,7 +211,7 @@ class Record(Shape):
             schema["required"] = required
         if self.rest is not None:
             schema["additionalProperties"] = self.rest.schema(definitions) or True
-        elif self.closed:
+        elif self.type.closed:
             schema["additionalProperties"] = False
         return schema
 
@@ -223,21 +220,21 @@ class Record(Shape):
             return findings.reject(path, "object", value)
         before = len(findings.problems)
         fields = self.read(value, path, findings)
-        return _build(lambda fields: self.build(**fields), fields, path, findings, before)
+        return _build(lambda fields: self.type.build(**fields), fields, path, findings, before)
 
     def read(self, value: Mapping[str, Json], path: Path, findings: Findings) -> dict[str, Any]:
         """The decoded fields, by their Python names."""
-        if self.tag is not None and value.get(self.tag[0]) != self.tag[1]:
-            findings.add((path, self.tag[0]), f"expected {self.tag[1]!r}")
+        tag = self.type.tag
+        if tag is not None and value.get(tag[0]) != tag[1]:
+            findings.add((path, tag[0]), f"expected {tag[1]!r}")
         decoded = {}
         for field, shape in self.fields:
             if field.key in value:
                 decoded[field.name] = shape.decode(value[field.key], (path, field.key), findings)
             elif field.required:
                 findings.add((path, field.key), "is missing")
-        if self.rest is not None or self.closed:
-            known = {field.key for field, _ in self.fields}
-            known.update(self.tag[:1] if self.tag else ())
+        if self.rest is not None or self.type.closed:
+            known = {*(field.key for field, _ in self.fields), *(tag or ())[:1]}
             for name in (name for name in value if name not in known):
                 if self.rest is not None:
                     decoded[name] = self.rest.decode(value[name], (path, name), findings)

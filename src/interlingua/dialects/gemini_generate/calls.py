@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections import deque
 from collections.abc import Callable
-from itertools import pairwise
+from itertools import zip_longest
 
 from interlingua.spec.content import Json
 from interlingua.spec.contracts import NewId
-from interlingua.wire.ids import call_ids, counting_ids
+from interlingua.wire.tool_calls import call_ids, counting_ids
 
 
 class Links:
@@ -125,23 +125,19 @@ class PartialArguments:
 
 
 def _put(arguments: dict[str, Json], steps: list[str | int], value: Json) -> None:
+    """Stores a value at a path; an index past the end appends."""
     holder: Json = arguments
-    for step, following in pairwise(steps):
-        holder = _enter(holder, step, [] if isinstance(following, int) else {})
-    _enter(holder, steps[-1], value, replace=True)
-
-
-def _enter(holder: Json, step: str | int, default: Json, *, replace: bool = False) -> Json:
-    """The value at a step, created if it is missing; an index past the end appends."""
-    if isinstance(holder, list):
-        index = step if isinstance(step, int) and step < len(holder) else len(holder)
-        if index == len(holder):
-            holder.append(default)
-        elif replace:
-            holder[index] = default
-        return holder[index]
-    if not isinstance(holder, dict):
-        return default  # the path runs through a plain value: its own value is lost
-    if replace:
-        holder[str(step)] = default
-    return holder.setdefault(str(step), default)
+    for step, following in zip_longest(steps, steps[1:]):
+        default = value if following is None else [] if isinstance(following, int) else {}
+        if isinstance(holder, list):
+            key: str | int = step if isinstance(step, int) and step < len(holder) else len(holder)
+            if key == len(holder):
+                holder.append(default)
+        elif isinstance(holder, dict):
+            key = str(step)
+            holder.setdefault(key, default)
+        else:
+            return  # the path runs through a plain value: this value is lost
+        if following is None:
+            holder[key] = value
+        holder = holder[key]

@@ -7,7 +7,8 @@ becomes `Opaque`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping
+from typing import assert_never
 
 import msgspec
 
@@ -18,6 +19,8 @@ from interlingua.dialects.gemini_generate.facts import (
     NAME,
     SIGNATURE,
     extra_for,
+    mark_absent,
+    take_absent,
     take_nested,
     take_text,
 )
@@ -25,7 +28,6 @@ from interlingua.prepare.media import media_note
 from interlingua.spec.content import (
     Audio,
     Document,
-    Extra,
     Image,
     Json,
     Opaque,
@@ -38,10 +40,10 @@ from interlingua.spec.content import (
 )
 from interlingua.spec.errors import DecodeError
 from interlingua.spec.warnings import WarningList
-from interlingua.wire.arguments import input_object
 from interlingua.wire.fields import Fields, extra_of, restore, wrong_type
 from interlingua.wire.json_text import dump_text
 from interlingua.wire.media import decode_base64, encode_base64, media_type_for, parse_data_url
+from interlingua.wire.tool_calls import input_object
 
 _NO_CALLS: Mapping[str, ToolCall] = {}
 _RESPONSE = "response"
@@ -64,11 +66,6 @@ def decode_part(part: Json, links: Links, path: str = "") -> Part:
         case "inlineData" | "fileData":
             return decode_media(part, path)
     return Opaque(dialect=NAME, data=part)
-
-
-def decode_content(parts: list[Json], links: Links, path: str) -> tuple[Part, ...]:
-    """The parts of one content."""
-    return tuple(decode_part(part, links, f"{path}[{i}]") for i, part in enumerate(parts))
 
 
 def read_part(part: Json, links: Links) -> Part:
@@ -101,10 +98,12 @@ def encode_part(
         case Refusal():
             warnings.add_here("refusal_as_text")
             return {"text": part.text}
-    if part.dialect == NAME and isinstance(part.data, dict):
-        return part.data
-    warnings.add_here("foreign_block_dropped", owner=part.dialect)
-    return None
+        case Opaque():
+            if part.dialect == NAME and isinstance(part.data, dict):
+                return part.data
+            warnings.add_here("foreign_block_dropped", owner=part.dialect)
+            return None
+    assert_never(part)
 
 
 def encode_answer_part(part: Part) -> list[Json]:
@@ -177,11 +176,11 @@ def _is_native(part: Thinking) -> bool:
 
 def decode_media(part: dict[str, Json], path: str = "") -> Part:
     """A part by its media type; a part that cannot be written back exactly becomes `Opaque`."""
+    fields = Fields(part, path)
     inline, file = part.get("inlineData"), part.get("fileData")
     media = None
     # with `thought`, it is a draft that the model made for itself
     if not part.get("thought") and ABSENT not in part and None in (inline, file):
-        fields = Fields(part, path)
         media = _decode_file(fields) if inline is None else _decode_inline(fields)
     return media or Opaque(dialect=NAME, data=part)
 
@@ -285,12 +284,13 @@ def decode_call(part: dict[str, Json], links: Links, path: str = "") -> ToolCall
     """A call; one without an id is given one, which is not sent back."""
     fields = Fields(part, path)
     call = fields.fields("functionCall") or Fields({}, path)
+    mark_absent(fields.left, call.left, "args", "id")
     name = call.need("name")
-    absent = [key for key in ("args", "id") if key not in call.left]
     arguments = call.object("args") or {}
     call_id = links.call(name, take_text(call, "id"))
-    extra = _join_extra(fields, "functionCall", call.left, absent)
-    return ToolCall(id=call_id, name=name, arguments=arguments, extra=extra)
+    if call.left:
+        fields.left["functionCall"] = call.left
+    return ToolCall(id=call_id, name=name, arguments=arguments, extra=extra_for(fields.left))
 
 
 def encode_call(call: ToolCall) -> dict[str, Json]:
@@ -311,7 +311,7 @@ def decode_result(part: dict[str, Json], links: Links, path: str = "") -> ToolRe
     """A result; one without an id answers the first call of its name that has no answer yet."""
     fields = Fields(part, path)
     inner = fields.fields("functionResponse") or Fields({}, path)
-    absent = [key for key in ("id", "name", _RESPONSE) if key not in inner.left]
+    mark_absent(fields.left, inner.left, "id", "name", _RESPONSE)
     name, call_id = inner.text("name"), take_text(inner, "id")
     response, items = inner.object(_RESPONSE), inner.array("parts")
     content, is_error = _read_response(response)
@@ -325,8 +325,9 @@ def decode_result(part: dict[str, Json], links: Links, path: str = "") -> ToolRe
     result = ToolResult(tool_call_id=call_id, content=content, is_error=is_error, name=name)
     if response is not None and not items and _write_response(result) != response:
         inner.left[_RESPONSE] = response  # a list that `ToolResult` took for canonical parts
-    extra = _join_extra(fields, "functionResponse", inner.left, absent)
-    return msgspec.structs.replace(result, extra=extra) if extra else result
+    if inner.left:
+        fields.left["functionResponse"] = inner.left
+    return msgspec.structs.replace(result, extra=extra_for(fields.left)) if fields.left else result
 
 
 def encode_result(
@@ -355,24 +356,14 @@ def encode_result(
     return {"functionResponse": {**inner, **wire}, **extra}
 
 
-def _join_extra(fields: Fields, key: str, inner: dict[str, Json], absent: list[str]) -> Extra:
-    if inner:
-        fields.left[key] = inner
-    if absent:
-        fields.left[ABSENT] = absent
-    return extra_for(fields.left)
-
-
 def _split_extra(
     part: ToolCall | ToolResult, key: str
-) -> tuple[dict[str, Json], dict[str, Json], Sequence[str]]:
-    """What `_join_extra` joined: the fields of the part, of its inner object, the absent ones."""
+) -> tuple[dict[str, Json], dict[str, Json], Collection[str]]:
+    """The unread fields of the part and of its inner object, and the absent ones."""
     if not part.extra:  # fast path
         return {}, {}, ()
     extra = dict(extra_of(part, NAME))
-    inner = take_nested(extra, key)
-    absent = extra.pop(ABSENT, ())
-    return extra, inner, absent if isinstance(absent, (list, tuple)) else ()
+    return extra, take_nested(extra, key), take_absent(extra)
 
 
 def _sends_id(call: ToolCall) -> bool:

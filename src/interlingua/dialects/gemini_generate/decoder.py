@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
+from typing import TypeAlias
+
 from interlingua.dialects.gemini_generate.calls import PartialArguments, response_links
 from interlingua.dialects.gemini_generate.content import is_signed, read_part
 from interlingua.dialects.gemini_generate.errors import read_error
-from interlingua.dialects.gemini_generate.facts import (
-    FINISH,
-    NAME,
-    NO_REASON,
-    RESPONSE,
-    USAGE,
-    to_camel,
-)
+from interlingua.dialects.gemini_generate.facts import FINISH, NAME, NO_REASON, RESPONSE, to_camel
 from interlingua.dialects.gemini_generate.response import (
     Frames,
     decode_finish,
@@ -21,24 +16,19 @@ from interlingua.dialects.gemini_generate.response import (
     is_answer,
     read_envelope,
 )
+from interlingua.spec import events
 from interlingua.spec.content import Json, Text, Thinking, ToolCall
 from interlingua.spec.contracts import NEUTRAL_PROFILE, Frame, NewId, Profile, StreamDecoder
 from interlingua.spec.errors import StreamError
-from interlingua.spec.events import (
-    Finish,
-    ProviderEvent,
-    ReasoningDelta,
-    StreamEvent,
-    StreamStart,
-    TextDelta,
-)
 from interlingua.streams.frames import read_frame
 from interlingua.streams.segments import ReasoningSegment, TextSegment, ToolCallSegment
-from interlingua.wire.envelope import carry_body
+from interlingua.wire.fields import carry_body
 from interlingua.wire.json_text import dump_text, loads
 
 _USAGE = "usageMetadata"
 _PARTIAL_FIELDS = ("partialArgs", "willContinue")
+_DELTAS = (events.TextDelta, events.ReasoningDelta)
+_OpenText: TypeAlias = TextSegment | ReasoningSegment
 
 
 class _Last:
@@ -51,12 +41,7 @@ class _Last:
 
     __slots__ = ("_frame", "_part", "_segment", "_usage_names")
 
-    def __init__(
-        self,
-        frame: dict[str, Json],
-        part: dict[str, Json],
-        segment: TextSegment | ReasoningSegment,
-    ) -> None:
+    def __init__(self, frame: dict[str, Json], part: dict[str, Json], segment: _OpenText) -> None:
         self._frame = frame
         self._part = part
         self._segment = segment
@@ -66,7 +51,7 @@ class _Last:
     def usage(self) -> Json:
         return self._frame.get(_USAGE)
 
-    def feed(self, frame: dict[str, Json]) -> TextDelta | ReasoningDelta | None:
+    def feed(self, frame: dict[str, Json]) -> events.TextDelta | events.ReasoningDelta | None:
         """The event of a frame that only adds text; None for any other frame."""
         try:
             text = frame["candidates"][0]["content"]["parts"][0]["text"]
@@ -96,7 +81,8 @@ class Decoder:
     def __init__(self, new_id: NewId | None) -> None:
         self._links = response_links(new_id)
         self._next = 0
-        self._open: TextSegment | ReasoningSegment | None = None
+        self._events: list[events.StreamEvent] = []  # those of the current `feed` or `finish`
+        self._open: _OpenText | None = None
         self._call: ToolCallSegment | None = None  # its arguments arrive in pieces
         self._arguments = PartialArguments()
         self._call_ended = False
@@ -108,7 +94,7 @@ class Decoder:
         self._frames = Frames()
         self._last: _Last | None = None
 
-    def feed(self, frame: Frame) -> list[StreamEvent]:
+    def feed(self, frame: Frame) -> list[events.StreamEvent]:
         try:
             data = read_frame(frame)
         except StreamError as error:
@@ -120,48 +106,48 @@ class Decoder:
             if delta is not None:
                 return [delta]
             self._settle()
-        events = self._feed_frame(to_camel(data, RESPONSE) if "_" in frame.data else data)
-        if (
-            self._open is not None
-            and events
-            and isinstance(events[-1], (TextDelta, ReasoningDelta))
-        ):
+        self._events = []
+        self._feed_frame(to_camel(data, RESPONSE) if "_" in frame.data else data)
+        if self._open is not None and self._events and type(self._events[-1]) in _DELTAS:
             match data:
                 case {"candidates": [{"content": {"parts": [{"text": _} as part]}}]}:
                     self._last = _Last(data, part, self._open)
-        return events
+        return self._events
 
-    def finish(self) -> list[StreamEvent]:
+    def finish(self) -> list[events.StreamEvent]:
         if self._unknown is not None:  # the body is not an answer
             whole = carry_body(NAME, self._unknown)
-            start = StreamStart(extra=whole.extra)
-            return [start, Finish(finish_reason=whole.finish_reason, response=whole)]
+            start = events.StreamStart(extra=whole.extra)
+            return [start, events.Finish(finish_reason=whole.finish_reason, response=whole)]
         self._settle()
         envelope = read_envelope(self._frames.whole())
         if not self._ended and envelope.block is None:
             raise StreamError("the stream ended before a finish reason")
-        events: list[StreamEvent] = [] if self._started else self._start({})
+        self._events = []
+        if not self._started:
+            self._start({})
         reason = decode_finish(envelope, has_calls=self._has_calls)
-        self._close(events, cut=reason.reason == "length")
+        self._close(cut=reason.reason == "length")
         extra = envelope.extra
         _keep_name(extra, "responseId", self._names[0], envelope.id)
         _keep_name(extra, "modelVersion", self._names[1], envelope.model)
-        events.append(Finish(finish_reason=reason, usage=envelope.usage, extra={NAME: extra}))
-        return events
+        self._events.append(
+            events.Finish(finish_reason=reason, usage=envelope.usage, extra={NAME: extra})
+        )
+        return self._events
 
     def _settle(self) -> None:
         """Adds the token counts of the frames that took the fast path."""
         if self._last is not None:
-            self._frames.feed_usage(to_camel(self._last.usage, USAGE))
+            self._frames.feed_usage(to_camel(self._last.usage, RESPONSE.inner[_USAGE]))
             self._last = None
 
-    def _feed_frame(self, data: dict[str, Json]) -> list[StreamEvent]:
-        events: list[StreamEvent] = []
+    def _feed_frame(self, data: dict[str, Json]) -> None:
         if data == NO_REASON:
             self._ended = True
-            return events
-        if (not self._started or "candidates" not in data) and not self._feed_rare(data, events):
-            return events
+            return
+        if (not self._started or "candidates" not in data) and not self._feed_rare(data):
+            return
         for candidate in self._frames.feed(data):
             content = candidate.get("content")
             parts = content.get("parts") if isinstance(content, dict) else None
@@ -169,44 +155,42 @@ class Decoder:
                 parts = []
             reason = candidate.get(FINISH)
             for place, part in enumerate(parts):
-                self._feed_part(part, events, is_first=place == 0, is_last=reason is not None)
+                self._feed_part(part, is_first=place == 0, is_last=reason is not None)
             self._check_end(reason, parts)
-        return events
 
-    def _feed_rare(self, data: dict[str, Json], events: list[StreamEvent]) -> bool:
+    def _feed_rare(self, data: dict[str, Json]) -> bool:
         """The first frame, or one without candidates; returns whether it is an answer."""
         if data.get("error") and "candidates" not in data:
             raise read_error(None, {}, data)
         if is_answer(data) or data.keys() == {_USAGE}:
             if not self._started:
-                events += self._start(data)
+                self._start(data)
             return True
         if not self._started and self._unknown is None:
             self._unknown = data
             return False
         if not self._started:
-            events += self._start({})
-        events.append(ProviderEvent(dialect=NAME, data=data))
+            self._start({})
+        self._events.append(events.ProviderEvent(dialect=NAME, data=data))
         return False
 
-    def _start(self, data: dict[str, Json]) -> list[StreamEvent]:
+    def _start(self, data: dict[str, Json]) -> None:
         self._started = True
         envelope = read_envelope(data)
         self._names = (envelope.id, envelope.model)
         usage = data.get(_USAGE)
         fields = frame_fields(envelope.extra)
-        events: list[StreamEvent] = [
-            StreamStart(
+        self._events.append(
+            events.StreamStart(
                 id=envelope.id,
                 model=envelope.model,
                 usage=decode_usage(usage) if usage else None,
                 extra={NAME: {"candidate": fields} if fields else {}},
             )
-        ]
+        )
         if self._unknown is not None:
-            events.append(ProviderEvent(dialect=NAME, data=self._unknown))
+            self._events.append(events.ProviderEvent(dialect=NAME, data=self._unknown))
             self._unknown = None
-        return events
 
     def _check_end(self, reason: Json, parts: list[Json]) -> None:
         """
@@ -221,29 +205,25 @@ class Decoder:
         elif parts:
             self._ended = False
 
-    def _feed_part(
-        self, part: Json, events: list[StreamEvent], *, is_first: bool, is_last: bool
-    ) -> None:
-        if self._feed_partial_call(part, events):
+    def _feed_part(self, part: Json, *, is_first: bool, is_last: bool) -> None:
+        if self._feed_partial_call(part):
             return
         self._call_ended = False
         decoded = read_part(part, self._links)
         if isinstance(decoded, (Text, Thinking)):
-            self._feed_text(decoded, events, is_first=is_first, is_last=is_last)
+            self._feed_text(decoded, is_first=is_first, is_last=is_last)
             return
-        self._close(events)
+        self._close()
         if isinstance(decoded, ToolCall):
             call = self._new_call(decoded)
-            events += [call.start(), call.delta(dump_text(decoded.arguments)), call.end()]
+            self._events += [call.start(), call.delta(dump_text(decoded.arguments)), call.end()]
         else:
-            events.append(ProviderEvent(dialect=NAME, part=decoded, index=self._next))
+            self._events.append(events.ProviderEvent(dialect=NAME, part=decoded, index=self._next))
             self._next += 1
 
     # Text and thoughts.
 
-    def _feed_text(
-        self, part: Text | Thinking, events: list[StreamEvent], *, is_first: bool, is_last: bool
-    ) -> None:
+    def _feed_text(self, part: Text | Thinking, *, is_first: bool, is_last: bool) -> None:
         segment = self._open
         kind = TextSegment if isinstance(part, Text) else ReasoningSegment
         signed = is_signed(part)
@@ -251,22 +231,22 @@ class Decoder:
         if not part.text and not signed and (continues or (is_last and not part.extra)):
             return  # the empty text at the end of some streams
         if signed and not part.text and continues and isinstance(part, Thinking):
-            self._sign(part, events)  # the signature of the thought before it
+            self._sign(part)  # the signature of the thought before it
             return
         if segment is None or signed or not continues:
-            self._close(events)
+            self._close()
             segment = self._open = kind(self._next, part.extra)
             self._next += 1
-            events.append(segment.start())
+            self._events.append(segment.start())
         if part.text:
-            events.append(segment.delta(part.text))
+            self._events.append(segment.delta(part.text))
         if signed:
-            self._sign(part, events)
+            self._sign(part)
 
-    def _sign(self, part: Text | Thinking, events: list[StreamEvent]) -> None:
+    def _sign(self, part: Text | Thinking) -> None:
         if isinstance(part, Thinking) and isinstance(self._open, ReasoningSegment):
             self._open.signature = part.signature
-        self._close(events)
+        self._close()
 
     # Calls.
 
@@ -275,7 +255,7 @@ class Decoder:
         self._next += 1
         return ToolCallSegment(self._next - 1, call_id=call.id, name=call.name, extra=call.extra)
 
-    def _feed_partial_call(self, part: Json, events: list[StreamEvent]) -> bool:
+    def _feed_partial_call(self, part: Json) -> bool:
         """Whether the part is a piece of a call whose arguments arrive in pieces."""
         call = part.get("functionCall") if isinstance(part, dict) else None
         if not isinstance(call, dict):
@@ -284,7 +264,7 @@ class Decoder:
         if call.get("name"):
             if not continues and "partialArgs" not in call:
                 return False
-            self._open_call(part, call, events)
+            self._open_call(part, call)
         elif self._call is None:
             return self._call_ended and not call  # a second end of the same call
         else:  # any piece may carry a signature; the start event has its own copy of `extra`
@@ -298,29 +278,27 @@ class Decoder:
         for piece in pieces if isinstance(pieces, list) else ():
             self._arguments.feed(piece)
         if not continues:
-            self._close(events)
+            self._close()
             self._call_ended = True
         return True
 
-    def _open_call(
-        self, part: dict[str, Json], call: dict[str, Json], events: list[StreamEvent]
-    ) -> None:
-        self._close(events)
+    def _open_call(self, part: dict[str, Json], call: dict[str, Json]) -> None:
+        self._close()
         whole = {name: value for name, value in call.items() if name not in _PARTIAL_FIELDS}
         decoded = read_part({**part, "functionCall": {"args": {}, **whole}}, self._links)
         if isinstance(decoded, ToolCall):
             self._call = self._new_call(decoded)
             self._arguments = PartialArguments()
-            events.append(self._call.start())
+            self._events.append(self._call.start())
 
-    def _close(self, events: list[StreamEvent], *, cut: bool = False) -> None:
+    def _close(self, *, cut: bool = False) -> None:
         """Ends the open part. A call cut by the length limit must not look complete."""
         if self._open is not None:
-            events.append(self._open.end())
+            self._events.append(self._open.end())
             self._open = None
         if self._call is not None:
             text = dump_text(self._arguments.finish())
-            events += [self._call.delta(text[:-1] if cut else text), self._call.end()]
+            self._events += [self._call.delta(text[:-1] if cut else text), self._call.end()]
             self._call = None
 
 

@@ -11,22 +11,9 @@ from interlingua.dialects.gemini_generate.response import (
     write_content,
     write_envelope,
 )
+from interlingua.spec import events
 from interlingua.spec.content import Json
 from interlingua.spec.contracts import Frame, StreamEncoder
-from interlingua.spec.events import (
-    ErrorEvent,
-    Finish,
-    ProviderEvent,
-    ReasoningDelta,
-    ReasoningEnd,
-    ReasoningStart,
-    StreamEvent,
-    StreamStart,
-    TextDelta,
-    TextEnd,
-    TextStart,
-    ToolCallEnd,
-)
 from interlingua.spec.request import Request
 from interlingua.spec.response import Response
 from interlingua.streams.frames import json_frame
@@ -52,7 +39,7 @@ class Encoder:
     def __init__(self) -> None:
         self._grammar = Grammar()
         self._sequencer = Sequencer()  # the wire has no indexes, only an order
-        self._start = StreamStart()
+        self._start = events.StreamStart()
         self._candidate: dict[str, Json] = {}  # the fields of the candidate in each frame
         self._content: dict[str, Json] = {}
         self._texts: dict[str, _Text] = {}
@@ -60,7 +47,7 @@ class Encoder:
         self._sent = False
         self._failed = False
 
-    def feed(self, event: StreamEvent) -> list[Frame]:
+    def feed(self, event: events.StreamEvent) -> list[Frame]:
         self._grammar.feed(event)
         return [frame for ready in self._sequencer.feed(event) for frame in self._encode(ready)]
 
@@ -69,28 +56,28 @@ class Encoder:
             self._grammar.finish()
         return []
 
-    def _encode(self, event: StreamEvent) -> list[Frame]:
+    def _encode(self, event: events.StreamEvent) -> list[Frame]:
         match event:
-            case TextDelta() | ReasoningDelta():
+            case events.TextDelta() | events.ReasoningDelta():
                 return self._delta(event.id, event.delta)
-            case TextStart() | ReasoningStart():
+            case events.TextStart() | events.ReasoningStart():
                 self._open(event)
-            case TextEnd() | ReasoningEnd():
+            case events.TextEnd() | events.ReasoningEnd():
                 return self._end(event)
-            case ToolCallEnd():
+            case events.ToolCallEnd():
                 return self._whole(encode_answer_part(event.tool_call))
-            case ProviderEvent():
+            case events.ProviderEvent():
                 return self._provider_event(event)
-            case StreamStart():
+            case events.StreamStart():
                 self._begin(event)
-            case ErrorEvent():
+            case events.ErrorEvent():
                 self._failed = True
                 return [json_frame(error_body(event.error))]
-            case Finish():
+            case events.Finish():
                 return [] if self._failed else self._finish(event)
         return []
 
-    def _begin(self, event: StreamStart) -> None:
+    def _begin(self, event: events.StreamStart) -> None:
         self._start = event
         if NAME in event.extra:
             self._candidate = frame_fields(extra_of(event, NAME))
@@ -112,11 +99,11 @@ class Encoder:
     # it. Two texts with the same fields would be read as one: an empty piece before the second,
     # in the same frame, separates them.
 
-    def _open(self, event: TextStart | ReasoningStart) -> None:
+    def _open(self, event: events.TextStart | events.ReasoningStart) -> None:
         fields = dict(extra_of(event, NAME))
-        if isinstance(event, ReasoningStart):
+        if isinstance(event, events.ReasoningStart):
             fields["thought"] = True
-        is_held = isinstance(event, TextStart) and fields.get(SIGNATURE) is not None
+        is_held = isinstance(event, events.TextStart) and fields.get(SIGNATURE) is not None
         is_alike = not is_held and self._last == fields
         self._texts[event.id] = _Text(fields, is_held=is_held, needs_separator=is_alike)
         self._last = None
@@ -132,9 +119,9 @@ class Encoder:
             text.needs_separator = False
         return self._frame(parts)
 
-    def _end(self, event: TextEnd | ReasoningEnd) -> list[Frame]:
+    def _end(self, event: events.TextEnd | events.ReasoningEnd) -> list[Frame]:
         text = self._texts[event.id]
-        if text.is_held and isinstance(event, TextEnd):
+        if text.is_held and isinstance(event, events.TextEnd):
             return self._whole(encode_answer_part(event.part))
         if not text.is_sent and not encode_answer_part(event.part):
             return []  # an empty or redacted thought of another model
@@ -150,12 +137,12 @@ class Encoder:
         self._last = None
         return self._frame(parts) if parts else []
 
-    def _provider_event(self, event: ProviderEvent) -> list[Frame]:
+    def _provider_event(self, event: events.ProviderEvent) -> list[Frame]:
         if event.part is not None:
             return self._whole(encode_answer_part(event.part))
         return [json_frame(event.data)] if event.dialect == NAME else []
 
-    def _finish(self, event: Finish) -> list[Frame]:
+    def _finish(self, event: events.Finish) -> list[Frame]:
         start = self._start
         extra = merge(extra_of(start, NAME), extra_of(event, NAME))
         if "body" in extra:  # not an answer: see `carry_body`
@@ -166,13 +153,13 @@ class Encoder:
             model=start.model,
             finish_reason=event.finish_reason,
             usage=event.usage,
-            extra={NAME: {}} if native else {},
+            extra={NAME: extra} if native else {},
         )
         has_reason = encode_finish(event.finish_reason, native=native) is not None
         parts: list[Json] | None = None if self._sent else []
         if self._sent and has_reason:
             parts = [{"text": ""}]  # the vendor sends it too; some clients need a part
-        frames = [json_frame(write_envelope(envelope, extra, parts))]
+        frames = [json_frame(write_envelope(envelope, parts))]
         return frames if has_reason else [*frames, json_frame(NO_REASON)]
 
 

@@ -3,100 +3,79 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
-from interlingua.dialects.gemini_generate.facts import shape_of, to_camel
+from interlingua.dialects.gemini_generate.facts import Shape, to_camel
+from interlingua.spec import errors
 from interlingua.spec.content import Json
-from interlingua.spec.errors import (
-    AccessDeniedError,
-    AuthenticationError,
-    NotFoundError,
-    ProviderError,
-    QuotaExceededError,
-    SDKError,
-)
-from interlingua.wire.classify import (
-    Fault,
-    make_error,
-    read_body,
-    read_fault,
-    retry_headers,
-    status_of,
-    words_of,
-)
+from interlingua.wire import classify
 from interlingua.wire.ratelimit_headers import parse_duration
 
-# The words of google.rpc.Code and their HTTP statuses; the first word of a status is its default.
-_STATUSES = {
-    "INVALID_ARGUMENT": 400,
-    "UNAUTHENTICATED": 401,
-    "PERMISSION_DENIED": 403,
-    "NOT_FOUND": 404,
-    "ABORTED": 409,
-    "RESOURCE_EXHAUSTED": 429,
-    "CANCELLED": 499,
-    "INTERNAL": 500,
-    "UNIMPLEMENTED": 501,
-    "UNAVAILABLE": 503,
-    "DEADLINE_EXCEEDED": 504,
-    "FAILED_PRECONDITION": 400,
-    "OUT_OF_RANGE": 400,
-    "ALREADY_EXISTS": 409,
-    "UNKNOWN": 500,
-    "DATA_LOSS": 500,
+# HTTP statuses and their words of google.rpc.Code; the first word of a status is the default.
+_CODES = {
+    400: ("INVALID_ARGUMENT", "FAILED_PRECONDITION", "OUT_OF_RANGE"),
+    401: ("UNAUTHENTICATED",),
+    403: ("PERMISSION_DENIED",),
+    404: ("NOT_FOUND",),
+    409: ("ABORTED", "ALREADY_EXISTS"),
+    429: ("RESOURCE_EXHAUSTED",),
+    499: ("CANCELLED",),
+    500: ("INTERNAL", "UNKNOWN", "DATA_LOSS"),
+    501: ("UNIMPLEMENTED",),
+    503: ("UNAVAILABLE",),
+    504: ("DEADLINE_EXCEEDED",),
 }
-_WORDS = {status: word for word, status in reversed(_STATUSES.items())}
-_WORDS[402] = "RESOURCE_EXHAUSTED"
+_STATUSES = {word: status for status, words in _CODES.items() for word in words}
 # Classes that other hosts send with a different status, such as a missing model with 400.
-_CLASSES: tuple[tuple[type[SDKError], str], ...] = (
-    (AuthenticationError, "UNAUTHENTICATED"),
-    (AccessDeniedError, "PERMISSION_DENIED"),
-    (NotFoundError, "NOT_FOUND"),
+_CLASSES: tuple[tuple[type[errors.SDKError], str], ...] = (
+    (errors.AuthenticationError, "UNAUTHENTICATED"),
+    (errors.AccessDeniedError, "PERMISSION_DENIED"),
+    (errors.NotFoundError, "NOT_FOUND"),
 )
 RPC = "type.googleapis.com/google.rpc."
 """The prefix of the types of error details."""
 _BAD_KEYS = ("API_KEY_INVALID", "API_KEY_EXPIRED")
 # Failed preconditions that no other request would meet: access is denied.
 _DENIED = re.compile(r"location is not supported|billing", re.IGNORECASE)
-_DETAIL = shape_of("retryDelay", "quotaId")
+_DETAIL = Shape("retryDelay", violations=Shape("quotaId"))
 
 
-def decode_error(status: int, headers: Mapping[str, str], body: bytes) -> ProviderError:
+def decode_error(status: int, headers: Mapping[str, str], body: bytes) -> errors.ProviderError:
     """The error of a response; an unreadable body still gives an error with its status."""
-    value, text = read_body(body)
+    value, text = classify.read_body(body)
     return read_error(status, headers, value, text)
 
 
 def read_error(
     status: int | None, headers: Mapping[str, str], value: Json, text: str = ""
-) -> ProviderError:
+) -> errors.ProviderError:
     """The error in a body or in a frame of a stream; it may be inside an array of one."""
-    fault = read_fault(value)
+    fault = classify.read_fault(value)
     code, fault = fault.code, fault._replace(code=None)  # `code` is only the status again
     if status is None:
-        is_status = code is not None and code.isdigit() and len(code) == 3
+        is_status = code is not None and code.isdecimal() and len(code) == 3
         status = int(code or 0) if is_status else _STATUSES.get(fault.kind or "")
-    details = list(_details(value))
+    details = _details(value)
     error_type = _find_class(status, fault, details)
     delay = _retry_delay(details)
-    return make_error(
+    return classify.make_error(
         status, headers, fault, raw=value, text=text, error_type=error_type, retry_after=delay
     )
 
 
 def encode_error(error: Exception) -> tuple[int, dict[str, str], Json]:
     """The status, headers and body of an error."""
-    return status_of(error), retry_headers(error), error_body(error)
+    return classify.status_of(error), classify.retry_headers(error), error_body(error)
 
 
 def error_body(error: Exception) -> dict[str, Json]:
     """The body of an error response, which is also the last frame of a failed stream."""
-    status = status_of(error)
+    status = classify.status_of(error)
     word = getattr(error, "error_code", None)
     if _STATUSES.get(word or "") != status:
         words = (name for cls, name in _CLASSES if isinstance(error, cls))
         word = next(words, None) or word_for(status)
-    body: dict[str, Json] = {"code": status, "message": words_of(error), "status": word}
+    body: dict[str, Json] = {"code": status, "message": classify.words_of(error), "status": word}
     delay = getattr(error, "retry_after", None)
     if delay is not None:
         body["details"] = [{"@type": f"{RPC}RetryInfo", "retryDelay": f"{delay:g}s"}]
@@ -105,39 +84,36 @@ def error_body(error: Exception) -> dict[str, Json]:
 
 def word_for(status: int) -> str:
     """The word that goes with an HTTP status."""
-    return _WORDS.get(status) or ("INTERNAL" if status >= 500 else "INVALID_ARGUMENT")
+    if status == 402:  # no word of its own
+        status = 429
+    return _CODES.get(status, _CODES[500 if status >= 500 else 400])[0]
 
 
 def _find_class(
-    status: int | None, fault: Fault, details: list[dict[str, Json]]
-) -> type[ProviderError] | None:
+    status: int | None, fault: classify.Fault, details: list[dict[str, Json]]
+) -> type[errors.ProviderError] | None:
     """The class, where the details are more precise than the status."""
     if any(detail.get("reason") in _BAD_KEYS for detail in details):
-        return AuthenticationError
-    if status == 429 and any("PerDay" in quota for quota in _quota_ids(details)):
-        return QuotaExceededError
+        return errors.AuthenticationError
+    if status == 429 and any(map(_is_daily_limit, details)):
+        return errors.QuotaExceededError
     if fault.kind == "FAILED_PRECONDITION" and _DENIED.search(fault.message):
-        return AccessDeniedError
+        return errors.AccessDeniedError
     return None
 
 
-def _details(value: Json) -> Iterator[dict[str, Json]]:
-    if isinstance(value, list) and value:
-        value = value[0]
-    error = value.get("error") if isinstance(value, dict) else None
-    details = error.get("details") if isinstance(error, dict) else None
-    for detail in details if isinstance(details, list) else ():
-        if isinstance(detail, dict):
-            yield to_camel(detail, _DETAIL)
+def _details(value: Json) -> list[dict[str, Json]]:
+    match value[0] if isinstance(value, list) and value else value:
+        case {"error": {"details": list(details)}}:
+            return [to_camel(item, _DETAIL) for item in details if isinstance(item, dict)]
+    return []
 
 
-def _quota_ids(details: list[dict[str, Json]]) -> Iterator[str]:
-    for detail in details:
-        violations = detail.get("violations")
-        for violation in violations if isinstance(violations, list) else ():
-            quota = violation.get("quotaId") if isinstance(violation, dict) else None
-            if isinstance(quota, str):
-                yield quota
+def _is_daily_limit(detail: dict[str, Json]) -> bool:
+    violations = detail.get("violations")
+    return isinstance(violations, list) and any(
+        isinstance(item, dict) and "PerDay" in str(item.get("quotaId")) for item in violations
+    )
 
 
 def _retry_delay(details: list[dict[str, Json]]) -> float | None:

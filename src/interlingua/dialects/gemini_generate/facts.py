@@ -7,11 +7,10 @@ API reference: https://ai.google.dev/api/generate-content
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from typing import NamedTuple
+from collections.abc import Collection, Mapping
 
-from interlingua.prepare.cache_diff import AFTER_SYSTEM, ALL, MODEL, TOOLS
-from interlingua.prepare.schema.rules import SILENT, words
+from interlingua.prepare.cache import AFTER_SYSTEM, ALL, MODEL, TOOLS
+from interlingua.prepare.schema.read import SILENT, words
 from interlingua.spec.content import Extra, Json
 from interlingua.spec.facts import (
     CacheRules,
@@ -47,60 +46,55 @@ UNCHECKED_SIGNATURE = "c2tpcF90aG91Z2h0X3NpZ25hdHVyZV92YWxpZGF0b3I="
 # arguments, schemas), so their keys must not change.
 
 
-class Shape(NamedTuple):
-    """The known fields of an object, and the shapes of those that hold objects."""
+class Shape:
+    """The known fields of an object; `inner` are those that hold objects with known fields."""
 
-    names: frozenset[str]
-    inner: Mapping[str, Shape]
+    __slots__ = ("inner", "names")
 
-
-def shape_of(*names: str, **inner: Shape) -> Shape:
-    """The shape with these fields; `inner` are the fields that have a shape of their own."""
-    return Shape(frozenset((*names, *inner)), inner)
+    def __init__(self, *names: str, **inner: Shape) -> None:
+        self.names = frozenset((*names, *inner))
+        self.inner = inner
 
 
-_MEDIA = shape_of("mimeType", "data", "fileUri", "displayName")
-_PARTIAL = shape_of(
-    "jsonPath", "stringValue", "numberValue", "boolValue", "nullValue", "willContinue"
-)
-_PART = shape_of(
+_MEDIA = Shape("mimeType", "data", "fileUri", "displayName")
+_PARTIAL = Shape("jsonPath", "stringValue", "numberValue", "boolValue", "nullValue", "willContinue")
+_PART = Shape(
     *("text", "executableCode", "codeExecutionResult", "toolCall", "toolResponse"),
     *("thought", SIGNATURE, "videoMetadata", "mediaResolution"),
     inlineData=_MEDIA,
     fileData=_MEDIA,
-    functionCall=shape_of("name", "args", "id", "willContinue", partialArgs=_PARTIAL),
-    functionResponse=shape_of(
-        *("name", "response", "id"), parts=shape_of(inlineData=_MEDIA, fileData=_MEDIA)
+    functionCall=Shape("name", "args", "id", "willContinue", partialArgs=_PARTIAL),
+    functionResponse=Shape(
+        *("name", "response", "id"), parts=Shape(inlineData=_MEDIA, fileData=_MEDIA)
     ),
 )
 DATA = _PART.names - {"thought", SIGNATURE, "videoMetadata", "mediaResolution"}
 """The fields that hold a part's data; a part has exactly one of them."""
-_CONTENT = shape_of("role", parts=_PART)
-_GENERATION = shape_of(
+_CONTENT = Shape("role", parts=_PART)
+_GENERATION = Shape(
     *("temperature", "topP", "topK", "candidateCount", "maxOutputTokens", "stopSequences"),
     *("seed", "presencePenalty", "frequencyPenalty"),
     *("responseMimeType", "responseSchema", "responseJsonSchema"),
-    thinkingConfig=shape_of("includeThoughts", "thinkingBudget", "thinkingLevel"),
+    thinkingConfig=Shape("includeThoughts", "thinkingBudget", "thinkingLevel"),
 )
-REQUEST = shape_of(
+REQUEST = Shape(
     *("safetySettings", "cachedContent"),
     contents=_CONTENT,
     systemInstruction=_CONTENT,
-    tools=shape_of(
-        functionDeclarations=shape_of("name", "description", "parameters", "parametersJsonSchema")
+    tools=Shape(
+        functionDeclarations=Shape("name", "description", "parameters", "parametersJsonSchema")
     ),
-    toolConfig=shape_of(functionCallingConfig=shape_of("mode", "allowedFunctionNames")),
+    toolConfig=Shape(functionCallingConfig=Shape("mode", "allowedFunctionNames")),
     generationConfig=_GENERATION,
 )
-USAGE = shape_of(
-    *("promptTokenCount", "toolUsePromptTokenCount", "cachedContentTokenCount"),
-    *("candidatesTokenCount", "thoughtsTokenCount", "totalTokenCount"),
-)
-RESPONSE = shape_of(
+RESPONSE = Shape(
     *("modelVersion", "responseId"),
-    candidates=shape_of(FINISH, "finishMessage", "index", content=_CONTENT),
-    promptFeedback=shape_of("blockReason", "blockReasonMessage"),
-    usageMetadata=USAGE,
+    candidates=Shape(FINISH, "finishMessage", "index", content=_CONTENT),
+    promptFeedback=Shape("blockReason", "blockReasonMessage"),
+    usageMetadata=Shape(
+        *("promptTokenCount", "toolUsePromptTokenCount", "cachedContentTokenCount"),
+        *("candidatesTokenCount", "thoughtsTokenCount", "totalTokenCount"),
+    ),
 )
 
 _ARRAYS = frozenset(("contents", "parts", "tools", "functionDeclarations"))
@@ -156,10 +150,6 @@ def _normal_request(body: Json) -> Json:
         instruction = {"parts": [{"text": normal["systemInstruction"]}]}
         return {**normal, "systemInstruction": instruction}
     return normal
-
-
-def _normal_response(body: Json) -> Json:
-    return to_camel(body, RESPONSE)
 
 
 HISTORY = HistoryRules(
@@ -235,7 +225,7 @@ FACTS = Facts(
     token_family="gemini",  # noqa: S106 -- not a password
     sealed_field=SIGNATURE,
     normal_request=_normal_request,
-    normal_response=_normal_response,
+    normal_response=lambda body: to_camel(body, RESPONSE),
 )
 
 
@@ -251,6 +241,19 @@ def take_nested(fields: dict[str, Json], key: str) -> dict[str, Json]:
     """Removes an object and returns a copy of it; `{}` if there is none."""
     value = fields.pop(key, None)
     return dict(value) if isinstance(value, dict) else {}
+
+
+def mark_absent(extra: dict[str, Json], wire: Mapping[str, Json], *names: str) -> None:
+    """Notes in `extra` which of the fields `wire` does not have."""
+    absent = [name for name in names if name not in wire]
+    if absent:
+        extra[ABSENT] = absent
+
+
+def take_absent(extra: dict[str, Json]) -> Collection[str]:
+    """Removes the list that `mark_absent` made, and returns it."""
+    absent = extra.pop(ABSENT, ())
+    return absent if isinstance(absent, (list, tuple)) else ()
 
 
 def take_text(fields: Fields, key: str) -> str | None:

@@ -7,8 +7,8 @@ The leading system messages are `systemInstruction`; `contents` has no system ro
 from __future__ import annotations
 
 from interlingua.dialects.gemini_generate.calls import Links, request_links
-from interlingua.dialects.gemini_generate.content import decode_content, encode_part
-from interlingua.dialects.gemini_generate.facts import ABSENT, NAME, extra_for
+from interlingua.dialects.gemini_generate.content import decode_part, encode_part
+from interlingua.dialects.gemini_generate.facts import NAME, extra_for, mark_absent, take_absent
 from interlingua.spec.content import Json, Opaque, Part, ToolCall, ToolResult
 from interlingua.spec.messages import Message, Role
 from interlingua.spec.request import Request
@@ -71,7 +71,7 @@ def _restore_content(
 ) -> dict[str, Json]:
     """The content of a leading system message, or of a message that was decoded from one."""
     extra = dict(extra_of(message, NAME))
-    absent = extra.pop(ABSENT, ())
+    absent = take_absent(extra)
     if not leading and message.role not in ("user", "tool"):
         extra["role"] = role
     elif not leading and "role" not in absent:  # `systemInstruction` needs no role
@@ -90,8 +90,7 @@ def decode_messages(fields: Fields) -> tuple[Message, ...]:
         fields.take("systemInstruction")
         messages.append(Message.system(system))
     elif (content := fields.fields("systemInstruction")) is not None:
-        if "parts" not in content.left:
-            content.left[ABSENT] = ["parts"]
+        mark_absent(content.left, content.left, "parts")
         parts = _decode_parts(content, links)
         messages.append(Message(role="system", content=parts, extra=extra_for(content.left)))
     contents = fields.array("contents")
@@ -107,7 +106,7 @@ def _decode_content(item: Json, index: int, links: Links) -> Message:
         return Message(role="user", content=(Opaque(dialect=NAME, data=item),))
     fields = Fields(item, f"contents[{index}]")
     links.turn()
-    absent = [key for key in ("parts", "role") if key not in fields.left]
+    mark_absent(fields.left, fields.left, "parts", "role")
     content = _decode_parts(fields, links)
     wire_role = fields.text("role")
     role: Role = "assistant" if wire_role == "model" else "user"
@@ -116,10 +115,9 @@ def _decode_content(item: Json, index: int, links: Links) -> Message:
         role = "tool"
     if wire_role not in ("user", "model", None):
         fields.left["role"] = wire_role
-    if absent:
-        fields.left[ABSENT] = absent
     return Message(role=role, content=content, extra=extra_for(fields.left))
 
 
 def _decode_parts(fields: Fields, links: Links) -> tuple[Part, ...]:
-    return decode_content(fields.array("parts") or [], links, fields.at("parts"))
+    parts, path = fields.array("parts") or [], fields.at("parts")
+    return tuple(decode_part(part, links, f"{path}[{i}]") for i, part in enumerate(parts))

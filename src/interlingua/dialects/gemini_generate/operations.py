@@ -9,10 +9,15 @@ from msgspec.structs import replace
 from interlingua.dialects.gemini_generate.facts import NAME
 from interlingua.dialects.gemini_generate.request import encode_request
 from interlingua.spec.contracts import Profile, WireCall
-from interlingua.spec.operations import Operation, ServedModel
+from interlingua.spec.operations import Operation
 from interlingua.spec.request import Request
-from interlingua.wire.model_list import ModelFields, read_models, read_page
-from interlingua.wire.token_count import counted_request, read_count
+from interlingua.wire.operations import (
+    ModelFields,
+    counted_request,
+    read_count,
+    read_models,
+    read_page,
+)
 
 _FIELDS = ModelFields(
     id=("name", "id"),
@@ -23,14 +28,6 @@ _FIELDS = ModelFields(
 )
 
 
-def _encode_list(_value: object, _profile: Profile) -> WireCall:
-    return WireCall(method="GET", path="/v1beta/models")
-
-
-def _decode_list(_status: int, _headers: Mapping[str, str], body: bytes) -> list[ServedModel]:
-    return read_models(body, _FIELDS)
-
-
 def _next_page(call: WireCall, _headers: Mapping[str, str], body: bytes) -> WireCall | None:
     token = read_page(body).get("nextPageToken")
     if not isinstance(token, str) or not token:
@@ -39,23 +36,23 @@ def _next_page(call: WireCall, _headers: Mapping[str, str], body: bytes) -> Wire
 
 
 def _encode_count(request: Request, profile: Profile) -> WireCall:
-    """The whole request goes inside, so that instructions and tools count too."""
+    """The whole request goes inside, so that instructions and tools are counted too."""
     options = {"path": "/v1beta/models/{model}:countTokens"}
     call = encode_request(counted_request(request, NAME, None, options), profile)
     inner = {"model": f"models/{request.model.removeprefix('models/')}", **call.body}
     return replace(call, body={"generateContentRequest": inner})
 
 
-def _decode_count(_status: int, _headers: Mapping[str, str], body: bytes) -> int:
-    return read_count(body, "totalTokens")
-
-
 OPERATIONS: Mapping[str, Operation] = {
-    operation.name: operation
-    for operation in (
-        Operation(
-            name="list_models", encode=_encode_list, decode=_decode_list, next_page=_next_page
-        ),
-        Operation(name="count_tokens", encode=_encode_count, decode=_decode_count),
-    )
+    "list_models": Operation(
+        name="list_models",
+        encode=lambda _value, _profile: WireCall(method="GET", path="/v1beta/models"),
+        decode=lambda _status, _headers, body: read_models(body, _FIELDS),
+        next_page=_next_page,
+    ),
+    "count_tokens": Operation(
+        name="count_tokens",
+        encode=_encode_count,
+        decode=lambda _status, _headers, body: read_count(body, "totalTokens"),
+    ),
 }

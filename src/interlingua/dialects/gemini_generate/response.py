@@ -13,6 +13,8 @@ from interlingua.dialects.gemini_generate.facts import (
     NAME,
     RESPONSE,
     SIGNATURE,
+    mark_absent,
+    take_absent,
     take_text,
     to_camel,
 )
@@ -20,8 +22,7 @@ from interlingua.spec.content import Json, ToolCall
 from interlingua.spec.contracts import NEUTRAL_PROFILE, NewId, Profile
 from interlingua.spec.messages import Message
 from interlingua.spec.response import FinishReason, Reason, Response, Usage
-from interlingua.wire.envelope import carried_body, carry_body, whole_object
-from interlingua.wire.fields import Fields, counts, extra_of
+from interlingua.wire.fields import Fields, carried_body, carry_body, counts, extra_of, whole_object
 from interlingua.wire.ratelimit_headers import parse_rate_limit
 
 # A client may ask for enums as numbers. Only the numbers on which the vendor's two APIs agree
@@ -97,7 +98,7 @@ def encode_response(response: Response) -> Json:
     if carried is not None:
         return carried
     parts = [wire for part in response.message.content for wire in encode_answer_part(part)]
-    return write_envelope(response, extra_of(response, NAME), parts)
+    return write_envelope(response, parts)
 
 
 def is_answer(whole: dict[str, Json]) -> bool:
@@ -136,14 +137,14 @@ def read_envelope(whole: dict[str, Json]) -> Envelope:
 def _read_candidate(candidate: dict[str, Json]) -> tuple[list[Json], str | None, dict[str, Json]]:
     """The parts, the finish reason and the unread fields."""
     unread = dict(candidate)
-    _note_absent(unread, "content", FINISH)
+    mark_absent(unread, candidate, "content", FINISH)
     finish = _enum_word(candidate.get(FINISH))
     if finish is not None:
         del unread[FINISH]
     if not isinstance(candidate.get("content"), dict):
         return [], finish, unread
     content = unread["content"] = dict(candidate["content"])
-    _note_absent(content, "parts", "role")
+    mark_absent(content, content, "parts", "role")
     if content.get("role") == "model":
         del content["role"]
     parts: list[Json] = content.pop("parts") if isinstance(content.get("parts"), list) else []
@@ -152,17 +153,10 @@ def _read_candidate(candidate: dict[str, Json]) -> tuple[list[Json], str | None,
     return parts, finish, unread
 
 
-def _note_absent(fields: dict[str, Json], first: str, second: str) -> None:
-    if first not in fields or second not in fields:
-        fields[ABSENT] = [name for name in (first, second) if name not in fields]
-
-
-def write_envelope(
-    response: Response, extra: Mapping[str, Json], parts: list[Json] | None
-) -> dict[str, Json]:
+def write_envelope(response: Response, parts: list[Json] | None) -> dict[str, Json]:
     """The body of an answer; `parts` is None if earlier frames have sent them."""
     native = NAME in response.extra
-    fields = dict(extra)
+    fields = dict(extra_of(response, NAME))
     candidate = fields.pop("candidate", None)
     body: dict[str, Json] = {}
     if candidate is not None or parts is None or parts or not native:
@@ -186,7 +180,7 @@ def _write_candidate(
     candidate: Mapping[str, Json], parts: list[Json] | None, finish: str | int | None
 ) -> dict[str, Json]:
     fields = dict(candidate)
-    absent = fields.pop(ABSENT, ())
+    absent = take_absent(fields)
     content = fields.pop("content", {} if parts is not None and "content" not in absent else None)
     wire: dict[str, Json] = {}
     if isinstance(content, Mapping) or parts:
@@ -201,7 +195,7 @@ def _write_candidate(
 def write_content(extra: Mapping[str, Json], parts: list[Json] | None) -> dict[str, Json]:
     """The content of a candidate; `extra` are its other fields."""
     content = dict(extra)
-    absent = content.pop(ABSENT, ())
+    absent = take_absent(content)
     if parts or (parts is not None and not ("parts" in absent or "parts" in content)):
         content["parts"] = parts
     if "role" not in absent:
@@ -275,7 +269,7 @@ def frame_fields(extra: Mapping[str, Json]) -> dict[str, Json]:
         if candidate.get("index", 0) != 0:
             fields["index"] = candidate["index"]
         content = candidate.get("content")
-        if isinstance(content, Mapping) and "role" in content.get(ABSENT, ()):
+        if isinstance(content, Mapping) and "role" in take_absent(dict(content)):
             fields["content"] = {ABSENT: ["role"]}
     return fields
 

@@ -15,9 +15,8 @@ from msgspec.structs import replace
 from interlingua.dialects.gemini_generate.errors import RPC, word_for
 from interlingua.spec.content import Json
 from interlingua.spec.contracts import WireCall
-from interlingua.spec.operations import ServedModel
-from interlingua.spec.serve import Failure, ServerFacts, ServerRoute
-from interlingua.wire.model_list import page_size, page_start
+from interlingua.spec.operations import Failure, ServedModel, ServerFacts, ServerRoute
+from interlingua.wire.operations import page_size, page_start
 
 _GENERATE = re.compile(r".*/models/[^/:]+:(?:generate|streamGenerate)Content")
 _COUNT = re.compile(r".*/models/[^/:]+:countTokens")

@@ -1,27 +1,30 @@
 """
-Tool calls <-> `tool_calls` and the older `function_call`; results <-> their messages.
+Tool calls <-> `tool_calls` and the deprecated `function_call`; results <-> their messages.
 
-In a stream, calls are put together from fragments.
+In a stream, calls are assembled from fragments.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
-from interlingua.dialects.openai_chat.facts import ARGUMENTS, LEGACY, NAME
-from interlingua.dialects.openai_chat.marks import (
+from interlingua.dialects.openai_chat.content import decode_content
+from interlingua.dialects.openai_chat.facts import (
+    ARGUMENTS,
+    LEGACY,
+    NAME,
     POSITION,
     RECEIVED,
     SENT,
     SENT_AS,
+    absent,
     complete,
     extra_for,
-    given,
-    note_absent,
     take_usual,
     text_of,
+    without_none,
 )
 from interlingua.spec.content import Json, Opaque, Part, Text, ToolCall, ToolResult, ToolType
 from interlingua.spec.events import StreamEvent
@@ -30,11 +33,10 @@ from interlingua.wire.fields import Fields, extra_of, wrong_type
 from interlingua.wire.json_text import dump_text, loads_object
 
 MakeId: TypeAlias = Callable[[], str]
-Place: TypeAlias = Callable[[], int]  # the next index in the message
-DecodeContent: TypeAlias = Callable[[Fields], tuple[Part, ...]]
+NextIndex: TypeAlias = Callable[[], int]  # the index of the next part of the message
 
 LEGACY_RESULT = "function"  # the role of a message with the result of a `function_call`
-_KINDS = (None, "", *ARGUMENTS)
+_TYPES = (None, "", *ARGUMENTS)  # some servers leave the type out
 _brackets = re.compile(r'\\.?|["{}\[\]]', re.DOTALL).findall
 _STEPS = {"{": 1, "[": 1, "}": -1, "]": -1}
 
@@ -43,7 +45,7 @@ def decode_calls(fields: Fields, make_id: MakeId, mark: str) -> list[Part]:
     """
     The calls of an assistant message.
 
-    A call without an id gets one from `make_id`; `mark` is where what it had is kept.
+    A call without an id gets one from `make_id`; `mark` is the mark for that.
     """
     parts: list[Part] = []
     items = fields.left.get("tool_calls")
@@ -63,193 +65,190 @@ def decode_calls(fields: Fields, make_id: MakeId, mark: str) -> list[Part]:
 def _decode_call(item: Json, path: str, make_id: MakeId, mark: str, *, strict: bool) -> Part:
     if strict and not isinstance(item, dict):
         raise wrong_type(path, "an object", item)
-    if not isinstance(item, dict) or item.get("type") not in _KINDS:
-        return odd_call(item)
+    if not isinstance(item, dict) or item.get("type") not in _TYPES:
+        return opaque_call(item)
     kind: ToolType = "custom" if item.get("type") == "custom" else "function"
     fields = Fields(item, path, strict=strict)
     inner = fields.fields(kind)
     name = inner.text("name") if inner else None
     if inner is None or name is None:
-        return odd_call(item)
-    left = fields.left
-    missing = take_usual(left, type=kind)
-    call_id = _take_id(left, "id", mark) or make_id()
-    if "index" in left:
-        left[POSITION] = left.pop("index")
-    found = _take_arguments(inner, left, kind)
-    if not found:
-        missing += note_absent(inner.left, ARGUMENTS[kind], inside=kind)
+        return opaque_call(item)
+    unread = fields.left
+    missing = take_usual(unread, type=kind)
+    call_id = _take_id(unread, "id", mark) or make_id()
+    if "index" in unread:
+        unread[POSITION] = unread.pop("index")
+    field = ARGUMENTS[kind]
+    arguments, raw = inner.left.get(field), None
+    if isinstance(arguments, str):
+        raw = inner.take(field)
+        arguments = None if kind == "custom" else loads_object(raw)
+    elif isinstance(arguments, dict) and kind == "function":
+        arguments = inner.take(field)
+        unread.setdefault(SENT_AS, "object")
+    else:
+        arguments = None
+        missing += absent(inner.left, field, inside=kind)
     if inner.left:
-        left[kind] = inner.left
-    return ToolCall(id=call_id, name=name, type=kind, extra=extra_for(left, missing), **found)
+        unread[kind] = inner.left
+    extra = extra_for(unread, missing)
+    return ToolCall(
+        id=call_id, name=name, type=kind, arguments=arguments or {}, raw_arguments=raw, extra=extra
+    )
 
 
-def odd_call(item: Json) -> Opaque:
-    """An item of `tool_calls` that cannot be read as a call."""
+def opaque_call(item: Json) -> Opaque:
+    """An item of `tool_calls` that is not a call we can decode."""
     return Opaque(dialect=NAME, data=item, extra={NAME: {SENT_AS: "tool_call"}})
 
 
-def _take_id(left: dict[str, Any], field: str, mark: str) -> str:
-    """The id; empty if it is missing, and then what stood there is kept under the mark."""
-    found = text_of(left.get(field))
-    if not found:
-        left[mark] = {field: left[field]} if field in left else {}
-    left.pop(field, None)
-    return found
+def _take_id(unread: dict[str, Json], field: str, mark: str) -> str:
+    """The id; if it is missing, the mark keeps what the field had instead."""
+    value = unread.get(field)
+    if not isinstance(value, str) or not value:
+        unread[mark] = {field: value} if field in unread else {}
+    unread.pop(field, None)
+    return text_of(value)
 
 
-def _take_arguments(inner: Fields, left: dict[str, Any], kind: ToolType) -> dict[str, Any]:
-    field = ARGUMENTS[kind]
-    found = inner.left.get(field)
-    if isinstance(found, str):
-        del inner.left[field]
-        parsed = None if kind == "custom" else loads_object(found)
-        return {"raw_arguments": found, "arguments": parsed or {}}
-    if isinstance(found, dict) and kind == "function":
-        del inner.left[field]
-        left.setdefault(SENT_AS, "object")
-        return {"arguments": found}
-    return {}
-
-
-def encode_call(call: ToolCall, *, answer: bool) -> dict[str, Any]:
+def encode_call(call: ToolCall, *, answer: bool) -> dict[str, Json]:
     """
     One item of `tool_calls`.
 
-    An id that was made for a call without one is sent with its result to the server that
-    left it out; only whoever sent the same message before gets it back without.
+    An id that was made for a call in a response is sent back to the server, since the result
+    refers to it. A call without an id in a request is encoded without one.
     """
-    kept = extra_of(call, NAME)
-    if not kept:
+    extra = extra_of(call, NAME)
+    if not extra:
         raw = call.raw_arguments
         text = dump_text(call.arguments) if raw is None else raw
         inner = {"name": call.name, ARGUMENTS[call.type]: text}
         return {"id": call.id, "type": call.type, call.type: inner}
-    inner = {"name": call.name, **_encode_arguments(call, kept)}
-    typed = {} if "type" in kept else {"type": call.type}
-    wire = complete({"id": call.id, **typed, call.type: inner}, call)
-    if POSITION in kept:
-        wire["index"] = kept[POSITION]
-    made = kept.get(RECEIVED, kept.get(SENT)) if answer else kept.get(SENT)
-    if isinstance(made, dict):
+    inner = {"name": call.name, **_encode_arguments(call, extra)}
+    kind = {} if "type" in extra else {"type": call.type}
+    wire = complete({"id": call.id, **kind, call.type: inner}, call)
+    if POSITION in extra:
+        wire["index"] = extra[POSITION]
+    id_field = extra.get(RECEIVED, extra.get(SENT)) if answer else extra.get(SENT)
+    if isinstance(id_field, dict):
         del wire["id"]
-        wire.update(made)
+        wire.update(id_field)
     return wire
 
 
-def encode_legacy(call: ToolCall) -> Json:
-    """The `function_call` of a message."""
-    return encode_call(call, answer=False).get(call.type)
-
-
-def _encode_arguments(call: ToolCall, kept: Mapping[str, Any]) -> dict[str, Any]:
+def _encode_arguments(call: ToolCall, extra: Mapping[str, Json]) -> dict[str, Json]:
     field = ARGUMENTS[call.type]
     raw = call.raw_arguments
-    inner = kept.get(call.type)
+    inner = extra.get(call.type)
     if raw is None and not call.arguments and isinstance(inner, dict) and field in inner:
-        return {}  # something else stood there, and is put back
-    is_object = kept.get(SENT_AS) == "object" and (call.arguments or raw is None)
+        return {}  # an unread value, e.g. null, which `complete` restores
+    is_object = extra.get(SENT_AS) == "object" and (call.arguments or raw is None)
     if is_object and call.type == "function":
         return {field: call.arguments}
     return {field: dump_text(call.arguments) if raw is None else raw}
 
 
-def decode_result(
-    fields: Fields, decode_content: DecodeContent, next_id: MakeId, *, legacy: bool
-) -> ToolResult:
-    """The result a tool message holds; `next_id` tells the call if the message does not."""
-    left = fields.left
-    call_id = left.get("tool_call_id")
+def decode_result(fields: Fields, next_id: MakeId, *, legacy: bool) -> ToolResult:
+    """The result in a tool message; `next_id` is for a message without a `tool_call_id`."""
+    unread = fields.left
+    call_id = unread.get("tool_call_id")
     if call_id is not None and not isinstance(call_id, str):
         raise wrong_type(fields.at("tool_call_id"), "a string", call_id)
-    call_id = _take_id(left, "tool_call_id", SENT) or next_id()
-    missing = note_absent(left, "content")
-    content: Any = decode_content(fields)
+    call_id = _take_id(unread, "tool_call_id", SENT) or next_id()
+    missing = absent(unread, "content")
+    content: Json = decode_content(fields)
     match content:
-        case (Text(text=text, extra=kept),) if not kept:
+        case (Text(text=text, extra=text_extra),) if not text_extra:
             content = text
-        case () if not isinstance(left.get("content"), list):
+        case () if not isinstance(unread.get("content"), list):
             content = ""
     name = fields.text("name")
     if name is not None:
-        left["name"] = name  # only some servers take one
-    extra = extra_for(left, missing, sent_as=LEGACY_RESULT if legacy else None)
+        unread["name"] = name  # sent back, but not sent otherwise: OpenAI does not document it
+    extra = extra_for(unread, missing, sent_as=LEGACY_RESULT if legacy else None)
     return ToolResult(tool_call_id=call_id, content=content, name=name, extra=extra)
 
 
-def encode_result(result: ToolResult, content: Json) -> dict[str, Any]:
-    """The message of a result whose content is encoded."""
-    kept = extra_of(result, NAME)
-    role = LEGACY_RESULT if kept.get(SENT_AS) == LEGACY_RESULT else "tool"
+def encode_result(result: ToolResult, content: Json) -> dict[str, Json]:
+    """The message for a result, given its encoded content."""
+    extra = extra_of(result, NAME)
+    role = LEGACY_RESULT if extra.get(SENT_AS) == LEGACY_RESULT else "tool"
     wire = {"role": role, "tool_call_id": result.tool_call_id}
     if role == LEGACY_RESULT:
-        wire |= given(name=result.name)
-    if content or "content" not in kept:
+        wire |= without_none(name=result.name)
+    if content or "content" not in extra:
         wire["content"] = content
     wire = complete(wire, result)
-    if isinstance(kept.get(SENT), dict):
+    if isinstance(extra.get(SENT), dict):
         del wire["tool_call_id"]
-        wire.update(kept[SENT])
+        wire.update(extra[SENT])
     return wire
 
 
 def number_call(call: Json, index: int) -> Json:
-    """A call of a whole message as one of a delta: there its index is where it belongs."""
-    return {**_moved(call, "index", POSITION), "index": index} if isinstance(call, dict) else call
+    """A call of a whole message as one of a delta, where `index` says which call it is."""
+    return {**_rename(call, "index", POSITION), "index": index} if isinstance(call, dict) else call
 
 
 def unnumber_call(call: Json) -> Json:
     """The reverse of `number_call`."""
-    return _moved(call, POSITION, "index") if isinstance(call, dict) else call
+    return _rename(call, POSITION, "index") if isinstance(call, dict) else call
 
 
-def _moved(call: dict[str, Any], old: str, new: str) -> dict[str, Any]:
+def _rename(call: dict[str, Json], old: str, new: str) -> dict[str, Json]:
     rest = {name: call[name] for name in call if name not in (old, new)}
     return {**rest, new: call[old]} if old in call else rest
 
 
+def is_call(item: Json) -> bool:
+    """Whether an item of a delta's `tool_calls` can be a fragment of a call."""
+    if not isinstance(item, dict) or item.get("type") not in _TYPES:
+        return False
+    return item.get("index") is not None or any(isinstance(item.get(k), dict) for k in ARGUMENTS)
+
+
 class CallAssembler:
     """
-    Finds the call each fragment belongs to.
+    Finds the call that each fragment belongs to.
 
-    `index` tells, where there is one: but another id, or a new object after a complete one,
-    is another call even under the same index. Without an index the id tells, and without
+    `index` decides, if there is one; but another id, or a new object after a complete one, is
+    another call even with the same index. Without an index the id decides, and without
     either a fragment continues the last call.
     """
 
-    def __init__(self, make_id: MakeId, place: Place) -> None:
+    def __init__(self, make_id: MakeId, next_index: NextIndex) -> None:
         self._make_id = make_id
-        self._place = place
-        self._slots: dict[Any, _Call] = {}
+        self._next_index = next_index
+        self._by_key: dict[int | str, _Call] = {}  # by index and by id
         self._last: _Call | None = None
         self.calls: list[_Call] = []
 
-    def feed(self, item: Json, *, is_first: bool) -> list[StreamEvent]:
-        """Take in one item of `tool_calls`, the first in its chunk or not."""
+    def feed(self, item: dict[str, Json], *, is_first: bool) -> list[StreamEvent]:
+        """Add one item of `tool_calls`; `is_first` says that it is the first in its chunk."""
         fragment = _Fragment(item)
         call = self._find(fragment, is_first=is_first)
         self._last = call = call or self._open(fragment)
         return call.feed(fragment)
 
     def feed_plain(self, items: list[Json]) -> StreamEvent | None:
-        """The common case at once: one more fragment of a call that is on its way."""
+        """Fast path: one fragment of the arguments of a call that has started; otherwise None."""
         item = items[0] if len(items) == 1 else None
         if type(item) is not dict or len(item) != 2 or type(item.get("index")) is not int:
             return None
-        call, function = self._slots.get(item["index"]), item.get("function")
+        call, function = self._by_key.get(item["index"]), item.get("function")
         if call is None or call.segment is None or type(function) is not dict:
             return None
         text = function.get("arguments")
         if len(function) != 1 or type(text) is not str or not text or "{" in text:
-            return None  # an opening bracket may begin another call
+            return None  # an opening brace may begin another call
         self._last = call
         return call.segment.delta(text)
 
-    def feed_legacy(self, function: dict[str, Any]) -> list[StreamEvent]:
-        """Take in a fragment of the older `function_call`, of which there is one."""
+    def feed_legacy(self, function: dict[str, Json]) -> list[StreamEvent]:
+        """Add a fragment of `function_call`; a message has only one."""
         fragment = _Fragment({"function": function, SENT_AS: LEGACY})
         fragment.index = LEGACY
-        call = self._slots.get(LEGACY) or self._open(fragment)
+        call = self._by_key.get(LEGACY) or self._open(fragment)
         return call.feed(fragment)
 
     def finish(self) -> list[StreamEvent]:
@@ -258,48 +257,37 @@ class CallAssembler:
 
     def _find(self, fragment: _Fragment, *, is_first: bool) -> _Call | None:
         if fragment.index is None:
-            return self._find_unnumbered(fragment, is_first=is_first)
-        call = self._slots.get(fragment.index)
+            if fragment.id:
+                return self._by_key.get(fragment.id)
+            last = self._last
+            is_next = fragment.name and last and (not is_first or last.is_complete())
+            return None if is_next else last
+        call = self._by_key.get(fragment.index)
         if call is None:
-            # an index that grows with the fragments of one call
-            return self._slots.get(fragment.id) if fragment.id and not fragment.name else None
+            # some servers increase the index with each fragment of one call
+            return self._by_key.get(fragment.id) if fragment.id and not fragment.name else None
         if fragment.id:
             return call if call.id in ("", fragment.id) else None
         return None if call.is_followed_by(fragment) else call
 
-    def _find_unnumbered(self, fragment: _Fragment, *, is_first: bool) -> _Call | None:
-        if fragment.id:
-            return self._slots.get(fragment.id)
-        last = self._last
-        if last is None or not fragment.name:
-            return last
-        return None if not is_first or last.is_complete() else last
-
     def _open(self, fragment: _Fragment) -> _Call:
-        call = _Call(fragment, self._make_id, self._place)
+        call = _Call(fragment, self._make_id, self._next_index)
         if self._last is not None and not fragment.name:
-            call.name = self._last.name  # a server that says it once for all
+            call.name = self._last.name  # some servers send the name only with the first call
         if fragment.index is not None:
-            self._slots[fragment.index] = call
+            self._by_key[fragment.index] = call
         if fragment.id:
-            self._slots[fragment.id] = call
+            self._by_key[fragment.id] = call
         self.calls.append(call)
         return call
 
 
-def is_call(item: Json) -> bool:
-    """Whether an item of a delta's `tool_calls` can be a fragment of a call."""
-    if not isinstance(item, dict) or item.get("type") not in _KINDS:
-        return False
-    return item.get("index") is not None or any(isinstance(item.get(k), dict) for k in ARGUMENTS)
-
-
 class _Fragment:
-    """What one item of `tool_calls` says."""
+    """One item of `tool_calls` in a delta."""
 
     __slots__ = ("arguments", "extra", "id", "index", "kind", "name")
 
-    def __init__(self, item: dict[str, Any]) -> None:
+    def __init__(self, item: dict[str, Json]) -> None:
         index, function, custom = item.get("index"), item.get("function"), item.get("custom")
         self.index: int | str | None = index if isinstance(index, int) else None
         self.id = text_of(item.get("id"))
@@ -308,33 +296,34 @@ class _Fragment:
         inner = custom if self.kind == "custom" else function
         inner = dict(inner) if isinstance(inner, dict) else {}
         self.name = text_of(inner.pop("name", None))
-        given_arguments = inner.pop(ARGUMENTS[self.kind], None)
-        taken = ("index", "id", "type", self.kind)
-        self.extra = {name: item[name] for name in item if name not in taken}
+        arguments = inner.pop(ARGUMENTS[self.kind], None)
+        read = ("index", "id", "type", self.kind)
+        self.extra = {name: item[name] for name in item if name not in read}
         if inner:
             self.extra[self.kind] = inner
-        if isinstance(given_arguments, dict):
+        if isinstance(arguments, dict):
             self.extra[SENT_AS] = "object"
-            given_arguments = dump_text(given_arguments)
-        self.arguments = text_of(given_arguments)
+            arguments = dump_text(arguments)
+        self.arguments = text_of(arguments)
 
 
 class _Call:
-    """A call on its way; it starts when its name, and its id or some arguments, are known."""
+    """A call in a stream; it starts when its name, and its id or some arguments, are known."""
 
-    def __init__(self, fragment: _Fragment, make_id: MakeId, place: Place) -> None:
+    def __init__(self, fragment: _Fragment, make_id: MakeId, next_index: NextIndex) -> None:
         self.id = fragment.id
         self.name = fragment.name
         self._kind = fragment.kind
         self._make_id = make_id
-        self._place = place
-        self._extra: dict[str, Any] = {}
+        self._next_index = next_index
+        self._extra: dict[str, Json] = {}
         self._waiting: list[str] = []
         self.segment: ToolCallSegment | None = None
-        self._seen = 0  # how many pieces of the arguments were looked at, and what was found
+        # how many pieces of the arguments `is_complete` has scanned, and its state after them
+        self._scanned = 0
         self._depth = 0
         self._in_string = False
-        self._escape = ""  # a backslash that waits for its other half
+        self._escape = ""  # a backslash at the end of a piece
 
     def feed(self, fragment: _Fragment) -> list[StreamEvent]:
         self.name = self.name or fragment.name
@@ -345,9 +334,7 @@ class _Call:
         self.id = self.id or fragment.id
         if fragment.arguments:
             self._waiting.append(fragment.arguments)
-        if self.name and (self.id or self._waiting):
-            return self._start()[1]
-        return []
+        return self._start()[1] if self.name and (self.id or self._waiting) else []
 
     def finish(self) -> list[StreamEvent]:
         segment, events = self._start() if self.segment is None else (self.segment, [])
@@ -355,25 +342,25 @@ class _Call:
         return [*events, segment.end()]
 
     def is_followed_by(self, fragment: _Fragment) -> bool:
-        """Whether a fragment without an id is the next call's, not this one's."""
+        """Whether a fragment without an id belongs to the next call, not to this one."""
         begins = fragment.arguments.lstrip().startswith("{")
-        renamed = bool(fragment.name) and fragment.name != self.name
-        return (begins or renamed) and self.is_complete()
+        is_renamed = bool(fragment.name) and fragment.name != self.name
+        return (begins or is_renamed) and self.is_complete()
 
     def is_complete(self) -> bool:
-        """Whether its arguments are a whole object; each piece is looked at once."""
+        """Whether the arguments are a whole object; each piece is scanned once."""
         pieces = self.segment.pieces if self.segment is not None else self._waiting
         if not pieces or not pieces[-1].rstrip().endswith("}"):
             return False
-        text = self._escape + "".join(pieces[self._seen :])
-        self._seen, self._escape = len(pieces), ""
-        for found in _brackets(text):
-            if found == '"':
+        text = self._escape + "".join(pieces[self._scanned :])
+        self._scanned, self._escape = len(pieces), ""
+        for sign in _brackets(text):
+            if sign == '"':
                 self._in_string = not self._in_string
-            elif found == "\\":
-                self._escape = found
+            elif sign == "\\":
+                self._escape = sign
             elif not self._in_string:
-                self._depth += _STEPS.get(found, 0)
+                self._depth += _STEPS.get(sign, 0)
         return self._depth == 0 and not self._in_string
 
     def _start(self) -> tuple[ToolCallSegment, list[StreamEvent]]:
@@ -381,7 +368,7 @@ class _Call:
             self.id = self._make_id()
             self._extra.setdefault(RECEIVED, {})
         self.segment = segment = ToolCallSegment(
-            self._place(),
+            self._next_index(),
             call_id=self.id,
             name=self.name,
             tool_type=self._kind,

@@ -1,25 +1,32 @@
-"""Parts <-> content parts of a message."""
+"""Parts <-> content parts of a message, and thinking <-> the fields, parts or tags that hold it."""
 
 from __future__ import annotations
 
-from typing import Any, assert_never
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeAlias, assert_never
 
 import msgspec
 
-from interlingua.dialects.openai_chat.facts import NAME
-from interlingua.dialects.openai_chat.marks import (
+from interlingua.dialects.openai_chat.facts import (
+    DEFAULT_QUIRKS,
+    DETAILS,
+    FIELDS,
     IN_PLACE,
+    NAME,
+    REASONING_FIELDS,
     SENT_AS,
+    TAGS,
     WITHOUT,
+    ChatQuirks,
+    absent,
     complete,
     extra_for,
-    given,
     mark_of,
-    note_absent,
+    text_of,
+    without_none,
 )
-from interlingua.dialects.openai_chat.quirks import DEFAULT_QUIRKS, ChatQuirks
-from interlingua.dialects.openai_chat.thinking import decode_thinking_part, encode_thinking_part
 from interlingua.spec.content import (
+    MEDIA_TYPES,
     Audio,
     Document,
     Image,
@@ -44,30 +51,106 @@ from interlingua.wire.media import (
     parse_data_url,
 )
 
-# Images, audio and documents <-> content parts.
-
-
 _ADDRESS = ("http:", "https:")
 _AUDIO_TYPES = {"wav": "audio/wav", "mp3": "audio/mpeg"}
 _AUDIO_FORMATS = {"audio/x-wav": "wav", "audio/wave": "wav", "audio/mpeg": "mp3"}
-MEDIA = (Image, Audio, Document)
+OPEN_TAG, CLOSE_TAG = "<think>", "</think>"
 
 
-# Each of the decoders gives None for a content part that must be kept as it is.
+def decode_content(fields: Fields, *, user: bool = False) -> tuple[Part, ...]:
+    """
+    The parts of `content`; a value that is no content stays in `fields.left`.
+
+    OpenAI accepts media only from the user. Elsewhere they are marked, so that they are not
+    moved when the request is encoded again.
+    """
+    content = fields.left.get("content")
+    parts: tuple[Part, ...]
+    if isinstance(content, str):
+        parts = (Text(text=content),)
+    elif isinstance(content, list) and content:
+        parts = _decode_list(content, fields, user=user)
+    elif fields.strict and content is not None and not isinstance(content, list):
+        raise wrong_type(fields.at("content"), "text or an array of parts", content)
+    elif isinstance(content, dict):
+        parts = (decode_parsed(content),)
+    else:
+        return ()
+    del fields.left["content"]
+    return parts
 
 
-def decode_image(fields: Fields) -> Part | None:
-    image = fields.take("image_url")
-    if isinstance(image, str):
-        return Image(**_source(image), extra=extra_for(fields.left, sent_as="text"))
-    if not isinstance(image, dict) or not isinstance(image.get("url"), str):
+def _decode_list(content: list[Json], fields: Fields, *, user: bool) -> tuple[Part, ...]:
+    if not fields.strict:
+        parts = [read_part(item) for item in content]
+        if len(parts) > 1 and all(isinstance(part, Text) and not part.extra for part in parts):
+            fields.left[SENT_AS] = "list"
+        return tuple(parts)
+    path = fields.at("content")
+    parts = [decode_part(item, f"{path}[{i}]") for i, item in enumerate(content)]
+    for i, part in enumerate(parts):
+        if isinstance(part, MEDIA_TYPES) and not user:
+            extra = {**part.extra, NAME: {**extra_of(part, NAME), IN_PLACE: True}}
+            parts[i] = msgspec.structs.replace(part, extra=extra)
+    return tuple(parts)
+
+
+def decode_parsed(content: dict[str, Json]) -> Text:
+    """Structured output that a server sent as an object instead of as text."""
+    return Text(text=dump_text(content), extra={NAME: {SENT_AS: "json"}})
+
+
+def encode_parsed(part: Part) -> dict[str, Json] | None:
+    """The reverse of `decode_parsed`; None for any other part, or if it is no object any more."""
+    if not isinstance(part, Text) or mark_of(part, SENT_AS) != "json":
         return None
-    inner = Fields(image, strict=False)
-    url, detail = inner.take("url"), inner.text("detail")
-    return Image(**_source(url), detail=detail, extra=extra_for(fields.left, image_url=inner.left))
+    return loads_object(part.text) if part.text else None
 
 
-def decode_audio(fields: Fields) -> Part | None:
+def decode_part(block: Json, path: str = "") -> Part:
+    """One content part; an unknown type is carried verbatim."""
+    if not isinstance(block, dict):
+        raise wrong_type(path, "a content part", block)
+    kind = block.get("type")
+    decode = _DECODERS.get(kind) if isinstance(kind, str) else None
+    if decode is None:
+        return Opaque(dialect=NAME, data=block)
+    fields = Fields(block, path)
+    del fields.left["type"]
+    return decode(fields) or Opaque(dialect=NAME, data=block)
+
+
+def read_part(block: Json) -> Part:
+    """One content part of a response: one with invalid fields is carried verbatim too."""
+    try:
+        return decode_part(block)
+    except DecodeError:
+        return Opaque(dialect=NAME, data=block)
+
+
+# Each decoder returns None for a content part that must be carried verbatim.
+
+
+def _decode_text(fields: Fields) -> Part:
+    return Text(text=fields.need("text"), extra=extra_for(fields.left))
+
+
+def _decode_refusal(fields: Fields) -> Part:
+    return Refusal(text=fields.need("refusal"), extra=extra_for(fields.left, sent_as="part"))
+
+
+def _decode_image(fields: Fields) -> Part | None:
+    match fields.take("image_url"):
+        case str(url):
+            return Image(**_source(url), extra=extra_for(fields.left, sent_as="text"))
+        case {"url": str(url), **rest}:
+            inner = Fields(rest, strict=False)
+            detail, extra = inner.text("detail"), extra_for(fields.left, image_url=inner.left)
+            return Image(**_source(url), detail=detail, extra=extra)
+    return None
+
+
+def _decode_audio(fields: Fields) -> Part | None:
     match fields.take("input_audio"):
         case str(text):
             extra = extra_for(fields.left, sent_as="text")
@@ -79,13 +162,14 @@ def decode_audio(fields: Fields) -> Part | None:
             data = _exact_base64(text)
             media_type = _AUDIO_TYPES.get(form, f"audio/{form}")
             if data is not None and _audio_format(media_type) == form:
-                in_place = form not in _AUDIO_TYPES
-                extra = extra_for(fields.left, in_place=in_place, input_audio=rest)
+                if form not in _AUDIO_TYPES:
+                    fields.left[IN_PLACE] = True
+                extra = extra_for(fields.left, input_audio=rest)
                 return Audio(data=data, media_type=media_type, extra=extra)
     return None
 
 
-def decode_file(fields: Fields) -> Part | None:
+def _decode_file(fields: Fields) -> Part | None:
     file = fields.take("file")
     if not isinstance(file, dict):
         return None
@@ -98,12 +182,12 @@ def decode_file(fields: Fields) -> Part | None:
         return None
     source = _source(url)
     form = "file_data" if "url" in source else None
-    missing = note_absent(file, "filename", inside="file")
+    missing = absent(file, "filename", inside="file")
     extra = extra_for(fields.left, missing, sent_as=form, file=inner.left)
     return Document(**source, file_name=name, extra=extra)
 
 
-def decode_video(fields: Fields) -> Part | None:
+def _decode_video(fields: Fields) -> Part | None:
     match fields.take("video_url"):
         case {"url": str(url), **rest}:
             source = {"media_type": media_type_for(b"", url, "video/mp4"), **_source(url)}
@@ -112,7 +196,7 @@ def decode_video(fields: Fields) -> Part | None:
     return None
 
 
-def decode_document(fields: Fields) -> Part | None:
+def _decode_document(fields: Fields) -> Part | None:
     url = fields.take("document_url")
     if not isinstance(url, str):
         return None
@@ -121,8 +205,37 @@ def decode_document(fields: Fields) -> Part | None:
     return Document(**_source(url), file_name=name, extra=extra)
 
 
-def _source(url: str) -> dict[str, Any]:
-    """Bytes if the address holds them and can be rebuilt from them, else the address."""
+def _decode_thinking_part(fields: Fields) -> Part | None:
+    chunks = fields.take("thinking")
+    texts: list[str] = []
+    for chunk in chunks if isinstance(chunks, list) else [chunks]:
+        match chunk:
+            case {"type": "text", "text": str(text)}:
+                texts.append(text)
+            case str(text) if chunk is chunks:
+                texts.append(text)
+            case _:
+                return None
+    text = "".join(texts)
+    form = {} if chunks == thinking_chunks(text) else {"thinking": chunks}
+    return Thinking(text=text, extra={NAME: {SENT_AS: "part", **fields.left, **form}})
+
+
+_Decode: TypeAlias = Callable[[Fields], Part | None]
+_DECODERS: dict[str, _Decode] = {
+    "text": _decode_text,
+    "refusal": _decode_refusal,
+    "thinking": _decode_thinking_part,
+    "image_url": _decode_image,
+    "input_audio": _decode_audio,
+    "file": _decode_file,
+    "video_url": _decode_video,
+    "document_url": _decode_document,
+}
+
+
+def _source(url: str) -> dict[str, Json]:
+    """The bytes if `url` is a data URL that can be rebuilt from them, otherwise the URL."""
     inline = parse_data_url(url)
     if inline is None or inline[1] is None or make_data_url(*inline) != url:
         return {"url": url}
@@ -134,198 +247,27 @@ def _exact_base64(text: str) -> bytes | None:
     return data if data is not None and encode_base64(data) == text else None
 
 
-def encode_media(
-    part: Image | Audio | Document, warnings: WarningList, quirks: ChatQuirks
-) -> Json | None:
-    """The content part; None, and a warning, if the part cannot be said."""
-    match part:
-        case Image():
-            block = _encode_image(part)
-        case Audio():
-            block = _encode_audio(part, quirks)
-        case Document():
-            block = _encode_document(part, warnings, quirks)
-    if isinstance(block, str):
-        warnings.media_dropped(part.kind, block)
-        return None
-    return block
-
-
-# Each of the encoders gives the words for what it cannot say.
-
-
-def _encode_image(part: Image) -> dict[str, Any] | str:
-    url = _url_of(part, "image/png")
-    if url is None:
-        return "images by file id" if part.file_id else "an image without a source"
-    image = url if mark_of(part, SENT_AS) == "text" else {"url": url, **given(detail=part.detail)}
-    return complete({"type": "image_url", "image_url": image}, part)
-
-
-def _encode_audio(part: Audio, quirks: ChatQuirks) -> dict[str, Any] | str:
-    if mark_of(part, SENT_AS) == "text":
-        text = part.url if part.data is None else encode_base64(part.data)
-        return complete({"type": "input_audio", "input_audio": text}, part)
-    data, media_type = part.data, part.media_type
-    inline = parse_data_url(part.url) if part.url is not None else None
-    if inline is not None:
-        data, media_type = inline[0], media_type or inline[1]
-    if data is None:
-        return "audio by URL"
-    form = _audio_format(media_type or media_type_for(data) or "audio/wav")
-    if form not in quirks.audio_formats and not mark_of(part, IN_PLACE):
-        return f"{form} audio"
-    sound = {"data": encode_base64(data), "format": form}
-    return complete({"type": "input_audio", "input_audio": sound}, part)
-
-
-def _encode_document(
-    part: Document, warnings: WarningList, quirks: ChatQuirks
-) -> dict[str, Any] | str:
-    form = mark_of(part, SENT_AS)
-    url = _url_of(part, "application/pdf")
-    if form == "video_url":
-        return complete({"type": "video_url", "video_url": {"url": url}}, part)
-    if form == "document_url" or (quirks.document_url and url is not None):
-        name = given(document_name=part.file_name)
-        return complete({"type": "document_url", "document_url": url, **name}, part)
-    file = given(file_id=part.file_id, filename=part.file_name)
-    if part.file_id is not None:
-        return complete({"type": "file", "file": file}, part)
-    if part.text is not None:
-        warnings.add_here("document_as_text")
-        return {"type": "text", "text": part.text}
-    if url is None or not (url.startswith("data:") or form == "file_data"):
-        return "a document without a source" if url is None else "documents by URL"
-    block = complete({"type": "file", "file": {"file_data": url, **file}}, part)
-    if not mark_of(part, WITHOUT):
-        block["file"].setdefault("filename", "document.pdf")  # it must have one
-    return block
-
-
-def _url_of(part: Image | Document, default: str) -> str | None:
-    if part.url is not None or part.data is None:
-        return part.url
-    name = getattr(part, "file_name", None)
-    return make_data_url(part.data, part.media_type or media_type_for(part.data, name, default))
-
-
 def _audio_format(media_type: str) -> str:
     return _AUDIO_FORMATS.get(media_type, media_type.rpartition("/")[2])
-
-
-def decode_part(block: Json, path: str = "") -> Part:
-    """One content part; a kind we do not know is kept as it is."""
-    if not isinstance(block, dict):
-        raise wrong_type(path, "a content part", block)
-    kind = block.get("type")
-    decode = _DECODE.get(kind) if isinstance(kind, str) else None
-    if decode is None:
-        return Opaque(dialect=NAME, data=block)
-    fields = Fields(block, path)
-    fields.take("type")
-    return decode(fields) or Opaque(dialect=NAME, data=block)
-
-
-def decode_content(fields: Fields, *, user: bool = False) -> tuple[Part, ...]:
-    """
-    The parts of `content`; what is none stays in `fields.left`.
-
-    Media are marked where only some servers take them: anywhere but from the user.
-    """
-    content = fields.left.get("content")
-    if isinstance(content, list) and content:
-        del fields.left["content"]
-        return _decode_list(content, fields, user=user)
-    if isinstance(content, str):
-        del fields.left["content"]
-        return (Text(text=content),)
-    if fields.strict and content is not None and not isinstance(content, list):
-        raise wrong_type(fields.at("content"), "text or an array of parts", content)
-    if not isinstance(content, dict):
-        return ()
-    del fields.left["content"]
-    return (parsed_text(content),)
-
-
-def _decode_list(content: list[Json], fields: Fields, *, user: bool) -> tuple[Part, ...]:
-    if fields.strict:
-        path = fields.at("content")
-        parts = [decode_part(item, f"{path}[{i}]") for i, item in enumerate(content)]
-        return tuple(part if user else _mark_in_place(part) for part in parts)
-    parts = [read_part(item) for item in content]
-    if len(parts) > 1 and all(isinstance(part, Text) and not part.extra for part in parts):
-        fields.left[SENT_AS] = "list"
-    return tuple(parts)
-
-
-def _mark_in_place(part: Part) -> Part:
-    """Media are said to be where the server took them."""
-    if not isinstance(part, MEDIA):
-        return part
-    extra = {**part.extra, NAME: {**extra_of(part, NAME), IN_PLACE: True}}
-    return msgspec.structs.replace(part, extra=extra)
-
-
-def parsed_text(content: dict[str, Any]) -> Text:
-    """Structured output that came already parsed."""
-    return Text(text=dump_text(content), extra={NAME: {SENT_AS: "json"}})
-
-
-def parsed_again(part: Part) -> dict[str, Any] | None:
-    """The reverse of `parsed_text`; None for any other part, or one changed since."""
-    if not isinstance(part, Text) or mark_of(part, SENT_AS) != "json":
-        return None
-    return loads_object(part.text) if part.text else None
-
-
-def read_part(block: Json) -> Part:
-    """One part of an answer: what does not fit its own kind is kept as it is."""
-    try:
-        return decode_part(block)
-    except DecodeError:
-        return Opaque(dialect=NAME, data=block)
-
-
-def _decode_text(fields: Fields) -> Part:
-    return Text(text=fields.need("text"), extra=extra_for(fields.left))
-
-
-def _decode_refusal(fields: Fields) -> Part:
-    return Refusal(text=fields.need("refusal"), extra=extra_for(fields.left, sent_as="part"))
-
-
-_DECODE: dict[str, Any] = {
-    "text": _decode_text,
-    "refusal": _decode_refusal,
-    "thinking": decode_thinking_part,
-    "image_url": decode_image,
-    "input_audio": decode_audio,
-    "file": decode_file,
-    "video_url": decode_video,
-    "document_url": decode_document,
-}
-
-
-def encode_text(part: Text) -> dict[str, Any]:
-    """A text as a content part."""
-    item: dict[str, Any] = {"type": "text", "text": part.text}
-    return complete(item, part) if part.extra else item
 
 
 def encode_part(
     part: Part, warnings: WarningList, quirks: ChatQuirks = DEFAULT_QUIRKS
 ) -> Json | None:
     """
-    The content part that says a part; None, and a warning, if there is none.
+    The content part for a part; None, and a warning, if there is none.
 
-    Calls and results are no content parts here: messages have fields for them.
+    Calls and results are not content parts: messages have fields for them.
     """
     match part:
         case Text():
             return encode_text(part)
         case Image() | Audio() | Document():
-            return encode_media(part, warnings, quirks)
+            block = _encode_media(part, warnings, quirks)
+            if isinstance(block, str):
+                warnings.media_dropped(part.kind, block)
+                return None
+            return block
         case Refusal():
             return complete({"type": "refusal", "refusal": part.text}, part)
         case Thinking():
@@ -342,33 +284,200 @@ def encode_part(
     return None
 
 
+def encode_text(part: Text) -> dict[str, Json]:
+    """A text as a content part."""
+    item: dict[str, Json] = {"type": "text", "text": part.text}
+    return complete(item, part) if part.extra else item
+
+
+def _encode_media(
+    part: Image | Audio | Document, warnings: WarningList, quirks: ChatQuirks
+) -> dict[str, Json] | str:
+    """The content part, or the name of what the server does not support."""
+    if isinstance(part, Audio):
+        return _encode_audio(part, quirks)
+    if isinstance(part, Document):
+        return _encode_document(part, warnings, quirks)
+    url = _url_of(part, "image/png")
+    if url is None:
+        return "images by file id" if part.file_id else "an image without a source"
+    is_text = mark_of(part, SENT_AS) == "text"
+    image = url if is_text else {"url": url, **without_none(detail=part.detail)}
+    return complete({"type": "image_url", "image_url": image}, part)
+
+
+def _encode_audio(part: Audio, quirks: ChatQuirks) -> dict[str, Json] | str:
+    if mark_of(part, SENT_AS) == "text":
+        text = part.url if part.data is None else encode_base64(part.data)
+        return complete({"type": "input_audio", "input_audio": text}, part)
+    data, media_type = part.data, part.media_type
+    inline = parse_data_url(part.url) if part.url is not None else None
+    if inline is not None:
+        data, media_type = inline[0], media_type or inline[1]
+    if data is None:
+        return "audio by URL"
+    form = _audio_format(media_type or media_type_for(data) or "audio/wav")
+    if form not in quirks.audio_formats and not mark_of(part, IN_PLACE):
+        return f"{form} audio"
+    audio = {"data": encode_base64(data), "format": form}
+    return complete({"type": "input_audio", "input_audio": audio}, part)
+
+
+def _encode_document(
+    part: Document, warnings: WarningList, quirks: ChatQuirks
+) -> dict[str, Json] | str:
+    form = mark_of(part, SENT_AS)
+    url = _url_of(part, "application/pdf")
+    if form == "video_url":
+        return complete({"type": "video_url", "video_url": {"url": url}}, part)
+    if form == "document_url" or (quirks.document_url and url is not None):
+        name = without_none(document_name=part.file_name)
+        return complete({"type": "document_url", "document_url": url, **name}, part)
+    file = without_none(file_id=part.file_id, filename=part.file_name)
+    if part.file_id is not None:
+        return complete({"type": "file", "file": file}, part)
+    if part.text is not None:
+        warnings.add_here("document_as_text")
+        return {"type": "text", "text": part.text}
+    if url is None or not (url.startswith("data:") or form == "file_data"):
+        return "a document without a source" if url is None else "documents by URL"
+    block = complete({"type": "file", "file": {"file_data": url, **file}}, part)
+    if not mark_of(part, WITHOUT):
+        block["file"].setdefault("filename", "document.pdf")  # required beside `file_data`
+    return block
+
+
+def _url_of(part: Image | Document, default: str) -> str | None:
+    if part.url is not None or part.data is None:
+        return part.url
+    name = part.file_name if isinstance(part, Document) else None
+    return make_data_url(part.data, part.media_type or media_type_for(part.data, name, default))
+
+
 def encode_item(
     part: Part, warnings: WarningList, quirks: ChatQuirks, *, media: bool
 ) -> list[Json]:
-    """The content part for a part, if there is one and it may stand here."""
-    if isinstance(part, MEDIA) and not media and not mark_of(part, IN_PLACE):
+    """The content part for a part, as a list; empty if there is none. `media`: they may be here."""
+    if isinstance(part, MEDIA_TYPES) and not media and not mark_of(part, IN_PLACE):
         warnings.media_dropped(part.kind, f"{part.kind} outside user messages")
         return []
     item = encode_part(part, warnings, quirks)
-    is_own = isinstance(part, Opaque) and part.dialect == NAME  # it may be null
+    is_own = isinstance(part, Opaque) and part.dialect == NAME  # its data may be null
     return [] if item is None and not is_own else [item]
 
 
 def join_content(items: list[Json], *, flat: bool = False) -> Json:
-    """No part or one plain text may be written as a string; `flat` joins several."""
+    """`content`: a string for no part or one plain text; `flat` joins several texts too."""
     if len(items) == 1:
-        text = _plain(items[0])
+        text = _plain_text(items[0])
         return items if text is None else text
     if flat or not items:
-        texts = [text for item in items if (text := _plain(item)) is not None]
+        texts = [text for item in items if (text := _plain_text(item)) is not None]
         if len(texts) == len(items):
             return "".join(texts)
     return items
 
 
-def _plain(item: Json) -> str | None:
-    # a pattern reads better and costs ten times as much
+def _plain_text(item: Json) -> str | None:
+    # a match statement would read better, but takes ten times as long
     if type(item) is dict and len(item) == 2 and item.get("type") == "text":
         text = item.get("text")
         return text if isinstance(text, str) else None
     return None
+
+
+# Thinking.
+
+
+def decode_thinking(fields: Fields) -> Thinking | None:
+    """
+    The thinking of a message, from the fields that hold it; None if there is none.
+
+    The details must be sent back unchanged. Their text is used only if no other field has one.
+    """
+    text, names = thinking_text(fields.left)
+    for name in names:
+        del fields.left[name]
+    extra: dict[str, Json] = {FIELDS: names}
+    details = fields.left.get(DETAILS)
+    if isinstance(details, list) and details:
+        extra[DETAILS] = fields.take(DETAILS)
+        text = text or details_text(details)
+    elif not names:
+        return None
+    return Thinking(text=text, extra={NAME: extra})
+
+
+def thinking_text(message: Mapping[str, Json]) -> tuple[str, list[str]]:
+    """
+    The text of the thinking, and the names of the fields that hold it.
+
+    Servers may send the same text in two fields. A second, different text is left unread.
+    """
+    text = ""
+    names: list[str] = []
+    for name in REASONING_FIELDS:
+        value = message.get(name)
+        if value and isinstance(value, str) and text in ("", value):
+            text = value
+            names.append(name)
+    return text, names
+
+
+def details_text(details: Sequence[Json]) -> str:
+    """The readable text in `reasoning_details`."""
+    return "".join(
+        text_of(detail.get("text") or detail.get("summary"))
+        for detail in details
+        if isinstance(detail, dict)
+    )
+
+
+def split_tags(text: str) -> list[Part]:
+    """Text that may start with thinking in tags, as parts."""
+    bare = text.lstrip()
+    if not bare.startswith(OPEN_TAG):
+        return [Text(text=text)]
+    thinking, close, rest = bare[len(OPEN_TAG) :].partition(CLOSE_TAG)
+    tags = {"before": text[: len(text) - len(bare)], "closed": bool(close)}
+    part = Thinking(text=thinking, extra={NAME: {TAGS: tags}})
+    return [part, Text(text=rest)] if rest else [part]
+
+
+def encode_thinking(part: Thinking, message: dict[str, Json]) -> list[Json]:
+    """Append thinking to the fields of `message` that it came from, or return its content part."""
+    extra = extra_of(part, NAME)
+    if isinstance(extra.get(TAGS), dict):
+        before, after = tags_around(extra[TAGS])
+        return [{"type": "text", "text": f"{before}{part.text}{after}"}]
+    if extra.get(SENT_AS) == "part":
+        return [encode_thinking_part(part)]
+    for name in thinking_fields(extra):
+        message[name] = message.get(name, "") + part.text
+    if isinstance(extra.get(DETAILS), list):
+        message[DETAILS] = [*message.get(DETAILS, ()), *extra[DETAILS]]
+    return []
+
+
+def encode_thinking_part(part: Thinking) -> dict[str, Json]:
+    """Thinking as a content part, as Mistral sends it."""
+    chunks = extra_of(part, NAME).get("thinking", thinking_chunks(part.text))
+    return complete({"type": "thinking", "thinking": chunks}, part)
+
+
+def thinking_chunks(text: str) -> list[dict[str, Json]]:
+    """The usual value of `thinking` in a content part."""
+    return [{"type": "text", "text": text}]
+
+
+def thinking_fields(extra: Mapping[str, Json]) -> list[str]:
+    """The fields that the text of a thinking part is written to."""
+    names = extra.get(FIELDS)
+    if not isinstance(names, list):
+        return [REASONING_FIELDS[0]]
+    return [name for name in names if name in REASONING_FIELDS]
+
+
+def tags_around(tags: Mapping[str, Json]) -> tuple[str, str]:
+    """The text before thinking in tags, and after it."""
+    return f"{tags.get('before') or ''}{OPEN_TAG}", CLOSE_TAG if tags.get("closed", True) else ""

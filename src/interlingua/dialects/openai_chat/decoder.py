@@ -2,78 +2,81 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from functools import reduce
 
 from interlingua.dialects.openai_chat.calls import (
     CallAssembler,
     MakeId,
     is_call,
-    odd_call,
+    opaque_call,
     unnumber_call,
 )
-from interlingua.dialects.openai_chat.content import parsed_text, read_part
+from interlingua.dialects.openai_chat.content import (
+    CLOSE_TAG,
+    OPEN_TAG,
+    decode_parsed,
+    details_text,
+    read_part,
+    thinking_text,
+)
 from interlingua.dialects.openai_chat.errors import read_error
 from interlingua.dialects.openai_chat.facts import (
     CHOICE,
     DETAILS,
+    FIELDS,
     LEGACY,
     NAME,
     REASONING_FIELDS,
-    THOUGHTS,
+    TAGS,
+    THINKING_FIELDS,
+    ChatQuirks,
+    extra_for,
+    quirks_of,
+    text_of,
 )
-from interlingua.dialects.openai_chat.marks import FIELDS, TAGS, extra_for, grow, text_of
-from interlingua.dialects.openai_chat.quirks import ChatQuirks, quirks_of
 from interlingua.dialects.openai_chat.response import decode_finish, decode_usage, find_usage
-from interlingua.dialects.openai_chat.thinking import TagSplitter, Thought, find_text
 from interlingua.spec.content import Json, Part, Refusal, Text, Thinking
-from interlingua.spec.contracts import (
-    NEUTRAL_PROFILE,
-    Frame,
-    NewId,
-    Profile,
-    StreamDecoder,
-)
+from interlingua.spec.contracts import NEUTRAL_PROFILE, Frame, NewId, Profile, StreamDecoder
 from interlingua.spec.errors import StreamError
-from interlingua.spec.events import Finish, ProviderEvent, StreamEvent, StreamStart
+from interlingua.spec.events import Finish, ProviderEvent, ReasoningEnd, StreamEvent, StreamStart
 from interlingua.streams.frames import DONE, read_frame
-from interlingua.streams.segments import TextSegment
+from interlingua.streams.segments import ReasoningSegment, TextSegment
 from interlingua.wire.fields import extra_of, merge
-from interlingua.wire.ids import call_ids, counting_ids
+from interlingua.wire.tool_calls import call_ids, counting_ids
 
-_KNOWN = frozenset(("role", "content", "refusal", "tool_calls", LEGACY, *THOUGHTS))
-_PADDING = ("obfuscation", "p")  # so that the length of a chunk tells nothing
+_KNOWN = frozenset(("role", "content", "refusal", "tool_calls", LEGACY, *THINKING_FIELDS))
+_PADDING = ("obfuscation", "p")  # random text that hides the length of a chunk
 _FIXED = ("id", "model", "object", "usage", *_PADDING)
 
 
 class Decoder:
     """
-    `[DONE]` is the end.
+    The stream ends with `[DONE]`.
 
-    Servers that never send it are known to end with the usage: a finish reason with usage
-    in the same or a later chunk is an end too. A finish reason alone is not, as the usage
-    may have been cut off.
+    Servers that never send it end with the usage: a finish reason with usage in the same or a
+    later chunk is an end too. A finish reason alone is not, as the usage may have been cut off.
     """
 
     def __init__(self, new_id: NewId, quirks: ChatQuirks) -> None:
         self._parts = PartAssembler(call_ids(new_id), think_tags=quirks.think_tags)
         self._done_sentinel = quirks.done_sentinel
-        # The last chunk without its choices, and its choice without its delta: a chunk that
-        # is equal in both, as nearly all are, has nothing to say but its delta.
-        self._last_envelope: dict[str, Any] | None = None
-        self._last_choice: dict[str, Any] | None = None
-        self._start: dict[str, Any] = {}
-        self._late: dict[str, Any] = {}
-        self._choice: dict[str, Any] = {}
+        # The last chunk without its choices, and its choice without its delta. Nearly every
+        # chunk is equal in both, so that only its delta must be read.
+        self._last_envelope: dict[str, Json] | None = None
+        self._last_choice: dict[str, Json] | None = None
+        self._start: dict[str, Json] = {}
+        self._late: dict[str, Json] = {}
+        self._choice: dict[str, Json] = {}
         self._others: list[Json] = []
-        self._others_open: dict[int, bool] = {}  # those that come in fragments
-        self._held: list[StreamEvent] = []  # events before the start
+        self._others_open: dict[int, bool] = {}  # whether each that is sent in fragments is open
+        self._early: list[StreamEvent] = []  # events before the start
         self._started = False
         self._ended = False
         self._finish: str | None = None
         self._has_finish = False
         self._has_last_usage = False
-        self._usage: dict[str, Any] | None = None
+        self._usage: dict[str, Json] | None = None
 
     def feed(self, frame: Frame) -> list[StreamEvent]:
         data = None if self._ended else read_frame(frame)
@@ -97,23 +100,23 @@ class Decoder:
     def finish(self) -> list[StreamEvent]:
         if self._ended:
             return []
-        is_told = self._has_last_usage or not self._done_sentinel
-        if self._has_finish and is_told and not any(self._others_open.values()):
+        is_whole = self._has_finish and (self._has_last_usage or not self._done_sentinel)
+        if is_whole and not any(self._others_open.values()):
             return self._end()
         raise StreamError("the stream ended before [DONE]")
 
-    def _feed_chunk(self, frame: Frame, data: dict[str, Any], choices: Json) -> list[StreamEvent]:
-        """A chunk whose envelope or choice says something new."""
+    def _feed_chunk(self, frame: Frame, data: dict[str, Json], choices: Json) -> list[StreamEvent]:
+        """A chunk whose envelope or choice is not equal to the last one."""
         if data.get("error") or frame.event == "error" or data.get("object") == "error":
             raise read_error(None, {}, data)
         if frame.event and choices is None and frame.event != "message":
-            self._held.append(ProviderEvent(dialect=NAME, name=frame.event, data=data))
+            self._early.append(ProviderEvent(dialect=NAME, name=frame.event, data=data))
             return self._begin() if self._started else []
         self._last_envelope = data
         self._last_choice = None
         usage = find_usage({**data, "choices": choices})
         self._usage = self._usage if usage is None else usage
-        self._learn(data)
+        self._feed_envelope(data)
         events: list[StreamEvent] = []
         if isinstance(choices, list) and choices:
             events += self._begin()
@@ -129,32 +132,32 @@ class Decoder:
         self._has_last_usage = self._has_last_usage or (self._has_finish and bool(usage))
         return events
 
-    def _learn(self, envelope: dict[str, Any]) -> None:
-        """Fields of the envelope: the first word goes to the start, later ones to the end."""
+    def _feed_envelope(self, envelope: dict[str, Json]) -> None:
+        """Fields before the start go to the start event; later new values to the end."""
         if not self._started:
-            unsaid = ("usage", *_PADDING)
-            self._start |= {name: envelope[name] for name in envelope if name not in unsaid}
+            unread = ("usage", *_PADDING)
+            self._start |= {name: envelope[name] for name in envelope if name not in unread}
             return
         for name, value in envelope.items():
             known = self._late if name in self._late else self._start
-            # null says nothing
-            is_news = name not in known or (value is not None and known[name] != value)
-            if is_news and name not in _FIXED:
+            # null does not replace a value
+            is_new = name not in known or (value is not None and known[name] != value)
+            if is_new and name not in _FIXED:
                 self._late[name] = value
 
     def _begin(self) -> list[StreamEvent]:
-        """Say the start once: with the first choice, as what comes before is not all of it."""
-        held, self._held = self._held, []
+        """The start event, with the first choice: chunks before it may lack fields."""
+        early, self._early = self._early, []
         if self._started:
-            return held
+            return early
         self._started = True
-        left = {name: self._start[name] for name in self._start if name not in _FIXED}
+        unread = {name: self._start[name] for name in self._start if name not in _FIXED}
         response_id, model = text_of(self._start.get("id")), text_of(self._start.get("model"))
-        return [StreamStart(id=response_id, model=model, extra={NAME: left}), *held]
+        return [StreamStart(id=response_id, model=model, extra={NAME: unread}), *early]
 
-    def _feed_choice(self, choice: dict[str, Any]) -> list[StreamEvent]:
+    def _feed_choice(self, choice: dict[str, Json]) -> list[StreamEvent]:
         delta = choice.pop("delta", None)
-        message = choice.pop("message", None)  # all so far, at some servers
+        message = choice.pop("message", None)  # some servers send the whole message instead
         if not isinstance(delta, dict):
             delta = message if isinstance(message, dict) and not self._parts.count else {}
         finish = choice.get("finish_reason")
@@ -164,19 +167,19 @@ class Decoder:
             self._has_finish = True
         else:
             self._last_choice = choice
-        told = {name: choice[name] for name in choice if name not in ("index", "finish_reason")}
-        if not isinstance(told.get("usage"), dict):
-            told.pop("usage", None)
-        if isinstance(told.get("logprobs"), dict):  # each chunk has those of its own tokens
+        unread = {name: choice[name] for name in choice if name not in ("index", "finish_reason")}
+        if not isinstance(unread.get("usage"), dict):
+            unread.pop("usage", None)
+        if isinstance(unread.get("logprobs"), dict):  # each chunk has those of its own tokens
             before = self._choice.get("logprobs")
-            told["logprobs"] = dict(before) if isinstance(before, dict) else {}
+            unread["logprobs"] = dict(before) if isinstance(before, dict) else {}
             for name, value in choice["logprobs"].items():
-                grow(told["logprobs"], name, value)
-        self._choice = merge(self._choice, told)
+                _grow(unread["logprobs"], name, value)
+        self._choice = merge(self._choice, unread)
         return self._parts.feed(delta)
 
     def _is_whole(self, choice: Json) -> bool:
-        """Whether another choice is all in this chunk; if so it is kept as it is."""
+        """Whether another choice is whole in this chunk; if so, it is kept in `extra`."""
         match choice:
             case {
                 "index": int(index),
@@ -195,130 +198,145 @@ class Decoder:
 
     def _end(self) -> list[StreamEvent]:
         self._ended = True
-        events = [*self._begin(), *self._parts.finish()]
-        body = self._start.get("body")  # of an answer that was none
-        failed = isinstance(body, dict) and bool(body.get("error"))
         parts = self._parts
-        reason = decode_finish(
-            self._finish, has_calls=parts.has_calls, has_refusal=parts.has_refusal, failed=failed
-        )
-        extra = extra_for(self._late, choice=self._choice, choices=self._others)
+        events = [*self._begin(), *parts.finish()]
+        body = self._start.get("body")  # a body without a choice, see `carry_body`
+        failed = isinstance(body, dict) and bool(body.get("error"))
         finish = Finish(
-            finish_reason=reason,
+            finish_reason=decode_finish(
+                self._finish,
+                has_calls=parts.has_calls,
+                has_refusal=parts.has_refusal,
+                failed=failed,
+            ),
             usage=decode_usage(self._usage),
-            extra=extra or {NAME: {}},
-            message_extra=extra_for(self._parts.extra),
+            extra=extra_for(self._late, choice=self._choice, choices=self._others) or {NAME: {}},
+            message_extra=extra_for(parts.extra),
         )
         return [*events, finish]
 
 
+def _grow(known: dict[str, Json], name: str, value: Json) -> None:
+    """Add a field of a delta: lists grow, objects merge, otherwise the last value wins."""
+    before = known.get(name)
+    if isinstance(before, list) and isinstance(value, list):
+        before.extend(value)
+    elif isinstance(before, dict) and isinstance(value, dict):
+        known[name] = merge(before, value)
+        for field in ("data", "transcript") if name == "audio" else ():  # sent in fragments
+            if field in before and field in value:
+                known[name][field] = text_of(before[field]) + text_of(value[field])
+    elif value is not None or name not in known:
+        known[name] = list(value) if isinstance(value, list) else value
+
+
 class PartAssembler:
     """
-    Feed it deltas of one choice; it draws the boundaries of parts, which this wire does not.
+    Assembles parts from the deltas of one choice; the wire does not mark where a part ends.
 
-    Text ends where a thought or call begins, a thought where text or a call begins. Calls
+    Text ends where thinking or a call begins, thinking where text or a call begins. Calls
     stay open to the end, since their fragments may interleave.
     """
 
     def __init__(self, make_id: MakeId, *, think_tags: bool) -> None:
         self.text: TextSegment | None = None
-        """The open text, to which a plain delta can go directly."""
-        self.extra: dict[str, Any] = {}
-        """Other fields of the message."""
+        """The open text, to which a plain delta can be added directly."""
+        self.extra: dict[str, Json] = {}
+        """Unread fields of the message."""
         self.count: int = 0
-        """How many parts have begun."""
+        """The number of parts so far."""
         self.has_refusal: bool = False
-        """Whether one of them declines."""
-        self._thought: Thought | None = None
-        self._calls = CallAssembler(make_id, self._place)
+        self._thinking: _Thinking | None = None
+        self._calls = CallAssembler(make_id, self._next_index)
         self._tags = TagSplitter() if think_tags else None
-        self._tagged: Thought | None = None  # the thought that came in tags
+        self._tagged: _Thinking | None = None  # the thinking that came in tags
         self._refusal: list[str] = []
-        self._is_empty_text = False  # content came, but so far without a word
-        self._had: set[str] = set()  # fields with something in them
+        self._is_empty_text = False  # there was content, but so far only empty text
+        self._filled: set[str] = set()  # fields that had a value
 
     @property
     def has_calls(self) -> bool:
         """Whether a call has begun."""
         return bool(self._calls.calls)
 
-    def feed_plain(self, delta: dict[str, Any]) -> list[StreamEvent]:
-        """A fragment of a call that is on its way; empty if it is anything else."""
+    def feed_plain(self, delta: dict[str, Json]) -> list[StreamEvent]:
+        """Fast path: a fragment of a call that has started; empty if it is anything else."""
         items = delta.get("tool_calls") if len(delta) == 1 else None
-        if type(items) is not list or self.text is not None or self._thought is not None:
+        if type(items) is not list or self.text is not None or self._thinking is not None:
             return []
         event = self._calls.feed_plain(items)
         return [] if event is None else [event]
 
-    def feed(self, delta: dict[str, Any]) -> list[StreamEvent]:
+    def feed(self, delta: dict[str, Json]) -> list[StreamEvent]:
         events: list[StreamEvent] = []
-        if not THOUGHTS.isdisjoint(delta):
+        if not THINKING_FIELDS.isdisjoint(delta):
             events += self._feed_thinking(delta)
         if "content" in delta:
             events += self._feed_content(delta["content"])
-        if "refusal" in delta and self._is_said("refusal", delta["refusal"], str):
+        if "refusal" in delta and self._is_filled("refusal", delta["refusal"], str):
             self._refusal.append(delta["refusal"])
-        if "tool_calls" in delta and self._is_said("tool_calls", delta["tool_calls"], list):
+        if "tool_calls" in delta and self._is_filled("tool_calls", delta["tool_calls"], list):
             events += self._feed_calls(delta["tool_calls"])
-        if LEGACY in delta and self._is_said(LEGACY, delta[LEGACY], dict):
-            events += [] if self.has_calls else self._before_calls()
+        if LEGACY in delta and self._is_filled(LEGACY, delta[LEGACY], dict):
+            events += [] if self.has_calls else self._end_content()
             events += self._calls.feed_legacy(delta[LEGACY])
         for name, value in delta.items():
             if name not in _KNOWN:
-                grow(self.extra, name, value)
+                _grow(self.extra, name, value)
         if delta.get("role") not in (None, "", "assistant"):
             self.extra["role"] = delta["role"]
         return events
 
     def finish(self) -> list[StreamEvent]:
         """End every part."""
-        events = self._add_split(self._tags.finish()) if self._tags is not None else []
-        events += [*self._before_calls(), *self._calls.finish()]
-        for name in self._had:
+        events = [] if self._tags is None else self._add_split(self._tags.finish(), self._tags)
+        events += [*self._end_content(), *self._calls.finish()]
+        for name in self._filled:
             self.extra.pop(name, None)
         return events
 
-    def _place(self) -> int:
+    def _next_index(self) -> int:
         self.count += 1
         return self.count - 1
 
-    def _is_said(self, name: str, value: Json, wanted: type) -> bool:
+    def _is_filled(self, name: str, value: Json, wanted: type) -> bool:
+        """Whether a field has a value of the wanted type; if not, it is kept as unread."""
         is_empty = isinstance(value, dict) and not any(value.values())
         if isinstance(value, wanted) and value and not is_empty:
-            self._had.add(name)
+            self._filled.add(name)
             return True
-        self._note(name, value)
+        self._keep_empty(name, value)
         return False
 
-    def _note(self, name: str, value: Json) -> None:
-        """A field with nothing in it: kept, should nothing ever come."""
+    def _keep_empty(self, name: str, value: Json) -> None:
+        """Keep an empty field; `finish` drops it if a later delta filled it."""
         if self.extra.get(name) is None:
             self.extra[name] = value
 
-    def _whole(self, part: Part) -> list[StreamEvent]:
+    def _add_whole(self, part: Part) -> list[StreamEvent]:
         self.has_refusal = self.has_refusal or type(part) is Refusal
-        return [*self._close(), ProviderEvent(dialect=NAME, part=part, index=self._place())]
+        return [*self._close(), ProviderEvent(dialect=NAME, part=part, index=self._next_index())]
 
     def _close(self) -> list[StreamEvent]:
-        """End the text or thought that is open."""
+        """End the open text or thinking."""
         events: list[StreamEvent] = []
         if self.text is not None:
             events.append(self.text.end())
-        if self._thought is not None:
-            events.append(self._thought.end())
-        self.text = self._thought = None
+        if self._thinking is not None:
+            events.append(self._thinking.end())
+        self.text = self._thinking = None
         return events
 
-    def _before_calls(self) -> list[StreamEvent]:
-        """What comes before calls in a whole message: all that is not a call."""
+    def _end_content(self) -> list[StreamEvent]:
+        """End all that precedes calls in a whole message."""
         events = self._close()
-        if self._is_empty_text and "content" not in self._had:
-            segment = TextSegment(self._place())
+        if self._is_empty_text and "content" not in self._filled:
+            segment = TextSegment(self._next_index())
             events += [segment.start(), segment.end()]
-            self._had.add("content")
+            self._filled.add("content")
         self._is_empty_text = False
         if self._refusal:
-            events += self._whole(Refusal(text="".join(self._refusal)))
+            events += self._add_whole(Refusal(text="".join(self._refusal)))
             self._refusal = []
         return events
 
@@ -328,80 +346,178 @@ class PartAssembler:
         elif isinstance(content, str):
             if self._tags is None or self._tags.is_past:
                 return self._add_text(content)
-            return self._add_split(self._tags.feed(content))
+            return self._add_split(self._tags.feed(content), self._tags)
         elif isinstance(content, dict):
-            return self._feed_part(parsed_text(content))
+            return self._feed_part(decode_parsed(content))
         elif isinstance(content, list) and content:
             return [event for item in content for event in self._feed_part(read_part(item))]
         elif content is not None:
-            self._note("content", content)
+            self._keep_empty("content", content)
         return []
 
     def _feed_part(self, part: Part) -> list[StreamEvent]:
-        kept = extra_of(part, NAME)
-        if isinstance(part, Text) and not kept:
+        extra = extra_of(part, NAME)
+        if isinstance(part, Text) and not extra:
             return self._add_text(part.text) if part.text else []
-        if isinstance(part, Thinking) and not kept.get("thinking"):
-            about = {name: kept[name] for name in kept if name not in ("thinking", FIELDS)}
-            return self._add_thought(part.text, about)
-        self._had.add("content")
-        return self._whole(part)
+        if isinstance(part, Thinking) and not extra.get("thinking"):
+            marks = {name: extra[name] for name in extra if name not in ("thinking", FIELDS)}
+            return self._add_thinking(part.text, marks)
+        self._filled.add("content")
+        return self._add_whole(part)
 
     def _add_text(self, text: str) -> list[StreamEvent]:
         if self.text is not None:
             return [self.text.delta(text)]
         events = self._close()
-        self.text = TextSegment(self._place())
-        self._had.add("content")
+        self.text = TextSegment(self._next_index())
+        self._filled.add("content")
         return [*events, self.text.start(), self.text.delta(text)]
 
-    def _add_split(self, pieces: list[tuple[bool, str]]) -> list[StreamEvent]:
-        """Text that was looked through for tags; a thought may be empty."""
+    def _add_split(self, pieces: list[tuple[bool, str]], tags: TagSplitter) -> list[StreamEvent]:
+        """Add text that was searched for tags; thinking in tags may be empty."""
         events: list[StreamEvent] = []
-        about = {TAGS: self._tags.tags} if self._tags is not None and self._tags.tags else {}
-        if about and (self._tagged is None or self._tagged is self._thought):
-            events += self._add_thought("", about)
-            self._tagged = self._thought
-        for is_thought, text in pieces:
-            events += self._add_thought(text, about) if is_thought else self._add_text(text)
+        marks = {TAGS: tags.tags} if tags.tags else {}
+        if marks and (self._tagged is None or self._tagged is self._thinking):
+            events += self._add_thinking("", marks)
+            self._tagged = self._thinking
+        for is_thinking, text in pieces:
+            events += self._add_thinking(text, marks) if is_thinking else self._add_text(text)
         return events
 
-    def _feed_thinking(self, delta: dict[str, Any]) -> list[StreamEvent]:
-        text, names = find_text(delta)
-        self._had.update(names)
+    def _feed_thinking(self, delta: dict[str, Json]) -> list[StreamEvent]:
+        text, names = thinking_text(delta)
+        self._filled.update(names)
         for name in REASONING_FIELDS:
             if name in delta and name not in names:
-                self._note(name, delta[name])
+                self._keep_empty(name, delta[name])
         details = ()
-        if DETAILS in delta and self._is_said(DETAILS, delta[DETAILS], list):
+        if DETAILS in delta and self._is_filled(DETAILS, delta[DETAILS], list):
             details = delta[DETAILS]
-        return self._add_thought(text, {FIELDS: names}, details) if names or details else []
+        return self._add_thinking(text, {FIELDS: names}, details) if names or details else []
 
-    def _add_thought(
-        self, text: str, about: dict[str, Any], details: Sequence[Any] = ()
+    def _add_thinking(
+        self, text: str, marks: dict[str, Json], details: Sequence[Json] = ()
     ) -> list[StreamEvent]:
         events: list[StreamEvent] = []
-        if self._thought is None:
+        if self._thinking is None:
             events += self._close()
-            self._thought = Thought(self._place(), about)
-            events.append(self._thought.segment.start())
-        text = self._thought.learn(text, about, details)
+            self._thinking = _Thinking(self._next_index(), marks)
+            events.append(self._thinking.segment.start())
+        text = self._thinking.feed(text, marks, details)
         if text:
-            events.append(self._thought.segment.delta(text))
+            events.append(self._thinking.segment.delta(text))
         return events
 
     def _feed_calls(self, items: list[Json]) -> list[StreamEvent]:
-        events = self._close() if self.has_calls else self._before_calls()
+        events = self._close() if self.has_calls else self._end_content()
         for i, item in enumerate(items):
             if is_call(item):
                 events += self._calls.feed(item, is_first=i == 0)
             else:
-                events += self._whole(odd_call(unnumber_call(item)))
+                events += self._add_whole(opaque_call(unnumber_call(item)))
         return events
+
+
+class TagSplitter:
+    """
+    `split_tags` for text that arrives in fragments, which may cut a tag anywhere.
+
+    Each piece of text is returned with whether it is thinking.
+    """
+
+    def __init__(self) -> None:
+        self._waiting = ""
+        self.is_past: bool = False
+        """Whether all that follows is text."""
+        self.tags: dict[str, Json] | None = None
+        """The value of the mark `TAGS`; None if there are no tags."""
+
+    def feed(self, text: str) -> list[tuple[bool, str]]:
+        if self.is_past:
+            return [(False, text)]
+        text, self._waiting = self._waiting + text, ""
+        if self.tags is None:
+            bare = text.lstrip()
+            if OPEN_TAG.startswith(bare):
+                self._waiting = text
+                return []
+            if not bare.startswith(OPEN_TAG):
+                self.is_past = True
+                return [(False, text)]
+            self.tags = {"before": text[: len(text) - len(bare)], "closed": False}
+            text = bare[len(OPEN_TAG) :]
+        thinking, close, rest = text.partition(CLOSE_TAG)
+        if close:
+            self.is_past = True
+            self.tags = {**self.tags, "closed": True}
+        else:  # the text may end with the start of the closing tag
+            overlap = next(
+                n for n in range(len(CLOSE_TAG) - 1, -1, -1) if text.endswith(CLOSE_TAG[:n])
+            )
+            cut = len(text) - overlap
+            thinking, self._waiting = text[:cut], text[cut:]
+        return [piece for piece in ((True, thinking), (False, rest)) if piece[1]]
+
+    def finish(self) -> list[tuple[bool, str]]:
+        """The text that was held back because it could have been part of a tag."""
+        text, self._waiting = self._waiting, ""
+        return [(self.tags is not None, text)] if text else []
+
+
+class _Thinking:
+    """A thinking part in a stream, and the marks for the fields, part or tags it came from."""
+
+    def __init__(self, index: int, marks: Mapping[str, Json]) -> None:
+        self._marks = dict(marks)
+        self._details: list[list[Json]] = []  # the fragments of each
+        self.segment: ReasoningSegment = ReasoningSegment(index, {NAME: marks})
+
+    def feed(self, text: str, marks: Mapping[str, Json], details: Sequence[Json]) -> str:
+        """Add a fragment; returns the text that it adds."""
+        if marks != self._marks:
+            names = dict.fromkeys((*self._marks.get(FIELDS, ()), *marks.get(FIELDS, ())))
+            self._marks.update(marks)
+            if FIELDS in self._marks:
+                self._marks[FIELDS] = list(names)
+        if not details:
+            return text
+        earlier = {_detail_key(fragments[0]): fragments for fragments in self._details}
+        for detail in details:
+            key = _detail_key(detail)
+            if key is not None and key in earlier:
+                earlier[key].append(detail)
+            else:
+                self._details.append([detail])
+        return text if self._marks.get(FIELDS) else details_text(details)
+
+    def end(self) -> ReasoningEnd:
+        extra = dict(self._marks)
+        if self._details:
+            extra[DETAILS] = [_join_detail(fragments) for fragments in self._details]
+        self.segment.extra = {NAME: extra}
+        return self.segment.end()
+
+
+def _detail_key(detail: Json) -> tuple[str, int] | None:
+    """The key of a detail that is sent in fragments."""
+    match detail:
+        case {"type": "reasoning.text" | "reasoning.summary" as kind, "index": int(index)}:
+            return kind, index
+    return None
+
+
+def _join_detail(fragments: list[Json]) -> Json:
+    """A whole detail: the fragments of its text are joined, of other fields the last one wins."""
+    if len(fragments) == 1:
+        return fragments[0]
+    field = fragments[0]["type"].rpartition(".")[2]
+    texts = [text_of(fragment.get(field)) for fragment in fragments]
+    whole = reduce(merge, fragments)
+    return {**whole, field: "".join(texts)} if any(texts) else whole
 
 
 def stream_decoder(
     *, new_id: NewId | None = None, profile: Profile = NEUTRAL_PROFILE
 ) -> StreamDecoder:
-    """For a stream a client receives."""
+    """A decoder for a stream that a client receives."""
     return Decoder(new_id or counting_ids(), quirks_of(profile))

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from itertools import count
 
 from interlingua.dialects.openai_chat.calls import number_call
-from interlingua.dialects.openai_chat.content import MEDIA
+from interlingua.dialects.openai_chat.content import (
+    encode_thinking_part,
+    tags_around,
+    thinking_chunks,
+    thinking_fields,
+)
 from interlingua.dialects.openai_chat.errors import error_body
 from interlingua.dialects.openai_chat.facts import (
     ARGUMENTS,
@@ -15,98 +21,75 @@ from interlingua.dialects.openai_chat.facts import (
     DETAILS,
     LEGACY,
     NAME,
+    SENT_AS,
+    TAGS,
 )
-from interlingua.dialects.openai_chat.marks import SENT_AS, TAGS
 from interlingua.dialects.openai_chat.messages import encode_assistant
 from interlingua.dialects.openai_chat.response import (
     IMAGES,
     encode_finish,
+    encode_image,
     encode_usage,
-    show_image,
-)
-from interlingua.dialects.openai_chat.thinking import (
-    around,
-    encode_thinking_part,
-    text_fields,
-    thought_chunks,
 )
 from interlingua.prepare.options import options_for
-from interlingua.spec.content import Json, Part, Thinking, ToolCall
-from interlingua.spec.contracts import (
-    Frame,
-    StreamEncoder,
-)
-from interlingua.spec.events import (
-    ErrorEvent,
-    Finish,
-    ProviderEvent,
-    ReasoningDelta,
-    ReasoningEnd,
-    ReasoningStart,
-    StreamEvent,
-    StreamStart,
-    TextDelta,
-    TextEnd,
-    TextStart,
-    ToolCallDelta,
-    ToolCallEnd,
-    ToolCallStart,
-)
+from interlingua.spec import events
+from interlingua.spec.content import MEDIA_TYPES, Json, Part, Thinking, ToolCall
+from interlingua.spec.contracts import Frame, StreamEncoder
 from interlingua.spec.messages import Message
 from interlingua.spec.request import Request
 from interlingua.spec.warnings import WarningList
 from interlingua.streams.frames import DONE, json_frame
 from interlingua.streams.grammar import Grammar
-from interlingua.wire.arguments import ArgumentText
 from interlingua.wire.fields import extra_of, merge
+from interlingua.wire.tool_calls import ArgumentText
 
-# Fields of a choice that mean something else in a chunk; they travel in the envelope.
-_OF_CHUNKS = ("index", "delta", "message", "finish_reason")
+# Fields of a choice that have another meaning in a chunk; they are sent in the envelope.
+_CHUNK_FIELDS = ("index", "delta", "message", "finish_reason")
 
 
 class Encoder:
     """
-    Calls are numbered as they start, whatever the events' own indexes.
+    Numbers the calls as they start, since the indexes of events count all parts.
 
-    Usage has a chunk of its own; for a client that did not ask for one, whose code may not
-    expect a chunk without choices, it comes with the finish reason instead.
+    Usage has a chunk of its own. A client that did not ask for usage may not expect a chunk
+    without choices; there usage is in the chunk with the finish reason.
     """
 
     def __init__(self, request: Request | None) -> None:
         self._grammar = Grammar()
         self._native = False
         self._failed = False
-        self._envelope: dict[str, Any] = {}
-        self._choice: dict[str, Any] = {}
+        self._envelope: dict[str, Json] = {}
+        self._choice: dict[str, Json] = {}
         self._others: list[Json] = []
         self._wants_usage = request is None or _asks_usage(request)
-        self._plain: set[str] = set()  # open texts without fields of their own
-        self._thoughts: dict[str, _Thought] = {}
+        self._plain: set[str] = set()  # open texts without `extra`
+        self._thinking: dict[str, _Thinking] = {}
         self._calls: dict[str, _Call] = {}
-        self._numbers = 0
+        self._numbers = count()
 
-    def feed(self, event: StreamEvent) -> list[Frame]:
+    def feed(self, event: events.StreamEvent) -> list[Frame]:
         self._grammar.feed(event)
         match event:
-            case TextDelta():
-                is_said = event.delta and event.id in self._plain
-                return self._delta({"content": event.delta} if is_said else None)
-            case ReasoningDelta():
-                return self._delta(self._thoughts[event.id].text(event.delta))
-            case ToolCallDelta():
+            case events.TextDelta():
+                is_sent = event.delta and event.id in self._plain
+                return self._delta({"content": event.delta} if is_sent else None)
+            case events.ReasoningDelta():
+                return self._delta(self._thinking[event.id].text(event.delta))
+            case events.ToolCallDelta():
                 return self._delta(self._calls[event.id].arguments(event.delta))
-            case TextStart() | ReasoningStart() | ToolCallStart():
+            case events.TextStart() | events.ReasoningStart() | events.ToolCallStart():
                 return self._delta(self._open(event))
-            case TextEnd() | ReasoningEnd() | ToolCallEnd():
+            case events.TextEnd() | events.ReasoningEnd() | events.ToolCallEnd():
                 return self._delta(self._close(event))
-            case StreamStart():
+            case events.StreamStart():
                 return self._start(event)
-            case ProviderEvent():
+            case events.ProviderEvent():
                 return self._provider_event(event)
-            case ErrorEvent():
+            case events.ErrorEvent():
                 self._failed = True
                 return [json_frame(error_body(event.error))]
-            case Finish() if not self._failed:
+            case events.Finish() if not self._failed:
                 return self._finish(event)
         return []
 
@@ -115,96 +98,96 @@ class Encoder:
             self._grammar.finish()
         return []
 
-    def _open(self, event: TextStart | ReasoningStart | ToolCallStart) -> dict[str, Any] | None:
-        if isinstance(event, ReasoningStart):
-            self._thoughts[event.id] = thought = _Thought(event)
-            return thought.start()
-        if isinstance(event, ToolCallStart):
-            self._calls[event.id] = call = _Call(event, self._number(), native=self._native)
+    def _open(
+        self, event: events.TextStart | events.ReasoningStart | events.ToolCallStart
+    ) -> dict[str, Json] | None:
+        if isinstance(event, events.ReasoningStart):
+            self._thinking[event.id] = thinking = _Thinking(event)
+            return thinking.start()
+        if isinstance(event, events.ToolCallStart):
+            self._calls[event.id] = call = _Call(event, next(self._numbers), native=self._native)
             return call.start()
-        if NAME not in event.extra:  # others are sent as a part, when they are whole
+        if NAME not in event.extra:  # others are sent whole, as a content part, at their end
             self._plain.add(event.id)
         return None
 
-    def _close(self, event: TextEnd | ReasoningEnd | ToolCallEnd) -> dict[str, Any] | None:
-        if isinstance(event, ReasoningEnd):
-            return self._thoughts.pop(event.id).end(event.part)
-        if isinstance(event, ToolCallEnd):
+    def _close(
+        self, event: events.TextEnd | events.ReasoningEnd | events.ToolCallEnd
+    ) -> dict[str, Json] | None:
+        if isinstance(event, events.ReasoningEnd):
+            return self._thinking.pop(event.id).end(event.part)
+        if isinstance(event, events.ToolCallEnd):
             return self._calls.pop(event.id).end(event.tool_call)
         if event.id in self._plain and event.part.text:
             self._plain.remove(event.id)
             return None
         return _whole(event.part)
 
-    def _start(self, event: StreamStart) -> list[Frame]:
+    def _start(self, event: events.StreamStart) -> list[Frame]:
         self._native = NAME in event.extra
-        kept = dict(extra_of(event, NAME))
+        extra = dict(extra_of(event, NAME))
         self._envelope = {"id": event.id, "object": CHUNK, "model": event.model}
         if not self._native:
             self._envelope["created"] = 0
-        elif "created" in kept:
-            self._envelope["created"] = kept.pop("created")
-        choice, others = kept.pop(CHOICE, None), kept.pop(CHOICES, None)
+        elif "created" in extra:
+            self._envelope["created"] = extra.pop("created")
+        choice, others = extra.pop(CHOICE, None), extra.pop(CHOICES, None)
         if isinstance(choice, dict):
-            self._choice = {name: choice[name] for name in choice if name not in _OF_CHUNKS}
+            self._choice = {name: choice[name] for name in choice if name not in _CHUNK_FIELDS}
             if len(self._choice) < len(choice):
-                kept[CHOICE] = {name: choice[name] for name in choice if name in _OF_CHUNKS}
+                extra[CHOICE] = {name: choice[name] for name in choice if name in _CHUNK_FIELDS}
         self._others = others if isinstance(others, list) else []
-        return self._delta({"role": "assistant", "content": None}, kept)
+        return self._delta({"role": "assistant", "content": None}, extra)
 
-    def _number(self) -> int:
-        self._numbers += 1
-        return self._numbers - 1
-
-    def _chunk(self, choices: list[Json], more: dict[str, Any] | None = None) -> Frame:
+    def _chunk(self, choices: list[Json], more: dict[str, Json] | None = None) -> Frame:
         return json_frame({**self._envelope, **(more or {}), "choices": choices})
 
     def _delta(
-        self, delta: dict[str, Any] | None, more: dict[str, Any] | None = None
+        self, delta: dict[str, Json] | None, more: dict[str, Json] | None = None
     ) -> list[Frame]:
-        """The frame of a delta, if it says something."""
+        """The frame for a delta, if there is one."""
         if delta is None:
             return []
         return [self._chunk([{"index": 0, "delta": delta, "finish_reason": None}], more)]
 
-    def _provider_event(self, event: ProviderEvent) -> list[Frame]:
+    def _provider_event(self, event: events.ProviderEvent) -> list[Frame]:
         if event.part is not None:
-            if isinstance(event.part, MEDIA) and not self._native:
-                image = show_image(event.part)
+            if isinstance(event.part, MEDIA_TYPES) and not self._native:
+                image = encode_image(event.part)
                 return self._delta(None if image is None else {IMAGES: [image]})
             delta = _whole(event.part)
             match delta:
                 case {"tool_calls": [dict(call)]}:
-                    delta = {"tool_calls": [number_call(call, self._number())]}
+                    delta = {"tool_calls": [number_call(call, next(self._numbers))]}
             return self._delta(delta)
         if event.dialect == NAME and event.data is not None:
             return [json_frame(event.data, None if event.name == CHOICE else event.name)]
         return []
 
-    def _finish(self, event: Finish) -> list[Frame]:
-        kept = dict(extra_of(event, NAME))
-        late, others = kept.pop(CHOICE, None), kept.pop(CHOICES, None)
+    def _finish(self, event: events.Finish) -> list[Frame]:
+        extra = dict(extra_of(event, NAME))
+        late, others = extra.pop(CHOICE, None), extra.pop(CHOICES, None)
         choice = merge(self._choice, late) if isinstance(late, dict) else self._choice
         frames = [self._other(other) for other in [*self._others, *(others or ())]]
         native = self._native or NAME in event.extra
-        told = event.message_extra.get(NAME)
+        message_extra = event.message_extra.get(NAME)
         ending = {
             **choice,
             "index": 0,
-            "delta": told if isinstance(told, dict) else {},
+            "delta": message_extra if isinstance(message_extra, dict) else {},
             "finish_reason": encode_finish(event.finish_reason, native=native),
         }
         usage = encode_usage(event.usage, native=native)
         if usage is not None:
-            kept["usage"] = usage
+            extra["usage"] = usage
         if usage is not None and self._wants_usage:
-            frames += [self._chunk([ending]), self._chunk([], kept)]
+            frames += [self._chunk([ending]), self._chunk([], extra)]
         else:
-            frames.append(self._chunk([ending], kept))
+            frames.append(self._chunk([ending], extra))
         return [*frames, Frame(data=DONE)]
 
     def _other(self, choice: Json) -> Frame:
-        """Another choice, all in one chunk."""
+        """Another choice, whole in one chunk."""
         match choice:
             case {"message": {"tool_calls": list(calls), **message}, **rest}:
                 numbered = [number_call(call, i) for i, call in enumerate(calls)]
@@ -215,12 +198,12 @@ class Encoder:
 
 
 def _asks_usage(request: Request) -> bool:
-    asked = options_for(request, NAME).get("stream_options")
-    return isinstance(asked, dict) and asked.get("include_usage") is True
+    options = options_for(request, NAME).get("stream_options")
+    return isinstance(options, dict) and options.get("include_usage") is True
 
 
-def _whole(part: Part) -> dict[str, Any] | None:
-    """A part as a whole message has it."""
+def _whole(part: Part) -> dict[str, Json] | None:
+    """The fields that a part has in a whole message, as a delta."""
     if isinstance(part, Thinking) and part.redacted:
         return None
     message = Message(role="assistant", content=(part,))
@@ -230,27 +213,26 @@ def _whole(part: Part) -> dict[str, Any] | None:
 
 
 class _Call:
-    """How a call is written."""
+    """Encodes one call."""
 
-    def __init__(self, event: ToolCallStart, number: int, *, native: bool) -> None:
-        # whoever parses what is no call of this API may not expect empty text
+    def __init__(self, event: events.ToolCallStart, number: int, *, native: bool) -> None:
+        # clients parse the arguments, and may not expect the empty text of other dialects
         self._text = None if native else ArgumentText(is_free=event.tool_type == "custom")
         self._event = event
         self._number = number
-        self._kept = dict(extra_of(event, NAME))
-        self._is_legacy = self._kept.get(SENT_AS) == LEGACY
+        self._extra = dict(extra_of(event, NAME))
+        self._is_legacy = self._extra.get(SENT_AS) == LEGACY
         self._field = ARGUMENTS[event.tool_type]
 
-    def start(self) -> dict[str, Any]:
-        event = self._event
-        inner = {"name": event.name, self._field: ""}
+    def start(self) -> dict[str, Json]:
+        kind = self._event.tool_type
+        inner = {"name": self._event.name, self._field: ""}
         if self._is_legacy:
-            return {LEGACY: merge(self._kept.get("function") or {}, inner)}
-        kind = event.tool_type
-        item = {"index": self._number, "id": event.tool_call_id, "type": kind, kind: inner}
-        return {"tool_calls": [{**item, **merge(self._kept, item)}]}
+            return {LEGACY: merge(self._extra.get("function") or {}, inner)}
+        item = {"index": self._number, "id": self._event.tool_call_id, "type": kind, kind: inner}
+        return {"tool_calls": [{**item, **merge(self._extra, item)}]}
 
-    def arguments(self, fragment: str) -> dict[str, Any] | None:
+    def arguments(self, fragment: str) -> dict[str, Json] | None:
         if self._text is not None:
             fragment = self._text.feed(fragment)
             if not fragment:
@@ -260,53 +242,54 @@ class _Call:
             return {LEGACY: inner}
         return {"tool_calls": [{"index": self._number, self._event.tool_type: inner}]}
 
-    def end(self, call: ToolCall) -> dict[str, Any] | None:
-        """What is left of the text, and fields that were not known at the start."""
-        left = "" if self._text is None else self._text.end(call)
-        if left:
+    def end(self, call: ToolCall) -> dict[str, Json] | None:
+        """The rest of the text, and fields that were not known at the start."""
+        rest = "" if self._text is None else self._text.end(call)
+        if rest:
             self._text = None
-            return self.arguments(left)
-        now = extra_of(call, NAME)
-        late = {name: now[name] for name in now if self._kept.get(name, self) != now[name]}
+            return self.arguments(rest)
+        extra = extra_of(call, NAME)
+        late = {name: extra[name] for name in extra if self._extra.get(name, self) != extra[name]}
         if not late or self._is_legacy:
             return None
         return {"tool_calls": [{**late, "index": self._number}]}
 
 
-class _Thought:
-    """How a thought is written: in the fields, part or tags it came in."""
+class _Thinking:
+    """Encodes one thinking part in the fields, content part or tags that it came from."""
 
-    def __init__(self, event: ReasoningStart) -> None:
-        self._kept = kept = extra_of(event, NAME)
-        self._in_tags = isinstance(kept.get(TAGS), dict)
-        self._is_part = kept.get(SENT_AS) == "part"
-        self._is_odd = "thinking" in kept
-        self._fields = text_fields(kept)
+    def __init__(self, event: events.ReasoningStart) -> None:
+        extra = extra_of(event, NAME)
+        tags = extra.get(TAGS)
+        self._tags: Mapping[str, Json] | None = tags if isinstance(tags, dict) else None
+        self._is_part = extra.get(SENT_AS) == "part"
+        self._is_whole = "thinking" in extra  # an unusual content part is sent at the end
+        self._fields = thinking_fields(extra)
 
-    def start(self) -> dict[str, Any] | None:
-        return {"content": around(self._kept[TAGS])[0]} if self._in_tags else None
+    def start(self) -> dict[str, Json] | None:
+        return None if self._tags is None else {"content": tags_around(self._tags)[0]}
 
-    def text(self, text: str) -> dict[str, Any] | None:
-        if not text or self._is_odd:
+    def text(self, text: str) -> dict[str, Json] | None:
+        if not text or self._is_whole:
             return None
-        if self._in_tags:
+        if self._tags is not None:
             return {"content": text}
         if self._is_part:
-            return {"content": [{"type": "thinking", "thinking": thought_chunks(text)}]}
+            return {"content": [{"type": "thinking", "thinking": thinking_chunks(text)}]}
         return dict.fromkeys(self._fields, text) or None
 
-    def end(self, part: Thinking) -> dict[str, Any] | None:
-        kept = extra_of(part, NAME)
-        if self._in_tags:
-            close = around(kept.get(TAGS) or {})[1]
+    def end(self, part: Thinking) -> dict[str, Json] | None:
+        extra = extra_of(part, NAME)
+        if self._tags is not None:
+            close = tags_around(extra.get(TAGS) or {})[1]
             return {"content": close} if close else None
         if self._is_part:
             item = encode_thinking_part(part)
-            return {"content": [item if self._is_odd else {**item, "thinking": []}]}
-        details = kept.get(DETAILS)
+            return {"content": [item if self._is_whole else {**item, "thinking": []}]}
+        details = extra.get(DETAILS)
         return {DETAILS: details} if isinstance(details, list) else None
 
 
 def stream_encoder(request: Request | None = None) -> StreamEncoder:
-    """For a stream a server sends."""
+    """An encoder for a stream that a server sends."""
     return Encoder(request)

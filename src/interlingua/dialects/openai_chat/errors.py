@@ -4,74 +4,57 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any
 
+from interlingua.spec import errors
 from interlingua.spec.content import Json
-from interlingua.spec.errors import (
-    AccessDeniedError,
-    AuthenticationError,
-    ContentFilterError,
-    ContextLengthError,
-    NotFoundError,
-    ProviderError,
-    QuotaExceededError,
-    RateLimitError,
-    RequestTimeoutError,
-    SDKError,
-)
-from interlingua.wire.classify import (
-    make_error,
-    read_body,
-    read_fault,
-    retry_headers,
-    status_of,
-    words_of,
-)
+from interlingua.wire import classify
 
 _REQUEST_ERROR = "invalid_request_error"
-_WORDS: tuple[tuple[type[SDKError], str, str | None], ...] = (
-    (AuthenticationError, _REQUEST_ERROR, "invalid_api_key"),
-    (AccessDeniedError, _REQUEST_ERROR, "permission_denied"),
-    (NotFoundError, _REQUEST_ERROR, "model_not_found"),
-    (ContextLengthError, _REQUEST_ERROR, "context_length_exceeded"),
-    (ContentFilterError, _REQUEST_ERROR, "content_filter"),
-    (QuotaExceededError, "insufficient_quota", "insufficient_quota"),
-    (RateLimitError, "rate_limit_error", "rate_limit_exceeded"),
-    (RequestTimeoutError, "timeout_error", None),
+_WORDS: tuple[tuple[type[errors.SDKError], str, str | None], ...] = (
+    (errors.AuthenticationError, _REQUEST_ERROR, "invalid_api_key"),
+    (errors.AccessDeniedError, _REQUEST_ERROR, "permission_denied"),
+    (errors.NotFoundError, _REQUEST_ERROR, "model_not_found"),
+    (errors.ContextLengthError, _REQUEST_ERROR, "context_length_exceeded"),
+    (errors.ContentFilterError, _REQUEST_ERROR, "content_filter"),
+    (errors.QuotaExceededError, "insufficient_quota", "insufficient_quota"),
+    (errors.RateLimitError, "rate_limit_error", "rate_limit_exceeded"),
+    (errors.RequestTimeoutError, "timeout_error", None),
 )
 _MODEL_FAULTS = ("tool_use_failed",)
-"""Reported as bad requests, but it was the model that failed: asking again may help."""
+"""Reported as bad requests, but caused by the model's output: a retry may succeed."""
 
 
-def decode_error(status: int, headers: Mapping[str, str], body: bytes) -> ProviderError:
-    """Never raises: a body we cannot read still becomes an error with its status."""
-    value, text = read_body(body)
+def decode_error(status: int, headers: Mapping[str, str], body: bytes) -> errors.ProviderError:
+    """Never raises: an unreadable body still gives an error with the status."""
+    value, text = classify.read_body(body)
     return read_error(status, headers, value, text)
 
 
 def read_error(
     status: int | None, headers: Mapping[str, str], value: Json, text: str = ""
-) -> ProviderError:
-    """The error a body, or an error frame of a stream, tells."""
-    fault = read_fault(value)
+) -> errors.ProviderError:
+    """The error in a body, or in an error frame of a stream."""
+    fault = classify.read_fault(value)
     match value:
         case {"error": {"metadata": {"error_type": str(code)}}}:
-            fault = fault._replace(code=code)  # what a router found behind its own answer
+            fault = fault._replace(code=code)  # OpenRouter: the upstream provider's error
     if status is None and fault.code and re.fullmatch("[45][0-9][0-9]", fault.code):
         status = int(fault.code)
     retryable = True if fault.code in _MODEL_FAULTS else None
-    return make_error(status, headers, fault, raw=value, text=text, retryable=retryable)
+    return classify.make_error(status, headers, fault, raw=value, text=text, retryable=retryable)
 
 
 def encode_error(error: Exception) -> tuple[int, dict[str, str], Json]:
-    """Status, headers and body that say this error."""
-    return status_of(error), retry_headers(error), error_body(error)
+    """Status, headers and body for an error."""
+    return classify.status_of(error), classify.retry_headers(error), error_body(error)
 
 
-def error_body(error: Exception) -> dict[str, Any]:
+def error_body(error: Exception) -> dict[str, Json]:
     """The body, which is also the data of a stream's error frame."""
-    usual = "server_error" if status_of(error) >= 500 else _REQUEST_ERROR
+    usual = "server_error" if classify.status_of(error) >= 500 else _REQUEST_ERROR
     words = ((kind, code) for cls, kind, code in _WORDS if isinstance(error, cls))
     kind, code = next(words, (usual, None))
     code = code or getattr(error, "error_code", None)
-    return {"error": {"message": words_of(error), "type": kind, "param": None, "code": code}}
+    return {
+        "error": {"message": classify.words_of(error), "type": kind, "param": None, "code": code}
+    }

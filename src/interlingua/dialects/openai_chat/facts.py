@@ -1,29 +1,125 @@
 """
 The facts of Chat Completions, as OpenAI documents it and compatible servers extend it.
 
+Also here, because every other file needs them: the quirks of compatible servers, and the marks
+by which encoding gives back the wire form that was decoded.
+
 API reference: https://platform.openai.com/docs/api-reference/chat
 """
 
 from __future__ import annotations
 
-from interlingua.dialects.openai_chat.normal import normal_request, normal_response
-from interlingua.dialects.openai_chat.quirks import ChatQuirks, history_quirks
+from collections.abc import Mapping
+from typing import Any, Literal
+
+import msgspec
+
 from interlingua.dialects.openai_shared import CACHE_KEY_STEPS, STRICT_SCHEMA
-from interlingua.prepare.cache_diff import ALL, MODEL, TOOLS
+from interlingua.prepare.cache import ALL, MODEL, TOOLS
+from interlingua.spec.content import Extra, Json
+from interlingua.spec.contracts import Profile
 from interlingua.spec.facts import CacheRules, CacheStep, Facts, HistoryRules
+from interlingua.wire.fields import extra_of, merge
 
 NAME = "openai_chat"
 PATH = "/chat/completions"  # the version is part of a server's base URL
 
 WHOLE = "chat.completion"
 CHUNK = "chat.completion.chunk"
-LEGACY = "function_call"  # the older form of one call, and of the choice of a tool
+LEGACY = "function_call"  # the deprecated field for one call, and for the tool choice
 ARGUMENTS = {"function": "arguments", "custom": "input"}  # the field, by the type of a call
-REASONING_FIELDS = ("reasoning_content", "reasoning")  # the text of a thought; OpenAI shows none
-DETAILS = "reasoning_details"  # where a router puts thoughts of any form
-THOUGHTS = frozenset((*REASONING_FIELDS, DETAILS))
-CHOICE = "choice"  # where the fields of the first choice are kept
-CHOICES = "choices"  # where the other choices are kept, whole
+REASONING_FIELDS = ("reasoning_content", "reasoning")  # thinking as text; OpenAI has neither
+DETAILS = "reasoning_details"  # OpenRouter's list of thinking of any form
+THINKING_FIELDS = frozenset((*REASONING_FIELDS, DETAILS))
+CHOICE = "choice"  # key in `extra`: unread fields of the first choice
+CHOICES = "choices"  # key in `extra`: the other choices, verbatim
+
+
+class ChatQuirks(
+    msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, repr_omit_defaults=True
+):
+    """How a compatible server differs from OpenAI's own, which the defaults describe."""
+
+    max_tokens_field: Literal["max_completion_tokens", "max_tokens"] = "max_completion_tokens"
+    """The field for the output limit: many servers only know the older `max_tokens`."""
+    seed_field: Literal["seed", "random_seed"] = "seed"
+    """The field for the seed: Mistral's is `random_seed`."""
+    top_k: bool = False
+    """It accepts `top_k`, which OpenAI does not know."""
+    reasoning_object: bool = False
+    """It takes effort and budget as `reasoning: {effort, max_tokens}`, as OpenRouter does."""
+    thinking_off: Mapping[str, Json] = {}
+    """Fields that turn thinking off where effort `none` does not: DeepSeek's `thinking` switch."""
+    required_word: Literal["required", "any"] = "required"
+    """The `tool_choice` that makes the model call some tool: older Mistral models use `any`."""
+    developer_role: bool = True
+    """It knows the developer role; if not, such messages are sent as system messages."""
+    flat_content: bool = False
+    """It wants content that is all text as one string, never as a list of parts."""
+    tool_result_media: bool = False
+    """It accepts media in tool messages; if not, they follow in a user message."""
+    document_url: bool = False
+    """It accepts `document_url` parts, as Mistral does."""
+    audio_formats: tuple[str, ...] = ("wav", "mp3")
+    """The audio formats it accepts."""
+    stream_usage: bool = False
+    """It reports the usage of a stream only if `stream_options.include_usage` asks for it."""
+    done_sentinel: bool = True
+    """It ends a stream with `[DONE]`; if not, a finish reason is enough."""
+    think_tags: bool = False
+    """It leaves thinking in the text, between `<think>` and `</think>` at its start."""
+
+
+DEFAULT_QUIRKS = ChatQuirks()
+
+
+def quirks_of(profile: Profile) -> ChatQuirks:
+    """The profile's quirks if they are of this dialect, otherwise OpenAI's behaviour."""
+    return profile.quirks if isinstance(profile.quirks, ChatQuirks) else DEFAULT_QUIRKS
+
+
+def history_quirks(quirks: ChatQuirks) -> dict[str, Any]:
+    """The history rules that the quirks change."""
+    rules: dict[str, Any] = {}
+    if quirks.tool_result_media:
+        rules["result_media"] = True
+    if quirks.document_url:
+        rules["media"] = {"image": ("url", "data"), "audio": ("data",)}
+    return rules
+
+
+def normal_request(body: Json) -> Json:
+    """`stream` is false by default; a string stands for one text part, or one stop sequence."""
+    if not isinstance(body, dict):
+        return body
+    normal = dict(body)
+    if normal.get("stream", 0) in (None, False):
+        normal.pop("stream", None)
+    if isinstance(normal.get("stop"), str):
+        normal["stop"] = [normal["stop"]]
+    if isinstance(normal.get("messages"), list):
+        normal["messages"] = [_normal_message(message) for message in normal["messages"]]
+    return normal
+
+
+def normal_response(body: Json) -> Json:
+    """Content may be a string or one text part here too."""
+    if not isinstance(body, dict) or not isinstance(body.get("choices"), list):
+        return body
+    choices = [
+        {**choice, "message": _normal_message(choice["message"])}
+        if isinstance(choice, dict) and "message" in choice
+        else choice
+        for choice in body["choices"]
+    ]
+    return {**body, "choices": choices}
+
+
+def _normal_message(message: Json) -> Json:
+    if not isinstance(message, dict) or not isinstance(message.get("content"), str):
+        return message
+    return {**message, "content": [{"type": "text", "text": message["content"]}]}
+
 
 HISTORY = HistoryRules(
     dialect=NAME,
@@ -31,8 +127,8 @@ HISTORY = HistoryRules(
     call_id=r"[\s\S]{1,64}",  # 40 at OpenAI itself
     call_name=r"[A-Za-z0-9_.:/-]{1,128}",
     unique_call_ids="turn",
-    valid_arguments=True,  # it is text, but many servers parse it for their templates
-    calls_last=True,  # they are a field beside the content
+    valid_arguments=True,  # text, but many servers parse it for their chat templates
+    calls_last=True,  # a field beside the content
     results="next",
     ordered_results=True,
     result_media=False,
@@ -41,11 +137,7 @@ HISTORY = HistoryRules(
     empty_prompt=False,
     lone_surrogates=False,
     foreign_blocks=False,
-    media={
-        "image": ("url", "data"),
-        "audio": ("data",),
-        "document": ("data", "file_id", "text"),
-    },
+    media={"image": ("url", "data"), "audio": ("data",), "document": ("data", "file_id", "text")},
     thinking="native",
     unmarked_thinking=(),
     thinking_only=False,
@@ -80,3 +172,87 @@ FACTS = Facts(
     normal_request=normal_request,
     normal_response=normal_response,
 )
+
+
+# Marks. The same value can have several wire forms. A mark, a key in `extra` beside the unread
+# fields of the wire, says which one was decoded, so that encoding returns it. The `~` tells marks
+# from fields.
+SENT_AS = "~sent_as"  # the name of the form, where there are several
+WITHOUT = "~without"  # usual fields that were absent; `function.name` is a nested one
+FIELDS = "~fields"  # the fields that held the text of a thinking part
+TAGS = "~tags"  # <think> tags: the white space before them, and whether they were closed
+IN_PLACE = "~in_place"  # media where OpenAI accepts none, but the server did
+POSITION = "~position"  # the `index` of a call in a whole response; streams use the field itself
+RECEIVED = "~received"  # the id field of a call in a response, where an id had to be made
+SENT = "~sent"  # the same in a request: restored when the request is encoded again
+_MARKS = frozenset((SENT_AS, WITHOUT, FIELDS, TAGS, IN_PLACE, POSITION, RECEIVED, SENT))
+_ABSENT = object()
+
+
+def extra_for(
+    unread: Mapping[str, Json],
+    missing: list[str] | None = None,
+    *,
+    sent_as: Json = None,
+    **nested: Json,
+) -> Extra:
+    """The `extra` that keeps unread fields, those of nested objects, and marks."""
+    extra = {name: fields for name, fields in nested.items() if fields} if nested else {}
+    if sent_as:
+        extra[SENT_AS] = sent_as
+    if missing:
+        extra[WITHOUT] = missing
+    return {NAME: {**unread, **extra}} if unread or extra else {}
+
+
+def mark_of(holder: Any, name: str) -> Json:
+    """A mark on a part, message or tool; None if it is absent."""
+    return extra_of(holder, NAME).get(name)
+
+
+def absent(fields: Mapping[str, Json], *names: str, inside: str = "") -> list[str]:
+    """The names that are not in `fields`, with the name of the object that `fields` is inside."""
+    prefix = f"{inside}." if inside else ""
+    return [prefix + name for name in names if name not in fields]
+
+
+def take_usual(fields: dict[str, Json], **usual: Json) -> list[str]:
+    """Remove the fields that have their usual value; returns the names that were absent."""
+    missing = [] if fields.keys() >= usual.keys() else absent(fields, *usual)
+    for name, value in usual.items():
+        actual = fields.get(name, _ABSENT)
+        if actual == value and type(actual) is type(value):
+            del fields[name]
+    return missing
+
+
+def complete(block: dict[str, Json], holder: Any) -> dict[str, Json]:
+    """`block` with the fields in the holder's `extra`; the block's own values win."""
+    extra = extra_of(holder, NAME)
+    if not extra:
+        return block
+    fields = {name: extra[name] for name in extra if name not in _MARKS}
+    return drop_absent({**block, **merge(fields, block)}, extra)
+
+
+def drop_absent(block: dict[str, Json], extra: Mapping[str, Json]) -> dict[str, Json]:
+    """`block` without the usual fields that were absent when it was decoded."""
+    block.pop(WITHOUT, None)
+    names = extra.get(WITHOUT)
+    for name in names if isinstance(names, list) else ():
+        outer, _, inner = str(name).partition(".")
+        if not inner:
+            block.pop(outer, None)
+        elif isinstance(block.get(outer), dict):
+            block[outer] = {key: value for key, value in block[outer].items() if key != inner}
+    return block
+
+
+def without_none(**fields: Json) -> dict[str, Json]:
+    """The fields that have a value."""
+    return {name: value for name, value in fields.items() if value is not None}
+
+
+def text_of(value: Json) -> str:
+    """The value if it is a string, otherwise an empty string."""
+    return value if isinstance(value, str) else ""

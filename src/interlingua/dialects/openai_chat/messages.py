@@ -2,37 +2,38 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from interlingua.dialects.openai_chat.calls import (
     LEGACY_RESULT,
     MakeId,
     decode_calls,
     decode_result,
     encode_call,
-    encode_legacy,
     encode_result,
 )
 from interlingua.dialects.openai_chat.content import (
     decode_content,
+    decode_thinking,
     encode_item,
+    encode_parsed,
     encode_text,
+    encode_thinking,
     join_content,
-    parsed_again,
 )
-from interlingua.dialects.openai_chat.facts import LEGACY, NAME, THOUGHTS
-from interlingua.dialects.openai_chat.marks import (
+from interlingua.dialects.openai_chat.facts import (
+    DEFAULT_QUIRKS,
     IN_PLACE,
+    LEGACY,
+    NAME,
     SENT,
     SENT_AS,
     TAGS,
+    THINKING_FIELDS,
+    ChatQuirks,
+    absent,
     complete,
     extra_for,
     mark_of,
-    note_absent,
 )
-from interlingua.dialects.openai_chat.quirks import DEFAULT_QUIRKS, ChatQuirks
-from interlingua.dialects.openai_chat.thinking import decode_thinking, encode_thinking
 from interlingua.prepare.media import media_note
 from interlingua.spec.content import (
     MEDIA_TYPES,
@@ -50,11 +51,11 @@ from interlingua.spec.warnings import WarningList
 from interlingua.wire.fields import Fields, extra_of, wrong_type
 from interlingua.wire.json_text import dump_text
 
-_CALLS = frozenset(("tool_calls", LEGACY))
+_CALL_FIELDS = frozenset(("tool_calls", LEGACY))
 
 
 class _Ids:
-    """Ids for calls that have none, by place; results without one answer them in order."""
+    """Ids for calls without one; results without an id refer to these calls in order."""
 
     def __init__(self) -> None:
         self._count = 0
@@ -70,24 +71,23 @@ class _Ids:
 
 
 def decode_messages(items: list[Json]) -> tuple[Message, ...]:
-    """One message each."""
+    """One message for each item."""
     ids = _Ids()
     return tuple(_decode_message(item, f"messages[{i}]", ids) for i, item in enumerate(items))
 
 
 def _decode_message(item: Json, path: str, ids: _Ids) -> Message:
-    if isinstance(item, str):  # no message at all, but nothing we should lose
+    if isinstance(item, str):  # not a valid message, but it must not be lost
         return Message(role="user", content=(Opaque(dialect=NAME, data=item),))
     fields = Fields(item, path)
     role = fields.text("role")
     if role in ("tool", LEGACY_RESULT):
-        legacy = role == LEGACY_RESULT
-        result = decode_result(fields, decode_content, ids.for_result, legacy=legacy)
+        result = decode_result(fields, ids.for_result, legacy=role == LEGACY_RESULT)
         return Message(role="tool", content=(result,))
     if role not in ROLES:
         raise wrong_type(f"{path}.role", "system, developer, user, assistant or tool", role)
     name = fields.text("name")
-    missing = note_absent(fields.left, "content")
+    missing = absent(fields.left, "content")
     if role == "assistant":
         content = decode_assistant(fields, ids.for_call, SENT)
     else:
@@ -97,29 +97,31 @@ def _decode_message(item: Json, path: str, ids: _Ids) -> Message:
 
 
 def decode_assistant(fields: Fields, make_id: MakeId, mark: str) -> tuple[Part, ...]:
-    """The parts: thought, content, refusal, calls. Null content is no part."""
-    left = fields.left
+    """The parts: thinking, content, refusal, calls. Null content is no part."""
+    unread = fields.left
     parts: list[Part] = []
-    thought = None if THOUGHTS.isdisjoint(left) else decode_thinking(fields)
-    if thought is not None:
-        parts.append(thought)
+    thinking = None if THINKING_FIELDS.isdisjoint(unread) else decode_thinking(fields)
+    if thinking is not None:
+        parts.append(thinking)
     parts += decode_content(fields)
-    if left.get("content", 0) is None:
-        del left["content"]
-    refusal = left.get("refusal")
+    if unread.get("content", 0) is None:
+        del unread["content"]
+    refusal = unread.get("refusal")
     if isinstance(refusal, str) and refusal:
-        del left["refusal"]
+        del unread["refusal"]
         parts.append(Refusal(text=refusal))
-    return tuple(parts if _CALLS.isdisjoint(left) else parts + decode_calls(fields, make_id, mark))
+    if not _CALL_FIELDS.isdisjoint(unread):
+        parts += decode_calls(fields, make_id, mark)
+    return tuple(parts)
 
 
 def encode_messages(
     messages: tuple[Message, ...], quirks: ChatQuirks, warnings: WarningList
 ) -> list[Json]:
     """
-    The messages that say ours.
+    The wire messages.
 
-    Each result is a message of its own, before whatever else the user says. Media of
+    Each result is a message of its own, before the other parts of its message. Media in
     results follow in a user message, after all the results of a turn.
     """
     writer = _Writer(quirks, warnings)
@@ -135,16 +137,16 @@ def encode_assistant(
     *,
     answer: bool = False,
     quirks: ChatQuirks = DEFAULT_QUIRKS,
-) -> dict[str, Any]:
+) -> dict[str, Json]:
     """
-    The message that says the parts; no content is null.
+    An assistant message; `content` is null if there is none.
 
-    In an answer, a thought of any origin is shown; in a request it is sent only to who
-    made it.
+    In a response (`answer`), thinking of any origin is shown; in a request it is sent only to
+    the server that produced it.
     """
-    # some server's own word for the role is put back
+    # the role is in `extra` if a server used a word of its own for it
     has_role = message.extra and "role" in extra_of(message, NAME)
-    wire: dict[str, Any] = {} if has_role else {"role": "assistant"}
+    wire: dict[str, Json] = {} if has_role else {"role": "assistant"}
     content = message.content
     if len(content) == 1 and type(content[0]) is Text and not content[0].extra:
         wire["content"] = content[0].text
@@ -157,7 +159,7 @@ def encode_assistant(
 
 def _encode_parts(
     parts: tuple[Part, ...],
-    wire: dict[str, Any],
+    wire: dict[str, Json],
     warnings: WarningList,
     quirks: ChatQuirks,
     *,
@@ -171,42 +173,37 @@ def _encode_parts(
             marked.append(part)
         if type(part) is Text:
             items.append(encode_text(part))
-        elif type(part) is ToolCall:
-            _encode_call(part, wire, answer=answer)
+        elif type(part) is ToolCall and not part.extra:
+            wire.setdefault("tool_calls", []).append(encode_call(part, answer=answer))
         elif type(part) is Thinking:
-            items += _encode_thinking(part, wire, warnings, answer=answer)
-        elif not _encode_field(part, wire):
+            if NAME in part.extra or (answer and part.text):
+                items += encode_thinking(part, wire)
+            elif not answer:
+                reason = f"{warnings.target} accepts only its own thinking"
+                warnings.add_here("foreign_thinking_dropped", reason=reason)
+        elif not _encode_field(part, wire, answer=answer):
             items += encode_item(part, warnings, quirks, media=answer)
-    flat = quirks.flat_content or (bool(marked) and any(mark_of(part, TAGS) for part in marked))
-    wire["content"] = join_content(items, flat=flat) if items else None
-    if marked and len(items) == 1:
-        parsed = [value for part in marked if (value := parsed_again(part)) is not None]
-        if parsed:
-            wire["content"] = parsed[0]
+    wire["content"] = _join_items(items, marked, flat=quirks.flat_content) if items else None
 
 
-def _encode_thinking(
-    part: Thinking, wire: dict[str, Any], warnings: WarningList, *, answer: bool
-) -> list[Json]:
-    if NAME in part.extra or (answer and part.text):
-        return encode_thinking(part, wire)
-    if not answer:
-        reason = f"{warnings.target} accepts only its own thinking"
-        warnings.add_here("foreign_thinking_dropped", reason=reason)
-    return []
+def _join_items(items: list[Json], marked: list[Part], *, flat: bool) -> Json:
+    """`content`: marks say whether the server sent thinking in the text, or an object."""
+    for part in marked:
+        flat = flat or bool(mark_of(part, TAGS))
+        parsed = encode_parsed(part) if len(items) == 1 else None
+        if parsed is not None:
+            return parsed
+    return join_content(items, flat=flat)
 
 
-def _encode_call(part: ToolCall, wire: dict[str, Any], *, answer: bool) -> None:
-    if part.extra and mark_of(part, SENT_AS) == LEGACY:
-        wire[LEGACY] = encode_legacy(part)
-    else:
-        wire.setdefault("tool_calls", []).append(encode_call(part, answer=answer))
-
-
-def _encode_field(part: Part, wire: dict[str, Any]) -> bool:
+def _encode_field(part: Part, wire: dict[str, Json], *, answer: bool) -> bool:
     """Write a part that is a field of the message; False if it belongs to the content."""
     form = mark_of(part, SENT_AS)
     match part:
+        case ToolCall() if form == LEGACY:
+            wire[LEGACY] = encode_call(part, answer=False).get(part.type)
+        case ToolCall():
+            wire.setdefault("tool_calls", []).append(encode_call(part, answer=answer))
         case Opaque() if part.dialect == NAME and form == "tool_call":
             wire.setdefault("tool_calls", []).append(part.data)
         case Refusal() if form != "part":
@@ -223,12 +220,11 @@ class _Writer:
         self.wire: list[Json] = []
         self._quirks = quirks
         self._warnings = warnings
-        self._moved: list[Json] = []
+        self._moved: list[Json] = []  # media moved out of results
 
     def feed(self, message: Message) -> None:
         content = message.content
-        is_model = message.role == "assistant"
-        if is_model:
+        if message.role == "assistant":
             self._assistant(message)
         results = 0
         for i, part in enumerate(content):
@@ -236,8 +232,16 @@ class _Writer:
                 results += 1
                 self._warnings.part = i
                 self._result(part, message)
-        if not is_model and (results < len(content) or (not results and message.role != "tool")):
+        if message.role == "assistant" or (content and results == len(content)):
+            return
+        if content or message.role != "tool":
             self._other(message)
+
+    def flush(self) -> None:
+        """Write the media that were moved out of results."""
+        if self._moved:
+            self.wire.append({"role": "user", "content": self._moved})
+            self._moved = []
 
     def _result(self, result: ToolResult, message: Message) -> None:
         content = result.content
@@ -246,15 +250,8 @@ class _Writer:
         wire = encode_result(result, content)
         self.wire.append(complete(wire, message) if message.extra else wire)
 
-    def flush(self) -> None:
-        """Write what was moved out of results."""
-        if self._moved:
-            self.wire.append({"role": "user", "content": self._moved})
-            self._moved = []
-
     def _assistant(self, message: Message) -> None:
-        if self._moved:
-            self.flush()
+        self.flush()
         wire = encode_assistant(message, self._warnings, quirks=self._quirks)
         is_empty = wire.get("content") is None and wire.keys() <= {"role", "name", "content"}
         if not is_empty or not message.content or NAME in message.extra:
@@ -263,19 +260,17 @@ class _Writer:
             self._warn_of_message("emptied_message_dropped")
 
     def _other(self, message: Message) -> None:
-        if self._moved:
-            self.flush()
+        self.flush()
         content = message.content
-        if len(content) == 1 and type(content[0]) is Opaque:
-            only = content[0]
-            if only.dialect == NAME and isinstance(only.data, str):
-                self.wire.append(only.data)  # a message that was no object to begin with
-                return
-        wire: dict[str, Any] = {"role": self._role(message)}
+        first = content[0] if len(content) == 1 else None
+        if type(first) is Opaque and first.dialect == NAME and isinstance(first.data, str):
+            self.wire.append(first.data)  # the invalid message that `_decode_message` kept
+            return
+        wire: dict[str, Json] = {"role": self._role(message)}
         if message.name is not None:
             wire["name"] = message.name
-        if len(content) == 1 and type(content[0]) is Text and not content[0].extra:
-            wire["content"] = content[0].text
+        if type(first) is Text and not first.extra:
+            wire["content"] = first.text
         else:
             items = self._items(message)
             if content and not items and NAME not in message.extra:
@@ -286,7 +281,7 @@ class _Writer:
         self.wire.append(complete(wire, message) if message.extra else wire)
 
     def _items(self, message: Message) -> list[Json]:
-        """The content parts of a message that is not the model's, without results."""
+        """The content parts of a message that is not the assistant's, without results."""
         items: list[Json] = []
         media = message.role in ("user", "tool")
         for self._warnings.part, part in enumerate(message.content):
@@ -307,12 +302,11 @@ class _Writer:
         self._warnings.add(code, self._warnings.message_path())
 
     def _result_content(self, result: ToolResult) -> Json:
+        content = result.content
         if result.parts is not None:
             items = self._result_items(result, result.parts)
-        elif isinstance(result.content, str):
-            items = [_text(result.content)]
         else:
-            items = [_text(dump_text(result.content))]
+            items = [_text(content if isinstance(content, str) else dump_text(content))]
         if result.is_error:
             self._warnings.add_here("tool_error_as_text")
             match items:
@@ -344,5 +338,5 @@ class _Writer:
         return items
 
 
-def _text(text: str) -> dict[str, Any]:
+def _text(text: str) -> dict[str, Json]:
     return {"type": "text", "text": text}

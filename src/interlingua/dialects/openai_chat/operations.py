@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from msgspec.structs import replace
 
 from interlingua.spec.contracts import Profile, WireCall
 from interlingua.spec.operations import Operation, ServedModel
-from interlingua.wire.model_list import ModelFields, read_models, read_page
+from interlingua.wire.operations import ModelFields, read_models, read_page
 
-# The many servers that speak this format describe models each in its own words.
+# Compatible servers use different names for the same fields.
 _FIELDS = ModelFields(
     name=("display_name", "displayName", "name"),
     context_window=("context_length", "context_window", "max_input_tokens", "inputTokenLimit"),
@@ -20,7 +19,7 @@ _FIELDS = ModelFields(
 )
 
 
-def _encode_list(_value: Any, _profile: Profile) -> WireCall:
+def _encode_list(_value: object, _profile: Profile) -> WireCall:
     return WireCall(method="GET", path="/models")
 
 
@@ -29,7 +28,7 @@ def _decode_list(_status: int, _headers: Mapping[str, str], body: bytes) -> list
 
 
 def _next_page(call: WireCall, _headers: Mapping[str, str], body: bytes) -> WireCall | None:
-    """The vendor's list has one page; servers that have more mark the last id of each."""
+    """OpenAI's list has one page; servers that have more send `has_more` and `last_id`."""
     page = read_page(body)
     last = page.get("last_id")
     if page.get("has_more") is not True or not isinstance(last, str):

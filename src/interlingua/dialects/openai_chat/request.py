@@ -4,39 +4,47 @@ from __future__ import annotations
 
 import re
 from copy import deepcopy
-from typing import Any
 from urllib.parse import quote, unquote
 
 from interlingua import dialects
-from interlingua.dialects.openai_chat.facts import CACHE, FACTS, NAME, PATH
-from interlingua.dialects.openai_chat.marks import (
+from interlingua.dialects.openai_chat.facts import (
+    CACHE,
+    FACTS,
+    NAME,
+    PATH,
     WITHOUT,
+    ChatQuirks,
+    absent,
     complete,
     extra_for,
-    given,
     mark_of,
-    note_absent,
+    quirks_of,
+    without_none,
 )
 from interlingua.dialects.openai_chat.messages import decode_messages, encode_messages
-from interlingua.dialects.openai_chat.quirks import ChatQuirks, field_of, quirks_of
 from interlingua.dialects.openai_chat.tools import decode_tools, encode_tools
 from interlingua.dialects.openai_shared import STRICT_SCHEMA
-from interlingua.prepare.cache_marks import add_cache_key
+from interlingua.prepare.cache import add_cache_key
 from interlingua.prepare.options import AUTO_CACHE, Settings, foreign_options
 from interlingua.prepare.prepare import start_encoding
 from interlingua.prepare.schema import encode_schema
+from interlingua.spec.content import Json
 from interlingua.spec.contracts import NEUTRAL_PROFILE, Prepared, Profile, WireCall
 from interlingua.spec.request import FormatType, Request, ResponseFormat
 from interlingua.spec.warnings import WarningList
 from interlingua.wire.fields import Fields, merge, request_errors, wrong_type
 
 _MODEL_IN_PATH = re.compile(r"(?<=/deployments/)[^/?]+(?=/)")
-FIELD_NAMES = "field_names"
-"""An option beside the body's fields: the names that settings with several had."""
+_FIELD_NAMES = "field_names"  # an option beside the body's fields: the names in `_RENAMED`
 _NUMBERS = ("temperature", "top_p", "frequency_penalty", "presence_penalty")
-_WORDS = ("verbosity", "user")
-_sayable = Settings(*_NUMBERS, "n", *_WORDS)
-_named = Settings("max_tokens", "seed", "top_k")
+_TEXTS = ("verbosity", "user")
+_RENAMED = (  # our name, OpenAI's, and that of other servers
+    ("max_tokens", "max_completion_tokens", "max_tokens"),
+    ("seed", "seed", "random_seed"),
+    ("top_k", "", "top_k"),
+)
+_same_names = Settings(*_NUMBERS, "n", *_TEXTS)
+_other_names = Settings("max_tokens", "seed", "top_k")
 
 
 def encode_request(
@@ -46,16 +54,16 @@ def encode_request(
     quirks = quirks_of(profile)
     request, options, warnings = start_encoding(request, profile, FACTS)
     path = str(options.pop("path", PATH))
-    keyed = options.pop(AUTO_CACHE, None) is not False
-    names = options.pop(FIELD_NAMES, None)
-    body: dict[str, Any] = {}
+    has_cache_key = options.pop(AUTO_CACHE, None) is not False
+    field_names = options.pop(_FIELD_NAMES, None)
+    body: dict[str, Json] = {}
     if "{model}" in path:
         path = path.replace("{model}", quote(request.model, safe=""))
     elif request.model:
         body["model"] = request.model
     body["messages"] = encode_messages(request.messages, quirks, warnings)
     encode_tools(request, body, quirks, warnings)
-    _encode_named(request, body, quirks, names, warnings)
+    _encode_renamed(request, body, quirks, field_names, warnings)
     _encode_settings(request, body, quirks, warnings)
     if stream:
         body["stream"] = True
@@ -64,7 +72,7 @@ def encode_request(
     body = merge(body, options) if options else body
     return WireCall(
         path=path,
-        body=add_cache_key(body, request, CACHE, profile) if keyed else body,
+        body=add_cache_key(body, request, CACHE, profile) if has_cache_key else body,
         stream=stream,
         warnings=(*warnings.warnings, *foreign_options(request, NAME, dialects.names)),
     )
@@ -77,10 +85,10 @@ def decode_request(call: WireCall) -> Request:
         fields.flag("stream")
         fields.take("stream")  # null
         model = fields.text("model")
-        options: dict[str, Any] = {}
-        found = _MODEL_IN_PATH.search(call.path) if model is None else None
-        if found is not None:
-            model = unquote(found.group())
+        options: dict[str, Json] = {}
+        deployment = _MODEL_IN_PATH.search(call.path) if model is None else None
+        if deployment is not None:
+            model = unquote(deployment.group())
             options["path"] = _MODEL_IN_PATH.sub("{model}", call.path)
         settings = _decode_settings(fields, options)
         tools = decode_tools(fields)
@@ -99,43 +107,52 @@ def decode_request(call: WireCall) -> Request:
 
 
 def _encode_settings(
-    request: Request, body: dict[str, Any], quirks: ChatQuirks, warnings: WarningList
+    request: Request, body: dict[str, Json], quirks: ChatQuirks, warnings: WarningList
 ) -> None:
-    body |= _sayable.said(request)
+    body |= _same_names.said(request)
     if request.stop_sequences is not None:
         body["stop"] = list(request.stop_sequences)
     if request.metadata is not None:
         body["metadata"] = dict(request.metadata)
     if request.response_format is not None:
         body["response_format"] = _encode_format(request.response_format, warnings)
+    effort, budget = request.reasoning_effort, request.thinking_budget
     if quirks.reasoning_object:
-        reasoning = given(effort=request.reasoning_effort, max_tokens=request.thinking_budget)
+        reasoning = without_none(effort=effort, max_tokens=budget)
         if reasoning:
             body["reasoning"] = reasoning
         return
-    if request.reasoning_effort == "none" and quirks.thinking_off:
-        body |= deepcopy(dict(quirks.thinking_off))  # the row's own must not be changed
-    elif request.reasoning_effort is not None:
-        body["reasoning_effort"] = request.reasoning_effort
-    if request.thinking_budget is not None:
+    if effort == "none" and quirks.thinking_off:
+        body |= deepcopy(dict(quirks.thinking_off))  # the provider's row must not be changed
+    elif effort is not None:
+        body["reasoning_effort"] = effort
+    if budget is not None:
         warnings.setting_dropped("thinking_budget")
 
 
-def _encode_named(
-    request: Request, body: dict[str, Any], quirks: ChatQuirks, names: Any, warnings: WarningList
+def _encode_renamed(
+    request: Request,
+    body: dict[str, Json],
+    quirks: ChatQuirks,
+    field_names: Json,
+    warnings: WarningList,
 ) -> None:
-    """Settings whose field has different names at different servers."""
-    for name, value in _named.said(request):
-        field = field_of(name, quirks)
-        if isinstance(names, dict):
-            field = names.get(name, field)
-        if field:
-            body[field] = value
+    """Write the settings whose field has different names at different servers."""
+    settings = _other_names.said(request)
+    if not settings:
+        return
+    top_k = "top_k" if quirks.top_k else ""
+    names = {"max_tokens": quirks.max_tokens_field, "seed": quirks.seed_field, "top_k": top_k}
+    if isinstance(field_names, dict):
+        names |= field_names
+    for name, value in settings:
+        if names[name]:
+            body[names[name]] = value
         else:
             warnings.setting_dropped(name)
 
 
-def _encode_format(form: ResponseFormat, warnings: WarningList) -> dict[str, Any]:
+def _encode_format(form: ResponseFormat, warnings: WarningList) -> dict[str, Json]:
     if form.type != "json_schema":
         return complete({"type": "json_object" if form.type == "json" else "text"}, form)
     schema, strict = form.json_schema, form.strict
@@ -143,37 +160,33 @@ def _encode_format(form: ResponseFormat, warnings: WarningList) -> dict[str, Any
         schema, strict = encode_schema(
             schema, STRICT_SCHEMA, warnings, "response_format.json_schema", strict=strict
         )
-    inner = given(name=form.name, description=form.description, schema=schema, strict=strict)
+    inner = without_none(name=form.name, description=form.description, schema=schema, strict=strict)
     wire = complete({"type": "json_schema", "json_schema": inner}, form)
     if not mark_of(form, WITHOUT):
-        wire["json_schema"].setdefault("name", "response")  # it must have one
+        wire["json_schema"].setdefault("name", "response")  # required
     return wire
 
 
-def _decode_settings(fields: Fields, options: dict[str, Any]) -> dict[str, Any]:
-    settings: dict[str, Any] = {name: fields.number(name) for name in _NUMBERS}
-    settings |= {name: fields.text(name) for name in _WORDS}
+def _decode_settings(fields: Fields, options: dict[str, Json]) -> dict[str, Json]:
+    settings: dict[str, Json] = {name: fields.number(name) for name in _NUMBERS}
+    settings |= {name: fields.text(name) for name in _TEXTS}
     settings["n"] = fields.integer("n")
     settings["metadata"] = fields.object("metadata")
-    if isinstance(fields.left.get("reasoning_effort"), str):  # a number or flag at some servers
+    if isinstance(fields.left.get("reasoning_effort"), str):  # some servers take other types
         settings["reasoning_effort"] = fields.take("reasoning_effort")
     if isinstance(fields.left.get("stop"), str):
         settings["stop_sequences"] = (fields.take("stop"),)
     else:
         settings["stop_sequences"] = fields.texts("stop")
     settings["response_format"] = _decode_format(fields)
-    names: dict[str, str] = {}
-    for ours, usual, other in (
-        ("max_tokens", "max_completion_tokens", "max_tokens"),
-        ("seed", "seed", "random_seed"),
-        ("top_k", "", "top_k"),
-    ):
-        settings[ours] = fields.integer(usual)
-        if settings[ours] is None:
-            settings[ours] = fields.integer(other)
-            names |= {} if settings[ours] is None else {ours: other}
-    if names:
-        options[FIELD_NAMES] = names
+    field_names: dict[str, Json] = {}
+    for name, usual, other in _RENAMED:
+        settings[name] = fields.integer(usual)
+        if settings[name] is None:
+            settings[name] = fields.integer(other)
+            field_names |= {} if settings[name] is None else {name: other}
+    if field_names:
+        options[_FIELD_NAMES] = field_names
     return settings
 
 
@@ -187,10 +200,10 @@ def _decode_format(fields: Fields) -> ResponseFormat | None:
         form: FormatType = "json" if kind == "json_object" else "text"
         return ResponseFormat(type=form, extra=extra_for(outer.left))
     inner = outer.fields("json_schema") if kind == "json_schema" else None
-    if inner is None:  # a form of some server's own
+    if inner is None:  # a server's own form, carried verbatim
         fields.left["response_format"] = wire
         return None
-    missing = note_absent(inner.left, "name", inside="json_schema")
+    missing = absent(inner.left, "name", inside="json_schema")
     return ResponseFormat(
         type="json_schema",
         name=inner.text("name"),

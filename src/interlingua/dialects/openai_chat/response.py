@@ -3,35 +3,43 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import msgspec
 
-from interlingua.dialects.openai_chat.content import MEDIA, encode_part
-from interlingua.dialects.openai_chat.facts import CHOICE, CHOICES, NAME, WHOLE
-from interlingua.dialects.openai_chat.marks import (
+from interlingua.dialects.openai_chat.content import encode_part, split_tags
+from interlingua.dialects.openai_chat.facts import (
+    CHOICE,
+    CHOICES,
+    NAME,
     RECEIVED,
     SENT_AS,
+    WHOLE,
+    ChatQuirks,
+    absent,
     drop_absent,
     extra_for,
-    given,
     mark_of,
-    note_absent,
+    quirks_of,
     take_usual,
+    without_none,
 )
 from interlingua.dialects.openai_chat.messages import decode_assistant, encode_assistant
-from interlingua.dialects.openai_chat.quirks import ChatQuirks, quirks_of
-from interlingua.dialects.openai_chat.thinking import split_tags
-from interlingua.spec.content import Image, Json, Part, Refusal, Text, ToolCall
+from interlingua.spec.content import MEDIA_TYPES, Image, Json, Part, Refusal, Text, ToolCall
 from interlingua.spec.contracts import NEUTRAL_PROFILE, NewId, Profile
 from interlingua.spec.messages import Message
 from interlingua.spec.response import FinishReason, Reason, Response, Usage
 from interlingua.spec.warnings import WarningList
-from interlingua.wire.arguments import plain_calls
-from interlingua.wire.envelope import carried_body, carry_body, whole_object
-from interlingua.wire.fields import Fields, count, extra_of, known_int
-from interlingua.wire.ids import call_ids, counting_ids
+from interlingua.wire.fields import (
+    Fields,
+    carried_body,
+    carry_body,
+    count,
+    extra_of,
+    known_int,
+    whole_object,
+)
 from interlingua.wire.ratelimit_headers import parse_rate_limit
+from interlingua.wire.tool_calls import call_ids, counting_ids, plain_calls
 
 _REASONS: dict[str, Reason] = {
     "stop": "stop",
@@ -39,7 +47,7 @@ _REASONS: dict[str, Reason] = {
     "tool_calls": "tool_calls",
     "function_call": "tool_calls",
     "content_filter": "content_filter",
-    # words of compatible servers
+    # of compatible servers
     "eos": "stop",
     "end_turn": "stop",
     "stop_sequence": "stop",
@@ -47,11 +55,11 @@ _REASONS: dict[str, Reason] = {
     "max_tokens": "length",
     "error": "error",
 }
-_ENVELOPE = frozenset(("id", "object", "model"))
-IMAGES = "images"
 _OWN_REASONS = ("stop", "length", "tool_calls", "content_filter", "function_call")
-_UNSAID = ("other", "error", "tool_calls")  # what an answer without a reason can mean
-# Beside `prompt_tokens_details`: the names other servers have for the same count.
+_WITHOUT_REASON = ("other", "error", "tool_calls")  # what a response without a reason can mean
+_ENVELOPE = frozenset(("id", "object", "model"))
+IMAGES = "images"  # where OpenRouter puts images that a model made
+# Names of other servers for `prompt_tokens_details.cached_tokens`.
 _READ = ("prompt_cache_hit_tokens", "num_cached_tokens", "cached_tokens", "cache_read_input_tokens")
 
 
@@ -62,43 +70,43 @@ def decode_response(
     new_id: NewId | None = None,
     profile: Profile = NEUTRAL_PROFILE,
 ) -> Response:
-    """What a client received: the first choice; others are kept beside it."""
+    """What a client received: the first choice; the others are kept in `extra`."""
     whole = whole_object(body)
     choices = whole.get("choices")
     first = choices[0] if isinstance(choices, list) and choices else None
     if not isinstance(first, dict) or not isinstance(first.get("message"), dict):
         return carry_body(NAME, body)
     fields = Fields(whole, strict=False)
-    left = fields.left
-    others = left.pop("choices")[1:]
-    missing = [] if left.keys() >= _ENVELOPE else note_absent(left, "id", "object", "model")
-    if left.get("object") == WHOLE:
-        del left["object"]
+    unread = fields.left
+    others = unread.pop("choices")[1:]
+    missing = [] if unread.keys() >= _ENVELOPE else absent(unread, "id", "object", "model")
+    if unread.get("object") == WHOLE:
+        del unread["object"]
     usage = find_usage(whole)
-    if isinstance(left.get("usage"), dict):
-        del left["usage"]
+    if isinstance(unread.get("usage"), dict):
+        del unread["usage"]
     elif usage is not None:
-        missing += note_absent(left, "usage")
+        missing += absent(unread, "usage")
     choice = Fields(first, strict=False)
     message = _decode_message(Fields(choice.take("message"), strict=False), new_id, profile)
     kinds = set(map(type, message.content))
-    unsaid = take_usual(choice.left, index=0, finish_reason=None)
-    reason = choice.text("finish_reason")
-    about = extra_for(choice.left, unsaid).get(NAME)
+    missing_in_choice = take_usual(choice.left, index=0, finish_reason=None)
+    finish_reason = decode_finish(
+        choice.text("finish_reason"),
+        has_calls=ToolCall in kinds,
+        has_refusal=Refusal in kinds,
+        failed=bool(unread.get("error")),
+    )
+    choice_extra = extra_for(choice.left, missing_in_choice).get(NAME)
     return Response(
         id=fields.text("id") or "",
         model=fields.text("model") or "",
         message=message,
-        finish_reason=decode_finish(
-            reason,
-            has_calls=ToolCall in kinds,
-            has_refusal=Refusal in kinds,
-            failed=bool(left.get("error")),
-        ),
+        finish_reason=finish_reason,
         usage=decode_usage(usage),
         rate_limit=parse_rate_limit(headers or {}),
         raw=body,
-        extra=extra_for(left, missing, choice=about, choices=others) or {NAME: {}},
+        extra=extra_for(unread, missing, choice=choice_extra, choices=others) or {NAME: {}},
     )
 
 
@@ -106,15 +114,11 @@ def _decode_message(fields: Fields, new_id: NewId | None, profile: Profile) -> M
     missing = take_usual(fields.left, role="assistant", content=None)
     content = decode_assistant(fields, call_ids(new_id or counting_ids()), RECEIVED)
     if quirks_of(profile).think_tags:
-        content = _without_tags(content)
+        for i, part in enumerate(content):
+            if isinstance(part, Text) and not part.extra:
+                content = (*content[:i], *split_tags(part.text), *content[i + 1 :])
+                break
     return Message(role="assistant", content=content, extra=extra_for(fields.left, missing))
-
-
-def _without_tags(content: tuple[Part, ...]) -> tuple[Part, ...]:
-    for i, part in enumerate(content):
-        if isinstance(part, Text) and not part.extra:
-            return (*content[:i], *split_tags(part.text), *content[i + 1 :])
-    return content
 
 
 def encode_response(response: Response) -> Json:
@@ -122,48 +126,51 @@ def encode_response(response: Response) -> Json:
     carried = carried_body(response, NAME)
     if carried is not None:
         return carried
-    kept = dict(extra_of(response, NAME))
+    extra = dict(extra_of(response, NAME))
     native = NAME in response.extra
-    about, others = kept.pop(CHOICE, None), kept.pop(CHOICES, None)
-    choice = _encode_choice(response, about if isinstance(about, Mapping) else {}, native=native)
+    choice_extra, others = extra.pop(CHOICE, None), extra.pop(CHOICES, None)
+    if not isinstance(choice_extra, Mapping):
+        choice_extra = {}
+    choices = [_encode_choice(response, choice_extra, native=native)]
+    choices += others if isinstance(others, list) else ()
     usage = encode_usage(response.usage, native=native)
-    if "usage" in kept and usage is response.usage.raw:
-        usage = None  # it stands elsewhere
+    if "usage" in extra and usage is response.usage.raw:
+        usage = None  # it was decoded from another place, which `extra` restores
     usual = {"id": "", "object": WHOLE, "model": ""} | ({} if native else {"created": 0})
-    own = given(id=response.id or None, model=response.model or None, usage=usage)
-    choices = [choice, *(others if isinstance(others, list) else ())]
-    return drop_absent({**usual, **kept, **own, "choices": choices}, kept)
+    own = without_none(id=response.id or None, model=response.model or None, usage=usage)
+    return drop_absent({**usual, **extra, **own, "choices": choices}, extra)
 
 
-def _encode_choice(response: Response, kept: Mapping[str, Any], *, native: bool) -> dict[str, Any]:
-    # an answer's content is one string, unless the server itself wrote a list
-    quirks = ChatQuirks(flat_content=mark_of(response.message, SENT_AS) != "list")
-    said, images = (response.message, []) if native else _without_media(response.message)
-    message = encode_assistant(said, WarningList(), answer=True, quirks=quirks)
+def _encode_choice(
+    response: Response, extra: Mapping[str, Json], *, native: bool
+) -> dict[str, Json]:
+    message, images = (response.message, []) if native else _separate_images(response.message)
+    # clients expect one string as content, unless the server itself sent a list
+    quirks = ChatQuirks(flat_content=mark_of(message, SENT_AS) != "list")
+    wire = encode_assistant(message, WarningList(), answer=True, quirks=quirks)
     if images:
-        message[IMAGES] = images
+        wire[IMAGES] = images
     usual = {"index": 0, "finish_reason": encode_finish(response.finish_reason, native=native)}
-    return drop_absent({**usual, **kept, "message": message}, kept)
+    return drop_absent({**usual, **extra, "message": wire}, extra)
 
 
-def _without_media(message: Message) -> tuple[Message, list[Json]]:
+def _separate_images(message: Message) -> tuple[Message, list[Json]]:
     """
-    Another's answer for clients that read text alone, and its images.
+    Another dialect's message without media, and its images.
 
-    Those go beside the content, where routers put what a model has drawn; other media
-    cannot be said.
+    Clients expect only text in the content of a response. Other media cannot be encoded.
     """
     message = plain_calls(message)
-    media = [part for part in message.content if isinstance(part, MEDIA)]
+    media = [part for part in message.content if isinstance(part, MEDIA_TYPES)]
     if not media:
         return message, []
-    content = tuple(part for part in message.content if not isinstance(part, MEDIA))
-    images = [image for part in media if (image := show_image(part)) is not None]
+    content = tuple(part for part in message.content if not isinstance(part, MEDIA_TYPES))
+    images = [image for part in media if (image := encode_image(part)) is not None]
     return msgspec.structs.replace(message, content=content), images
 
 
-def show_image(part: Part) -> Json | None:
-    """An image as an answer has it; None if it is no image, or cannot be said."""
+def encode_image(part: Part) -> Json | None:
+    """An item of `images`; None if the part is not an image or cannot be encoded."""
     return encode_part(part, WarningList()) if isinstance(part, Image) else None
 
 
@@ -171,10 +178,10 @@ def decode_finish(
     raw: str | None, *, has_calls: bool, has_refusal: bool = False, failed: bool = False
 ) -> FinishReason:
     """
-    An unknown reason is `other`, with its own name kept.
+    The finish reason; an unknown one is `other`, with the server's word in `raw`.
 
-    Servers say `stop`, or nothing, of an answer that asks for calls, and `stop` of one that
-    declines: the parts say more.
+    Some servers send `stop`, or nothing, with calls, and `stop` with a refusal: there the
+    parts decide.
     """
     reason = _REASONS.get(raw or "", "other")
     if failed and reason == "other":
@@ -187,42 +194,41 @@ def decode_finish(
 
 
 def encode_finish(finish: FinishReason, *, native: bool) -> str | None:
-    """The provider's own word if it was this one's, else the nearest."""
+    """The server's own word if it spoke this dialect, otherwise the nearest of OpenAI's."""
     raw, reason = finish.raw, finish.reason
-    if native and (raw is not None or reason in _UNSAID):
+    if native and (raw is not None or reason in _WITHOUT_REASON):
         return raw
     if raw in _OWN_REASONS and _REASONS[raw] == reason:
         return raw
     return reason if reason in _OWN_REASONS else "stop"
 
 
-def find_usage(body: Mapping[str, Any]) -> dict[str, Any] | None:
-    """The usage of an answer or chunk: its own, else its choice's, else the host's own place."""
-    own = body.get("usage")
-    if isinstance(own, dict):  # as mostly
-        return own
+def find_usage(body: Mapping[str, Json]) -> dict[str, Json] | None:
+    """The usage in a response or chunk: at the top, in the first choice, or in Groq's field."""
+    usage = body.get("usage")
+    if isinstance(usage, dict):  # the usual place first: a match statement takes longer
+        return usage
     match body:
-        case {"choices": [{"usage": dict(found)}, *_]}:
-            return found
-        case {"x_groq": {"usage": dict(found)}}:
-            return found
+        case {"choices": [{"usage": dict(usage)}, *_]} | {"x_groq": {"usage": dict(usage)}}:
+            return usage
     return None
 
 
-def decode_usage(wire: Any) -> Usage:
-    """Counts in our sense: cached ones are part of the input, reasoning of the output."""
+def decode_usage(wire: Json) -> Usage:
+    """Our counts: input includes cached tokens, output includes reasoning."""
     if not isinstance(wire, dict):
         return Usage()
-    going_in, going_out = wire.get("prompt_tokens_details"), wire.get("completion_tokens_details")
-    read = _count(going_in, "cached_tokens", wire, *_READ)
-    written = _count(going_in, "cache_write_tokens", wire, "cache_creation_input_tokens")
-    reasoning = _count(going_out, "reasoning_tokens", wire, "reasoning_tokens")
+    input_details = wire.get("prompt_tokens_details")
+    output_details = wire.get("completion_tokens_details")
+    read = _count(input_details, "cached_tokens", wire, *_READ)
+    written = _count(input_details, "cache_write_tokens", wire, "cache_creation_input_tokens")
+    reasoning = _count(output_details, "reasoning_tokens", wire, "reasoning_tokens")
     prompt = known_int(wire.get("prompt_tokens"))
     completion = known_int(wire.get("completion_tokens"))
     if reasoning and count(wire.get("total_tokens")) == prompt + completion + reasoning:
-        completion += reasoning  # the host counts it beside the completion, as xAI does
+        completion += reasoning  # xAI does not count reasoning as part of the completion
     if (read or 0) + (written or 0) > prompt:
-        prompt += (read or 0) + (written or 0)  # they cannot be part of it
+        prompt += (read or 0) + (written or 0)  # then the server does not include them
     return Usage(
         input_tokens=prompt,
         output_tokens=completion,
@@ -233,31 +239,33 @@ def decode_usage(wire: Any) -> Usage:
     )
 
 
-def _count(details: Any, name: str, usage: dict[str, Any], *others: str) -> int | None:
-    """A count from the details, else from the first of the other names that has it."""
-    if isinstance(details, dict) and (found := count(details.get(name))) is not None:
-        return found
+def _count(details: Json, name: str, usage: dict[str, Json], *others: str) -> int | None:
+    """A count from the details, or from the first of the other names that has it."""
+    if isinstance(details, dict) and (value := count(details.get(name))) is not None:
+        return value
     for other in others:
-        if other in usage and (found := count(usage[other])) is not None:
-            return found
+        if other in usage and (value := count(usage[other])) is not None:
+            return value
     return None
 
 
-def encode_usage(usage: Usage, *, native: bool) -> dict[str, Any] | None:
-    """The provider's own figures if they say the same, else made from ours; None if unknown."""
+def encode_usage(usage: Usage, *, native: bool) -> dict[str, Json] | None:
+    """The server's own object if it still means the same, otherwise a new one; None if unknown."""
     raw = usage.raw
     if native and isinstance(raw, dict) and decode_usage(raw) == usage:
         return raw
     if usage == Usage():
         return None
     read, written = usage.cache_read_tokens, usage.cache_write_tokens
-    going_in = given(cached_tokens=read, cache_write_tokens=written)
-    going_out = given(reasoning_tokens=usage.reasoning_tokens)
-    return {
+    input_details = without_none(cached_tokens=read, cache_write_tokens=written)
+    output_details = without_none(reasoning_tokens=usage.reasoning_tokens)
+    wire: dict[str, Json] = {
         "prompt_tokens": usage.input_tokens,
         "completion_tokens": usage.output_tokens,
         "total_tokens": usage.total_tokens,
-        **given(
-            prompt_tokens_details=going_in or None, completion_tokens_details=going_out or None
-        ),
     }
+    if input_details:
+        wire["prompt_tokens_details"] = input_details
+    if output_details:
+        wire["completion_tokens_details"] = output_details
+    return wire

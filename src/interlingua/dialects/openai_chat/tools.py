@@ -1,19 +1,18 @@
-"""Tools and the choice among them <-> body."""
+"""Tools and the tool choice <-> body."""
 
 from __future__ import annotations
 
-from typing import Any
-
-from interlingua.dialects.openai_chat.facts import LEGACY, NAME
-from interlingua.dialects.openai_chat.marks import (
+from interlingua.dialects.openai_chat.facts import (
+    LEGACY,
+    NAME,
     SENT_AS,
+    ChatQuirks,
     complete,
     extra_for,
-    given,
     mark_of,
     take_usual,
+    without_none,
 )
-from interlingua.dialects.openai_chat.quirks import ChatQuirks
 from interlingua.dialects.openai_shared import STRICT_SCHEMA
 from interlingua.prepare.schema import encode_parameters
 from interlingua.spec.content import Json, ToolType
@@ -28,7 +27,7 @@ from interlingua.spec.request import (
 from interlingua.spec.warnings import WarningList
 from interlingua.wire.fields import Fields, wrong_type
 
-_LEGACY_TOOLS = "functions"
+_LEGACY_TOOLS = "functions"  # deprecated, as `function_call`
 _MODES: dict[str, ToolChoiceMode] = {
     "auto": "auto",
     "none": "none",
@@ -37,9 +36,9 @@ _MODES: dict[str, ToolChoiceMode] = {
 }
 
 
-def decode_tools(fields: Fields) -> dict[str, Any]:
+def decode_tools(fields: Fields) -> dict[str, Json]:
     """The request's `tools`, `tool_choice` and `parallel_tool_calls`."""
-    settings: dict[str, Any] = {"parallel_tool_calls": fields.flag("parallel_tool_calls")}
+    settings: dict[str, Json] = {"parallel_tool_calls": fields.flag("parallel_tool_calls")}
     tools = fields.array("tools")
     legacy = fields.array(_LEGACY_TOOLS)
     if tools is not None or legacy is not None:
@@ -65,26 +64,28 @@ def _decode_tool(tool: Json, path: str) -> ToolSpec:
         return BuiltinTool(dialect=NAME, data=tool)
     missing = take_usual(fields.left, type=kind)
     inner = Fields(fields.take(kind), f"{path}.{kind}")
-    found = _decode_definition(inner, kind)
-    return ToolDefinition(**found, extra=extra_for(fields.left, missing, **{kind: inner.left}))
+    definition = _decode_definition(inner, kind)
+    extra = extra_for(fields.left, missing, **{kind: inner.left})
+    return ToolDefinition(**definition, extra=extra)
 
 
 def _decode_legacy(tool: Json, path: str) -> ToolSpec:
     inner = Fields(tool, path)
-    found = _decode_definition(inner, "function")
-    return ToolDefinition(**found, extra=extra_for({SENT_AS: _LEGACY_TOOLS}, function=inner.left))
+    definition = _decode_definition(inner, "function")
+    extra = extra_for({}, sent_as=_LEGACY_TOOLS, function=inner.left)
+    return ToolDefinition(**definition, extra=extra)
 
 
-def _decode_definition(inner: Fields, kind: ToolType) -> dict[str, Any]:
-    found: dict[str, Any] = {"type": kind, "name": inner.need("name")}
-    found["description"] = inner.text("description")
+def _decode_definition(inner: Fields, kind: ToolType) -> dict[str, Json]:
+    name, description = inner.need("name"), inner.text("description")
+    definition: dict[str, Json] = {"type": kind, "name": name, "description": description}
     if kind == "function":
-        found |= {"parameters": inner.object("parameters"), "strict": inner.flag("strict")}
-    return found
+        definition |= {"parameters": inner.object("parameters"), "strict": inner.flag("strict")}
+    return definition
 
 
 def _decode_choice(wire: Json, *, legacy: bool) -> ToolChoice | None:
-    """None for a form we do not know, which is then carried as it is."""
+    """None for an unknown form, which is carried verbatim."""
     form = LEGACY if legacy else None
     match wire:
         case str() if wire in _MODES:
@@ -102,12 +103,12 @@ def _decode_choice(wire: Json, *, legacy: bool) -> ToolChoice | None:
     return None
 
 
-def _decode_named(wire: dict[str, Any], name: str, kind: ToolType) -> ToolChoice:
-    left = dict(wire)
-    inner = {key: value for key, value in left.pop(kind).items() if key != "name"}
-    missing = take_usual(left, type=kind)
+def _decode_named(wire: dict[str, Json], name: str, kind: ToolType) -> ToolChoice:
+    unread = dict(wire)
+    inner = {key: value for key, value in unread.pop(kind).items() if key != "name"}
+    missing = take_usual(unread, type=kind)
     form = kind if kind == "custom" else None
-    extra = extra_for(left, missing, sent_as=form, **{kind: inner})
+    extra = extra_for(unread, missing, sent_as=form, **{kind: inner})
     return ToolChoice(mode="named", tool_name=name, extra=extra)
 
 
@@ -119,16 +120,18 @@ def _allowed_name(tool: Json) -> str:
 
 
 def encode_tools(
-    request: Request, body: dict[str, Any], quirks: ChatQuirks, warnings: WarningList
+    request: Request, body: dict[str, Json], quirks: ChatQuirks, warnings: WarningList
 ) -> None:
-    """`tools`, `tool_choice` and `parallel_tool_calls`, or the older `functions`."""
+    """Write `tools`, `tool_choice` and `parallel_tool_calls`, or the deprecated `functions`."""
     tools: list[Json] = []
     legacy: list[Json] = []
     for i, tool in enumerate(request.tools or ()):
-        if isinstance(tool, ToolDefinition) and mark_of(tool, SENT_AS) == _LEGACY_TOOLS:
-            legacy.append(_encode_tool(tool, warnings, f"tools[{i}]")["function"])
-        elif isinstance(tool, ToolDefinition):
-            tools.append(_encode_tool(tool, warnings, f"tools[{i}]"))
+        if isinstance(tool, ToolDefinition):
+            wire = _encode_tool(tool, warnings, f"tools[{i}]")
+            if mark_of(tool, SENT_AS) == _LEGACY_TOOLS:
+                legacy.append(wire["function"])
+            else:
+                tools.append(wire)
         elif tool.dialect == NAME:
             tools.append(tool.data)
         else:
@@ -137,22 +140,22 @@ def encode_tools(
         body["tools"] = tools
     if legacy:
         body[_LEGACY_TOOLS] = legacy
-    body |= given(parallel_tool_calls=request.parallel_tool_calls)
+    body |= without_none(parallel_tool_calls=request.parallel_tool_calls)
     choice = request.tool_choice
     if choice is not None:
         key = LEGACY if mark_of(choice, SENT_AS) == LEGACY else "tool_choice"
         body[key] = _encode_choice(choice, request, quirks)
 
 
-def _encode_tool(tool: ToolDefinition, warnings: WarningList, path: str) -> dict[str, Any]:
-    inner = given(name=tool.name, description=tool.description)
+def _encode_tool(tool: ToolDefinition, warnings: WarningList, path: str) -> dict[str, Json]:
+    inner = without_none(name=tool.name, description=tool.description)
     if tool.type == "function":
         schema, strict = tool.parameters, tool.strict
         if schema is not None:
             schema, strict = encode_parameters(
                 schema, STRICT_SCHEMA, warnings, f"{path}.parameters", strict=strict
             )
-        inner |= given(parameters=schema, strict=strict)
+        inner |= without_none(parameters=schema, strict=strict)
     return complete({"type": tool.type, tool.type: inner}, tool)
 
 
@@ -166,11 +169,11 @@ def _encode_choice(choice: ToolChoice, request: Request, quirks: ChatQuirks) -> 
         return choice.mode
     if form == LEGACY:
         return {"name": choice.tool_name}
-    custom = form == "custom" or any(
+    is_custom = form == "custom" or any(
         isinstance(tool, ToolDefinition) and tool.type == "custom" and tool.name == choice.tool_name
         for tool in request.tools or ()
     )
-    kind = "custom" if custom else "function"
+    kind = "custom" if is_custom else "function"
     return complete({"type": kind, kind: {"name": choice.tool_name}}, choice)
 
 

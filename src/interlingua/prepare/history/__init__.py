@@ -1,6 +1,21 @@
-"""Any history, as a target accepts it. `rules` names each repair; `target` says which apply."""
+"""Any history, as a target accepts it. `rules` lists the repairs and says which apply."""
 
-from interlingua.prepare.history.rules import HistoryRepair, apply_rules
-from interlingua.prepare.history.target import DEFAULT_POLICY, RepairPolicy, rules_for
+from interlingua.prepare.history.edit import DEFAULT_POLICY, PROMPTS, RepairPolicy
+from interlingua.prepare.history.messages import drop_oldest_turns
+from interlingua.prepare.history.rules import (
+    HistoryRepair,
+    apply_rules,
+    kinds_without_urls,
+    rules_for,
+)
 
-__all__ = ["DEFAULT_POLICY", "HistoryRepair", "RepairPolicy", "apply_rules", "rules_for"]
+__all__ = [
+    "DEFAULT_POLICY",
+    "PROMPTS",
+    "HistoryRepair",
+    "RepairPolicy",
+    "apply_rules",
+    "drop_oldest_turns",
+    "kinds_without_urls",
+    "rules_for",
+]

@@ -1,4 +1,4 @@
-"""Repairs of calls: each has one result, and an id, name and arguments that the target takes."""
+"""Repairs of calls: one result each, and an id, name and arguments that the target accepts."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from interlingua.prepare.history.edit import (
     edit,
     edit_parts,
     is_unchanged,
+    scan_of,
+    swap,
     with_fields,
     with_parts,
 )
-from interlingua.prepare.history.pairs import end_of_results, pairs_of
-from interlingua.prepare.history.target import RepairPolicy
-from interlingua.prepare.history.triggers import scan_of
+from interlingua.prepare.history.results import end_of_results, pairs_of
 from interlingua.spec.content import Part, ToolCall, ToolResult
 from interlingua.spec.errors import ConfigurationError
 from interlingua.spec.facts import HistoryRules
@@ -28,109 +28,89 @@ from interlingua.wire.fields import extra_of
 from interlingua.wire.json_text import loads_object
 
 NO_RESULT = "No result was recorded for this call."
-_OURS = "interlingua"  # a key of `extra` where no dialect looks
-_ABORTED = ("error", "cancelled")
+_OURS = "interlingua"  # a key of `extra` that no dialect reads
 _NAMELESS = "unnamed_tool"
 _unusual = re.compile(r"[^A-Za-z0-9_-]+").sub
 
 
-def drop_misplaced_calls(
-    messages: Messages, target: HistoryRules, _: RepairPolicy, trail: Edits
-) -> Messages:
-    """Only the model calls."""
+def drop_misplaced_calls(messages: Messages, target: HistoryRules, edits: Edits) -> Messages:
+    """Calls in messages that are not the model's."""
     if not target.paired_calls:
         return messages
-    gone: dict[int, set[int]] = {}
-    for i, k in pairs_of(messages, target, trail).misplaced:
-        gone.setdefault(i, set()).add(k)
-        part, role = messages[i].content[k], messages[i].role
-        trail.change("misplaced_call_dropped", part, role=role)
-    return cut(messages, gone, target, trail)
+    misplaced = pairs_of(messages, target, edits).misplaced
+    for i, k in misplaced:
+        edits.change("misplaced_call_dropped", messages[i].content[k], role=messages[i].role)
+    return cut(messages, misplaced, target, edits)
 
 
-def drop_aborted_calls(
-    messages: Messages, target: HistoryRules, _: RepairPolicy, trail: Edits
-) -> Messages:
-    """Of a turn that was cut short, only calls that came whole and were truly answered stay."""
+def drop_aborted_calls(messages: Messages, target: HistoryRules, edits: Edits) -> Messages:
+    """Calls of a turn that was cut short, unless they arrived whole and have a real result."""
     aborted = [i for i, message in enumerate(messages) if is_aborted(message)]
     if not (target.paired_calls and aborted):
         return messages
-    result_of = pairs_of(messages, target, trail).result_of
-    gone: dict[int, set[int]] = {}
+    result_of = pairs_of(messages, target, edits).result_of
+    dropped: set[Spot] = set()
     for i in aborted:
         for k, call in enumerate(messages[i].content):
             spot = result_of.get((i, k))
             result = None if spot is None else messages[spot[0]].content[spot[1]]
             if not isinstance(call, ToolCall) or (call.is_valid and is_genuine(result)):
                 continue
-            gone.setdefault(i, set()).add(k)
-            trail.change("aborted_call_dropped", call, tool=call.name)
+            dropped.add((i, k))
+            edits.change("aborted_call_dropped", call, tool=call.name)
             if spot is not None and result is not None:
-                gone.setdefault(spot[0], set()).add(spot[1])
-                trail.change("aborted_result_dropped", result)
-    return cut(messages, gone, target, trail)
+                dropped.add(spot)
+                edits.change("aborted_result_dropped", result)
+    return cut(messages, dropped, target, edits)
 
 
 def is_aborted(message: Message) -> bool:
-    """Whether the model was cut short in this message, by the finish reason kept with it."""
+    """Whether the model was cut short in this message, by the finish reason in its metadata."""
     if message.role != "assistant" or not message.metadata:
         return False
-    return message.metadata.get("finish_reason") in _ABORTED
+    return message.metadata.get("finish_reason") in ("error", "cancelled")
 
 
 def is_genuine(result: Part | None) -> bool:
-    """Whether it came of a call, and was not made up here."""
+    """Whether there is a result, and it was not added by `answer_calls`."""
     return result is not None and not extra_of(result, _OURS).get("synthetic")
 
 
-def drop_orphan_results(
-    messages: Messages, target: HistoryRules, _: RepairPolicy, trail: Edits
-) -> Messages:
-    """A result needs its call before it, and a call takes one result."""
+def drop_orphan_results(messages: Messages, target: HistoryRules, edits: Edits) -> Messages:
+    """Results without a call before them, and second results of a call."""
     if not target.paired_calls or target.stored:
         return messages
-    gone: dict[int, set[int]] = {}
-    for i, k in pairs_of(messages, target, trail).orphans:
-        gone.setdefault(i, set()).add(k)
-        trail.change("orphan_result_dropped", messages[i].content[k])
-    return cut(messages, gone, target, trail)
+    orphans = pairs_of(messages, target, edits).orphans
+    for i, k in orphans:
+        edits.change("orphan_result_dropped", messages[i].content[k])
+    return cut(messages, orphans, target, edits)
 
 
-def answer_calls(
-    messages: Messages, target: HistoryRules, policy: RepairPolicy, trail: Edits
-) -> Messages:
-    """Every call has its result: one that says there is none, or the call goes."""
+def answer_calls(messages: Messages, target: HistoryRules, edits: Edits) -> Messages:
+    """Calls without a result get an error result, or are dropped."""
     if not target.paired_calls:
         return messages
-    pairs = pairs_of(messages, target, trail)
+    pairs = pairs_of(messages, target, edits)
     unanswered = [spot for spot in pairs.calls if spot not in pairs.result_of]
     if not unanswered:
         return messages
-    if policy.unanswered == "drop":
-        return _drop_calls(messages, unanswered, target, trail)
-    made: dict[int, list[ToolResult]] = {}  # by the end of the turn
+    if edits.policy.unanswered == "drop":
+        for i, k in unanswered:
+            edits.change("unanswered_call_dropped", messages[i].content[k])
+        return cut(messages, unanswered, target, edits)
+    added: dict[int, list[ToolResult]] = {}  # by the last message of the turn
     for spot in unanswered:
         call = pairs.calls[spot]
-        trail.change("missing_result_added", call, tool=call.name)
-        made.setdefault(pairs.ends[spot[0]], []).append(_no_result(call))
+        edits.change("missing_result_added", call, tool=call.name)
+        added.setdefault(pairs.ends[spot[0]], []).append(_no_result(call))
     turns = pairs.results_by_turn()
-    places = {end_of_results(messages, end, turns[end]): made[end] for end in made}
+    places = {end_of_results(messages, end, turns[end]): added[end] for end in added}
     edited: list[Message] = []
     for i in range(len(messages) + 1):
         if i in places:
             edited.append(Message(role="tool", content=tuple(places[i])))
         edited += messages[i : i + 1]
     return tuple(edited)
-
-
-def _drop_calls(
-    messages: Messages, spots: list[Spot], target: HistoryRules, trail: Edits
-) -> Messages:
-    gone: dict[int, set[int]] = {}
-    for i, k in spots:
-        gone.setdefault(i, set()).add(k)
-        trail.change("unanswered_call_dropped", messages[i].content[k])
-    return cut(messages, gone, target, trail)
 
 
 def _no_result(call: ToolCall) -> ToolResult:
@@ -143,13 +123,11 @@ def _no_result(call: ToolCall) -> ToolResult:
     )
 
 
-def rename_duplicate_calls(
-    messages: Messages, target: HistoryRules, _: RepairPolicy, trail: Edits
-) -> Messages:
-    """No two calls of a turn, or of the history, have the same id, and none an empty one."""
+def rename_duplicate_calls(messages: Messages, target: HistoryRules, edits: Edits) -> Messages:
+    """Empty ids, and ids that occur twice in a turn or in the history."""
     if target.unique_call_ids == "no":
         return messages
-    pairs = pairs_of(messages, target, trail)
+    pairs = pairs_of(messages, target, edits)
     used = {call.id for call in pairs.calls.values()}
     seen: set[str] = set()
     turn = -1
@@ -162,71 +140,56 @@ def rename_duplicate_calls(
         if call.id and call.id not in seen:
             seen.add(call.id)
             continue
-        renamed[spot] = name = _fresh(f"{call.id}_{number}" if call.id else f"call_{number}", used)
+        name = f"{call.id}_{number}" if call.id else f"call_{number}"
+        while name in used:
+            name = f"{name}_"
+        renamed[spot] = name
         used.add(name)
         seen.add(name)
         problem = f"The id {call.id!r} was used before" if call.id else "The call had no id"
-        trail.change("call_id_made", call, problem=problem, sent=name)
-    return _rename(messages, renamed, pairs.result_of, trail)
+        edits.change("call_id_made", call, problem=problem, sent=name)
+    return _rename(messages, renamed, pairs.result_of, edits)
 
 
-def _fresh(name: str, used: set[str]) -> str:
-    while name in used:
-        name = f"{name}_"
-    return name
-
-
-def rename_calls(
-    messages: Messages, target: HistoryRules, _: RepairPolicy, trail: Edits
-) -> Messages:
-    """Ids that the target rejects are mapped, in the call and in its result alike."""
+def rename_calls(messages: Messages, target: HistoryRules, edits: Edits) -> Messages:
+    """Ids that the target rejects, in the call and in its result."""
     if target.call_id is None:
         return messages
     matches = re.compile(target.call_id).fullmatch
-    if all(map(matches, [call.id for call in scan_of(messages, trail).calls])):
+    if all(map(matches, [call.id for call in scan_of(messages, edits).calls])):
         return messages
-    pairs = pairs_of(messages, target, trail)
+    pairs = pairs_of(messages, target, edits)
     ids = CallIds(target.call_id)
     renamed: dict[Spot, str] = {}
     for spot, call in pairs.calls.items():
         name = ids.to_wire(call.id)
         if name != call.id:
             renamed[spot] = name
-            trail.change("call_id_mapped", call, id=call.id[:80], sent=name)
-    return _rename(messages, renamed, pairs.result_of, trail)
+            edits.change("call_id_mapped", call, id=call.id[:80], sent=name)
+    return _rename(messages, renamed, pairs.result_of, edits)
 
 
 def _rename(
-    messages: Messages, renamed: dict[Spot, str], result_of: dict[Spot, Spot], trail: Edits
+    messages: Messages, renamed: dict[Spot, str], result_of: dict[Spot, Spot], edits: Edits
 ) -> Messages:
-    if not renamed:
-        return messages
-    renamed |= {result_of[spot]: name for spot, name in renamed.items() if spot in result_of}
-    touched = {i for i, _ in renamed}
-
-    def rename(part: Part, spot: Spot) -> Part:
-        if isinstance(part, ToolCall) and spot in renamed:
-            return with_fields(part, trail, id=renamed[spot])
-        if isinstance(part, ToolResult) and spot in renamed:
-            return with_fields(part, trail, tool_call_id=renamed[spot])
-        return part
-
-    return tuple(
-        with_parts(message, [rename(part, (i, k)) for k, part in enumerate(message.content)], trail)
-        if i in touched
-        else message
-        for i, message in enumerate(messages)
-    )
+    """The history with other ids of these calls and their results."""
+    parts: dict[Spot, Part] = {}
+    for call, name in renamed.items():
+        spot = result_of.get(call)
+        parts[call] = with_fields(messages[call[0]].content[call[1]], edits, id=name)
+        if spot is not None and isinstance(
+            result := messages[spot[0]].content[spot[1]], ToolResult
+        ):
+            parts[spot] = with_fields(result, edits, tool_call_id=name)
+    return swap(messages, parts, edits) if parts else messages
 
 
-def rename_tools(
-    messages: Messages, target: HistoryRules, _: RepairPolicy, trail: Edits
-) -> Messages:
-    """A tool's name that the target rejects, as a model may make one up, is made acceptable."""
+def rename_tools(messages: Messages, target: HistoryRules, edits: Edits) -> Messages:
+    """Tool names that the target rejects. A model may have made one up."""
     if target.call_name is None:
         return messages
     matches = re.compile(target.call_name).fullmatch
-    if all(map(matches, {call.name for call in scan_of(messages, trail).calls})):
+    if all(map(matches, {call.name for call in scan_of(messages, edits).calls})):
         return messages
 
     def rename(part: Part, _: Message) -> Part:
@@ -236,64 +199,56 @@ def rename_tools(
         name = next((name for name in (clean, clean[:64], _NAMELESS) if matches(name)), part.name)
         if name == part.name:
             return part
-        trail.change("tool_name_mapped", part, name=part.name[:80], sent=name)
-        return with_fields(part, trail, name=name)
+        edits.change("tool_name_mapped", part, name=part.name[:80], sent=name)
+        return with_fields(part, edits, name=name)
 
-    return edit_parts(messages, rename, trail)
+    return edit_parts(messages, rename, edits)
 
 
-def wrap_arguments(
-    messages: Messages, target: HistoryRules, _: RepairPolicy, trail: Edits
-) -> Messages:
-    """Argument text that is no object goes in one under `input`."""
+def wrap_arguments(messages: Messages, target: HistoryRules, edits: Edits) -> Messages:
+    """Argument text that is not a JSON object is put into one, under `input`."""
     if not target.valid_arguments:
         return messages
-    if all(map(_is_object, scan_of(messages, trail).calls)):
+    if all(map(_is_object, scan_of(messages, edits).calls)):
         return messages
 
     def wrap(part: Part, _: Message) -> Part:
         if not isinstance(part, ToolCall) or part.is_valid:
             return part
-        trail.change("arguments_wrapped", part)
+        edits.change("arguments_wrapped", part)
         arguments = part.arguments or {"input": part.raw_arguments}
-        return with_fields(part, trail, arguments=arguments, raw_arguments=None)
+        return with_fields(part, edits, arguments=arguments, raw_arguments=None)
 
-    return edit_parts(messages, wrap, trail)
+    return edit_parts(messages, wrap, edits)
 
 
 def _is_object(call: ToolCall) -> bool:
-    """What `is_valid` says, by a faster reader."""
+    """The same as `is_valid`, by a faster reader."""
     raw = call.raw_arguments
     return raw is None or call.type == "custom" or loads_object(raw) is not None
 
 
-def put_calls_last(
-    messages: Messages, target: HistoryRules, _: RepairPolicy, trail: Edits
-) -> Messages:
-    """Calls stand after what else the model said in the message."""
+def put_calls_last(messages: Messages, target: HistoryRules, edits: Edits) -> Messages:
+    """Calls follow the other parts of their message."""
     if not target.calls_last:
         return messages
 
     def put_last(message: Message) -> Message:
-        if len(message.content) < 2:
+        parts = sorted(message.content, key=lambda part: isinstance(part, ToolCall))
+        if is_unchanged(parts, message.content):
             return message
-        calls = [part for part in message.content if isinstance(part, ToolCall)]
-        others = [part for part in message.content if not isinstance(part, ToolCall)]
-        if not calls or is_unchanged([*others, *calls], message.content):
-            return message
-        trail.change("calls_put_last", message)
-        return with_parts(message, [*others, *calls], trail)
+        edits.change("calls_put_last", message)
+        return with_parts(message, parts, edits)
 
     return edit(messages, put_last)
 
 
-# Call ids as a target takes them, and back.
-
+# The mapping of call ids.
 
 _DIGITS = "0123456789"
 _UPPER = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _LOWER = _UPPER.lower()
-_ALPHABETS = (  # the richest first; the last is of a hexadecimal id
+_ALPHABETS = (  # the largest first; the last is for hexadecimal ids
     _DIGITS + _UPPER + _LOWER,
     _DIGITS + _LOWER,
     _DIGITS + _UPPER,
@@ -302,25 +257,25 @@ _ALPHABETS = (  # the richest first; the last is of a hexadecimal id
     _DIGITS,
     "0123456789abcdef",
 )
-_DIGEST_LETTERS = 40  # the digest has 43 of the richest alphabet, more of the others
+_DIGEST_LETTERS = 40  # a digest has 43 letters of the largest alphabet, and more of the others
 _MOST_TRIES = 100
 _not_in_ids = re.compile(r"[^A-Za-z0-9_-]").sub
 
 
 def map_call_id(call_id: str, pattern: str) -> str:
     """
-    The id if the whole of it matches the pattern, else one made of it that does.
+    The id itself if all of it matches the pattern, else one made from it that does.
 
-    The same id always gives the same; two ids never do, but for a clash of their digests.
+    Equal ids give equal ids; different ids give different ones, unless their digests clash.
     """
     return call_id if re.fullmatch(pattern, call_id) else _make(call_id, pattern)
 
 
 class CallIds:
     """
-    Ids both ways between a history and a target.
+    Maps ids between a history and a target, in both directions.
 
-    `to_wire` gives no two ids the same; `to_ours` turns back what it gave.
+    `to_wire` never gives two ids the same; `to_ours` reverses it.
     """
 
     def __init__(self, pattern: str | None) -> None:
@@ -329,28 +284,28 @@ class CallIds:
         self._ours: dict[str, str] = {}
 
     def to_wire(self, call_id: str) -> str:
-        """The id that the target takes."""
+        """The id that the target accepts."""
         if self._pattern is None:
             return call_id
-        known = self._wire.get(call_id)
-        if known is None:
-            known = self._wire[call_id] = self._find(call_id, self._pattern)
-            self._ours[known] = call_id
-        return known
+        wire_id = self._wire.get(call_id)
+        if wire_id is None:
+            wire_id = self._wire[call_id] = self._new(call_id, self._pattern)
+            self._ours[wire_id] = call_id
+        return wire_id
 
     def to_ours(self, wire_id: str) -> str:
-        """The id it was; one that never was ours stays as it is."""
+        """The original id; an unknown id is returned as it is."""
         return self._ours.get(wire_id, wire_id)
 
-    def _find(self, call_id: str, pattern: str) -> str:
-        found = map_call_id(call_id, pattern)
+    def _new(self, call_id: str, pattern: str) -> str:
+        wire_id = map_call_id(call_id, pattern)
         tries = 0
-        while found in self._ours:
+        while wire_id in self._ours:
             tries += 1
             if tries > _MOST_TRIES:
                 raise ConfigurationError(f"too few call ids match {pattern!r}")
-            found = _make(f"{call_id}\0{tries}", pattern)
-        return found
+            wire_id = _make(f"{call_id}\0{tries}", pattern)
+        return wire_id
 
 
 def _make(call_id: str, pattern: str) -> str:
@@ -361,13 +316,13 @@ def _make(call_id: str, pattern: str) -> str:
 
 
 def _candidates(call_id: str) -> Iterator[str]:
-    """Readable ones first; each ends in a digest of the id."""
+    """Ids that a pattern may match, readable ones first; each ends in a digest of the id."""
     digest = _digest(call_id, _ALPHABETS[0])
     readable = _not_in_ids("_", call_id)[:40].strip("_") or "call"
     yield f"{readable}_{digest[:12]}"
     yield f"call_{digest[:24]}"
     digests = [_digest(call_id, alphabet) for alphabet in _ALPHABETS]
-    for length in range(_DIGEST_LETTERS, 0, -1):  # a short one that fits by luck soon clashes
+    for length in range(_DIGEST_LETTERS, 0, -1):  # longest first: short ids clash
         for digest in digests:
             yield digest[:length]
             yield f"call_{digest[:length]}"

@@ -1,10 +1,9 @@
-"""Repairs of thinking: it goes back to its maker, whole, signed, and with what it led to."""
+"""Repairs of thinking: only its maker gets it back, whole, signed and followed by a part."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from itertools import islice
 from typing import NamedTuple
 
 from interlingua.prepare.history.edit import (
@@ -13,12 +12,12 @@ from interlingua.prepare.history.edit import (
     Spot,
     edit,
     is_unchanged,
+    swap,
     unbind,
     with_fields,
     with_parts,
 )
-from interlingua.prepare.history.pairs import pairs_of
-from interlingua.prepare.history.target import RepairPolicy
+from interlingua.prepare.history.results import pairs_of
 from interlingua.spec.content import (
     MEDIA_TYPES,
     Part,
@@ -48,24 +47,22 @@ _UNSIGNED = _Codes("unsigned_thinking_dropped", "unsigned_thinking_as_text")
 
 
 class _Loss(NamedTuple):
-    """Which thoughts are lost, and how that is told."""
+    """Which thinking is lost, and why."""
 
     codes: _Codes
     reason: str
     is_lost: Callable[[Thinking], bool]
     with_signatures: bool = False
-    """Even if the message has no thought: signatures on other parts are lost too."""
+    """Whether signatures on other parts are lost too."""
 
 
-def drop_stale_thinking(
-    messages: Messages, target: HistoryRules, policy: RepairPolicy, trail: Edits
-) -> Messages:
-    """Thoughts and signatures of another model, where they are good only for their own."""
+def drop_stale_thinking(messages: Messages, target: HistoryRules, edits: Edits) -> Messages:
+    """Thinking and signatures of another model, where only that model accepts them."""
     if not (target.thinking_per_model and target.model):
         return messages
 
     def is_own(part: Thinking) -> bool:
-        return is_native(part, target)  # others' have a rule of their own
+        return is_native(part, target)  # thinking of other dialects has a rule of its own
 
     def settle(message: Message) -> Message | None:
         if message.role != "assistant" or not message.metadata:
@@ -75,38 +72,35 @@ def drop_stale_thinking(
             return message
         why = f"{target.model} accepts only its own thinking, and this is of {model}"
         loss = _Loss(_STALE, why, is_own, with_signatures=True)
-        return _settle(message, loss, target, policy, trail)
+        return _settle(message, loss, target, edits)
 
     return edit(messages, settle)
 
 
 def _is_same_model(left: str, right: str) -> bool:
-    """The same, but for a date or the host's name."""
+    """Whether two names are equal apart from a date and the host's name."""
     names = [_dated("", name.lower()).rpartition("/")[2] for name in (left, right)]
     return names[0] == names[1]
 
 
-def drop_foreign_thinking(
-    messages: Messages, target: HistoryRules, policy: RepairPolicy, trail: Edits
-) -> Messages:
-    """Thoughts that the target did not make, or does not take at all."""
+def drop_foreign_thinking(messages: Messages, target: HistoryRules, edits: Edits) -> Messages:
+    """Thinking that the target did not make, or all of it where the target accepts none."""
     if target.thinking == "any":
         return messages
     takes_none = target.thinking == "none"
-    who = trail.target
-    why = f"{who} accepts {'no' if takes_none else 'only its own'} thinking"
+    why = f"{edits.target} accepts {'no' if takes_none else 'only its own'} thinking"
     loss = _Loss(_FOREIGN, why, lambda part: takes_none or not is_native(part, target))
     of_others = _Loss(_FOREIGN, "Only an assistant message may hold thinking", lambda _: True)
 
     def settle(message: Message) -> Message | None:
-        found = loss if message.role == "assistant" else of_others
-        return _settle(message, found, target, policy, trail)
+        reason = loss if message.role == "assistant" else of_others
+        return _settle(message, reason, target, edits)
 
     return edit(messages, settle)
 
 
 def is_native(part: Thinking, target: HistoryRules) -> bool:
-    """Whether the target's dialect made the thought; without a mark, its form must do."""
+    """Whether the target's dialect made the thinking; without a mark, its form decides."""
     if part.extra:
         return target.dialect in part.extra
     return _form(part) in target.unmarked_thinking
@@ -120,78 +114,72 @@ def _form(part: Thinking) -> str:
     return "encrypted" if part.data else "plain"
 
 
-def drop_unsigned_thinking(
-    messages: Messages, target: HistoryRules, policy: RepairPolicy, trail: Edits
-) -> Messages:
+def drop_unsigned_thinking(messages: Messages, target: HistoryRules, edits: Edits) -> Messages:
     """Thoughts without the signature that was to come, as a broken stream leaves them."""
     if not target.signed_thinking:
         return messages
 
     loss = _Loss(
         _UNSIGNED,
-        f"{trail.target} requires signed thinking, and this has no signature",
+        f"{edits.target} requires signed thinking, and this has no signature",
         lambda part: not (part.redacted or part.signature),
     )
-    return edit(messages, lambda message: _settle(message, loss, target, policy, trail))
+    return edit(messages, lambda message: _settle(message, loss, target, edits))
 
 
-def _settle(
-    message: Message, loss: _Loss, target: HistoryRules, policy: RepairPolicy, trail: Edits
-) -> Message | None:
-    """The message with its lost thoughts left out or said as text, and what they held freed."""
+def _settle(message: Message, loss: _Loss, target: HistoryRules, edits: Edits) -> Message | None:
+    """The message with lost thinking dropped or sent as text, and the parts bound to it freed."""
     lost = [part for part in message.content if type(part) is Thinking and loss.is_lost(part)]
     if not lost and not loss.with_signatures:
         return message
     parts: list[Part] = []
     for part in message.content:
         if isinstance(part, Thinking) and loss.is_lost(part):
-            parts += _say(part, loss, policy, trail)
+            parts += _as_text(part, loss, edits)
         else:
             parts.append(part)
     if loss.with_signatures or any(target.dialect in part.extra for part in lost):
-        free = [_free(part, target, trail) for part in parts]
+        free = [_free(part, target, edits) for part in parts]
         if not (lost or is_unchanged(free, parts)):
-            trail.change("stale_signatures_dropped", message, reason=loss.reason)
+            edits.change("stale_signatures_dropped", message, reason=loss.reason)
         parts = free
     if is_unchanged(parts, message.content):
         return message
-    return with_parts(message, parts, trail) if parts else None
+    return with_parts(message, parts, edits) if parts else None
 
 
-def _say(part: Thinking, loss: _Loss, policy: RepairPolicy, trail: Edits) -> list[Part]:
-    if policy.foreign_thinking == "text" and part.text.strip() and not part.redacted:
-        trail.change(loss.codes.as_text, part, reason=loss.reason)
-        return [trail.place_like(Text(text=part.text), part)]
-    trail.change(loss.codes.dropped, part, reason=loss.reason)
+def _as_text(part: Thinking, loss: _Loss, edits: Edits) -> list[Part]:
+    if edits.policy.foreign_thinking == "text" and part.text.strip() and not part.redacted:
+        edits.change(loss.codes.as_text, part, reason=loss.reason)
+        return [edits.place_like(Text(text=part.text), part)]
+    edits.change(loss.codes.dropped, part, reason=loss.reason)
     return []
 
 
-def _free(part: Part, target: HistoryRules, trail: Edits) -> Part:
+def _free(part: Part, target: HistoryRules, edits: Edits) -> Part:
     signature = extra_of(part, target.dialect).get(target.signature_field)
     is_stand_in = signature is not None and signature == target.unchecked_signature
-    return part if is_stand_in else unbind(part, target, trail)
+    return part if is_stand_in else unbind(part, target, edits)
 
 
-def drop_trailing_thinking(
-    messages: Messages, target: HistoryRules, _: RepairPolicy, trail: Edits
-) -> Messages:
-    """A thought is followed by what it led to."""
+def drop_trailing_thinking(messages: Messages, target: HistoryRules, edits: Edits) -> Messages:
+    """Thinking at the end of a turn, which nothing follows."""
     if target.trailing_thinking:
         return messages
     edited: list[Message] = []
     is_followed = False  # by something of the same turn
     for message in reversed(messages):
-        kept: Message | None = message
+        rest: Message | None = message
         if message.role == "assistant" and not is_followed:
-            kept = _without_trailing(message, trail)
-        if kept is not None:
-            edited.append(kept)
-            is_followed = kept.role == "assistant" and bool(kept.content)
+            rest = _without_trailing(message, edits)
+        if rest is not None:
+            edited.append(rest)
+            is_followed = rest.role == "assistant" and bool(rest.content)
     edited.reverse()
     return messages if is_unchanged(edited, messages) else tuple(edited)
 
 
-def _without_trailing(message: Message, trail: Edits) -> Message | None:
+def _without_trailing(message: Message, edits: Edits) -> Message | None:
     parts = message.content
     count = len(parts)
     while count and isinstance(parts[count - 1], Thinking):
@@ -199,14 +187,12 @@ def _without_trailing(message: Message, trail: Edits) -> Message | None:
     if count == len(parts):
         return message
     for part in parts[count:]:
-        trail.change("trailing_thinking_dropped", part)
-    return with_parts(message, parts[:count], trail) if count else None
+        edits.change("trailing_thinking_dropped", part)
+    return with_parts(message, parts[:count], edits) if count else None
 
 
-def drop_thinking_only(
-    messages: Messages, target: HistoryRules, _: RepairPolicy, trail: Edits
-) -> Messages:
-    """A message of nothing but thoughts has nothing that the target can say."""
+def drop_thinking_only(messages: Messages, target: HistoryRules, edits: Edits) -> Messages:
+    """Messages that hold only thinking."""
     if target.thinking_only:
         return messages
 
@@ -215,76 +201,65 @@ def drop_thinking_only(
         is_thought = message.role == "assistant" and bool(parts)
         if not (is_thought and all(isinstance(part, Thinking) for part in parts)):
             return message
-        trail.change("thinking_only_dropped", message)
+        edits.change("thinking_only_dropped", message)
         return None
 
     return edit(messages, drop)
 
 
-def sign_calls(
-    messages: Messages, target: HistoryRules, policy: RepairPolicy, trail: Edits
-) -> Messages:
-    """Calls that another model made have no signature: they get a stand-in, or become text."""
+def sign_calls(messages: Messages, target: HistoryRules, edits: Edits) -> Messages:
+    """Unsigned calls, made by another model: they get the placeholder, or become text."""
     field = target.signature_field
     if not target.signed_calls or not field:
         return messages
-    unsigned: list[Spot] = []
+    unsigned: dict[Spot, Part] = {}
     for i, message in enumerate(messages):
         if message.role == "assistant":
-            calls = (k for k, part in enumerate(message.content) if isinstance(part, ToolCall))
-            unsigned += [
-                (i, first)
-                for first in islice(calls, 1)
-                if not extra_of(message.content[first], target.dialect).get(field)
-            ]
+            calls = (item for item in enumerate(message.content) if isinstance(item[1], ToolCall))
+            k, call = next(calls, (0, None))  # only the first call of a message is signed
+            if call is not None and not extra_of(call, target.dialect).get(field):
+                unsigned[i, k] = call
     if not unsigned:
         return messages
-    if policy.unsigned_calls == "text":
-        return _tell_calls(messages, {i for i, _ in unsigned}, target, trail)
-    edited = list(messages)
-    for i, k in unsigned:
-        parts = list(edited[i].content)
-        call = parts[k]
-        kept = extra_of(call, target.dialect)
-        extra = {**call.extra, target.dialect: {**kept, field: target.unchecked_signature}}
-        trail.change("unsigned_call_marked", call)
-        parts[k] = with_fields(call, trail, extra=extra)
-        edited[i] = with_parts(edited[i], parts, trail)
-    return tuple(edited)
+    if edits.policy.unsigned_calls == "text":
+        return _calls_as_text(messages, {i for i, _ in unsigned}, target, edits)
+    for spot, call in unsigned.items():
+        fields = {**extra_of(call, target.dialect), field: target.unchecked_signature}
+        edits.change("unsigned_call_marked", call)
+        unsigned[spot] = with_fields(call, edits, extra={**call.extra, target.dialect: fields})
+    return swap(messages, unsigned, edits)
 
 
-def _tell_calls(
-    messages: Messages, turns: set[int], target: HistoryRules, trail: Edits
+def _calls_as_text(
+    messages: Messages, turns: set[int], target: HistoryRules, edits: Edits
 ) -> Messages:
-    """The calls of some messages, and their results, as text."""
-    pairs = pairs_of(messages, target, trail)
-    told: dict[Spot, list[Part]] = {}
+    """The history with the calls of some messages, and their results, as text."""
+    pairs = pairs_of(messages, target, edits)
+    texts: dict[Spot, list[Part]] = {}
     for spot, call in pairs.calls.items():
         if spot[0] not in turns:
             continue
-        trail.change("unsigned_call_as_text", call)
+        edits.change("unsigned_call_as_text", call)
         raw = call.raw_arguments
         text = f"Called {call.name} with {dump_text(call.arguments) if raw is None else raw}"
-        told[spot] = [trail.place_like(Text(text=text), call)]
+        texts[spot] = [edits.place_like(Text(text=text), call)]
         answer = pairs.result_of.get(spot)
         result = None if answer is None else messages[answer[0]].content[answer[1]]
         if answer is not None and isinstance(result, ToolResult):
-            told[answer] = _tell_result(result, call, trail)
-    touched = {i for i, _ in told}
-    return tuple(
-        _tell_message(message, i, told, trail) if i in touched else message
-        for i, message in enumerate(messages)
-    )
+            texts[answer] = _result_as_text(result, call, edits)
+    edited = list(messages)
+    for i in {i for i, _ in texts}:
+        content = enumerate(messages[i].content)
+        parts = tuple(inner for k, part in content for inner in texts.get((i, k), [part]))
+        is_tool = messages[i].role == "tool"
+        is_user = is_tool and not all(isinstance(part, ToolResult) for part in parts)
+        role = "user" if is_user else messages[i].role
+        edited[i] = with_fields(messages[i], edits, content=parts, role=role)
+    return tuple(edited)
 
 
-def _tell_message(message: Message, i: int, told: dict[Spot, list[Part]], trail: Edits) -> Message:
-    parts = [part for k, whole in enumerate(message.content) for part in told.get((i, k), [whole])]
-    is_tool = message.role == "tool" and all(isinstance(part, ToolResult) for part in parts)
-    role = "user" if message.role == "tool" and not is_tool else message.role
-    return with_fields(message, trail, content=tuple(parts), role=role)
-
-
-def _tell_result(result: ToolResult, call: ToolCall, trail: Edits) -> list[Part]:
+def _result_as_text(result: ToolResult, call: ToolCall, edits: Edits) -> list[Part]:
+    """The text of a result, followed by its media."""
     content = result.content
     parts = result.parts
     media: list[Part] = []
@@ -293,4 +268,4 @@ def _tell_result(result: ToolResult, call: ToolCall, trail: Edits) -> list[Part]
         media = [part for part in parts if isinstance(part, MEDIA_TYPES)]
     text = content if isinstance(content, str) else dump_text(content)
     verb = "failed" if result.is_error else "returned"
-    return [trail.place_like(Text(text=f"{call.name} {verb}: {text}"), result), *media]
+    return [edits.place_like(Text(text=f"{call.name} {verb}: {text}"), result), *media]

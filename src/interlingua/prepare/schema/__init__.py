@@ -5,8 +5,7 @@ A dialect's facts say what it accepts (`SchemaRules`), `narrow` makes a schema s
 tool or a format, `restore` undoes it in the calls of an answer.
 """
 
-from interlingua.prepare.schema.narrow import encode_parameters, encode_schema, narrow
-from interlingua.prepare.schema.narrowed import Narrowed
+from interlingua.prepare.schema.narrow import Narrowed, encode_parameters, encode_schema, narrow
 from interlingua.prepare.schema.openapi import from_openapi
 from interlingua.prepare.schema.restore import drop_added_nulls, restore_arguments, restore_event
 

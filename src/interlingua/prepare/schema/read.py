@@ -1,4 +1,4 @@
-"""Reading JSON Schema: references, intersections, nulls, circles."""
+"""Reading JSON Schema: its keywords, references, intersections, nulls and circles."""
 
 from __future__ import annotations
 
@@ -7,8 +7,58 @@ from collections.abc import Iterator, Mapping
 from typing import Any, TypeGuard
 from urllib.parse import unquote
 
-from interlingua.prepare.schema.rules import ANNOTATIONS, STRUCTURE
 from interlingua.spec.content import Json
+
+ANNOTATIONS = frozenset(
+    {
+        "title",
+        "description",
+        "default",
+        "examples",
+        "example",
+        "deprecated",
+        "readOnly",
+        "writeOnly",
+        "discriminator",
+    }
+)
+"""Keywords that say something about a value and forbid none."""
+
+STRUCTURE = frozenset({"$schema", "$id", "$comment", "$defs", "definitions"})
+"""Keywords that hold the schema together and constrain no value."""
+
+DATES = frozenset({"date-time", "time", "date", "duration"})
+"""The formats of dates and times that every strict target accepts."""
+
+SILENT = frozenset({"$id", "$comment", "$vocabulary", "discriminator", "propertyOrdering"})
+"""Keywords that tell a model nothing."""
+
+DYNAMIC = frozenset({"$dynamicRef", "$dynamicAnchor", "$recursiveRef", "$recursiveAnchor"})
+"""References whose target depends on who refers to it: they cannot be followed from here."""
+
+
+def words(text: str) -> frozenset[str]:
+    """The words of a text that are separated by spaces."""
+    return frozenset(text.split())
+
+
+VOCABULARY = (
+    ANNOTATIONS
+    | STRUCTURE
+    | SILENT
+    | DYNAMIC
+    | words(
+        "type enum const format nullable $ref $anchor allOf anyOf oneOf not if then else "
+        "properties required additionalProperties patternProperties propertyNames "
+        "unevaluatedProperties minProperties maxProperties dependencies dependentRequired "
+        "dependentSchemas items prefixItems additionalItems unevaluatedItems contains minContains "
+        "maxContains minItems maxItems uniqueItems minLength maxLength pattern contentEncoding "
+        "contentMediaType contentSchema minimum maximum exclusiveMinimum exclusiveMaximum "
+        "multipleOf"
+    )
+)
+"""The keywords of JSON Schema in any version, and OpenAPI's; any other is a stranger."""
+
 
 MAX_DEPTH = 100
 """No target takes schemas or arguments nested deeper; they are left as they are."""
@@ -327,3 +377,89 @@ def _components(root: Json, following: Any) -> dict[int, tuple[Any, int]]:
                 found = path.pop()
                 group[id(found)] = (found, order[key])
     return group
+
+
+_MAPS = ("properties", "$defs", "definitions", "patternProperties", "dependentSchemas")
+_LISTS = ("anyOf", "oneOf", "allOf", "prefixItems")
+_ONES = (
+    "additionalProperties",
+    "additionalItems",
+    "contains",
+    "propertyNames",
+    "unevaluatedProperties",
+    "unevaluatedItems",
+    "not",
+    "if",
+    "then",
+    "else",
+)
+
+
+def find_unreadable(schema: Json, root: str) -> str | None:
+    """The first place, as `path: what`, where something is no schema; None if all is well."""
+    reader = Reader(schema)
+    pending: list[tuple[Any, str]] = [(schema, root)]
+    seen: set[int] = set()
+    leading: set[int] = set()
+    while pending:
+        node, path = pending.pop()
+        if isinstance(node, bool) or id(node) in seen:
+            continue
+        if not isinstance(node, dict):
+            return f"{path}: it is no schema"
+        seen.add(id(node))
+        wrong = next((key for key in node if not _is_shaped(key, node)), None)
+        if wrong is not None:
+            return f"{path}: its {wrong} cannot be read"
+        pending.extend(_inner(node, path))
+        if not _leads_somewhere(node, reader, leading):
+            return f"{path}: its $ref leads nowhere"
+        target = reader.resolve(node.get("$ref"))
+        if target is not MISSING:
+            pending.append((target, f"{path}.$ref"))
+    return None
+
+
+def _leads_somewhere(node: Json, reader: Reader, leading: set[int]) -> bool:
+    """Whether a local reference is found, and is not only a way round to itself."""
+    way: dict[int, Json] = {}
+    while isinstance(node, dict) and isinstance(node.get("$ref"), str):
+        if id(node) in way:
+            return False
+        if id(node) in leading:
+            break
+        way[id(node)] = node
+        reference = node["$ref"]
+        node = reader.resolve(reference)
+        if node is MISSING and pointer(reference) is not None:
+            return False
+    leading.update(way)
+    return True
+
+
+def _is_shaped(key: str, node: dict[str, Any]) -> bool:
+    value = node[key]
+    match key:
+        case "type":
+            return types_of(node) is not None
+        case "enum":
+            return isinstance(value, list)
+        case "required":
+            return is_names(value)
+        case "$ref":
+            return isinstance(value, str)
+        case _ if key in _LISTS:
+            return isinstance(value, list) and bool(value)
+        case _:
+            return key not in _MAPS or isinstance(value, dict)
+
+
+def _inner(node: dict[str, Any], path: str) -> Iterator[tuple[Any, str]]:
+    for key in node.keys() & {*_MAPS, *_LISTS, *_ONES, "items"}:
+        value, where = node[key], f"{path}.{key}"
+        if key in _MAPS:
+            yield from ((value[name], f"{where}.{name}") for name in value)
+        elif isinstance(value, list):
+            yield from ((item, f"{where}[{at}]") for at, item in enumerate(value))
+        else:
+            yield value, where

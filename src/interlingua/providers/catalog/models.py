@@ -1,8 +1,8 @@
 """
 Known models as data.
 
-The catalog advises and never forbids: an id it does not know is passed on as it is. In
-`catalog.json` the models of a provider stand best first.
+The catalog is advice: an unknown id is sent to the provider unchanged. In `models.json` the models
+of a provider are sorted, best first.
 """
 
 from __future__ import annotations
@@ -14,10 +14,11 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
+from interlingua.spec.content import Record
 from interlingua.spec.errors import ConfigurationError
 
 ModelKind: TypeAlias = Literal["chat", "embedding", "image"]
-"""What a model makes."""
+"""What a model produces."""
 
 _CAPABILITIES = {
     "tools": "supports_tools",
@@ -26,39 +27,32 @@ _CAPABILITIES = {
 }
 
 
-class ModelInfo(
-    msgspec.Struct,
-    frozen=True,
-    kw_only=True,
-    omit_defaults=True,
-    repr_omit_defaults=True,
-    forbid_unknown_fields=True,
-):
-    """One model as one provider serves it. None means that it is not known."""
+class ModelInfo(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One model at one provider. None means unknown."""
 
     id: str
-    """What is sent for it."""
+    """The id in requests."""
     provider: str
-    """The name of the row that serves it."""
+    """The name of the provider that serves it."""
     display_name: str
     kind: ModelKind = "chat"
     context_window: int | None = None
-    """The most tokens that input and output may have together."""
+    """The maximum number of input and output tokens together."""
     max_output: int | None = None
-    """The most tokens of one answer."""
+    """The maximum number of tokens of one response."""
     supports_tools: bool | None = None
     supports_vision: bool | None = None
     supports_reasoning: bool | None = None
     input_cost_per_million: float | None = None
-    """In US dollars, for prompts of usual length; None also where it changes with date or hour."""
+    """In US dollars, without long-context surcharges; None if it varies by date or hour."""
     output_cost_per_million: float | None = None
     aliases: tuple[str, ...] = ()
-    """Other ids by which the provider knows the same model."""
+    """Other ids of the same model at this provider."""
     released: date | None = None
     retires: date | None = None
-    """The day from which it is served no more."""
+    """The first day on which it is no longer served."""
     is_gated: bool = False
-    """Only for those whom the provider lets in."""
+    """Only for customers whom the provider has approved."""
 
 
 class _Catalog(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -69,22 +63,22 @@ def get_model_info(model_id: str, provider: str | None = None) -> ModelInfo | No
     """
     The entry of a model, by its id or an alias; None if it is unknown.
 
-    Where several providers serve the id, the first in the catalog, or the one asked for.
+    If several providers serve the id: that of `provider`, by default the first in the catalog.
     """
-    found = _by_id().get(model_id, ())
-    return next((model for model in found if provider in (None, model.provider)), None)
+    models = _by_id().get(model_id, ())
+    return next((model for model in models if provider in (None, model.provider)), None)
 
 
 def list_models(provider: str | None = None) -> tuple[ModelInfo, ...]:
-    """All known models, or those of a provider, best first."""
-    return tuple(model for model in _models() if provider in (None, model.provider))
+    """All known models, or those of one provider, best first."""
+    return tuple(model for model in _load().models if provider in (None, model.provider))
 
 
 def get_latest_model(provider: str, capability: str | None = None) -> ModelInfo | None:
     """
-    The best model of a provider that anyone may call and that is there to stay.
+    The best chat model of a provider that is neither gated nor about to be retired.
 
-    `capability` is `tools`, `vision` or `reasoning`: the model is then known to have it.
+    `capability` is `tools`, `vision` or `reasoning`: only models with it are considered.
     """
     if capability is not None and capability not in _CAPABILITIES:
         known = ", ".join(_CAPABILITIES)
@@ -98,21 +92,17 @@ def get_latest_model(provider: str, capability: str | None = None) -> ModelInfo 
 
 
 def providers_of(model_id: str) -> tuple[str, ...]:
-    """The providers that serve exactly this id; prefixes and likenesses do not count."""
+    """The providers that serve exactly this id or alias."""
     return tuple(dict.fromkeys(model.provider for model in _by_id().get(model_id, ())))
-
-
-def _models() -> tuple[ModelInfo, ...]:
-    return _load().models
 
 
 @cache
 def _by_id() -> Mapping[str, tuple[ModelInfo, ...]]:
-    found: dict[str, tuple[ModelInfo, ...]] = {}
-    for model in _models():
+    by_id: dict[str, tuple[ModelInfo, ...]] = {}
+    for model in _load().models:
         for model_id in (model.id, *model.aliases):
-            found[model_id] = (*found.get(model_id, ()), model)
-    return found
+            by_id[model_id] = (*by_id.get(model_id, ()), model)
+    return by_id
 
 
 @cache

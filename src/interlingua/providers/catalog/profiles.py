@@ -1,14 +1,13 @@
 """
 Profiles as data.
 
-`profiles.json` holds rows of `Profile` fields: one for a dialect, one for a provider, and
-rows for models, by prefix of their id, under each of these and for all of them. They are laid
-over each other in this order, each model row over the shorter ones:
+`profiles.json` has rows of `Profile` fields: for dialects, for providers, and for models by prefix
+of their id (for all providers, or under a dialect or provider). Later rows override earlier ones,
+and longer prefixes override shorter ones:
 
     dialect < provider < models < models of the dialect < models of the provider < overrides
 
-(a provider that speaks several dialects may have a row for each of them, over its own), so that
-a fact which turns out otherwise is changed in one row.
+A provider of several dialects may also have a row for each of them, which overrides its own.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from typing import Any, TypeAlias, get_type_hints
 import msgspec
 
 from interlingua import dialects
-from interlingua.providers.installed_dialects import check_dialect, find_dialect
+from interlingua.providers.provider import check_dialect, find_dialect
 from interlingua.spec.contracts import NEUTRAL_PROFILE, Profile
 from interlingua.spec.errors import ConfigurationError
 
@@ -52,7 +51,7 @@ def profile_for(
     provider: str | None = None,
     overrides: Row | None = None,
 ) -> Profile:
-    """What is known of a model, spoken to in this dialect at this provider."""
+    """The profile of a model at this provider, in this dialect."""
     check_dialect(dialect)
     if not overrides:
         return _profile(dialect, model, provider)
@@ -61,7 +60,7 @@ def profile_for(
 
 
 def check_row(row: Row, name: str) -> Row:
-    """The row with its values as a profile holds them; an error names the row and the key."""
+    """The row with converted values; the `ConfigurationError` names the row and the key."""
     types = _types()
     checked: dict[str, Any] = {}
     for key, value in row.items():
@@ -74,7 +73,7 @@ def check_row(row: Row, name: str) -> Row:
 
 
 def check_overrides(row: Row, name: str) -> Row:
-    """The same for a row of the caller's, whose quirks must be known to some dialect."""
+    """`check_row` for a row of the caller; its quirks must belong to some dialect."""
     checked = check_row(row, name)
     quirks = checked.get(_QUIRKS, {})
     if isinstance(quirks, Mapping) and quirks:
@@ -86,25 +85,25 @@ def check_overrides(row: Row, name: str) -> Row:
 
 
 def make_profile(rows: Mapping[str, Row], dialect: str) -> Profile:
-    """The rows, by name, laid over each other field by field; so are their quirks."""
+    """The profile from rows by name; later rows override earlier ones, and so do their quirks."""
     fields: dict[str, Any] = {"dialect": dialect}
     kind = find_dialect(dialect).FACTS.quirks
     quirks: dict[str, Any] = {}
     for name, row in rows.items():
         fields |= row
-        given = row.get(_QUIRKS, {})
-        if kind is None or not given:
+        more = row.get(_QUIRKS, {})
+        if kind is None or not more:
             continue  # a provider of several dialects may have quirks in one of them only
-        if isinstance(given, Mapping):
-            quirks |= check_quirks(given, name, kind)
+        if isinstance(more, Mapping):
+            quirks |= check_quirks(more, name, kind)
         else:  # a whole record, from code
-            quirks = dict(check_quirks(msgspec.structs.asdict(given), name, kind))
+            quirks = dict(check_quirks(msgspec.structs.asdict(more), name, kind))
     fields[_QUIRKS] = msgspec.convert(quirks, kind) if kind is not None and quirks else None
     return msgspec.structs.replace(NEUTRAL_PROFILE, **fields)
 
 
 def check_quirks(quirks: Row, name: str, kind: type[msgspec.Struct]) -> Row:
-    """The quirks of a row, as fields of the dialect's record of them."""
+    """The quirks of a row; `ConfigurationError` if they do not fit the dialect's record."""
     for key, value in quirks.items():
         if key not in kind.__struct_fields__:
             raise ConfigurationError(f"profile row {name!r}: unknown key 'quirks.{key}'")
@@ -116,13 +115,13 @@ def matching(prefixes: Mapping[str, Row], model: str) -> list[str]:
     """
     The prefixes of this model id, shortest first.
 
-    What comes before a slash (`openai/`, `accounts/…/models/`) is not part of the id, and a
-    version may be written with a dot, a dash or a `p`. A prefix never ends inside a number.
+    The part before a slash (`openai/`, `accounts/…/models/`) is ignored, and a version may be
+    written with a dot, a dash or a `p`. A prefix never ends inside a number.
     """
     dotted = _DOT_AS_P.sub(".", model.lower().rpartition("/")[2])
     dashed = dotted.replace(".", "-")
-    found = [prefix for prefix in prefixes if _starts(dotted, prefix) or _starts(dashed, prefix)]
-    return sorted(found, key=len)
+    matches = [prefix for prefix in prefixes if _starts(dotted, prefix) or _starts(dashed, prefix)]
+    return sorted(matches, key=len)
 
 
 @lru_cache(maxsize=512)
@@ -158,7 +157,6 @@ def _load() -> _Tables:
 
 
 def _read(text: bytes) -> _Tables:
-    """The data, each row checked."""
     try:
         data = msgspec.json.decode(text, type=_Tables)
     except msgspec.MsgspecError as error:

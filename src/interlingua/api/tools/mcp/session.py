@@ -100,40 +100,39 @@ class Session:
     async def _call(self, connection: Connection, name: str, arguments: dict[str, Any]) -> Json:
         if connection.is_broken and self._can_reconnect:
             connection = await self._reconnect(connection)
-        try:
-            return await self._call_once(connection, name, arguments)
-        except _SessionExpiredError:  # the server rejected the call without running the tool
+        result = await self._call_once(connection, name, arguments)
+        if result is None:  # the server rejected the call without running the tool
             connection = await self._reconnect(connection)
-        try:
-            return await self._call_once(connection, name, arguments)
-        except _SessionExpiredError:
-            raise NetworkError(
-                f"the MCP server {self.name} rejected a new session as expired"
-            ) from None
+            result = await self._call_once(connection, name, arguments)
+        if result is None:
+            raise NetworkError(f"the MCP server {self.name} rejected a new session as expired")
+        return result
 
     async def _call_once(
         self, connection: Connection, name: str, arguments: dict[str, Any]
-    ) -> Json:
+    ) -> dict[str, Json] | None:
+        """The result of a tool; None if the server no longer knows the session."""
         if connection.error is not None:
             raise call_failure(connection.error, self.name, redactor=self.redactor)
+        if connection.client is None:
+            raise self._not_open()
         statuses_before = len(connection.error_statuses)
         connection.calls += 1
         try:
             async with asyncio.timeout(self._timeout):
                 result = await connection.client.call_tool(name, arguments)
         except Exception as error:  # noqa: BLE001 -- transports raise exceptions of any type
-            if self._can_reconnect and _is_session_expired(error):
-                failure: Exception = _SessionExpiredError()
-            else:
-                failure = call_failure(
-                    error,
-                    self.name,
-                    timeout=self._timeout,
-                    statuses=connection.error_statuses[statuses_before:],
-                    redactor=self.redactor,
-                )
-                if _is_closed(error):
-                    connection.is_closed = True
+            code, message = _code_of(error), str(_first(error))
+            if (code, message) == _SESSION_EXPIRED and self._can_reconnect:
+                return None  # MCP requires a new session
+            connection.is_closed = connection.is_closed or code == _CONNECTION_CLOSED
+            failure = call_failure(
+                error,
+                self.name,
+                timeout=self._timeout,
+                statuses=connection.error_statuses[statuses_before:],
+                redactor=self.redactor,
+            )
         else:
             return {
                 "content": [_dump(block) for block in result.content],
@@ -174,10 +173,6 @@ class Session:
         )
 
 
-class _SessionExpiredError(Exception):
-    """The server no longer knows the session."""
-
-
 # One connection.
 
 _CLOSE_TIMEOUT = 10.0
@@ -207,7 +202,8 @@ class Connection:
         self._redactor = redactor
         self._errlog = errlog
         self._status: int | None = None
-        self._client: Client | None = None
+        self.client: Client | None = None
+        """Set once the connection is open."""
         self._task: asyncio.Task[None] | None = None
         self._closing = asyncio.Event()
         self.is_closed = False
@@ -216,13 +212,6 @@ class Connection:
         """Every HTTP status of 400 and above, in order of arrival."""
         self.calls = 0
         """The number of calls in progress."""
-
-    @property
-    def client(self) -> Client:
-        """The `mcp` client, once the connection is open."""
-        if self._client is None:
-            raise ConfigurationError(f"the connection to the MCP server {self._name} is not open")
-        return self._client
 
     @property
     def is_broken(self) -> bool:
@@ -266,7 +255,7 @@ class Connection:
         self._closing.set()
         if self._task is None:
             return
-        if self._client is None:
+        if self.client is None:
             self._task.cancel()  # the task waits for `_closing` only after it has connected
         await _wait_closed(self._task)
 
@@ -280,7 +269,7 @@ class Connection:
         )
         async with client_class(transport, cache=None) as client:
             tools = await _list_tools(client)
-            self._client = client
+            self.client = client
             ready.set_result(tools)
             await self._closing.wait()
 
@@ -352,14 +341,12 @@ async def _wait_closed(task: asyncio.Task[None]) -> None:
 
 # JSON-RPC error codes; the last two are those of the `mcp` package.
 _METHOD_NOT_FOUND = -32601
-_INVALID_REQUEST = -32600
 _INVALID_PARAMS = -32602
-_INTERNAL_ERROR = -32603
 _CONNECTION_CLOSED = -32000
 _TIMED_OUT = -32001
-# The messages of the `mcp` package for an HTTP 404 and for any other status of 400 and above.
-_SESSION_TERMINATED = "Session terminated"
-_HTTP_ERROR = "Server returned an error response"
+# Code and message of the `mcp` package for an HTTP 404 and for any other status from 400.
+_SESSION_EXPIRED = (-32600, "Session terminated")
+_HTTP_ERROR = (-32603, "Server returned an error response")
 _START_FAILURES = (FileNotFoundError, PermissionError, NotADirectoryError, OSError, ValueError)
 _MAX_MESSAGE = 2_000
 _NO_SECRETS = Redactor()
@@ -367,19 +354,8 @@ _NO_SECRETS = Redactor()
 
 def _code_of(error: BaseException) -> int | None:
     """The JSON-RPC code of an error from the server or the protocol."""
-    code = getattr(error, "code", None)
+    code = getattr(_first(error), "code", None)
     return code if isinstance(code, int) else None
-
-
-def _is_closed(error: BaseException) -> bool:
-    """Whether the connection is closed, so that later calls will fail too."""
-    return _code_of(_first(error)) == _CONNECTION_CLOSED
-
-
-def _is_session_expired(error: BaseException) -> bool:
-    """Whether the server no longer knows the session. MCP then requires a new session."""
-    cause = _first(error)
-    return _code_of(cause) == _INVALID_REQUEST and str(cause) == _SESSION_TERMINATED
 
 
 def connect_failure(
@@ -426,7 +402,7 @@ def call_failure(
         return cause
     code = _code_of(cause)
     # The `mcp` package does not say which call a status belongs to.
-    if code == _INTERNAL_ERROR and str(cause) == _HTTP_ERROR and len(set(statuses)) == 1:
+    if (code, str(cause)) == _HTTP_ERROR and len(set(statuses)) == 1:
         message = f"the MCP server {name} rejected the call (HTTP {statuses[0]})"
         return make_error(statuses[0], {}, Fault(message))
     if isinstance(cause, TimeoutError) or code == _TIMED_OUT:

@@ -1,5 +1,5 @@
 """
-Fetches the URLs in parts, for dialects that accept only bytes.
+Reads the files and fetches the URLs that parts name, before a request is encoded.
 
 A URL may come from a stranger, so only public addresses are allowed (protection against SSRF).
 The host name is resolved here, all of its addresses must be public, and the connection goes to
@@ -11,10 +11,17 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import stat
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 from urllib.parse import urlsplit
 
+from msgspec.structs import replace
+
+from interlingua.spec.content import MEDIA_TYPES, Audio, Document, Image, Part, ToolResult
 from interlingua.spec.errors import (
     ConfigurationError,
     DecodeError,
@@ -22,15 +29,205 @@ from interlingua.spec.errors import (
     RequestTimeoutError,
     SDKError,
 )
+from interlingua.spec.messages import Message
 from interlingua.spec.request import Request
-from interlingua.transport.addresses import is_public
-from interlingua.transport.media_files import MAX_FILE, Media, find_media, replace_media, with_bytes
 from interlingua.version import USER_AGENT
-from interlingua.wire.media import media_type_for
+from interlingua.wire.media import is_local_path, media_type_for
 
 if TYPE_CHECKING:
     import aiohttp
     from yarl import URL
+
+# From IANA's special-purpose address registries. The tables in `ipaddress` are not used because
+# they changed between patch releases of Python. A block of which the registries call only parts
+# globally reachable is refused completely: nobody serves documents from those parts.
+# https://www.iana.org/assignments/iana-ipv4-special-registry
+_REFUSED_V4 = tuple(
+    IPv4Network(block)
+    for block in (
+        "0.0.0.0/8",  # this network
+        "10.0.0.0/8",  # private
+        "100.64.0.0/10",  # carrier-grade NAT; the metadata service of one cloud is there
+        "127.0.0.0/8",  # loopback
+        "168.63.129.16/32",  # internal services of Azure; not in the registry
+        "169.254.0.0/16",  # link-local; the metadata services of most clouds are there
+        "172.16.0.0/12",  # private
+        "192.0.0.0/24",  # protocol assignments
+        "192.0.2.0/24",  # documentation
+        "192.88.99.0/24",  # 6to4 relays, deprecated
+        "192.168.0.0/16",  # private
+        "198.18.0.0/15",  # benchmarks
+        "198.51.100.0/24",  # documentation
+        "203.0.113.0/24",  # documentation
+        "224.0.0.0/4",  # multicast
+        "240.0.0.0/4",  # reserved, and broadcast
+    )
+)
+# https://www.iana.org/assignments/iana-ipv6-special-registry
+# All global unicast addresses that IANA has assigned are in this block. Loopback, unique local,
+# link-local, site-local, multicast, discard-only, segment routing and IPv4-compatible addresses
+# are outside of it.
+_UNICAST_V6 = IPv6Network("2000::/3")
+_REFUSED_V6 = tuple(
+    IPv6Network(block)
+    for block in (
+        "2001::/23",  # protocol assignments: Teredo, benchmarks, ORCHID and others
+        "2001:db8::/32",  # documentation
+        "3fff::/20",  # documentation
+    )
+)
+# An address in one of these blocks contains an IPv4 address, which starts at this bit (from the
+# right) and decides whether the address is public.
+_EMBEDDING_V6 = (
+    (IPv6Network("::ffff:0:0/96"), 0),  # IPv4-mapped
+    (IPv6Network("64:ff9b::/96"), 0),  # NAT64
+    (IPv6Network("2002::/16"), 80),  # 6to4
+)
+
+
+def is_public(text: str) -> bool:
+    """Whether this is a public IP address; an IPv4 address embedded in IPv6 is checked too."""
+    try:
+        address = ip_address(text.partition("%")[0])
+    except ValueError:
+        return False
+    if isinstance(address, IPv4Address):
+        return _is_public_v4(address)
+    return _is_public_v6(address)
+
+
+def _is_public_v4(address: IPv4Address) -> bool:
+    return not any(address in block for block in _REFUSED_V4)
+
+
+def _is_public_v6(address: IPv6Address) -> bool:
+    for block, shift in _EMBEDDING_V6:
+        if address in block:
+            return _is_public_v4(IPv4Address(int(address) >> shift & 0xFFFF_FFFF))
+    return address in _UNICAST_V6 and not any(address in block for block in _REFUSED_V6)
+
+
+MAX_FILE = 64 * 1024 * 1024
+
+Media: TypeAlias = Image | Audio | Document
+
+
+def load_media(
+    request: Request, *, max_bytes: int = MAX_FILE, root: str | PathLike[str] | None = None
+) -> Request:
+    """
+    The request with each local path in a part's `url` (`/…`, `./…`, `~…`) replaced by the bytes.
+
+    Returns the same object if there is no path. With `root`, only files inside that folder are
+    read. Use it only for requests that your program built itself: in a request from the network
+    a path was chosen by a stranger.
+    """
+    inside = None if root is None else Path(root).resolve()
+
+    def load(part: Media, where: str) -> Media:
+        return _load(part, where, max_bytes, inside)
+
+    return replace_media(request, _names_file, load)
+
+
+async def load_media_async(
+    request: Request, *, max_bytes: int = MAX_FILE, root: str | PathLike[str] | None = None
+) -> Request:
+    """`load_media`, with the files read in a thread; no thread is used if there are no files."""
+    if not find_media(request, _names_file):
+        return request
+    return await asyncio.to_thread(load_media, request, max_bytes=max_bytes, root=root)
+
+
+def find_media(request: Request, wanted: Callable[[Media], bool]) -> list[tuple[str, Media]]:
+    """The wanted media parts and their paths in the request; includes those in tool results."""
+    parts: list[tuple[str, Media]] = []
+
+    def collect(part: Media, where: str) -> Media:
+        parts.append((where, part))
+        return part
+
+    replace_media(request, wanted, collect)
+    return parts
+
+
+def replace_media(
+    request: Request, wanted: Callable[[Media], bool], change: Callable[[Media, str], Media]
+) -> Request:
+    """The request with each wanted media part changed; the same object if nothing changed."""
+    messages: list[Message] = []
+    for index, message in enumerate(request.messages):
+        content = _in_parts(message.content, wanted, change, f"messages[{index}].content")
+        same = content is message.content
+        messages.append(message if same else replace(message, content=content))
+    if all(new is old for new, old in zip(messages, request.messages, strict=True)):
+        return request
+    return replace(request, messages=tuple(messages))
+
+
+def _in_parts(
+    parts: tuple[Part, ...],
+    wanted: Callable[[Media], bool],
+    change: Callable[[Media, str], Media],
+    where: str,
+) -> tuple[Part, ...]:
+    changed: list[Part] | None = None
+    for index, part in enumerate(parts):
+        new: Part = part
+        if isinstance(part, MEDIA_TYPES):
+            if wanted(part):
+                new = change(part, f"{where}[{index}]")
+        elif isinstance(part, ToolResult) and part.parts:
+            inner = _in_parts(part.parts, wanted, change, f"{where}[{index}].content")
+            if inner is not part.parts:
+                new = replace(part, content=inner)
+        if new is not part:
+            changed = list(parts) if changed is None else changed
+            changed[index] = new
+    return parts if changed is None else tuple(changed)
+
+
+def with_bytes(part: Media, data: bytes, media_type: str | None, name: str | None) -> Media:
+    """The part with `data` in place of `url`."""
+    fields: dict[str, Any] = {
+        "url": None,
+        "data": data,
+        "media_type": part.media_type or media_type,
+    }
+    if isinstance(part, Document) and part.file_name is None and name:
+        fields["file_name"] = name
+    return replace(part, **fields)
+
+
+def _names_file(part: Media) -> bool:
+    return part.url is not None and is_local_path(part.url)
+
+
+def _load(part: Media, where: str, max_bytes: int, inside: Path | None) -> Media:
+    name = part.url or ""
+    try:
+        path = Path(name).expanduser()
+        if inside is not None and not path.resolve().is_relative_to(inside):
+            raise ConfigurationError(f"{where}: {name!r} is outside of the allowed folder {inside}")
+        data = _read(path, max_bytes)
+    except (OSError, RuntimeError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise ConfigurationError(f"{where}: cannot read {name!r}: {reason}") from None
+    return with_bytes(part, data, media_type_for(data, path.name), path.name)
+
+
+def _read(path: Path, max_bytes: int) -> bytes:
+    # Opening a pipe may block for ever, and a device may be endless, so check before.
+    if not stat.S_ISREG(path.stat().st_mode):
+        raise ValueError("it is not a regular file")
+    with path.open("rb") as file:
+        data = file.read(max_bytes + 1)
+    if len(data) > max_bytes:
+        raise ValueError(f"it is larger than {max_bytes} bytes")
+    if not data:
+        raise ValueError("it is empty")
+    return data
+
 
 MAX_REDIRECTS = 5
 SECONDS = 30.0

@@ -1,15 +1,47 @@
-"""Lists of models: reading and writing pages, with the field names of a dialect."""
+"""Token counts and lists of models: requests and replies, with the field names of a dialect."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import msgspec
 
 from interlingua.spec.errors import DecodeError, InvalidRequestError
 from interlingua.spec.operations import ServedModel
+from interlingua.spec.request import Request
+from interlingua.wire.fields import count
 from interlingua.wire.json_text import loads
+
+
+def counted_request(
+    request: Request, dialect: str, names: Collection[str] | None, options: Mapping[str, Any]
+) -> Request:
+    """
+    The request reduced to the fields that count as input.
+
+    Of its provider options for the dialect, only those in `names` remain; None keeps all.
+    """
+    value = request.provider_options.get(dialect)
+    every = value if isinstance(value, Mapping) else {}
+    own = {name: item for name, item in every.items() if names is None or name in names}
+    return Request(
+        model=request.model,
+        messages=request.messages,
+        tools=request.tools,
+        tool_choice=request.tool_choice,
+        provider_options={dialect: {**own, **options}},
+        request_id=request.request_id,
+    )
+
+
+def read_count(body: bytes, name: str) -> int:
+    """The token count in the field `name`; raises `DecodeError` if there is none."""
+    value = loads(body)
+    tokens = count(value.get(name)) if isinstance(value, dict) else None
+    if tokens is None:
+        raise DecodeError(f"the provider's response has no token count in {name!r}")
+    return tokens
 
 
 class ModelFields(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,5 +1,5 @@
 """
-Tool call arguments, as text that any client can parse.
+Tool calls on the wire: ids for calls without one, and arguments as text that any client can parse.
 
 Some providers send no text, or `null`, for a call without arguments, and a model may write
 text that is not a JSON object. Many clients parse the text and require an object.
@@ -7,13 +7,27 @@ text that is not a JSON object. Many clients parse the text and require an objec
 
 from __future__ import annotations
 
+from itertools import count
 from typing import Any
 
 import msgspec
 
 from interlingua.spec.content import ToolCall
+from interlingua.spec.contracts import NewId
 from interlingua.spec.messages import Message
 from interlingua.wire.json_text import dump_text
+
+
+def counting_ids() -> NewId:
+    """Deterministic ids `1`, `2`, …: the default for pure decoding. Adapters pass ULIDs."""
+    numbers = count(1)
+    return lambda: str(next(numbers))
+
+
+def call_ids(new_id: NewId) -> NewId:
+    """`new_id` with the prefix `call_`."""
+    return lambda: f"call_{new_id()}"
+
 
 _NO_ARGUMENTS = ("", "null")
 

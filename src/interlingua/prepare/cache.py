@@ -1,0 +1,328 @@
+"""
+Prompt caching: marks and keys that make a provider reuse a prompt, and what breaks the reuse.
+
+Some providers cache what stands before a mark. Others cache every prompt, and need a key that
+routes the calls of one conversation to the same machine. A dialect's `CacheRules` say which.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from hashlib import blake2b
+from typing import Any, TypeAlias
+
+from msgspec.structs import replace
+
+from interlingua.spec.content import Json
+from interlingua.spec.contracts import Profile, WireCall
+from interlingua.spec.errors import DecodeError
+from interlingua.spec.facts import CacheRules, CacheStep, Facts
+from interlingua.spec.request import Request, ToolDefinition
+from interlingua.spec.response import Warning
+from interlingua.spec.warnings import make_warning
+from interlingua.wire.fields import whole_object
+from interlingua.wire.json_text import dumps
+
+_LONG = "1h"
+_OURS = 3  # marks that are added at most: at the end, on the system text, on the tools
+_MarkOne: TypeAlias = Callable[[dict[str, Any]], dict[str, Any] | None]
+
+
+def add_marks(body: dict[str, Any], rules: CacheRules, profile: Profile) -> dict[str, Any]:
+    """
+    The body with marks at its end, on its last system block and on its last tool.
+
+    A place that the caller marked stays as it is, and the caller's marks count towards the limit
+    of marks per request. 1h entries must precede 5m ones, so a mark lives as long as the longest
+    after it. A new turn moves the mark at the end and changes nothing before it.
+    """
+    if not profile.caching:
+        return body
+    name = rules.mark
+    lives = {place: _lives(body[place], name) for place in rules.marked_places if place in body}
+    if name in body:
+        lives.setdefault("messages", []).extend(_lives([{name: body[name]}], name))
+    most = profile.cache_breakpoints
+    room = _OURS if most is None else most - sum(map(len, lives.values()))
+    mark = {"type": "ephemeral"}
+    added: dict[str, Any] = {}
+    for place, living in lives.items():
+        if _LONG in living:
+            mark = {"type": "ephemeral", "ttl": _LONG}
+        if living or len(added) >= room:
+            continue
+        if place == "messages" and profile.automatic_cache_mark and body.get(place):
+            added[name] = mark
+        elif (marked := _mark_place(body, place, rules, mark)) is not None:
+            added[place] = marked
+    return {**body, **added}
+
+
+def add_cache_key(
+    body: dict[str, Any], request: Request, rules: CacheRules, profile: Profile
+) -> dict[str, Any]:
+    """The body with a key for its conversation, unless the caller set one."""
+    if not profile.cache_key or rules.key in body:
+        return body
+    if any(body.get(name) for name in rules.stored):
+        return body  # the provider stores the beginning of the conversation
+    key = conversation_key(request)
+    return body if key is None else {**body, rules.key: key}
+
+
+def conversation_key(request: Request) -> str | None:
+    """
+    A key that is the same in each turn of a conversation; None before the first user message.
+
+    It is a digest of what does not change between turns: the tools, and the messages up to the
+    first of the user. Extra fields of parts are excluded, because cache marks move.
+    """
+    opening: list[Any] = []
+    for message in request.messages:
+        opening.append((message.role, [_bare(part) for part in message.content]))
+        if message.role == "user":
+            break
+    else:
+        return None
+    tools = [
+        _bare(tool) if isinstance(tool, ToolDefinition) else tool for tool in request.tools or ()
+    ]
+    return blake2b(dumps([tools, opening]), digest_size=16).hexdigest()
+
+
+def _bare(holder: Any) -> Any:
+    return replace(holder, extra={}) if holder.extra else holder
+
+
+def _lives(items: Json, name: str) -> list[str]:
+    """How long the marks on tools, blocks or messages live, and on the blocks inside them."""
+    lives: list[str] = []
+    waiting = _as_list(items)
+    for item in waiting:
+        if not isinstance(item, dict):
+            continue
+        if name in item and isinstance(mark := item[name], Mapping):
+            lives.append(str(mark.get("ttl") or ""))
+        waiting += _as_list(item.get("content"))  # the loop reaches them too
+        if isinstance(source := item.get("source"), dict):  # a document made of blocks
+            waiting += _as_list(source.get("content"))
+    return lives
+
+
+def _as_list(content: Json) -> list[Any]:
+    return [*content] if isinstance(content, list) else []
+
+
+def _mark_place(body: dict[str, Any], place: str, rules: CacheRules, mark: Json) -> Json:
+    """A place of the body with a mark on the last item that can carry it; None if none can."""
+
+    def mark_content(content: Json) -> list[Any] | None:
+        # Text becomes a block, because only a block can be marked.
+        blocks = [{"type": "text", "text": content}] if isinstance(content, str) else content
+        return _mark_last(blocks, mark_block)
+
+    def mark_message(message: dict[str, Any]) -> dict[str, Any] | None:
+        content = mark_content(message.get("content"))
+        return None if content is None else {**message, "content": content}
+
+    def mark_block(block: dict[str, Any]) -> dict[str, Any] | None:
+        kind = block.get("type")
+        is_blank = kind == "text" and not str(block.get("text") or "").strip()
+        can_carry = kind in rules.marked_blocks and not is_blank
+        return {**block, rules.mark: mark} if can_carry else None
+
+    def mark_tool(tool: dict[str, Any]) -> dict[str, Any] | None:
+        # A tool that is loaded later is not in the prompt.
+        return None if tool.get("defer_loading") else {**tool, rules.mark: mark}
+
+    if place == "system":
+        return mark_content(body.get(place))
+    return _mark_last(body.get(place), mark_tool if place == "tools" else mark_message)
+
+
+def _mark_last(items: Json, mark_one: _MarkOne) -> list[Any] | None:
+    if not isinstance(items, list):
+        return None
+    for i in reversed(range(len(items))):
+        marked = mark_one(items[i]) if isinstance(items[i], dict) else None
+        if marked is not None:
+            return [*items[:i], marked, *items[i + 1 :]]
+    return None
+
+
+_Break: TypeAlias = tuple[str, str]
+"""A JSON path, and what changed there."""
+
+ALL = "the whole prompt is read anew"
+AFTER_SYSTEM = "all messages are read anew"
+_AFTER_MESSAGE = "what follows it is read anew"
+MODEL = CacheStep(
+    fields=("model",), code="model_changed", cost=f"each model has its own cache: {ALL}"
+)
+TOOLS = CacheStep(fields=("tools",), code="tools_changed", cost=f"tools are read first: {ALL}")
+"""Steps and costs that several dialects use in their rules."""
+
+_MODEL_IN_PATH = re.compile(r"(?<=/models/)[^/:?]+")
+_MARKS = ("cache_control", "prompt_cache_breakpoint")
+_CONTENT = ("content", "parts")
+_CALLERS_OWN = frozenset(
+    (
+        *("args", "input", "response", "parameters", "schema", "input_schema", "json_schema"),
+        *("parametersJsonSchema", "parameters_json_schema"),
+    )
+)
+"""Fields whose value is copied into the prompt, so that the order of keys counts."""
+
+
+def cache_prefix_diff(
+    previous: WireCall | Json, following: WireCall | Json, facts: Facts
+) -> Warning | None:
+    """
+    The first change by which `following` does not extend `previous`; None if it extends it.
+
+    Both are calls that an encoder made, or their JSON bodies from a log, in the dialect with
+    these facts: compared is what is sent, after the request was prepared. The warning has the
+    path of the field, a code such as `tools_changed`, and a message that says what it costs.
+    Fields are compared in the order in which the provider reads them. Cache marks may move, and
+    a text may become a block.
+    """
+    try:
+        return _diff(_fields(previous), _fields(following), facts.cache)
+    except RecursionError as error:
+        raise DecodeError("a body is nested too deeply") from error
+
+
+def _diff(before: dict[str, Any], after: dict[str, Any], rules: CacheRules) -> Warning | None:
+    for step in rules.order:
+        for field in step.fields:
+            old, new = _at(before, field), _at(after, field)
+            if step.default is not None:
+                old, new = old or step.default, new or step.default
+            change = _compare(old, new, field)
+            if change is not None:
+                return make_warning(step.code, change[0], change=change[1], effect=step.cost)
+    if any(after.get(name) for name in rules.stored):
+        return None  # the server stores the earlier messages
+    change = _first_image(before, after) if rules.first_image else None
+    field = rules.messages
+    change = change or _compare_messages(before.get(field), after.get(field), field)
+    if change is None:
+        return None
+    return make_warning("messages_changed", change[0], change=change[1], effect=_AFTER_MESSAGE)
+
+
+def _fields(call: WireCall | Json) -> dict[str, Any]:
+    """The body, with the model that the path may hold."""
+    if not isinstance(call, WireCall):
+        return whole_object(call)
+    body = whole_object(call.body)
+    match = _MODEL_IN_PATH.search(call.path) if "model" not in body else None
+    return {**body, "model": match.group()} if match else body
+
+
+def _at(body: Json, field: str) -> Json:
+    for name in field.split("."):
+        body = body.get(name) if isinstance(body, Mapping) else None
+    return body
+
+
+def _first_image(before: dict[str, Any], after: dict[str, Any]) -> _Break | None:
+    """The first image of a conversation, or its only image, which was removed."""
+    old, new = (next(_images(body.get("messages"), "messages"), None) for body in (before, after))
+    if not before.get("messages") or (old is None) == (new is None):
+        return None
+    return (new, "is the first image") if new else (old or "", "was the only image")
+
+
+def _images(value: Json, path: str) -> Iterator[str]:
+    if isinstance(value, list):
+        for i, item in enumerate(value):
+            yield from _images(item, f"{path}[{i}]")
+    elif isinstance(value, dict):
+        if value.get("type") == "image":
+            yield path
+        yield from _images(value.get("content"), f"{path}.content")
+
+
+def _compare_messages(old: Json, new: Json, path: str) -> _Break | None:
+    """Messages may be added at the end, and parts to the last of the old ones."""
+    old, new = _alike(old or [], new or [])
+    if not isinstance(old, list) or not isinstance(new, list):
+        return _compare(old, new, path)
+    for i, (one, other) in enumerate(zip(old, new, strict=False)):
+        change = _compare(one, other, f"{path}[{i}]", grows=i == len(old) - 1)
+        if change is not None:
+            return change
+    return (f"{path}[{len(new)}]", "is gone") if len(new) < len(old) else None
+
+
+def _compare(
+    old: Json, new: Json, path: str, *, typed: bool = True, grows: bool = False
+) -> _Break | None:
+    """
+    The first difference of two values.
+
+    `typed` means that the server knows the fields: their order does not count, null means absent,
+    and cache marks are ignored. `grows` allows more parts at the end.
+    """
+    if typed:
+        old, new = _alike(old, new)
+    if isinstance(old, dict) and isinstance(new, dict):
+        return _compare_objects(old, new, path, typed=typed, grows=grows)
+    if isinstance(old, list) and isinstance(new, list):
+        return _compare_lists(old, new, path, typed=typed, grows=grows)
+    if old is None or new is None:
+        return None if old is new else (path, "was added" if old is None else "is gone")
+    return None if type(old) is type(new) and old == new else (path, "differs")
+
+
+def _compare_objects(
+    old: dict[str, Any], new: dict[str, Any], path: str, *, typed: bool, grows: bool
+) -> _Break | None:
+    if typed:
+        old, new = _plain(old), _plain(new)
+    for name in old | new:
+        where = f"{path}.{name}"
+        if name not in new or name not in old:
+            return where, "was added" if name in new else "is gone"
+        is_typed = typed and name not in _CALLERS_OWN
+        is_growing = grows and name in _CONTENT
+        change = _compare(old[name], new[name], where, typed=is_typed, grows=is_growing)
+        if change is not None:
+            return change
+    return None if typed or list(old) == list(new) else (path, "has its keys in another order")
+
+
+def _compare_lists(
+    old: list[Any], new: list[Any], path: str, *, typed: bool, grows: bool
+) -> _Break | None:
+    for i, (one, other) in enumerate(zip(old, new, strict=False)):
+        change = _compare(one, other, f"{path}[{i}]", typed=typed)
+        if change is not None:
+            return change
+    if len(new) < len(old):
+        return f"{path}[{len(new)}]", "is gone"
+    return None if grows or len(new) == len(old) else (f"{path}[{len(old)}]", "was added")
+
+
+def _plain(fields: dict[str, Any]) -> dict[str, Any]:
+    return {
+        name: value for name, value in fields.items() if value is not None and name not in _MARKS
+    }
+
+
+def _alike(old: Json, new: Json) -> tuple[Json, Json]:
+    """The two values; if one is text and the other blocks, the text becomes a block."""
+    if isinstance(old, str) and isinstance(new, list):
+        return _as_blocks(old, new), new
+    if isinstance(new, str) and isinstance(old, list):
+        return old, _as_blocks(new, old)
+    return old, new
+
+
+def _as_blocks(text: str, others: list[Any]) -> list[Any]:
+    other = others[0] if others and isinstance(others[0], dict) else {"type": "text"}
+    if "role" in other:  # the whole input of a Responses call
+        return [{**_plain(other), "role": "user", "content": text}]
+    return [{"type": other.get("type"), "text": text}]
