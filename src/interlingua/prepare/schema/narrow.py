@@ -157,8 +157,6 @@ def narrow(schema: Json, rules: SchemaRules) -> Narrowed:
 
     Never raises and never changes its input. Narrowing twice changes nothing more.
     """
-    if is_settled(schema, rules):
-        return Narrowed(schema=schema)
     if is_deep(schema):
         reason = f"{ROOT}: nested deeper than {MAX_DEPTH} levels"
         return Narrowed(schema=schema, strict_possible=not rules.strict, reason=reason)
@@ -328,74 +326,6 @@ def _is_plain_intersection(node: dict[str, Any]) -> bool:
     if not any(kinds) or any(types is None or {"object", "array"} & {*types} for types in kinds):
         return False
     return all(entry.keys() & {"type", "enum", "const"} for entry in entries)
-
-
-# The fast path: most schemas need no narrowing.
-
-_MOST_SCHEMAS = 1000  # a larger schema, or one with many shared parts, is narrowed
-_SCALARS = frozenset({"string", "number", "integer", "boolean"})
-_HANDLED = frozenset({"type", "properties", "required", "additionalProperties", "items", "enum"})
-_FREE = frozenset(
-    {
-        *("$schema", "title", "description", "default", "propertyOrdering"),
-        *("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"),
-        *("minLength", "maxLength", "maxItems", "uniqueItems"),
-    }
-)
-"""Keywords that a target accepts with any value, if it accepts them at all."""
-
-
-def is_settled(schema: Json, rules: SchemaRules) -> bool:
-    """
-    Whether a schema is an object of plain parts that the target accepts unchanged.
-
-    If true, narrowing would change nothing. If false, it may or may not.
-    """
-    known = _HANDLED | (_FREE & rules.keywords)
-    pending: list[Any] = [schema]
-    count = 0
-    while pending:
-        node = pending.pop()
-        count += 1
-        if count > _MOST_SCHEMAS or not isinstance(node, dict) or not known.issuperset(node):
-            return False
-        kind = node.get("type")
-        if kind == "object":
-            if not _is_settled_object(node, rules):
-                return False
-            pending.extend(node["properties"].values())
-        elif node is schema or not _is_plain_value(node, kind):
-            return False
-        elif kind == "array":
-            pending.append(node["items"])
-    return True
-
-
-def _is_settled_object(node: dict[str, Any], rules: SchemaRules) -> bool:
-    properties, required = node.get("properties"), node.get("required", [])
-    if "items" in node or "enum" in node or not isinstance(properties, dict):
-        return False
-    if not isinstance(required, list) or not all(
-        isinstance(name, str) and name in properties for name in required
-    ):
-        return False
-    if rules.strict and node.get("additionalProperties") is not False:
-        return False
-    if rules.all_required:
-        return "required" in node and len(required) == len(properties) == len(set(required))
-    return isinstance(node.get("additionalProperties", False), bool)
-
-
-def _is_plain_value(node: dict[str, Any], kind: Json) -> bool:
-    if not node.keys().isdisjoint({"properties", "required", "additionalProperties"}):
-        return False
-    if kind == "array":
-        return "items" in node and "enum" not in node
-    values = node.get("enum")
-    if values is not None:
-        listed = isinstance(values, list) and all(isinstance(value, str) for value in values)
-        return kind == "string" and listed and "items" not in node
-    return isinstance(kind, str) and kind in _SCALARS and "items" not in node
 
 
 # The root of a tool's schema, which every target requires to be an explicit object.
