@@ -42,11 +42,13 @@ def completeness() -> tuple[float, list[str]]:
 
 
 def pyright(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
-    """Runs it with the interpreter, and so the packages, that run this."""
+    """Run it with the interpreter, and so the packages, that run this."""
+    # with --verifytypes it ignores --pythonpath, and asks the first `python` of the PATH
+    path = os.pathsep.join((str(Path(sys.executable).parent), os.environ.get("PATH", "")))
     return subprocess.run(  # noqa: S603 -- a tool of the project
         [sys.executable, "-m", "pyright", "--pythonpath", sys.executable, *arguments],
         cwd=cwd,
-        env={**os.environ, "PYRIGHT_PYTHON_IGNORE_WARNINGS": "1"},
+        env={**os.environ, "PATH": path, "PYRIGHT_PYTHON_IGNORE_WARNINGS": "1"},
         capture_output=True,
         text=True,
         check=False,

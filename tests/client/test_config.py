@@ -231,9 +231,18 @@ def test_a_missing_key_is_told_when_it_is_used(write):
             "adapters:\n  az:\n    type: azure\n",
             r"models.yaml:2: adapter 'az': azure has no address .*give base_url",
         ),
-        ("adapters:\n  openai:\n    max_retries: -2\n", r"models.yaml:3: .*max_retries counts"),
-        ("adapters:\n  openai:\n    timeout_seconds: -3\n", r"models.yaml:3: .*from 0 up"),
-        ("adapters:\n  openai:\n    timeout_seconds: .nan\n", r"models.yaml:3: .*from 0 up"),
+        (
+            "adapters:\n  openai:\n    max_retries: -2\n",
+            r"models.yaml:3: .*max_retries must be 0 or more",
+        ),
+        (
+            "adapters:\n  openai:\n    timeout_seconds: -3\n",
+            r"models.yaml:3: .*timeout must be a number of seconds, 0 or more",
+        ),
+        (
+            "adapters:\n  openai:\n    timeout_seconds: .nan\n",
+            r"models.yaml:3: .*timeout must be a number of seconds, 0 or more",
+        ),
         (
             "adapters:\n  openai:\n    extra_headers: {X-A: 1}\n",
             r"models.yaml:3: adapter 'openai': the value of the header 'X-A' must be a text",

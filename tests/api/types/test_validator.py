@@ -34,10 +34,11 @@ def test_any_value_can_be_validated(value):
 
 def test_lone_surrogates_can_be_validated():
     """UTF-8 cannot encode them, but models send them."""
-    validate = Validator({"properties": {"a": {"maxLength": 3}}})
+    validate = Validator({"properties": {"a": {"maxLength": 3}, "c": {"items": {"maxLength": 1}}}})
 
-    assert validate({"a": "x\ud800", "b": ["\udfff"], "c": ("\ud800",)}) == []
+    assert validate({"a": "x\ud800", "b": ["\udfff"]}) == []
     assert len(validate({"a": "xxx\ud800"})) == 1
+    assert len(validate({"c": ("xxx\ud800",)})) == 1
 
 
 def test_deep_nesting_is_a_problem():

@@ -183,7 +183,7 @@ class Record(Shape):
     """An object with known fields, which are set later because a record may contain itself."""
 
     def __init__(self, type_: RecordType) -> None:
-        self.label = type_.name
+        self.label: str = type_.name
         self.type = type_
         self.fields: tuple[tuple[Field, Shape], ...] = ()
         self.rest: Shape | None = None
