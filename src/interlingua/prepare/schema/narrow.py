@@ -132,17 +132,13 @@ def remembered(
     key = (make, rules, content)
     entry = _cache.get(key)
     if entry is None:
-        made = make(schema, rules)
-        _cache.put(key, _entry(schema, made))
-        return made
+        narrowed = make(schema, rules)
+        changed = None if narrowed.schema is schema else marshal.dumps(narrowed.schema)
+        _cache.put(key, _Entry(changed, replace(narrowed, schema=None)))
+        return narrowed
     # Each caller gets its own copy, so that changing it does not change the cached one.
-    again = schema if entry.schema is None else marshal.loads(entry.schema)  # noqa: S302 -- ours
-    return replace(entry.rest, schema=again)
-
-
-def _entry(given: Json, made: Narrowed) -> _Entry:
-    schema = None if made.schema is given else marshal.dumps(made.schema)
-    return _Entry(schema, replace(made, schema=None))
+    copy = schema if entry.schema is None else marshal.loads(entry.schema)  # noqa: S302 -- ours
+    return replace(entry.rest, schema=copy)
 
 
 _MAPS = ("properties", "$defs", "definitions")
@@ -214,11 +210,11 @@ class Narrower:
     def _narrow_bare(self, node: Json, path: str) -> Json:
         draft = Draft({}, path, self.log)
         if self.rules.strict:
-            draft.refuse("it does not say its type")
+            draft.refuse("it has no type")
         if node is True:
             draft.note("true became {}")
             return {}
-        draft.note("false cannot be said", loses=True)
+        draft.note("false is not supported", loses=True)
         return {"description": "(no value is valid)"}
 
     def _narrow_object(self, node: dict[str, Any], path: str) -> dict[str, Any]:
@@ -252,7 +248,7 @@ class Narrower:
         flat = self.reader.flatten(node, inline=inline)
         if flat is None:
             if self.rules.strict:
-                draft.refuse("allOf, or what is beside $ref, cannot be merged")
+                draft.refuse("allOf, or the keywords beside $ref, cannot be merged")
             for key in [key for key in node if "$ref" in node and _constrains(key)]:
                 draft.hint(key)
         elif flat is not node:

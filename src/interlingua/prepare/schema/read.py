@@ -404,14 +404,14 @@ def find_unreadable(schema: Json, root: str) -> str | None:
         if isinstance(node, bool) or id(node) in seen:
             continue
         if not isinstance(node, dict):
-            return f"{path}: it is no schema"
+            return f"{path}: it is not a schema"
         seen.add(id(node))
         wrong = next((key for key in node if not _is_shaped(key, node)), None)
         if wrong is not None:
-            return f"{path}: its {wrong} cannot be read"
+            return f"{path}: its {wrong} is malformed"
         pending.extend(_inner(node, path))
         if not _leads_somewhere(node, reader, resolved):
-            return f"{path}: its $ref leads nowhere"
+            return f"{path}: its $ref has no target"
         target = reader.resolve(node.get("$ref"))
         if target is not MISSING:
             pending.append((target, f"{path}.$ref"))

@@ -175,7 +175,7 @@ def sort_keywords(draft: Draft, rules: SchemaRules) -> None:
         draft.refuse("additionalProperties makes it a map of any names")
     for key in list(out):
         if key in rules.blocking:
-            draft.refuse(f"{key} cannot be left out without changing the meaning")
+            draft.refuse(f"{key} cannot be removed without changing the meaning")
         if key in rules.silent or key.startswith("x-"):
             draft.drop(key)
         elif key in VOCABULARY and not _is_accepted(key, out, rules):
@@ -217,12 +217,12 @@ def say_types(draft: Draft, rules: SchemaRules, reader: Reader) -> None:
                 out["type"] = named[0] if len(named) == 1 else named
                 draft.note("type added")
         elif rules.strict and not types:
-            draft.refuse("it does not say its type")
+            draft.refuse("it has no type")
         elif rules.strict:
             out["type"] = "object"
             draft.note("type added")
     if rules.typed_items and "array" in (types_of(out) or ()) and "items" not in out:
-        draft.refuse("its items do not say their type")
+        draft.refuse("its items have no type")
 
 
 def _split_union(draft: Draft, types: tuple[str, ...], reader: Reader) -> None:
@@ -317,7 +317,7 @@ def rewrite_unions(draft: Draft, rules: SchemaRules, reader: Reader) -> None:
         draft.rename("oneOf", "anyOf", branches)
         draft.note("oneOf became anyOf", loses=not exclude_each_other(branches, reader))
     elif rules.strict:
-        draft.refuse("oneOf beside anyOf cannot be said as one union")
+        draft.refuse("oneOf beside anyOf cannot become one union")
 
 
 def exclude_each_other(branches: list[Any], reader: Reader) -> bool:
