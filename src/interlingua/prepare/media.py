@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from operator import is_
 from typing import TypeAlias
 
 from msgspec.structs import replace
 
-from interlingua.spec.content import MEDIA_TYPES, Audio, Document, Image, Part, Text, ToolResult
+from interlingua.spec.content import (
+    MEDIA_TYPES,
+    Audio,
+    Document,
+    Image,
+    Json,
+    Part,
+    Text,
+    ToolResult,
+)
 from interlingua.spec.contracts import Profile
 from interlingua.spec.messages import Message
 from interlingua.spec.request import Request
@@ -58,6 +67,23 @@ def media_note(part: Image | Audio | Document) -> Text:
     media_type = _media_type(part)
     kind = f"{part.kind} ({media_type})" if media_type else part.kind
     return Text(text=f"[The tool returned media that this model cannot read: {kind}.]")
+
+
+def encode_result_parts(
+    parts: Sequence[Part],
+    encode: Callable[[Part], dict[str, Json] | None],
+    warnings: WarningList,
+) -> list[dict[str, Json]]:
+    """The blocks of a tool's result; media for which `encode` has no block become a note."""
+    blocks: list[dict[str, Json]] = []
+    for warnings.inner, part in enumerate(parts):
+        block = encode(part)
+        if block is None and isinstance(part, MEDIA_TYPES):
+            block = encode(media_note(part))
+        if block is not None:
+            blocks.append(block)
+    warnings.inner = None
+    return blocks
 
 
 def _supported_parts(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from enum import Enum
 from typing import NamedTuple
 
+from interlingua.spec.contracts import Frame
 from interlingua.spec.errors import StreamError
 from interlingua.spec.events import (
     ErrorEvent,
@@ -198,3 +199,34 @@ class Sequencer:
             if isinstance(first, str) and RULES[type(waiting[-1])].action is not Action.END:
                 self._current = first
         return events
+
+
+class SequentialEncoder:
+    """
+    The base of stream encoders for wire formats without overlapping parts.
+
+    Checks the grammar and passes the events to `_encode` in the order of a `Sequencer`. Nothing
+    is encoded after an `ErrorEvent`, and a stream with one needs no `Finish`.
+    """
+
+    def __init__(self) -> None:
+        self._grammar = Grammar()
+        self._sequencer = Sequencer()
+        self._failed = False
+
+    def feed(self, event: StreamEvent) -> list[Frame]:
+        """The frames for this event."""
+        self._grammar.feed(event)
+        if self._failed:
+            return []
+        self._failed = type(event) is ErrorEvent
+        return [frame for ready in self._sequencer.feed(event) for frame in self._encode(ready)]
+
+    def finish(self) -> list[Frame]:
+        """No frames: `Finish` is encoded when it comes. Raises `StreamError` if it is missing."""
+        if not self._failed:
+            self._grammar.finish()
+        return []
+
+    def _encode(self, event: StreamEvent) -> list[Frame]:
+        raise NotImplementedError

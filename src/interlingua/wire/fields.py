@@ -120,6 +120,20 @@ def wrong_type(path: str, expected: str, value: Any) -> DecodeError:
     return DecodeError(f"{path or 'body'}: expected {expected}, got {actual}", path=path)
 
 
+def text_of(value: Json) -> str:
+    """The value if it is a string, else an empty string."""
+    return value if isinstance(value, str) else ""
+
+
+def shorten(blocks: list[dict[str, Json]], text_type: str = "text") -> Json:
+    """The content as a string if it is one text block without other fields, else the blocks."""
+    if len(blocks) == 1:
+        block = blocks[0]
+        if len(block) == 2 and block.get("type") == text_type and "text" in block:
+            return block["text"]
+    return blocks
+
+
 @contextmanager
 def request_errors() -> Iterator[None]:
     """Turns a `DecodeError` into a 400 `InvalidRequestError`: the sender's request is invalid."""

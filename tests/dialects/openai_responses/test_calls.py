@@ -2,7 +2,7 @@
 
 import pytest
 
-from interlingua.dialects.openai_responses.content import decode_content, decode_result
+from interlingua.dialects.openai_responses.content import decode_result
 from interlingua.dialects.openai_responses.messages import ItemEncoder, decode_turn, read_item
 from interlingua.spec.content import Image, Opaque, Text, ToolCall, ToolResult
 from interlingua.spec.errors import DecodeError
@@ -129,7 +129,7 @@ def result(**fields):
 )
 def test_results(item):
     """Text, or text with pictures and files, comes back as it was."""
-    part = decode_result(item, "", decode_content)
+    part = decode_result(item, "")
 
     assert part.tool_call_id == "c"
     assert ([item], []) == say(part, role="tool")

@@ -6,6 +6,7 @@ import pytest
 from interlingua.conformance.equality import same
 from interlingua.dialects import openai_responses
 from interlingua.dialects.openai_responses import decode_request, encode_request
+from interlingua.dialects.openai_responses.facts import FACTS
 from interlingua.dialects.openai_responses.messages import ItemEncoder, decode_turn, read_item
 from interlingua.spec.content import (
     Image,
@@ -44,23 +45,29 @@ def user(text):
 
 @pytest.mark.parametrize("text", ["hi", ""])
 def test_input_as_a_string(text):
-    """It is one message of the user, and a string again as long as nothing is added."""
+    """It is one message of the user, and is sent as an item: the API gives both one meaning."""
     request = read(input=text)
     longer = msgspec.structs.replace(request, messages=(*request.messages, Message.assistant("a")))
 
     assert [("user", text)] == [(message.role, message.text) for message in request.messages]
-    assert text == again({"input": text})["input"]
+    assert [user(text)] == again({"input": text})["input"]
+    assert FACTS.normal_request({"input": text}) == FACTS.normal_request({"input": [user(text)]})
     both = [user(text), {"type": "message", "role": "assistant", "content": "a"}]
     assert both == encode_request(longer).body["input"]
 
 
 @pytest.mark.parametrize("role", ["user", "assistant", "system", "developer"])
 def test_the_type_of_a_message_may_be_left_out(role):
-    """An item comes back with its type if it had one, and without if not."""
+    """An item comes back as it was, except that the model's own always has its type."""
     short = {"role": role, "content": "a"}
-    body = {"input": [short, {"type": "message", **short}, {**short, "phase": "x"}]}
+    typed = {"type": "message", **short}
+    body = {"input": [short, typed, {**short, "phase": "x"}]}
 
-    assert body == again(body)
+    if role == "assistant":
+        assert {"input": [typed, typed, {**typed, "phase": "x"}]} == again(body)
+    else:
+        assert body == again(body)
+    assert FACTS.normal_request(body) == FACTS.normal_request(again(body))
 
 
 def test_instructions():
@@ -389,7 +396,8 @@ def test_what_other_models_said_is_one_text_an_item():
 )
 def test_a_list_without_an_id_comes_back(content):
     """What a client wrote so is written so again."""
-    body = {"input": [user("hi"), {"role": "assistant", "content": content}]}
+    item = {"type": "message", "role": "assistant", "content": content}
+    body = {"input": [user("hi"), item]}
 
     assert again(body) == body
 

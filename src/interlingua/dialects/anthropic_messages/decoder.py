@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from collections.abc import Callable
+from typing import ClassVar
 
 from interlingua.dialects.anthropic_messages.content import read_part
 from interlingua.dialects.anthropic_messages.errors import read_error
@@ -12,65 +13,60 @@ from interlingua.dialects.anthropic_messages.response import (
     decode_usage,
     take_constants,
 )
-from interlingua.spec.content import Part
-from interlingua.spec.contracts import (
-    NEUTRAL_PROFILE,
-    Frame,
-    NewId,
-    Profile,
-    StreamDecoder,
-)
+from interlingua.spec.content import Json, Part
+from interlingua.spec.contracts import NEUTRAL_PROFILE, Frame, NewId, Profile, StreamDecoder
 from interlingua.spec.errors import StreamError
-from interlingua.spec.events import (
-    Finish,
-    ProviderEvent,
-    StreamEvent,
-    StreamStart,
-)
+from interlingua.spec.events import Finish, ProviderEvent, StreamEvent, StreamStart
 from interlingua.streams.frames import is_bare_error, read_frame
 from interlingua.streams.segments import ReasoningSegment, Segment, TextSegment, ToolCallSegment
+from interlingua.wire.fields import text_of
 from interlingua.wire.json_text import dump_text, loads_object
 
+_DELTA_TEXTS = {
+    "text_delta": "text",
+    "thinking_delta": "thinking",
+    "input_json_delta": "partial_json",
+}
 
-class _Whole:
+
+class _WholeBlock:
     """A block that becomes a part only when it is complete."""
 
     __slots__ = ("block", "pieces")
 
-    def __init__(self, block: dict[str, Any]) -> None:
+    def __init__(self, block: dict[str, Json]) -> None:
         self.block = block
         self.pieces: list[str] = []
 
     def part(self) -> Part:
-        block = self.block
-        if self.pieces:
-            text = "".join(self.pieces)
-            arguments = loads_object(text)
-            block = {**block, "input": text if arguments is None else arguments}
-        return read_part(block)
+        if not self.pieces:
+            return read_part(self.block)
+        text = "".join(self.pieces)
+        arguments = loads_object(text)
+        return read_part({**self.block, "input": text if arguments is None else arguments})
 
 
 class Decoder:
     def __init__(self) -> None:
-        self._blocks: dict[Any, Segment | _Whole] = {}
-        self._inputs: dict[Any, str] = {}  # of calls that came whole, with no deltas
+        self._blocks: dict[int | None, Segment | _WholeBlock] = {}
+        self._inputs: dict[int | None, str] = {}  # of calls whose start has all the arguments
         self._next = 0
         self._started = False
         self._ended = False
-        self._usage: dict[str, Any] = {}
-        self._stop: str | None = None
-        self._extra: dict[str, Any] = {}
+        self._usage: dict[str, Json] = {}
+        self._stop_reason: str | None = None
+        self._extra: dict[str, Json] = {}
 
     def feed(self, frame: Frame) -> list[StreamEvent]:
         data = None if self._ended else read_frame(frame)
         if data is None:
             return []
         kind = data.get("type") or frame.event
-        if kind == "content_block_delta":  # nearly all of them
+        if kind == "content_block_delta":  # first, because most frames are deltas
             return self._delta(data)
         handler = self._HANDLERS.get(kind) if isinstance(kind, str) else None
         if handler is not None:
-            return handler(self, data)  # type: ignore[no-any-return]
+            return handler(self, data)
         if is_bare_error(data):
             return self._error(data)
         return [ProviderEvent(dialect=NAME, name=str(kind), data=data)]
@@ -80,49 +76,47 @@ class Decoder:
             raise StreamError("the stream ended before message_stop")
         return []
 
-    def _message_start(self, data: dict[str, Any]) -> list[StreamEvent]:
+    def _message_start(self, data: dict[str, Json]) -> list[StreamEvent]:
         if self._started:
-            return []  # some proxies say it twice
+            return []  # some proxies send it twice
         self._started = True
         message = data.get("message")
-        left = dict(message) if isinstance(message, dict) else {}
-        take_constants(left)
+        unread = dict(message) if isinstance(message, dict) else {}
+        take_constants(unread)
         for name in ("content", "stop_reason"):
-            left.pop(name, None)
-        usage = left.pop("usage", None)
+            unread.pop(name, None)
+        usage = unread.pop("usage", None)
         if isinstance(usage, dict):
             self._usage = usage
         return [
             StreamStart(
-                id=_text(left.pop("id", None)),
-                model=_text(left.pop("model", None)),
+                id=text_of(unread.pop("id", None)),
+                model=text_of(unread.pop("model", None)),
                 usage=decode_usage(usage),
-                extra={NAME: left},
+                extra={NAME: unread},
             )
         ]
 
-    def _block_start(self, data: dict[str, Any]) -> list[StreamEvent]:
-        events = [] if self._started else self._message_start({})
+    def _block_start(self, data: dict[str, Json]) -> list[StreamEvent]:
+        events = self._message_start({})
         block = data.get("content_block")
         if not isinstance(block, dict):
             raise StreamError("content_block_start without a content_block")
-        key = _key(data)
-        segment = _open(block, self._next)
-        self._blocks[key] = segment
-        if isinstance(segment, ToolCallSegment) and block.get("input"):
-            self._inputs[key] = dump_text(block["input"])
-        if isinstance(segment, _Whole):
+        segment = self._blocks[_index(data)] = _open(block, self._next)
+        if isinstance(segment, _WholeBlock):
             return events
         self._next += 1
         events.append(segment.start())
-        first = (
-            block.get("thinking") if isinstance(segment, ReasoningSegment) else block.get("text")
-        )
-        if isinstance(first, str) and first:
+        if isinstance(segment, ToolCallSegment):
+            if block.get("input"):
+                self._inputs[_index(data)] = dump_text(block["input"])
+            return events
+        first = text_of(block.get("text" if isinstance(segment, TextSegment) else "thinking"))
+        if first:
             events.append(segment.delta(first))
         return events
 
-    def _delta(self, data: dict[str, Any]) -> list[StreamEvent]:
+    def _delta(self, data: dict[str, Json]) -> list[StreamEvent]:
         delta = data.get("delta")
         index = data.get("index")
         segment = self._blocks.get(index if isinstance(index, int) else None)
@@ -131,85 +125,81 @@ class Decoder:
         if segment is None:
             raise StreamError(f"content_block_delta for block {index!r}, which is not open")
         kind = delta.get("type")
-        field = _FIELDS.get(kind) if isinstance(kind, str) else None
+        field = _DELTA_TEXTS.get(kind) if isinstance(kind, str) else None
         if field is None:
-            return self._odd_delta(segment, data, delta)
+            return self._other_delta(segment, data, delta)
         text = delta.get(field)
         if not isinstance(text, str):
             raise StreamError(f"{kind} without its {field}")
-        if isinstance(segment, _Whole):
+        if isinstance(segment, _WholeBlock):
             segment.pieces.append(text)
             return []
         return [segment.delta(text)]
 
-    def _odd_delta(
-        self, segment: Segment | _Whole, data: dict[str, Any], delta: dict[str, Any]
+    def _other_delta(
+        self, segment: Segment | _WholeBlock, data: dict[str, Json], delta: dict[str, Json]
     ) -> list[StreamEvent]:
+        """A delta that is not a piece of text."""
         kind = delta.get("type")
         if kind == "signature_delta" and isinstance(segment, ReasoningSegment):
-            segment.signature = (segment.signature or "") + _text(delta.get("signature"))
+            segment.signature = (segment.signature or "") + text_of(delta.get("signature"))
         elif kind == "citations_delta" and isinstance(segment, TextSegment):
-            kept = segment.extra.get(NAME, {})
-            citations = [*(kept.get("citations") or ()), delta.get("citation")]
-            segment.extra = {NAME: {**kept, "citations": citations}}
-        elif isinstance(segment, _Whole):
-            changed = {name: value for name, value in delta.items() if name != "type"}
-            segment.block = {**segment.block, **changed}
+            extra = segment.extra.get(NAME, {})
+            citations = [*(extra.get("citations") or ()), delta.get("citation")]
+            segment.extra = {NAME: {**extra, "citations": citations}}
+        elif isinstance(segment, _WholeBlock):
+            segment.block = {**segment.block, **_without(delta, "type")}
         else:
             return [ProviderEvent(dialect=NAME, name="content_block_delta", data=data)]
         return []
 
-    def _block_stop(self, data: dict[str, Any]) -> list[StreamEvent]:
-        key = _key(data)
-        return self._end(key) if key in self._blocks else []
+    def _block_stop(self, data: dict[str, Json]) -> list[StreamEvent]:
+        index = _index(data)
+        return self._end(index) if index in self._blocks else []
 
-    def _end(self, key: Any) -> list[StreamEvent]:
-        segment = self._blocks.pop(key)
-        if isinstance(segment, _Whole):
+    def _end(self, index: int | None) -> list[StreamEvent]:
+        segment = self._blocks.pop(index)
+        if isinstance(segment, _WholeBlock):
             self._next += 1
             return [ProviderEvent(dialect=NAME, part=segment.part(), index=self._next - 1)]
-        events: list[StreamEvent] = []
-        if key in self._inputs and not segment.pieces:
-            events.append(segment.delta(self._inputs[key]))
-        events.append(segment.end())
-        return events
+        if index in self._inputs and not segment.pieces:
+            return [segment.delta(self._inputs[index]), segment.end()]
+        return [segment.end()]
 
-    def _message_delta(self, data: dict[str, Any]) -> list[StreamEvent]:
-        left = {name: value for name, value in data.items() if name not in ("type", "delta")}
-        usage = left.pop("usage", None)
-        if isinstance(usage, dict):  # cumulative: the last figure counts
-            told = {name: value for name, value in usage.items() if value is not None}
-            self._usage = {**usage, **self._usage, **told}
+    def _message_delta(self, data: dict[str, Json]) -> list[StreamEvent]:
+        unread = _without(data, "type", "delta")
+        usage = unread.pop("usage", None)
+        if isinstance(usage, dict):  # cumulative: the last figures replace earlier ones
+            figures = {name: value for name, value in usage.items() if value is not None}
+            self._usage = {**usage, **self._usage, **figures}
         delta = data.get("delta")
         if isinstance(delta, dict):
-            left.update(delta)
-            stop = left.pop("stop_reason", None)
-            self._stop = stop if isinstance(stop, str) else self._stop
-        take_constants(left)
-        self._extra.update(left)
+            unread.update(delta)
+            reason = unread.pop("stop_reason", None)
+            self._stop_reason = reason if isinstance(reason, str) else self._stop_reason
+        take_constants(unread)
+        self._extra.update(unread)
         return []
 
-    def _message_stop(self, _: dict[str, Any]) -> list[StreamEvent]:
-        events = [] if self._started else self._message_start({})
+    def _message_stop(self, _: dict[str, Json]) -> list[StreamEvent]:
+        events = self._message_start({})
         self._ended = True
-        for key in list(self._blocks):
-            events += self._end(key)
-        events.append(
-            Finish(
-                finish_reason=decode_stop_reason(self._stop),
-                usage=decode_usage(self._usage or None),
-                extra={NAME: self._extra},
-            )
+        for index in list(self._blocks):
+            events += self._end(index)
+        finish = Finish(
+            finish_reason=decode_stop_reason(self._stop_reason),
+            usage=decode_usage(self._usage or None),
+            extra={NAME: self._extra},
         )
-        return events
+        return [*events, finish]
 
-    def _ping(self, _: dict[str, Any]) -> list[StreamEvent]:
+    def _ping(self, _: dict[str, Json]) -> list[StreamEvent]:
         return []
 
-    def _error(self, data: dict[str, Any]) -> list[StreamEvent]:
+    def _error(self, data: dict[str, Json]) -> list[StreamEvent]:
         raise read_error(None, {}, data)
 
-    _HANDLERS: ClassVar[dict[str, Any]] = {
+    _HANDLERS: ClassVar[dict[str, Callable[[Decoder, dict[str, Json]], list[StreamEvent]]]] = {
         "message_start": _message_start,
         "content_block_start": _block_start,
         "content_block_stop": _block_stop,
@@ -220,42 +210,34 @@ class Decoder:
     }
 
 
-_FIELDS = {"text_delta": "text", "thinking_delta": "thinking", "input_json_delta": "partial_json"}
-
-
-def _open(block: dict[str, Any], index: int) -> Segment | _Whole:
-    left = {name: value for name, value in block.items() if name != "type"}
+def _open(block: dict[str, Json], index: int) -> Segment | _WholeBlock:
     match block:
         case {"type": "text"}:
-            left.pop("text", None)
-            return TextSegment(index, extra_for(left))
+            return TextSegment(index, extra_for(_without(block, "type", "text")))
         case {"type": "thinking"}:
-            left.pop("thinking", None)
-            signature = left.pop("signature", None)
-            thinking = ReasoningSegment(index, {NAME: left})
-            thinking.signature = signature if isinstance(signature, str) and signature else None
+            unread = _without(block, "type", "thinking", "signature")
+            thinking = ReasoningSegment(index, {NAME: unread})
+            thinking.signature = text_of(block.get("signature")) or None
             return thinking
         case {"type": "tool_use", "id": str(call_id), "name": str(name)}:
-            for taken in ("id", "name", "input"):
-                left.pop(taken, None)
-            extra = extra_for(left)
+            extra = extra_for(_without(block, "type", "id", "name", "input"))
             return ToolCallSegment(index, call_id=call_id, name=name, extra=extra)
-    return _Whole(block)
+    return _WholeBlock(block)
 
 
-def _key(data: dict[str, Any]) -> int | None:
+def _without(fields: dict[str, Json], *names: str) -> dict[str, Json]:
+    return {name: value for name, value in fields.items() if name not in names}
+
+
+def _index(data: dict[str, Json]) -> int | None:
     index = data.get("index")
     return index if isinstance(index, int) else None
 
 
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else ""
-
-
 def stream_decoder(
     *,
-    new_id: NewId | None = None,  # noqa: ARG001 -- this API always names its calls
+    new_id: NewId | None = None,  # noqa: ARG001 -- this API always sends ids of tool calls
     profile: Profile = NEUTRAL_PROFILE,  # noqa: ARG001
 ) -> StreamDecoder:
-    """For a stream a client receives."""
+    """A decoder for the stream that a client receives."""
     return Decoder()

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from interlingua.dialects.anthropic_messages.content import is_native
 from interlingua.dialects.anthropic_messages.errors import error_body
 from interlingua.dialects.anthropic_messages.facts import NAME
@@ -13,10 +11,7 @@ from interlingua.dialects.anthropic_messages.response import (
     encode_usage,
 )
 from interlingua.spec.content import Json
-from interlingua.spec.contracts import (
-    Frame,
-    StreamEncoder,
-)
+from interlingua.spec.contracts import Frame, StreamEncoder
 from interlingua.spec.events import (
     ErrorEvent,
     Finish,
@@ -35,41 +30,32 @@ from interlingua.spec.events import (
 )
 from interlingua.spec.request import Request
 from interlingua.streams.frames import json_frame
-from interlingua.streams.grammar import Grammar, Sequencer
+from interlingua.streams.grammar import SequentialEncoder
 from interlingua.wire.fields import extra_of
 from interlingua.wire.tool_calls import ArgumentText
 
+_DELTA_FIELDS = ("stop_sequence", "stop_details", "container")
 
-class Encoder:
-    """One block is open at a time, and numbered as it opens, whatever the events' own indexes."""
+
+class Encoder(SequentialEncoder):
+    """One block is open at a time; blocks are numbered as they open, not by the events' indexes."""
 
     def __init__(self) -> None:
-        self._grammar = Grammar()
-        self._sequencer = Sequencer()
+        super().__init__()
         self._next = 0
-        self._thought: dict[str, Any] | None = None  # a block that waits for its first word
+        self._thinking: dict[str, Json] | None = None  # a block that is sent with its first text
         self._arguments = ArgumentText()
         self._native = False
-        self._failed = False
 
-    def feed(self, event: StreamEvent) -> list[Frame]:
-        self._grammar.feed(event)
-        return [frame for due in self._sequencer.feed(event) for frame in self._say(due)]
-
-    def finish(self) -> list[Frame]:
-        if not self._failed:
-            self._grammar.finish()
-        return []
-
-    def _say(self, event: StreamEvent) -> list[Frame]:
+    def _encode(self, event: StreamEvent) -> list[Frame]:
         match event:
             case TextDelta():
                 return [self._delta("text_delta", text=event.delta)]
             case ToolCallDelta():
-                text = event.delta if self._native else self._arguments.feed(event.delta)
+                text = self._arguments.feed(event.delta)
                 return self._input(text) if text or self._native else []
             case ReasoningDelta():
-                return self._thinking(event.delta)
+                return self._thinking_delta(event.delta)
             case TextStart() | ReasoningStart() | ToolCallStart():
                 return self._open(event)
             case TextEnd() | ReasoningEnd() | ToolCallEnd():
@@ -79,10 +65,9 @@ class Encoder:
             case StreamStart():
                 return [self._message_start(event)]
             case ErrorEvent():
-                self._failed = True
                 return [json_frame(error_body(event.error), "error")]
             case Finish():
-                return [] if self._failed else self._finish(event)
+                return self._finish(event)
         return []
 
     def _message_start(self, event: StreamStart) -> Frame:
@@ -90,7 +75,7 @@ class Encoder:
         usage = {"input_tokens": 0, "output_tokens": 0}
         if event.usage is not None:
             usage = encode_usage(event.usage, native=self._native)
-        message: dict[str, Any] = {
+        message = {
             "id": event.id,
             "type": "message",
             "role": "assistant",
@@ -106,10 +91,11 @@ class Encoder:
     def _open(self, event: TextStart | ReasoningStart | ToolCallStart) -> list[Frame]:
         block = _opening(event)
         if isinstance(event, ReasoningStart) and NAME not in event.extra:
-            self._thought = block  # another model's may have no words that can be shown
+            self._thinking = block  # another model's thinking may have no visible text
             return []
         if isinstance(event, ToolCallStart):
-            self._arguments = ArgumentText(wrap=True, is_free=event.tool_type == "custom")
+            is_free = self._native or event.tool_type == "custom"  # native text stays unchanged
+            self._arguments = ArgumentText(wrap=not self._native, is_free=is_free)
         return [self._start(block)]
 
     def _start(self, block: Json) -> Frame:
@@ -118,20 +104,20 @@ class Encoder:
             {"type": "content_block_start", "index": self._next - 1, "content_block": block}
         )
 
-    def _delta(self, kind: str, **fields: Any) -> Frame:
+    def _delta(self, kind: str, **fields: Json) -> Frame:
         delta = {"type": kind, **fields}
         return _frame({"type": "content_block_delta", "index": self._next - 1, "delta": delta})
 
     def _input(self, text: str) -> list[Frame]:
         return [self._delta("input_json_delta", partial_json=text)]
 
-    def _thinking(self, text: str) -> list[Frame]:
-        if not text and self._thought is not None:
+    def _thinking_delta(self, text: str) -> list[Frame]:
+        if not text and self._thinking is not None:
             return []
-        return [*self._start_thought(), self._delta("thinking_delta", thinking=text)]
+        return [*self._start_thinking(), self._delta("thinking_delta", thinking=text)]
 
-    def _start_thought(self) -> list[Frame]:
-        block, self._thought = self._thought, None
+    def _start_thinking(self) -> list[Frame]:
+        block, self._thinking = self._thinking, None
         return [] if block is None else [self._start(block)]
 
     def _stop(self) -> Frame:
@@ -141,16 +127,16 @@ class Encoder:
         frames: list[Frame] = []
         if isinstance(event, TextEnd):
             citations = extra_of(event.part, NAME).get("citations") or ()
-            frames += [self._delta("citations_delta", citation=cited) for cited in citations]
+            frames += [self._delta("citations_delta", citation=item) for item in citations]
         elif isinstance(event, ToolCallEnd):
-            text = "" if self._native else self._arguments.end(event.tool_call)
+            text = self._arguments.end(event.tool_call)
             frames += self._input(text) if text else []
         elif is_native(event.part):
-            frames += self._start_thought()
+            frames += self._start_thinking()
             if event.part.signature is not None:
                 frames.append(self._delta("signature_delta", signature=event.part.signature))
-        elif self._thought is not None:
-            self._thought = None
+        elif self._thinking is not None:
+            self._thinking = None
             return []
         return [*frames, self._stop()]
 
@@ -165,35 +151,32 @@ class Encoder:
     def _finish(self, event: Finish) -> list[Frame]:
         native = self._native or NAME in event.extra
         stop = encode_stop_reason(event.finish_reason, native=native)
-        kept = dict(extra_of(event, NAME))
-        delta = {name: kept.pop(name) for name in _DELTA_FIELDS if name in kept}
+        extra = dict(extra_of(event, NAME))
+        delta = {name: extra.pop(name) for name in _DELTA_FIELDS if name in extra}
         data = {
             "type": "message_delta",
             "delta": {"stop_reason": stop, "stop_sequence": None, **delta},
             "usage": encode_usage(event.usage, native=native),
-            **kept,
+            **extra,
         }
         return [_frame(data), _frame({"type": "message_stop"})]
 
 
-_DELTA_FIELDS = ("stop_sequence", "stop_details", "container")
-
-
-def _opening(event: TextStart | ReasoningStart | ToolCallStart) -> dict[str, Any]:
-    kept = dict(extra_of(event, NAME))
+def _opening(event: TextStart | ReasoningStart | ToolCallStart) -> dict[str, Json]:
+    extra = dict(extra_of(event, NAME))
     if isinstance(event, TextStart):
-        if kept.get("citations"):
-            kept["citations"] = []  # they follow as deltas
-        return {"type": "text", "text": "", **kept}
+        if extra.get("citations"):
+            extra["citations"] = []  # they follow as deltas
+        return {"type": "text", "text": "", **extra}
     if isinstance(event, ReasoningStart):
-        return {"type": "thinking", "thinking": "", "signature": "", **kept}
-    return {"type": "tool_use", "id": event.tool_call_id, "name": event.name, "input": {}, **kept}
+        return {"type": "thinking", "thinking": "", "signature": "", **extra}
+    return {"type": "tool_use", "id": event.tool_call_id, "name": event.name, "input": {}, **extra}
 
 
-def _frame(data: dict[str, Any]) -> Frame:
+def _frame(data: dict[str, Json]) -> Frame:
     return json_frame(data, data["type"])
 
 
 def stream_encoder(request: Request | None = None) -> StreamEncoder:  # noqa: ARG001
-    """For a stream a server sends."""
+    """An encoder for the stream that a server sends."""
     return Encoder()

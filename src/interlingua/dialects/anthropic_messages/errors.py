@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from interlingua.spec.content import Json
 from interlingua.spec.errors import (
@@ -18,7 +17,6 @@ from interlingua.spec.errors import (
     ServerError,
 )
 from interlingua.wire.classify import (
-    Fault,
     make_error,
     read_body,
     read_fault,
@@ -38,7 +36,7 @@ _TYPES: tuple[tuple[type[SDKError], str], ...] = (
 
 
 def decode_error(status: int, headers: Mapping[str, str], body: bytes) -> ProviderError:
-    """Never raises: a body we cannot read still becomes an error with its status."""
+    """Never raises: a body that cannot be read still becomes an error with its status."""
     value, text = read_body(body)
     return read_error(status, headers, value, text)
 
@@ -46,14 +44,11 @@ def decode_error(status: int, headers: Mapping[str, str], body: bytes) -> Provid
 def read_error(
     status: int | None, headers: Mapping[str, str], value: Json, text: str = ""
 ) -> ProviderError:
-    """The error a body, or an error event of a stream, tells."""
+    """The error in a body, or in an error event of a stream."""
     fault = read_fault(value)
-    details: Any = None
-    if isinstance(value, dict) and isinstance(value.get("error"), dict):
-        details = value["error"].get("details")
-    if isinstance(details, dict) and isinstance(details.get("error_code"), str):
-        # the stable code; the wording may change
-        fault = Fault(fault.message, fault.kind, details["error_code"])
+    match value:
+        case {"error": {"details": {"error_code": str(code)}}}:
+            fault = fault._replace(code=code)  # this code is stable, the message may change
     request_id = value.get("request_id") if isinstance(value, dict) else None
     if not isinstance(request_id, str):
         request_id = None
@@ -61,25 +56,28 @@ def read_error(
 
 
 def encode_error(error: Exception) -> tuple[int, dict[str, str], Json]:
-    """Status, headers and body that say this error."""
-    status = status_of(error)
-    return status, retry_headers(error), error_body(error)
+    """Status, headers and body for this error."""
+    return status_of(error), retry_headers(error), error_body(error)
 
 
-def error_body(error: Exception) -> dict[str, Any]:
+def error_body(error: Exception) -> dict[str, Json]:
     """The body, which is also the data of a stream's error event."""
-    status = status_of(error)
-    kind = "invalid_request_error"
-    for cls, name in _TYPES:
-        if isinstance(error, cls):
-            kind = name
-            break
-    else:
-        if isinstance(error, ServerError) or status >= 500:
-            kind = "overloaded_error" if status == 529 else "api_error"
-    body: dict[str, Any] = {"type": "error", "error": {"type": kind, "message": words_of(error)}}
+    body: dict[str, Json] = {
+        "type": "error",
+        "error": {"type": _type_of(error), "message": words_of(error)},
+    }
     if isinstance(error, SDKError):
         request_id = error.provider_request_id or error.request_id
         if request_id is not None:
             body["request_id"] = request_id
     return body
+
+
+def _type_of(error: Exception) -> str:
+    for error_class, name in _TYPES:
+        if isinstance(error, error_class):
+            return name
+    status = status_of(error)
+    if isinstance(error, ServerError) or status >= 500:
+        return "overloaded_error" if status == 529 else "api_error"
+    return "invalid_request_error"

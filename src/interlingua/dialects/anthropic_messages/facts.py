@@ -6,24 +6,66 @@ API reference: https://docs.claude.com/en/api/messages
 
 from __future__ import annotations
 
-from typing import Any
-
-from interlingua.dialects.anthropic_messages.normal import normal_request, normal_response
 from interlingua.prepare.cache import AFTER_SYSTEM, MODEL, TOOLS
 from interlingua.prepare.schema.read import DATES, DYNAMIC, SILENT, words
-from interlingua.spec.content import Extra
+from interlingua.spec.content import Extra, Json
 from interlingua.spec.facts import CacheRules, CacheStep, Facts, HistoryRules, SchemaRules
 
 NAME = "anthropic_messages"
 PATH = "/v1/messages"
 VERSION = "2026-10-21"
 VERSION_HEADER = "anthropic-version"
-DEFAULT_MAX_TOKENS = 16_384  # the API has no default of its own; thinking counts in it
+DEFAULT_MAX_TOKENS = 16_384  # the API requires a value; it includes thinking tokens
 
 
-def extra_for(left: dict[str, Any]) -> Extra:
-    """What is left of an object, as the `extra` of what was made of it."""
-    return {NAME: left} if left else {}
+def extra_for(unread: dict[str, Json]) -> Extra:
+    """The fields of an object that were not read, as the `extra` of what was decoded from it."""
+    return {NAME: unread} if unread else {}
+
+
+# The normal form: two bodies with the same meaning have the same one.
+
+
+def normal_request(body: Json) -> Json:
+    """`stream` is false by default; a string stands for one text block."""
+    if not isinstance(body, dict):
+        return body
+    normal = dict(body)
+    if normal.get("stream") is False:
+        del normal["stream"]
+    if "system" in normal:
+        normal["system"] = _normal_content(normal["system"])
+    if isinstance(normal.get("messages"), list):
+        normal["messages"] = [
+            {**message, "content": _normal_content(message["content"])}
+            if isinstance(message, dict) and "content" in message
+            else message
+            for message in normal["messages"]
+        ]
+    return normal
+
+
+def normal_response(body: Json) -> Json:
+    """`stop_sequence` is null by default."""
+    if isinstance(body, dict) and body.get("type") == "message":
+        return {"stop_sequence": None, **body}
+    return body
+
+
+def _normal_content(content: Json) -> Json:
+    if isinstance(content, str):
+        return [{"type": "text", "text": content}]
+    if not isinstance(content, list):
+        return content
+    return [
+        {
+            **block,
+            "content": _normal_content([] if (inner := block.get("content")) is None else inner),
+        }
+        if isinstance(block, dict) and block.get("type") == "tool_result"
+        else block
+        for block in content
+    ]
 
 
 HISTORY = HistoryRules(
@@ -52,7 +94,7 @@ HISTORY = HistoryRules(
 )
 
 # https://platform.claude.com/docs/en/build-with-claude/structured-outputs; recorded requests with
-# `$schema`, `default` and `definitions` were accepted besides.
+# `$schema`, `default` and `definitions` were also accepted.
 STRICT_SCHEMA = SchemaRules(
     name="Anthropic strict",
     strict=True,

@@ -1,90 +1,69 @@
 """
 Messages <-> `system` and `messages`.
 
-A leading system message is the `system` field; a later one stays in its place.
+Leading system messages become the `system` field; a later one stays in its place.
 """
 
 from __future__ import annotations
 
-from typing import Any
-
-from interlingua.dialects.anthropic_messages.content import ENCODERS, decode_content
+from interlingua.dialects.anthropic_messages.content import ENCODERS, Block, decode_content
 from interlingua.dialects.anthropic_messages.facts import NAME, extra_for
 from interlingua.spec.content import Json, Opaque, ToolResult
 from interlingua.spec.messages import Message, Role
 from interlingua.spec.request import Request
 from interlingua.spec.warnings import WarningList
-from interlingua.wire.fields import Fields, extra_of, restore, wrong_type
+from interlingua.wire.fields import Fields, extra_of, restore, shorten, wrong_type
 
-INLINE = "~inline"
-"""Our own mark in `extra`: a system message that stood among the messages."""
+_INLINE = "~inline"
+"""Our own key in `extra`: the system message was in `messages`, not in `system`."""
+_ROLES: dict[Role, str] = {"tool": "user", "developer": "system"}  # the others have our names
 
 
-def encode_messages(request: Request, body: dict[str, Any], warnings: WarningList) -> None:
+def encode_messages(request: Request, body: dict[str, Json], warnings: WarningList) -> None:
     messages = request.messages
-    hoisted = 0
+    leading = 0  # how many messages go to `system`
     for message in messages:
-        if message.role not in ("system", "developer") or extra_of(message, NAME).get(INLINE):
+        if message.role not in ("system", "developer") or extra_of(message, NAME).get(_INLINE):
             break
-        hoisted += 1
-    if hoisted:
-        system: list[dict[str, Any]] = []
-        for warnings.message in range(hoisted):
+        leading += 1
+    if leading:
+        system: list[Block] = []
+        for warnings.message in range(leading):
             system += _encode_parts(messages[warnings.message], warnings)
-        body["system"] = _shorten(system)
-    encoded: list[Json] = []
-    for warnings.message in range(hoisted, len(messages)):
+        body["system"] = shorten(system)
+    body["messages"] = encoded = []
+    for warnings.message in range(leading, len(messages)):
         wire = _encode_message(messages[warnings.message], warnings)
         if wire is not None:
             encoded.append(wire)
-    body["messages"] = encoded
 
 
 def _encode_message(message: Message, warnings: WarningList) -> Json:
     content = message.content
     if len(content) == 1 and type(content[0]) is Opaque:
-        only = content[0]
-        if only.dialect == NAME and isinstance(only.data, str):
-            return only.data  # a message that was no object to begin with
+        part = content[0]
+        if part.dialect == NAME and isinstance(part.data, str):
+            return part.data  # `_decode_message` read it from a string
     blocks = _encode_parts(message, warnings)
     if not blocks and content:
         warnings.add("emptied_message_dropped", warnings.message_path())
         return None
-    wire: dict[str, Any] = {"role": _ROLES[message.role], "content": _shorten(blocks)}
+    wire = {"role": _ROLES.get(message.role, message.role), "content": shorten(blocks)}
     if message.extra:
-        wire = restore(wire, message, NAME)
-        wire.pop(INLINE, None)
+        restore(wire, message, NAME).pop(_INLINE, None)
     if message.name is not None:
         warnings.add("name_dropped", f"{warnings.message_path()}.name")
     return wire
 
 
-_ROLES: dict[Role, str] = {
-    "user": "user",
-    "tool": "user",
-    "assistant": "assistant",
-    "system": "system",
-    "developer": "system",
-}
-
-
-def _encode_parts(message: Message, warnings: WarningList) -> list[dict[str, Any]]:
+def _encode_parts(message: Message, warnings: WarningList) -> list[Block]:
     if message.role == "developer":
         warnings.add("developer_as_system", warnings.message_path())
-    blocks: list[dict[str, Any]] = []
+    blocks: list[Block] = []
     for warnings.part, part in enumerate(message.content):
         block = ENCODERS[type(part)](part, warnings)
         if block is not None:
             blocks.append(block)
-    return blocks
-
-
-def _shorten(blocks: list[dict[str, Any]]) -> Json:
-    """One plain text block may be written as a string."""
-    if len(blocks) == 1:
-        block = blocks[0]
-        if len(block) == 2 and block.get("type") == "text" and "text" in block:
-            return block["text"]
     return blocks
 
 
@@ -96,26 +75,20 @@ def decode_messages(fields: Fields) -> tuple[Message, ...]:
     items = fields.array("messages")
     if items is None:
         raise wrong_type("messages", "an array", None)
-    messages += [_decode_message(item, i) for i, item in enumerate(items)]
+    messages += [_decode_message(item, f"messages[{i}]") for i, item in enumerate(items)]
     return tuple(messages)
 
 
-def _decode_message(item: Json, index: int) -> Message:
-    path = f"messages[{index}]"
-    if isinstance(item, str):  # no message at all, but nothing we should lose
+def _decode_message(item: Json, path: str) -> Message:
+    if isinstance(item, str):  # not a valid message, but it must survive the round trip
         return Message(role="user", content=(Opaque(dialect=NAME, data=item),))
     fields = Fields(item, path)
     role = fields.text("role")
     if role not in ("user", "assistant", "system"):
         raise wrong_type(f"{path}.role", "user, assistant or system", role)
     content = decode_content(fields.take("content"), f"{path}.content")
-    extra: dict[str, Any] = dict(fields.left)
     if role == "system":
-        extra[INLINE] = True
+        fields.left[_INLINE] = True
     elif role == "user" and content and all(isinstance(part, ToolResult) for part in content):
         role = "tool"
-    return Message(
-        role=role,  # type: ignore[arg-type]
-        content=content,
-        extra=extra_for(extra),
-    )
+    return Message(role=role, content=content, extra=extra_for(fields.left))  # type: ignore[arg-type]

@@ -24,6 +24,7 @@ from interlingua.prepare.options import AUTO_CACHE, Settings, foreign_options
 from interlingua.prepare.prepare import start_encoding
 from interlingua.prepare.schema import encode_schema
 from interlingua.prepare.thinking import thinking_mode
+from interlingua.spec.content import Json
 from interlingua.spec.contracts import NEUTRAL_PROFILE, Prepared, Profile, WireCall
 from interlingua.spec.request import Request, ResponseFormat
 from interlingua.spec.warnings import WarningList
@@ -32,22 +33,24 @@ from interlingua.wire.fields import Fields, extra_of, merge, request_errors
 _BETA_HEADER = "anthropic-beta"
 _MODEL_IN_PATH = re.compile(r"(?<=/models/)[^/:]+(?=:)")
 _COUNT = "/count_tokens"
-_SCHEMA = "response_format.json_schema"
-_DEPRECATED = "~output_format"  # our own mark in `extra`: the older place of the format
 _sampling = Settings("temperature", "top_p", "top_k")
-_unsayable = Settings("seed", "frequency_penalty", "presence_penalty", "n", "verbosity", "metadata")
-_EFFORT = {"minimal": "low"}  # the one word of ours that is not also theirs
+_unsupported = Settings(
+    "seed", "frequency_penalty", "presence_penalty", "n", "verbosity", "metadata"
+)
+_DEPRECATED = "~output_format"
+"""Our own key in `extra`: the format was in `output_format`, not in `output_config`."""
+_EFFORTS = {"minimal": "low"}  # the API has no `minimal`
 
 
 def encode_request(
     request: Request | Prepared, profile: Profile = NEUTRAL_PROFILE, *, stream: bool = False
 ) -> WireCall:
-    """What a client sends."""
+    """The call that a client sends."""
     request, options, warnings = start_encoding(request, profile, FACTS)
     path = str(options.pop("path", PATH))
     cached = options.pop(AUTO_CACHE, None) is not False and not path.endswith(_COUNT)
     headers = _headers(options, profile)
-    body: dict[str, Any] = {}
+    body: dict[str, Json] = {}
     if "{model}" in path:
         path = path.replace("{model}", request.model)
     elif request.model:
@@ -55,8 +58,8 @@ def encode_request(
     if request.max_tokens is not None:
         body["max_tokens"] = request.max_tokens
     elif not path.endswith(_COUNT):
-        room = DEFAULT_MAX_TOKENS + (request.thinking_budget or 0)  # thinking counts in it
-        body["max_tokens"] = profile.max_output_tokens or room
+        default = DEFAULT_MAX_TOKENS + (request.thinking_budget or 0)
+        body["max_tokens"] = profile.max_output_tokens or default
     encode_messages(request, body, warnings)
     if request.tools is not None or request.tool_choice or request.parallel_tool_calls is not None:
         encode_tools(request, body, warnings)
@@ -76,10 +79,8 @@ def encode_request(
 
 
 def _headers(options: dict[str, Any], profile: Profile) -> dict[str, str]:
-    """The version and the flags, taken out of the options."""
+    """The version and beta headers; removes their options from `options`."""
     version = profile.api_version or VERSION
-    if not options:
-        return {VERSION_HEADER: version}
     headers = {VERSION_HEADER: str(options.pop("version", version))}
     betas = (*(options.pop("betas", None) or ()), *(options.pop("beta_headers", None) or ()))
     if betas:
@@ -88,17 +89,16 @@ def _headers(options: dict[str, Any], profile: Profile) -> dict[str, str]:
 
 
 def decode_request(call: WireCall) -> Request:
-    """What a server received."""
+    """The request that a server received."""
     with request_errors():
         fields = Fields(call.body)
         fields.take("stream")
         model = fields.text("model")
         options = _decode_address(call, model)
         if model is None and "{model}" in options.get("path", ""):
-            found = _MODEL_IN_PATH.search(call.path)
-            model = found.group() if found else None
-        settings = _decode_settings(fields)
-        tools = decode_tools(fields)
+            match = _MODEL_IN_PATH.search(call.path)
+            model = match.group() if match else None
+        settings = {**_decode_settings(fields), **decode_tools(fields)}
         messages = decode_messages(fields)
         options.update(fields.left)
         return Request(
@@ -106,11 +106,11 @@ def decode_request(call: WireCall) -> Request:
             messages=messages,
             provider_options={NAME: options} if options else {},
             **settings,
-            **tools,
         )
 
 
 def _decode_address(call: WireCall, model: str | None) -> dict[str, Any]:
+    """The options that the path and the headers hold."""
     options: dict[str, Any] = {}
     path = call.path.partition("?")[0]
     if path.endswith(_COUNT):
@@ -126,7 +126,7 @@ def _decode_address(call: WireCall, model: str | None) -> dict[str, Any]:
     return options
 
 
-def _encode_settings(request: Request, body: dict[str, Any], warnings: WarningList) -> None:
+def _encode_settings(request: Request, body: dict[str, Json], warnings: WarningList) -> None:
     body.update(_sampling.said(request))
     if request.stop_sequences is not None:
         body["stop_sequences"] = list(request.stop_sequences)
@@ -134,12 +134,12 @@ def _encode_settings(request: Request, body: dict[str, Any], warnings: WarningLi
         body["metadata"] = {"user_id": request.user}
     if request.response_format is not None:
         _encode_format(request.response_format, body, warnings)
-    for name, _ in _unsayable.said(request):
+    for name, _ in _unsupported.said(request):
         warnings.setting_dropped(name)
 
 
 def _encode_thinking(
-    request: Request, profile: Profile, body: dict[str, Any], warnings: WarningList
+    request: Request, profile: Profile, body: dict[str, Json], warnings: WarningList
 ) -> None:
     effort = request.reasoning_effort
     mode = thinking_mode(request, profile) or ("disabled" if effort == "none" else None)
@@ -147,28 +147,28 @@ def _encode_thinking(
         body["thinking"] = {"type": "enabled", "budget_tokens": request.thinking_budget}
     elif mode is not None:
         body["thinking"] = {"type": mode}
-    if effort in _EFFORT:
-        sent = repr(_EFFORT[effort])
-        warnings.add("effort_raised", "reasoning_effort", effort=effort, sent=sent)
-        effort = _EFFORT[effort]
+    if effort in _EFFORTS:
+        sent = _EFFORTS[effort]
+        warnings.add("effort_raised", "reasoning_effort", effort=effort, sent=repr(sent))
+        effort = sent
     if effort is not None and effort != "none":
         body["output_config"] = {"effort": effort}
 
 
-def _encode_format(form: ResponseFormat, body: dict[str, Any], warnings: WarningList) -> None:
-    if form.type == "json_schema":
-        schema, strict = encode_schema(
-            form.json_schema, STRICT_SCHEMA, warnings, _SCHEMA, strict=True
-        )
-        if not strict:  # there is no other way to ask for it
-            warnings.add("response_format_dropped", "response_format")
-            return
-        wire = {"type": "json_schema", "schema": schema}
-        kept = dict(extra_of(form, NAME))
-        if kept.pop(_DEPRECATED, False):
-            body["output_format"] = {**wire, **kept}
-        else:
-            body.setdefault("output_config", {})["format"] = {**wire, **kept}
+def _encode_format(form: ResponseFormat, body: dict[str, Json], warnings: WarningList) -> None:
+    if form.type != "json_schema":
+        return
+    schema, is_strict = encode_schema(
+        form.json_schema, STRICT_SCHEMA, warnings, "response_format.json_schema", strict=True
+    )
+    if not is_strict:  # the API has only strict schemas
+        warnings.add("response_format_dropped", "response_format")
+        return
+    wire = {"type": "json_schema", "schema": schema, **extra_of(form, NAME)}
+    if wire.pop(_DEPRECATED, False):
+        body["output_format"] = wire
+    else:
+        body.setdefault("output_config", {})["format"] = wire
 
 
 def _decode_settings(fields: Fields) -> dict[str, Any]:
@@ -182,27 +182,24 @@ def _decode_settings(fields: Fields) -> dict[str, Any]:
     metadata = fields.fields("metadata")
     if metadata is not None:
         settings["user"] = metadata.text("user_id")
-        _put_back(fields, "metadata", metadata.left)
+        _keep_unread(fields, "metadata", metadata.left)
     config = fields.fields("output_config")
+    form = None
     if config is not None:
         settings["reasoning_effort"] = config.text("effort")
-        settings["response_format"] = _decode_format(config, "format")
-        _put_back(fields, "output_config", config.left)
-    settings["response_format"] = settings.get("response_format") or _decode_format(
-        fields, "output_format"
-    )
+        form = _decode_format(config, "format")
+        _keep_unread(fields, "output_config", config.left)
+    settings["response_format"] = form or _decode_format(fields, "output_format")
     _decode_thinking(fields, settings)
     return settings
 
 
 def _decode_thinking(fields: Fields, settings: dict[str, Any]) -> None:
-    thinking = fields.object("thinking") or {}
+    thinking = fields.object("thinking")
     match thinking:
-        case {"type": "enabled", "budget_tokens": int(budget)}:
+        case {"type": "enabled", "budget_tokens": int(budget), **rest}:
             settings["thinking_budget"] = budget
-            known = ("type", "budget_tokens")
-            left = {name: value for name, value in thinking.items() if name not in known}
-            _put_back(fields, "thinking", left)
+            _keep_unread(fields, "thinking", rest)
         case {"type": "disabled", **rest} if not rest and not settings.get("reasoning_effort"):
             settings["reasoning_effort"] = "none"
         case {"type": _}:
@@ -221,7 +218,6 @@ def _decode_format(fields: Fields, key: str) -> ResponseFormat | None:
     return ResponseFormat(type="json_schema", json_schema=schema, extra=extra_for(inner.left))
 
 
-def _put_back(fields: Fields, key: str, left: dict[str, Any]) -> None:
-    """Keep what was not read of a nested object where it was."""
-    if left:
-        fields.left[key] = left
+def _keep_unread(fields: Fields, key: str, unread: dict[Any, Json]) -> None:
+    if unread:
+        fields.left[key] = unread

@@ -1,15 +1,14 @@
 """
-The server side besides the codec: routes, keys, lists, error bodies.
+The server side besides the codec: routes, keys, lists of models, error bodies.
 
-Error bodies that were recorded or are documented are as they were; where the vendor is not known
-to answer with a status, the body has its usual shape.
+Error bodies are as recorded or documented. For a status that the vendor is not known to send, the
+body has the usual shape.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from interlingua.dialects.anthropic_messages.facts import NAME, VERSION_HEADER
 from interlingua.spec.content import Json
@@ -19,7 +18,6 @@ from interlingua.spec.operations import Failure, ServedModel, ServerFacts, Serve
 from interlingua.wire.operations import page_size, page_start
 
 _MODEL = re.compile(r".*/models/(?P<model>.+)")
-
 SERVER = ServerFacts(
     routes=(
         ServerRoute(method="POST", pattern=re.compile(r".*/messages"), kind="answer"),
@@ -34,21 +32,15 @@ SERVER = ServerFacts(
     ping=ProviderEvent(dialect=NAME, name="ping", data={"type": "ping"}),
     request_id_header="request-id",
     limit_headers={
-        "requests_limit": "anthropic-ratelimit-requests-limit",
-        "requests_remaining": "anthropic-ratelimit-requests-remaining",
-        "requests_reset": "anthropic-ratelimit-requests-reset",
-        "tokens_limit": "anthropic-ratelimit-tokens-limit",
-        "tokens_remaining": "anthropic-ratelimit-tokens-remaining",
-        "tokens_reset": "anthropic-ratelimit-tokens-reset",
+        f"{unit}_{figure}": f"anthropic-ratelimit-{unit}-{figure}"
+        for unit in ("requests", "tokens")
+        for figure in ("limit", "remaining", "reset")
     },
     resets_at=True,
     response_prefix="msg_",
     call_prefix="toolu_",
     refusal="content_filter",
 )
-_PAGE = 20  # models on a page, unless the query says otherwise
-_MAX_PAGE = 1000
-_UNKNOWN_DATE = "1970-01-01T00:00:00Z"  # what the API reports where it knows no release date
 
 _ERRORS: dict[int, tuple[str, str]] = {
     400: ("invalid_request_error", "messages.0: Input does not match the expected shape."),
@@ -75,8 +67,8 @@ _ERRORS: dict[int, tuple[str, str]] = {
 
 
 def list_models(models: Sequence[ServedModel], query: Mapping[str, str]) -> Json:
-    """One page, which `after_id` and `limit` choose."""
-    size = page_size(query, "limit", default=_PAGE, highest=_MAX_PAGE)
+    """The page of models that `after_id` and `limit` select."""
+    size = page_size(query, "limit", default=20, highest=1000)
     after = query.get("after_id")
     start = page_start(models, after, "after_id") if after else 0
     page = models[start : start + size]
@@ -88,20 +80,20 @@ def list_models(models: Sequence[ServedModel], query: Mapping[str, str]) -> Json
     }
 
 
-def describe_model(model: ServedModel) -> dict[str, Any]:
+def describe_model(model: ServedModel) -> dict[str, Json]:
     """One model."""
     body = {
         "type": "model",
         "id": model.id,
         "display_name": model.name or model.id,
-        "created_at": _UNKNOWN_DATE,
+        "created_at": "1970-01-01T00:00:00Z",  # the API's value for an unknown date
     }
     limits = {"max_input_tokens": model.context_window, "max_tokens": model.max_output_tokens}
     return body | {name: limit for name, limit in limits.items() if limit is not None}
 
 
 def counted_call(call: WireCall) -> WireCall:
-    """The body is that of a request."""
+    """The body of a count has the form of a request."""
     return call
 
 
@@ -111,16 +103,16 @@ def count_tokens(tokens: int) -> Json:
 
 
 def error_body(failure: Failure, *, model: str, request_id: str) -> Json:
-    """The vendor's body for a status."""
+    """The vendor's body for a status; None for a status that a load balancer sends."""
     if failure.status not in _ERRORS and failure.message is None and failure.status > 500:
         return None
-    usual = "api_error" if failure.status >= 500 else "invalid_request_error"
-    kind, message = _ERRORS.get(failure.status, (usual, f"Error {failure.status}"))
+    default = "api_error" if failure.status >= 500 else "invalid_request_error"
+    kind, message = _ERRORS.get(failure.status, (default, f"Error {failure.status}"))
     message = failure.message or message.replace("{model}", model)
     error = {"type": kind, "message": message}
     return {"type": "error", "error": error, "request_id": request_id}
 
 
 def wrong_key(*, is_missing: bool) -> Failure:
-    """The answer to a request whose key is missing or wrong."""
+    """The failure for a request whose key is missing or wrong."""
     return Failure(status=401, message="x-api-key header is required" if is_missing else None)

@@ -1,4 +1,4 @@
-"""Tools and the choice among them <-> body."""
+"""Tools and the tool choice <-> body."""
 
 from __future__ import annotations
 
@@ -12,16 +12,12 @@ from interlingua.spec.warnings import WarningList
 from interlingua.wire.fields import Fields, extra_of, restore, wrong_type
 
 _NO_INPUT = {"type": "object", "properties": {}}
-_FREE_TEXT = {
-    "type": "object",
-    "properties": {"input": {"type": "string"}},
-    "required": ["input"],
-}
+_FREE_TEXT = {"type": "object", "properties": {"input": {"type": "string"}}, "required": ["input"]}
 _MODES = {"auto": "auto", "any": "required", "none": "none", "tool": "named"}
 _MODE_NAMES = {ours: theirs for theirs, ours in _MODES.items()}
 
 
-def encode_tools(request: Request, body: dict[str, Any], warnings: WarningList) -> None:
+def encode_tools(request: Request, body: dict[str, Json], warnings: WarningList) -> None:
     """`tools` and `tool_choice`."""
     choice = request.tool_choice
     allowed = choice.allowed if choice else None
@@ -32,9 +28,8 @@ def encode_tools(request: Request, body: dict[str, Any], warnings: WarningList) 
         body["tools"] = [tool for tool in tools if tool and _is_allowed(tool, allowed)]
     if allowed is not None:
         warnings.add("allowed_tools_narrowed", "tool_choice.allowed")
-    wire = _encode_choice(choice, request.parallel_tool_calls)
-    if wire is not None:
-        body["tool_choice"] = wire
+    if choice is not None or request.parallel_tool_calls is not None:
+        body["tool_choice"] = _encode_choice(choice, request.parallel_tool_calls)
 
 
 def decode_tools(fields: Fields) -> dict[str, Any]:
@@ -42,9 +37,7 @@ def decode_tools(fields: Fields) -> dict[str, Any]:
     settings: dict[str, Any] = {}
     tools = fields.array("tools")
     if tools is not None:
-        settings["tools"] = tuple(
-            _decode_tool(tool, f"{fields.at('tools')}[{i}]") for i, tool in enumerate(tools)
-        )
+        settings["tools"] = tuple(_decode_tool(tool, f"tools[{i}]") for i, tool in enumerate(tools))
     choice = fields.fields("tool_choice")
     if choice is not None:
         mode = choice.text("type")
@@ -61,22 +54,22 @@ def decode_tools(fields: Fields) -> dict[str, Any]:
     return settings
 
 
-def _encode_tool(tool: ToolSpec, warnings: WarningList, path: str) -> dict[str, Any] | None:
+def _encode_tool(tool: ToolSpec, warnings: WarningList, path: str) -> dict[str, Json] | None:
     if isinstance(tool, BuiltinTool):
         if tool.dialect == NAME and isinstance(tool.data, dict):
             return tool.data
         warnings.add("builtin_tool_dropped", path, owner=tool.dialect)
         return None
-    wire: dict[str, Any] = {"name": tool.name}
+    wire: dict[str, Json] = {"name": tool.name}
     if tool.description is not None:
         wire["description"] = tool.description
     if tool.type == "custom":
         warnings.add("custom_tool_as_function", path)
         wire["input_schema"], strict = _FREE_TEXT, tool.strict
     else:
-        given = _NO_INPUT if tool.parameters is None else tool.parameters
+        schema = _NO_INPUT if tool.parameters is None else tool.parameters
         wire["input_schema"], strict = encode_parameters(
-            given, STRICT_SCHEMA, warnings, f"{path}.parameters", strict=tool.strict
+            schema, STRICT_SCHEMA, warnings, f"{path}.parameters", strict=tool.strict
         )
     if strict is not None:
         wire["strict"] = strict
@@ -98,14 +91,12 @@ def _decode_tool(tool: Json, path: str) -> ToolSpec:
     )
 
 
-def _is_allowed(tool: dict[str, Any], allowed: tuple[str, ...] | None) -> bool:
+def _is_allowed(tool: dict[str, Json], allowed: tuple[str, ...] | None) -> bool:
     return allowed is None or "input_schema" not in tool or tool.get("name") in allowed
 
 
-def _encode_choice(choice: ToolChoice | None, parallel: bool | None) -> dict[str, Any] | None:
-    if choice is None and parallel is None:
-        return None
-    wire: dict[str, Any] = {"type": _MODE_NAMES[choice.mode] if choice else "auto"}
+def _encode_choice(choice: ToolChoice | None, parallel: bool | None) -> dict[str, Json]:
+    wire: dict[str, Json] = {"type": _MODE_NAMES[choice.mode] if choice else "auto"}
     if choice is not None and choice.tool_name is not None:
         wire["name"] = choice.tool_name
     if parallel is not None:

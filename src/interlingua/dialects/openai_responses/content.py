@@ -1,9 +1,12 @@
-"""Parts <-> content parts of a message or of a tool's output."""
+"""Parts <-> content parts of a message or of a tool's output, reasoning items, call items."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, TypeAlias
+from functools import partial
+from typing import Any
+
+from msgspec.structs import replace
 
 from interlingua.dialects.openai_responses.facts import (
     ARGUMENTS,
@@ -15,12 +18,11 @@ from interlingua.dialects.openai_responses.facts import (
     PARAGRAPH,
     RESULTS,
     SECTIONS,
+    WIRE,
     extra_for,
 )
-from interlingua.dialects.openai_responses.items import shorten
-from interlingua.prepare.media import media_note
+from interlingua.prepare.media import encode_result_parts
 from interlingua.spec.content import (
-    MEDIA_TYPES,
     Audio,
     Document,
     Image,
@@ -35,9 +37,9 @@ from interlingua.spec.content import (
     ToolType,
 )
 from interlingua.spec.contracts import NewId
+from interlingua.spec.errors import DecodeError
 from interlingua.spec.warnings import WarningList
-from interlingua.streams.segments import ToolCallSegment
-from interlingua.wire.fields import Fields, extra_of, restore, wrong_type
+from interlingua.wire.fields import Fields, extra_of, restore, shorten, text_of, wrong_type
 from interlingua.wire.json_text import dump_text, loads_object
 from interlingua.wire.media import (
     decode_base64,
@@ -47,12 +49,7 @@ from interlingua.wire.media import (
     parse_data_url,
 )
 
-# Images, files and audio <-> their content parts.
-
-
-INLINE = ("image_url", "file_data")
-"""Where inline data is written; in `extra`, the text it came as if we would write another."""
-
+_TEXT_KINDS = (INPUT_TEXT, OUTPUT_TEXT, "text")
 _AUDIO_TYPES = {"mp3": "audio/mpeg", "wav": "audio/wav"}
 _AUDIO_FORMATS = {media_type: form for form, media_type in _AUDIO_TYPES.items()}
 _SUFFIXES = {
@@ -63,130 +60,190 @@ _SUFFIXES = {
     "application/json": "json",
 }
 
-
-def decode_image(fields: Fields) -> Part | None:
-    """An image; None if it has no source."""
-    detail = fields.text("detail")
-    source: dict[str, Any]
-    if (url := fields.text("image_url")) is not None:
-        source = _decode_inline(fields, "image_url", url) or {"url": url}
-    elif (file_id := fields.text("file_id")) is not None:
-        source = {"file_id": file_id}
-    else:
-        return None
-    # an empty mark says that it came without the detail that ours are given
-    extra = {NAME: fields.left} if detail is None else extra_for(fields.left)
-    return Image(**source, detail=detail, extra=extra)
+# Content parts.
 
 
-def decode_document(fields: Fields) -> Part | None:
-    """A file; None if it has no source that we can read."""
-    name = fields.text("filename")
-    source: dict[str, Any] | None = None
-    if (data := fields.text("file_data")) is not None:
-        source = _decode_inline(fields, "file_data", data)
-    elif (url := fields.text("file_url")) is not None:
-        source = {"url": url}
-    elif (file_id := fields.text("file_id")) is not None:
-        source = {"file_id": file_id}
-    if source is None:
-        return None
-    # an empty mark says that it came without a name, which ours are given
-    extra = {NAME: fields.left} if name is None else extra_for(fields.left)
-    return Document(**source, file_name=name, extra=extra)
+def decode_content(content: Json, path: str, text_kind: str) -> tuple[Part, ...]:
+    """A string is one text part, of the type that is usual here."""
+    if isinstance(content, str):
+        return (Text(text=content),)
+    if not isinstance(content, list):
+        raise wrong_type(path, "text or an array of parts", content)
+    return tuple([decode_part(block, f"{path}[{i}]", text_kind) for i, block in enumerate(content)])
 
 
-def decode_audio(fields: Fields) -> Part | None:
-    """A sound, always marked as ours; None if writing it would give another text."""
-    match fields.object("input_audio"):
-        case {"data": str(text), "format": str(form), **rest} if not rest:
-            data = decode_base64(text)
-            media_type = _AUDIO_TYPES.get(form)
-            if media_type is not None and data is not None and encode_base64(data) == text:
-                return Audio(data=data, media_type=media_type, extra={NAME: fields.left})
+def decode_part(block: Json, path: str, text_kind: str) -> Part:
+    """One content part; one of an unknown type is carried verbatim."""
+    if not isinstance(block, dict):
+        raise wrong_type(path, "a content part", block)
+    fields = Fields(block, path)
+    kind = fields.take("type")
+    if kind in _TEXT_KINDS:
+        text = fields.need("text")
+        if kind != text_kind:
+            fields.left["type"] = kind
+        return Text(text=text, extra=extra_for(fields.left))
+    if kind == "refusal":
+        return Refusal(text=fields.need("refusal"), extra=extra_for(fields.left))
+    decode = _MEDIA_DECODERS.get(kind) if isinstance(kind, str) else None
+    part = decode(fields) if decode else None
+    if part is None:
+        return Opaque(dialect=NAME, data=block)
+    if _encode_media(part) != block:
+        part = replace(part, extra={NAME: {**extra_of(part, NAME), WIRE: block}})
+    return part
+
+
+def encode_part(part: Part, text_kind: str, warnings: WarningList) -> dict[str, Json] | None:
+    """The content part for a part; None, and a warning, if there is none."""
+    if type(part) is Text and not part.extra:  # the usual case
+        return {"type": text_kind, "text": part.text}
+    match part:
+        case Text():
+            kind = extra_of(part, NAME).get("type", text_kind)
+            return _restore({"type": kind, "text": part.text}, part)
+        case Refusal() if text_kind == OUTPUT_TEXT:
+            return _restore({"type": "refusal", "refusal": part.text}, part)
+        case Refusal():
+            warnings.add_here("refusal_as_text")  # only the model can refuse
+            return {"type": text_kind, "text": part.text}
+        case Image() | Document() | Audio():
+            return _encode_input(part, text_kind, warnings)
+        case Opaque(dialect=dialect, data=data):
+            if dialect == NAME and isinstance(data, dict):
+                return data
+            warnings.add_here("foreign_block_dropped", owner=dialect)
+        case _:
+            place = "in a message"
+            warnings.add_here("misplaced_part_dropped", part=part.kind, place=place)
     return None
 
 
-def _decode_inline(fields: Fields, key: str, text: str) -> dict[str, Any] | None:
-    """Inline data as bytes; its text is kept if writing the bytes would give another."""
-    found = _parse_inline(key, text)
-    if found is None:
+def _restore(block: dict[str, Json], part: Part) -> dict[str, Json]:
+    """The content part with the fields of `extra` that are the API's own."""
+    for key, value in extra_of(part, NAME).items():
+        if key not in (ITEM, WIRE):
+            block.setdefault(key, value)
+    return block
+
+
+# Images, files and audio.
+
+
+def _decode_image(fields: Fields) -> Image | None:
+    detail = fields.text("detail")
+    source = _decode_source(fields, "image_url", "file_id")
+    return source and Image(**source, detail=detail, extra=extra_for(fields.left))
+
+
+def _decode_document(fields: Fields) -> Document | None:
+    name = fields.text("filename")
+    source = _decode_source(fields, "file_data", "file_url", "file_id")
+    return source and Document(**source, file_name=name, extra=extra_for(fields.left))
+
+
+def _decode_audio(fields: Fields) -> Audio | None:
+    """Always with `extra`: the API accepts audio only where it was decoded from its own format."""
+    match fields.object("input_audio"):
+        case {"data": str(text), "format": "mp3" | "wav" as form}:
+            data = decode_base64(text)
+            if data is not None:
+                return Audio(data=data, media_type=_AUDIO_TYPES[form], extra={NAME: fields.left})
+    return None
+
+
+def _decode_source(fields: Fields, *keys: str) -> Any:
+    """The source of a part, from the first of these fields; None if it cannot be decoded."""
+    key = next((key for key in keys if fields.left.get(key) is not None), None)
+    text = fields.text(key) if key else None
+    if text is None:
         return None
-    data, media_type = found
-    if media_type is None or make_data_url(data, media_type) != text:
-        fields.left[key] = text
-    return {"data": data, "media_type": media_type}
-
-
-def _parse_inline(key: str, text: str) -> tuple[bytes, str | None] | None:
-    found = parse_data_url(text)
-    if found is None and key == "file_data":  # some clients leave the `data:` head out
+    if key == "file_id":
+        return {"file_id": text}
+    inline = None if key == "file_url" else parse_data_url(text)
+    if inline is not None:
+        return {"data": inline[0], "media_type": inline[1]}
+    if key == "file_data":  # some clients send base64 without `data:…;base64,`
         data = decode_base64(text)
-        return None if data is None else (data, None)
-    return found
+        return None if data is None else {"data": data}
+    return {"url": text}
 
 
-def encode_media(
+_MEDIA_DECODERS: dict[str, Callable[[Fields], Image | Document | Audio | None]] = {
+    "input_image": _decode_image,
+    "input_file": _decode_document,
+    "input_audio": _decode_audio,
+}
+
+
+def _encode_input(
     part: Image | Document | Audio, text_kind: str, warnings: WarningList
-) -> dict[str, Any] | None:
-    """The content part without what `extra` keeps; None, and a warning, if there is none."""
-    block: dict[str, Any] | None = None
+) -> dict[str, Json] | None:
     if isinstance(part, Audio) and NAME not in part.extra:
         warnings.media_dropped(part.kind, "audio in a message")
-    elif text_kind == OUTPUT_TEXT:
-        warnings.media_dropped(part.kind, f"{part.kind} in an assistant message")
-    else:
-        block = _encode(part)
-        if block is None:
-            warnings.media_dropped(part.kind, f"{part.kind} without a source")
-    return block
-
-
-def _encode(part: Image | Document | Audio) -> dict[str, Any] | None:
-    if isinstance(part, Image):
-        return _encode_image(part)
-    return _encode_document(part) if isinstance(part, Document) else _encode_audio(part)
-
-
-def _encode_image(part: Image) -> dict[str, Any] | None:
-    block: dict[str, Any] = {"type": "input_image"}
-    if part.url is not None:
-        block["image_url"] = part.url
-    elif part.data is not None:
-        media_type = part.media_type or media_type_for(part.data) or "image/png"
-        block["image_url"] = _encode_inline(part, "image_url", part.data, media_type)
-    elif part.file_id is not None:
-        block["file_id"] = part.file_id
-    else:
         return None
-    if part.detail is not None or NAME not in part.extra:
-        block["detail"] = part.detail or "auto"  # the API's types require it
+    if text_kind == OUTPUT_TEXT:
+        warnings.media_dropped(part.kind, f"{part.kind} in an assistant message")
+        return None
+    wire = extra_of(part, NAME).get(WIRE)
+    if isinstance(wire, dict) and _decodes_to(wire, part):
+        return wire
+    block = _encode_media(part)
+    if block is None:
+        warnings.media_dropped(part.kind, f"{part.kind} without a source")
     return block
 
 
-def _encode_document(part: Document) -> dict[str, Any] | None:
-    block: dict[str, Any] = {"type": "input_file"}
+def _decodes_to(block: Json, part: Part) -> bool:
+    try:
+        return decode_part(block, "", INPUT_TEXT) == part
+    except DecodeError:  # `extra` may come from stored JSON
+        return False
+
+
+def _encode_media(part: Image | Document | Audio) -> dict[str, Json] | None:
+    """The content part; None if the part has no source that the API accepts."""
+    if isinstance(part, Image):
+        block = _encode_image(part)
+    else:
+        block = _encode_document(part) if isinstance(part, Document) else _encode_audio(part)
+    return block and _restore(block, part)
+
+
+def _encode_image(part: Image) -> dict[str, Json] | None:
+    detail = part.detail or "auto"  # the API's types require it
+    if part.url is not None:
+        return {"type": "input_image", "image_url": part.url, "detail": detail}
+    if part.data is not None:
+        media_type = part.media_type or media_type_for(part.data) or "image/png"
+        url = make_data_url(part.data, media_type)
+        return {"type": "input_image", "image_url": url, "detail": detail}
+    if part.file_id is not None:
+        return {"type": "input_image", "file_id": part.file_id, "detail": detail}
+    return None
+
+
+def _encode_document(part: Document) -> dict[str, Json] | None:
+    block: dict[str, Json] = {"type": "input_file"}
     name = part.file_name
+    inline = parse_data_url(part.url) if part.url is not None else _inline_source(part)
     if part.file_id is not None:
         block["file_id"] = part.file_id
-    elif part.url is not None and parse_data_url(part.url) is None:
+    elif inline is not None:
+        media_type = inline[1] or "application/pdf"
+        block["file_data"] = make_data_url(inline[0], media_type)
+        # The API requires a name with inline data.
+        name = f"document.{_SUFFIXES.get(media_type, 'pdf')}" if name is None else name
+    elif part.url is not None:
         block["file_url"] = part.url
     else:
-        source = _inline_source(part)
-        if source is None:
-            return None
-        data, media_type = source[0], source[1] or "application/pdf"
-        if name is None and NAME not in part.extra:  # the API wants a name with inline data
-            name = f"document.{_SUFFIXES.get(media_type, 'pdf')}"
-        block["file_data"] = _encode_inline(part, "file_data", data, media_type)
+        return None
     if name is not None:
         block["filename"] = name
     return block
 
 
 def _inline_source(part: Document) -> tuple[bytes, str | None] | None:
-    if part.url is not None:
-        return parse_data_url(part.url)
     if part.text is not None:
         return part.text.encode("utf-8", "replace"), part.media_type or "text/plain"
     if part.data is None:
@@ -194,90 +251,74 @@ def _inline_source(part: Document) -> tuple[bytes, str | None] | None:
     return part.data, part.media_type or media_type_for(part.data, part.file_name)
 
 
-def _encode_audio(part: Audio) -> dict[str, Any] | None:
+def _encode_audio(part: Audio) -> dict[str, Json] | None:
     form = _AUDIO_FORMATS.get(part.media_type or "")
     if part.data is None or form is None:
         return None
-    sound = {"data": encode_base64(part.data), "format": form}
-    return {"type": "input_audio", "input_audio": sound}
-
-
-def _encode_inline(part: Image | Document, key: str, data: bytes, media_type: str) -> str:
-    """The data URL; the text it came as, if that still says the same."""
-    came = extra_of(part, NAME).get(key)
-    found = _parse_inline(key, came) if isinstance(came, str) else None
-    if found is not None and found[0] == data and found[1] in (media_type, None):
-        return str(came)  # without a media type of its own, ours was only a guess
-    return make_data_url(data, media_type)
+    audio = {"data": encode_base64(part.data), "format": form}
+    return {"type": "input_audio", "input_audio": audio}
 
 
 # Thinking <-> reasoning items.
 
 
 def decode_thinking(fields: Fields) -> Part:
-    """The summary, else the thoughts themselves; a list we would not write so is kept."""
-    kept = dict(fields.left)
+    """The text is the summary, else the content; a list that encoding would change is kept."""
+    extra = dict(fields.left)
     summary = fields.array("summary") or []
     content = fields.array("content") or []
     text = _join(summary) or _join(content)
     data = fields.text("encrypted_content")
     if data is not None:
-        del kept["encrypted_content"]
-    if not content and "summary" in kept and summary == _summary(text):
-        del kept["summary"]
-    return Thinking(text=text, data=data, extra={NAME: kept})
+        del extra["encrypted_content"]
+    if not content and "summary" in extra and summary == _summary(text):
+        del extra["summary"]
+    return Thinking(text=text, data=data, extra={NAME: extra})
 
 
-def encode_thinking(part: Thinking, made: str | None = None) -> dict[str, Any]:
-    """
-    The lists it came with, if they still say its text.
-
-    `made` is the id of an item that has none of its own.
-    """
-    kept = dict(extra_of(part, NAME))
-    said = _join(kept.get("summary")) or _join(kept.get("content"))
-    if said and said != part.text:
+def encode_thinking(part: Thinking, new_id: str | None = None) -> dict[str, Json]:
+    """The item, with the lists of `extra` if they still have its text; `new_id` if it has no id."""
+    extra = dict(extra_of(part, NAME))
+    text = _join(extra.get("summary")) or _join(extra.get("content"))
+    if text and text != part.text:
         for name in SECTIONS:
-            kept.pop(name, None)
-    if not kept.get("content"):
-        kept.setdefault("summary", _summary(part.text))
-    item: dict[str, Any] = {"type": "reasoning"}
-    if made is not None:
-        item["id"] = made
+            extra.pop(name, None)
+    if not extra.get("content"):
+        extra.setdefault("summary", _summary(part.text))
+    item: dict[str, Json] = {"type": "reasoning"}
+    if new_id is not None:
+        item["id"] = new_id
     if part.data is not None and is_native(part):
         item["encrypted_content"] = part.data
-    return {**item, **kept}
+    return {**item, **extra}
 
 
 def is_native(part: Thinking) -> bool:
-    """Whether this API made the thought: only then does it want it back."""
+    """Whether it is this API's thinking: it accepts no other."""
     return NAME in part.extra or (not part.extra and part.data is not None and not part.redacted)
 
 
-def _join(parts: Any) -> str:
+def _join(parts: Json) -> str:
     texts = [part.get("text") for part in parts or () if isinstance(part, dict)]
     return PARAGRAPH.join(text for text in texts if isinstance(text, str))
 
 
-def _summary(text: str) -> list[dict[str, Any]]:
+def _summary(text: str) -> list[Json]:
     return [{"type": SECTIONS["summary"], "text": text}] if text else []
 
 
 # Tool calls and results <-> their items.
 
 
-DecodeContent: TypeAlias = Callable[[Json, str, str], tuple[Part, ...]]
-
-
 def decode_call(fields: Fields, tool_type: ToolType, new_id: NewId | None) -> Part:
-    """A call; `new_id` if it is of an answer, where it is read leniently and always marked."""
+    """A call; with `new_id`, a call of a response, which may lack an id and always has `extra`."""
     key = ARGUMENTS[tool_type]
     if new_id is None:
         call_id, raw = fields.need("call_id"), fields.need(key)
     else:
-        call_id = _call_id(fields.left) or new_id()
-        given = fields.take(key)
-        raw = given if isinstance(given, str) else dump_text({} if given is None else given)
+        call_id = call_id_of(fields.left) or new_id()
+        value = fields.take(key)
+        raw = value if isinstance(value, str) else dump_text({} if value is None else value)
         if fields.left.get("call_id", "") in (call_id, ""):
             fields.take("call_id")
     return ToolCall(
@@ -290,49 +331,33 @@ def decode_call(fields: Fields, tool_type: ToolType, new_id: NewId | None) -> Pa
     )
 
 
-def open_call(
-    left: dict[str, Any], tool_type: ToolType, index: int, new_id: NewId
-) -> ToolCallSegment:
-    """A call that begins to be streamed; `left` are the fields of its item but for its text."""
-    call_id = _call_id(left) or new_id()
-    left.pop("call_id", None)
-    name = left.pop("name", None)
-    return ToolCallSegment(
-        index,
-        call_id=call_id,
-        name=name if isinstance(name, str) else "",
-        tool_type=tool_type,
-        extra={NAME: left},
-    )
-
-
-def _call_id(item: Mapping[str, Any]) -> str | None:
+def call_id_of(item: Mapping[str, Json]) -> str | None:
     """The id of a call, else that of its item."""
-    found = (item.get(key) for key in ("call_id", "id"))
-    return next((text for text in found if isinstance(text, str) and text), None)
+    ids = (item.get(key) for key in ("call_id", "id"))
+    return next((text for text in ids if isinstance(text, str) and text), None)
 
 
-def encode_call(call: ToolCall, made: str | None = None) -> dict[str, Any]:
-    """The argument text as it came; `made` is the id of an item that has none of its own."""
+def encode_call(call: ToolCall, new_id: str | None = None) -> dict[str, Json]:
+    """The item of a call; `new_id` is the id of an item of a response that has no id."""
     raw = call.raw_arguments
-    item: dict[str, Any] = {
+    item: dict[str, Json] = {
         "type": CALLS[call.type],
         "call_id": call.id,
         "name": call.name,
         ARGUMENTS[call.type]: dump_text(call.arguments) if raw is None else raw,
     }
-    if made is not None:
-        item |= {"id": made, "status": "completed"}
+    if new_id is not None:
+        item |= {"id": new_id, "status": "completed"}
     return restore(item, call, NAME)
 
 
-def decode_result(item: dict[str, Any], path: str, decode_content: DecodeContent) -> Part:
+def decode_result(item: dict[str, Json], path: str) -> Part:
     """A tool's output: text, or content parts."""
     fields = Fields(item, path)
     if fields.left["type"] == RESULTS["function"]:
         fields.take("type")
     call_id = fields.need("call_id")
-    content: Any = fields.take("output")
+    content: Json = fields.take("output")
     if not isinstance(content, str):
         content = decode_content(content, fields.at("output"), INPUT_TEXT)
     name = fields.left.get("name")
@@ -340,16 +365,18 @@ def decode_result(item: dict[str, Any], path: str, decode_content: DecodeContent
         tool_call_id=call_id,
         content=content,
         name=name if isinstance(name, str) else None,
-        # an empty mark tells `[]`, which we would not write, from a result of others
+        # With an empty `extra`, an empty output is encoded as `[]`, without one as a string.
         extra={NAME: fields.left} if content == () else extra_for(fields.left),
     )
 
 
-def encode_result(result: ToolResult, tool_type: ToolType, warnings: WarningList) -> dict[str, Any]:
-    """The output of a call to a tool of this type, unless it came as that of another."""
+def encode_result(
+    result: ToolResult, tool_type: ToolType, warnings: WarningList
+) -> dict[str, Json]:
+    """The output of a call to a tool of this type; a type in `extra` has precedence."""
     item = {"call_id": result.tool_call_id, "output": _encode_output(result, warnings)}
     if result.extra:
-        item = restore(item, result, NAME)
+        restore(item, result, NAME)
     return {"type": RESULTS[tool_type], **item}
 
 
@@ -360,109 +387,22 @@ def _encode_output(result: ToolResult, warnings: WarningList) -> Json:
     parts = result.parts
     if parts is None:
         text = content if isinstance(content, str) else dump_text(content)
-        return _say_error(text, warnings) if result.is_error else text
+        return _error_text(text, warnings) if result.is_error else text
     if not parts and NAME in result.extra:
         return []
-    blocks: list[Any] = []
-    for warnings.inner, part in enumerate(parts):
-        block = encode_part(part, INPUT_TEXT, warnings)
-        if block is None and isinstance(part, MEDIA_TYPES):
-            block = {"type": INPUT_TEXT, "text": media_note(part).text}
-        if block is not None:
-            blocks.append(block)
-    warnings.inner = None
+    encode = partial(encode_part, text_kind=INPUT_TEXT, warnings=warnings)
+    blocks = encode_result_parts(parts, encode, warnings)
     if result.is_error:
-        blocks = _say_error_first(blocks, warnings)
+        text = text_of(blocks[0].get("text")) if blocks else ""
+        if not text:
+            blocks = [{"type": INPUT_TEXT}, *blocks]
+        blocks[0] = {**blocks[0], "text": _error_text(text, warnings)}
     return shorten(blocks, INPUT_TEXT) if blocks else ""
 
 
-def _say_error_first(blocks: list[Any], warnings: WarningList) -> list[Any]:
-    text = blocks[0].get("text") if blocks else None
-    if isinstance(text, str) and text:
-        return [{**blocks[0], "text": _say_error(text, warnings)}, *blocks[1:]]
-    return [{"type": INPUT_TEXT, "text": _say_error("", warnings)}, *blocks]
-
-
-def _say_error(text: str, warnings: WarningList) -> str:
+def _error_text(text: str, warnings: WarningList) -> str:
+    """The API has no error flag for results: the text has to say that it is an error."""
     if text[:5].lower() == "error":
         return text
     warnings.add_here("tool_error_as_text")
     return f"Error: {text}" if text else "Error"
-
-
-_TEXT_KINDS = (INPUT_TEXT, OUTPUT_TEXT, "text")
-_NOT_BESIDE = (ITEM, *INLINE)  # what is kept, but not put back as a field of the block
-
-
-def decode_content(content: Json, path: str, text_kind: str) -> tuple[Part, ...]:
-    """A string is one text part, of the kind that is usual here."""
-    if isinstance(content, str):
-        return (Text(text=content),)
-    if not isinstance(content, list):
-        raise wrong_type(path, "text or an array of parts", content)
-    return tuple([decode_part(block, f"{path}[{i}]", text_kind) for i, block in enumerate(content)])
-
-
-def decode_part(block: Json, path: str, text_kind: str) -> Part:
-    """One content part; a kind we do not know is kept as it is."""
-    if not isinstance(block, dict):
-        raise wrong_type(path, "a content part", block)
-    fields = Fields(block, path)
-    kind = fields.take("type")
-    if kind in _TEXT_KINDS:
-        text = fields.need("text")
-        if kind != text_kind:
-            fields.left["type"] = kind
-        return Text(text=text, extra=extra_for(fields.left))
-    decode = _DECODE.get(kind) if isinstance(kind, str) else None
-    return (decode and decode(fields)) or Opaque(dialect=NAME, data=block)
-
-
-def _decode_refusal(fields: Fields) -> Part:
-    return Refusal(text=fields.need("refusal"), extra=extra_for(fields.left))
-
-
-_DECODE: dict[str, Callable[[Fields], Part | None]] = {
-    "refusal": _decode_refusal,
-    "input_image": decode_image,
-    "input_file": decode_document,
-    "input_audio": decode_audio,
-}
-
-
-def encode_part(part: Part, text_kind: str, warnings: WarningList) -> dict[str, Any] | None:
-    """The content part that says a part; None, and a warning, if there is none."""
-    if type(part) is Text and not part.extra:  # as with most
-        return {"type": text_kind, "text": part.text}
-    if type(part) is Opaque or (type(part) is Refusal and text_kind != OUTPUT_TEXT):
-        return _encode_block(part, text_kind, warnings)
-    kept = extra_of(part, NAME)
-    block = _encode_block(part, text_kind, warnings)
-    if block is not None:
-        if type(part) is Text and "type" in kept:
-            block["type"] = kept["type"]
-        for key, value in kept.items():
-            if key not in _NOT_BESIDE or value is None:
-                block.setdefault(key, value)
-    return block
-
-
-def _encode_block(part: Part, text_kind: str, warnings: WarningList) -> dict[str, Any] | None:
-    match part:
-        case Text():
-            return {"type": text_kind, "text": part.text}
-        case Refusal():
-            if text_kind == OUTPUT_TEXT:
-                return {"type": "refusal", "refusal": part.text}
-            warnings.add_here("refusal_as_text")  # only the model can refuse
-            return {"type": text_kind, "text": part.text}
-        case Image() | Document() | Audio():
-            return encode_media(part, text_kind, warnings)
-        case Opaque(dialect=dialect, data=data):
-            if dialect == NAME and isinstance(data, dict):
-                return data
-            warnings.add_here("foreign_block_dropped", owner=dialect)
-        case _:
-            place = "in a message"
-            warnings.add_here("misplaced_part_dropped", part=part.kind, place=place)
-    return None

@@ -1,13 +1,12 @@
 """
 Events -> frames.
 
-Items and their parts are numbered here, as they start. The last frame holds the whole
-response, folded from the events.
+Items and their parts are numbered as they start. The last frame has the whole response.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
 import msgspec
@@ -15,18 +14,14 @@ import msgspec
 from interlingua.dialects.openai_responses.content import encode_call, encode_part, encode_thinking
 from interlingua.dialects.openai_responses.errors import error_body
 from interlingua.dialects.openai_responses.facts import ARGUMENTS, CALLS, ITEM, NAME, OUTPUT_TEXT
-from interlingua.dialects.openai_responses.items import item_id, message_item
-from interlingua.dialects.openai_responses.messages import ItemEncoder
+from interlingua.dialects.openai_responses.messages import ItemEncoder, item_id, message_item
 from interlingua.dialects.openai_responses.response import (
     close_envelope,
     encode_response,
     open_envelope,
 )
 from interlingua.spec.content import MEDIA_TYPES, Json, Part, Refusal, Text
-from interlingua.spec.contracts import (
-    Frame,
-    StreamEncoder,
-)
+from interlingua.spec.contracts import Frame, StreamEncoder
 from interlingua.spec.events import (
     ErrorEvent,
     Finish,
@@ -48,7 +43,7 @@ from interlingua.spec.response import FinishReason
 from interlingua.spec.warnings import WarningList
 from interlingua.streams.accumulate import StreamAccumulator
 from interlingua.streams.frames import json_frame
-from interlingua.streams.grammar import Grammar, Sequencer
+from interlingua.streams.grammar import SequentialEncoder
 from interlingua.wire.fields import extra_of
 from interlingua.wire.tool_calls import ArgumentText, plain_call
 
@@ -56,86 +51,74 @@ _ADDED = "response.output_item.added"
 _DONE = "response.output_item.done"
 _TERMINAL = {"incomplete": "response.incomplete", "failed": "response.failed"}
 _LATER = ("summary", "content", "encrypted_content")
-# Of reasoning: the event, and how it numbers the sections of the text.
+# Of the two lists of a reasoning item: the event of a text, and the field with its number.
 _SUMMARY = ("response.reasoning_summary_text", "summary_index")
 _THOUGHTS = ("response.reasoning_text", "content_index")
+# The event of a part, and the type of the part.
 _SECTIONS = {
     _SUMMARY: ("response.reasoning_summary_part", "summary_text"),
     _THOUGHTS: ("response.content_part", "reasoning_text"),
 }
-_EMPTY: dict[str, Any] = {}
+_EMPTY: dict[str, Json] = {}
 
 
 class _Message:
-    """A message item while its parts are written."""
+    """A message item whose parts are being sent; `at` is its place, `fields` its other fields."""
 
-    __slots__ = ("at", "blocks", "is_closing", "is_open", "own")
+    __slots__ = ("at", "blocks", "fields", "is_closing", "is_open")
 
-    def __init__(self, at: dict[str, Any], own: Mapping[str, Any]) -> None:
+    def __init__(self, at: dict[str, Json], fields: Mapping[str, Json]) -> None:
         self.at = at
-        self.own = own
+        self.fields = fields
         self.blocks: list[Json] = []
         self.is_open = False  # a part has started and not ended
-        self.is_closing = False  # the item is over as soon as it has
+        self.is_closing = False  # the item ends with that part
 
 
 class _Single:
     """An item that is one part: reasoning or a call."""
 
-    __slots__ = ("at", "begun", "made", "section")
+    __slots__ = ("at", "has_text", "new_id", "section")
 
-    def __init__(self, at: dict[str, Any], made: str | None, section: tuple[str, str]) -> None:
+    def __init__(self, at: dict[str, Json], new_id: str | None, section: tuple[str, str]) -> None:
         self.at = at
-        self.made = made  # the id we gave it, if it had none
-        self.section = section  # the name of its events, and the field that is theirs alone
-        self.begun = False
+        self.new_id = new_id  # if it has no id of its own
+        self.section = section  # the prefix of its events, and the field that only they have
+        self.has_text = False
 
 
-class Encoder:
-    """Writes one stream; one item is open at a time."""
+class Encoder(SequentialEncoder):
+    """Encodes one stream; one item is open at a time."""
 
     def __init__(self) -> None:
-        self._grammar = Grammar()
-        self._sequencer = Sequencer()
+        super().__init__()
         self._accumulator = StreamAccumulator()
         self._sequence = 0
         self._items = 0
         self._id = ""
-        self._message: _Message | None = None
-        self._at: dict[str, Any] = {}  # the place of the part at hand, whose message is
-        self._of = _Message({}, {})
-        self._single = _Single({}, None, _SUMMARY)  # the item at hand, if it is no message
+        self._message: _Message | None = None  # the item to which a part can be added
+        self._current = _Message({}, {})  # the item of the part that is being sent
+        self._at: dict[str, Json] = {}  # the place of that part
+        self._single = _Single({}, None, _SUMMARY)  # the item that is being sent, if not a message
         self._arguments = ArgumentText()
-        self._added: dict[Any, int] = {}  # items of this API on their way: their number to ours
+        self._added: dict[Json, int] = {}  # this API's index of an item -> the index sent
         self._native = False
-        self._failed = False
 
-    def feed(self, event: StreamEvent) -> list[Frame]:
-        """The frames that say this event."""
-        self._grammar.feed(event)
+    def _encode(self, event: StreamEvent) -> list[Frame]:
         self._accumulator.feed(event)
-        frames: list[Frame] = []
-        for due in self._sequencer.feed(event):
-            say = self._SAY.get(type(due))
-            frames += [] if say is None or self._failed else say(self, due)
-        return frames
+        encode = self._ENCODERS.get(type(event))
+        return [] if encode is None else encode(self, event)
 
-    def finish(self) -> list[Frame]:
-        """The frames that close the stream: `Finish` has written them."""
-        if not self._failed:
-            self._grammar.finish()
-        return []
-
-    def _frame(self, kind: str, at: dict[str, Any] = _EMPTY, **fields: Any) -> Frame:
+    def _frame(self, kind: str, at: dict[str, Json] = _EMPTY, **fields: Json) -> Frame:
         data = {"type": kind, "sequence_number": self._sequence, **at, **fields}
         self._sequence += 1
         return json_frame(data, kind)
 
-    def _take(self) -> int:
+    def _next_index(self) -> int:
         self._items += 1
         return self._items - 1
 
-    # The frame of the stream.
+    # The start and the end.
 
     def _created(self, event: StreamStart) -> list[Frame]:
         self._id = event.id
@@ -143,7 +126,7 @@ class Encoder:
         body = open_envelope(event.id, event.model, native=native)
         body |= {"status": "in_progress", "output": [], "usage": None}
         body = close_envelope(body, event, native=native)
-        body.pop("body", None)  # one that is no answer is in the last frame only
+        body.pop("body", None)  # a carried body is in the last frame only
         return [
             self._frame("response.created", response=body),
             self._frame("response.in_progress", response=body),
@@ -157,46 +140,48 @@ class Encoder:
         return [*frames, self._frame(kind or "response.completed", response=body)]
 
     def _error(self, event: ErrorEvent) -> list[Frame]:
-        self._failed = True
-        told = error_body(event.error)["error"]
+        error = error_body(event.error)["error"]
         partial = msgspec.structs.replace(
             event.response or self._accumulator.partial(),
             finish_reason=FinishReason(reason="error", raw="failed"),
         )
         body = encode_response(partial)
-        body["error"] = {"code": told["code"] or "server_error", "message": told["message"]}
-        # the SDK's type is flat, what is recorded nests, and its client raises only for that
-        named = {name: told[name] for name in ("code", "message", "param")}
-        error = self._frame("error", error=told, **named)
-        return [error, self._frame("response.failed", response=body)]
+        body["error"] = {"code": error["code"] or "server_error", "message": error["message"]}
+        # The SDK's type has the fields at the top, recorded events have them in `error`, and the
+        # SDK's client raises only for the latter.
+        fields = {name: error[name] for name in ("code", "message", "param")}
+        return [
+            self._frame("error", error=error, **fields),
+            self._frame("response.failed", response=body),
+        ]
 
     # Message items.
 
-    def _start_part(self, mark: Any, part: Json) -> list[Frame]:
-        """A part of the message item at hand, or of a new one if the mark says so."""
+    def _start_part(self, mark: Json, part: Json) -> list[Frame]:
+        """A part of the open message item, or of a new one if there is a mark (see `ITEM`)."""
         frames: list[Frame] = []
         if self._message is None or mark is not None:
             frames = self._close_message()
-            index = self._take()
-            made = item_id(self._id, "message", index)
-            own = {"id": made, "status": "completed"} if mark is None else mark
-            at = {"item_id": own.get("id", made), "output_index": index}
-            self._message = _Message(at, own)
-            item = message_item("assistant", {**own, "status": "in_progress"}, [])
+            index = self._next_index()
+            new_id = item_id(self._id, "message", index)
+            fields = {"id": new_id, "status": "completed"} if mark is None else mark
+            at = {"item_id": fields.get("id", new_id), "output_index": index}
+            self._message = _Message(at, fields)
+            item = message_item("assistant", {**fields, "status": "in_progress"}, [])
             frames.append(self._frame(_ADDED, output_index=index, item=item))
-        message = self._of = self._message
+        message = self._current = self._message
         message.is_open = True
         self._at = {**message.at, "content_index": len(message.blocks)}
         frames.append(self._frame("response.content_part.added", self._at, part=part))
         return frames
 
     def _end_part(self, part: Part, block: Json) -> list[Frame]:
-        message = self._of
+        message = self._current
         message.blocks.append(block)
         message.is_open = False
         mark = extra_of(part, NAME).get(ITEM)
-        if mark is not None:  # what the item came to
-            message.own = mark
+        if mark is not None:  # the final fields of the item
+            message.fields = mark
         frames = [self._frame("response.content_part.done", self._at, part=block)]
         return [*frames, self._message_done(message)] if message.is_closing else frames
 
@@ -208,7 +193,7 @@ class Encoder:
         return [] if message.is_open else [self._message_done(message)]
 
     def _message_done(self, message: _Message) -> Frame:
-        item = message_item("assistant", message.own, message.blocks)
+        item = message_item("assistant", message.fields, message.blocks)
         return self._frame(_DONE, output_index=message.at["output_index"], item=item)
 
     def _text_start(self, event: TextStart) -> list[Frame]:
@@ -238,7 +223,7 @@ class Encoder:
         return frames + self._end_part(part, block)
 
     def _whole_content(self, part: Text | Refusal) -> list[Frame]:
-        """A part of a message that came without deltas."""
+        """A part of a message without deltas."""
         mark = extra_of(part, NAME).get(ITEM)
         empty = {"type": "refusal", "refusal": ""} if isinstance(part, Refusal) else _empty_text()
         frames = self._start_part(mark, empty)
@@ -254,12 +239,12 @@ class Encoder:
         self, event: ReasoningStart | ToolCallStart, item: Json, section: tuple[str, str]
     ) -> list[Frame]:
         frames = self._close_message()
-        index = self._take()
-        made = item_id(self._id, item["type"], index)
-        kept = {k: v for k, v in extra_of(event, NAME).items() if k not in _LATER}
-        whole = {"id": made, **item, **kept}
+        index = self._next_index()
+        new_id = item_id(self._id, item["type"], index)
+        extra = {k: v for k, v in extra_of(event, NAME).items() if k not in _LATER}
+        whole = {"id": new_id, **item, **extra}
         at = {"item_id": whole["id"], "output_index": index}
-        self._single = _Single(at, None if NAME in event.extra else made, section)
+        self._single = _Single(at, None if NAME in event.extra else new_id, section)
         return [*frames, self._frame(_ADDED, output_index=index, item=whole)]
 
     def _reasoning_start(self, event: ReasoningStart) -> list[Frame]:
@@ -271,8 +256,8 @@ class Encoder:
         kind, number = single.section
         if not event.delta:
             return []
-        frames = [] if single.begun else [self._section(single, "added", "")]
-        single.begun = True
+        frames = [] if single.has_text else [self._section(single, "added", "")]
+        single.has_text = True
         return [*frames, self._frame(f"{kind}.delta", single.at, **{number: 0}, delta=event.delta)]
 
     def _section(self, single: _Single, action: str, text: str) -> Frame:
@@ -285,11 +270,11 @@ class Encoder:
         kind, number = single.section
         text = event.part.text
         frames: list[Frame] = []
-        if single.begun:
+        if single.has_text:
             frames.append(self._frame(f"{kind}.done", single.at, **{number: 0}, text=text))
             frames.append(self._section(single, "done", text))
-        made = None if NAME in event.part.extra else single.made
-        return [*frames, self._item_done(single, encode_thinking(event.part, made))]
+        new_id = None if NAME in event.part.extra else single.new_id
+        return [*frames, self._item_done(single, encode_thinking(event.part, new_id))]
 
     def _call_start(self, event: ToolCallStart) -> list[Frame]:
         kind, key = CALLS[event.tool_type], ARGUMENTS[event.tool_type]
@@ -300,29 +285,24 @@ class Encoder:
             key: "",
             "status": "in_progress",
         }
-        self._arguments = ArgumentText(is_free=event.tool_type == "custom")
+        is_free = self._native or event.tool_type == "custom"  # native text stays unchanged
+        self._arguments = ArgumentText(is_free=is_free)
         return self._start_single(event, item, (f"response.{kind}_{key}", key))
 
     def _call_delta(self, event: ToolCallDelta) -> list[Frame]:
-        if self._native:
-            return self._say_arguments(event.delta)
         text = self._arguments.feed(event.delta)
-        return self._say_arguments(text) if text else []
+        return [self._arguments_frame(text)] if text or self._native else []
 
-    def _say_arguments(self, text: str) -> list[Frame]:
-        single = self._single
-        return [self._frame(f"{single.section[0]}.delta", single.at, delta=text)]
+    def _arguments_frame(self, text: str) -> Frame:
+        return self._frame(f"{self._single.section[0]}.delta", self._single.at, delta=text)
 
     def _call_end(self, event: ToolCallEnd) -> list[Frame]:
         single = self._single
-        call = event.tool_call
-        frames: list[Frame] = []
-        if not self._native:
-            call = plain_call(call)
-            left = self._arguments.end(call)
-            frames = self._say_arguments(left) if left else []
+        call = event.tool_call if self._native else plain_call(event.tool_call)
+        text = self._arguments.end(call)
+        frames = [self._arguments_frame(text)] if text else []
         kind, key = single.section
-        item = encode_call(call, None if NAME in call.extra else single.made)
+        item = encode_call(call, None if NAME in call.extra else single.new_id)
         frames.append(self._frame(f"{kind}.done", single.at, **{key: item[key]}))
         return [*frames, self._item_done(single, item)]
 
@@ -345,7 +325,7 @@ class Encoder:
         place = place if isinstance(place, (int, str)) else None
         if event.name == _ADDED:
             frames = self._close_message()
-            self._added[place] = self._take()
+            self._added[place] = self._next_index()
         if place in self._added:
             data = {**data, "output_index": self._added[place]}
         if "sequence_number" in data:
@@ -356,18 +336,18 @@ class Encoder:
     def _whole_item(self, part: Part, event: ProviderEvent) -> list[Frame]:
         encoder = ItemEncoder(WarningList(), response_id=self._id, first=self._items)
         item = encoder.item(part)
-        if item is None:  # what follows a part that is no content is in an item of its own
+        if item is None:  # the next content starts a new item
             return [] if isinstance(part, MEDIA_TYPES) else self._close_message()
         place = event.data.get("output_index") if isinstance(event.data, dict) else None
         known = self._added.pop(place, None) if isinstance(place, (int, str)) else None
         if known is not None:
             return [self._frame(_DONE, output_index=known, item=item)]
         frames = self._close_message()
-        index = self._take()
+        index = self._next_index()
         frames.append(self._frame(_ADDED, output_index=index, item=item))
         return [*frames, self._frame(_DONE, output_index=index, item=item)]
 
-    _SAY: ClassVar[dict[type, Any]] = {
+    _ENCODERS: ClassVar[dict[type, Callable[[Encoder, Any], list[Frame]]]] = {
         StreamStart: _created,
         TextStart: _text_start,
         TextDelta: _text_delta,
@@ -384,10 +364,10 @@ class Encoder:
     }
 
 
-def _empty_text() -> dict[str, Any]:
+def _empty_text() -> dict[str, Json]:
     return {"type": OUTPUT_TEXT, "text": "", "annotations": [], "logprobs": []}
 
 
 def stream_encoder(request: Request | None = None) -> StreamEncoder:  # noqa: ARG001
-    """For a stream a server sends."""
+    """An encoder for the stream that a server sends."""
     return Encoder()

@@ -6,13 +6,9 @@ API reference: https://platform.openai.com/docs/api-reference/responses
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
-from interlingua.dialects.openai_responses.normal import normal_request, normal_response
 from interlingua.dialects.openai_shared import CACHE_KEY_STEPS, STRICT_SCHEMA
 from interlingua.prepare.cache import AFTER_SYSTEM, ALL, MODEL, TOOLS
-from interlingua.spec.content import Extra, ToolType
+from interlingua.spec.content import Extra, Json, ToolType
 from interlingua.spec.facts import CacheRules, CacheStep, Facts, HistoryRules
 
 NAME = "openai_responses"
@@ -24,33 +20,70 @@ RESULTS: dict[ToolType, str] = {tool: f"{call}_output" for tool, call in CALLS.i
 ARGUMENTS: dict[ToolType, str] = {"function": "arguments", "custom": "input"}
 """The field of a call that holds its argument text."""
 TOOL_TYPES: dict[str, ToolType] = {call: tool for tool, call in CALLS.items()}
-ITEM = "~item"
-"""
-Our own key in `extra`.
-
-On the first part of an assistant message item: that item's own fields (id, status, phase).
-On a message: it stands for an item that is no message.
-"""
 SECTIONS = {"summary": "summary_text", "content": "reasoning_text"}
-"""The lists of texts a reasoning item has, and the type of their parts."""
+"""The lists of texts in a reasoning item, and the type of their parts."""
 PARAGRAPH = "\n\n"
-"""Joins those texts."""
+"""The separator between those texts."""
+PREFIXES = {"message": "msg", "reasoning": "rs", "function_call": "fc", "custom_tool_call": "ctc"}
+"""The prefixes of item ids, by item type; also the types that the model's own items have."""
+
+# Our own keys in `extra`. They hold what the canonical types have no field for, so that a
+# decoded request or response can be encoded to the same body.
+ITEM = "~item"
+"""On the first part of an assistant message item: its other fields. On a message: it is an item."""
 LIST = "~list"
-"""Our mark: an assistant item that had a list of parts, though no id."""
-BARE = "~bare"
-"""Our mark: an item that came without its type."""
-PREFIXES = {
-    "message": "msg",
-    "reasoning": "rs",
-    "function_call": "fc",
-    "custom_tool_call": "ctc",
-}
-"""How the ids of the model's items begin."""
+"""In `ITEM`: the item had an array of parts, although it had no id."""
+WIRE = "~wire"
+"""On media: the content part itself, where encoding the part would give another one."""
 
 
-def extra_for(left: Mapping[Any, Any]) -> Extra:
-    """What was not read of an object, for a part that has no mark otherwise."""
-    return {NAME: left} if left else {}
+def extra_for(unread: dict[str, Json]) -> Extra:
+    """The fields of an object that were not read, as the `extra` of what was decoded from it."""
+    return {NAME: unread} if unread else {}
+
+
+# The normal form: two bodies with the same meaning have the same one.
+
+
+def normal_request(body: Json) -> Json:
+    """
+    `stream` is false by default; a string as input is a user message; no input is an empty one.
+
+    A message item may leave out its type, and a function its `parameters` or set them to null.
+    """
+    if not isinstance(body, dict):
+        return body
+    normal = dict(body)
+    if not normal.get("stream", True):
+        del normal["stream"]
+    items = normal.pop("input", None)
+    if isinstance(items, str):
+        items = [{"role": "user", "content": items}]
+    if items not in (None, []):
+        normal["input"] = list(map(_normal_item, items)) if isinstance(items, list) else items
+    if isinstance(normal.get("tools"), list):
+        normal["tools"] = [
+            {"parameters": None, **tool}
+            if isinstance(tool, dict) and tool.get("type") == "function" and "name" in tool
+            else tool
+            for tool in normal["tools"]
+        ]
+    return normal
+
+
+def _normal_item(item: Json) -> Json:
+    """Content and output may be a string, which is one text part."""
+    if not isinstance(item, dict):
+        return item
+    kind = item.get("type", "message")
+    key = "content" if kind == "message" else "output"
+    if key not in item or kind not in ("message", *RESULTS.values()):
+        return item
+    content = item[key]
+    if isinstance(content, str):
+        is_output = kind == "message" and item.get("role") == "assistant"
+        content = [{"type": OUTPUT_TEXT if is_output else INPUT_TEXT, "text": content}]
+    return {**item, "type": kind, key: content}
 
 
 HISTORY = HistoryRules(
@@ -59,7 +92,7 @@ HISTORY = HistoryRules(
     stored_options=("previous_response_id", "conversation", "prompt"),
     call_id=r"[\s\S]{1,64}",
     call_name=r"[A-Za-z0-9_-]{1,128}",
-    unique_call_ids="history",  # results find their call by id alone
+    unique_call_ids="history",  # a result refers to its call by id alone
     ordered_results=True,
     least="message",
     empty_messages=False,
@@ -97,5 +130,4 @@ FACTS = Facts(
     cache=CACHE,
     sealed_field="encrypted_content",
     normal_request=normal_request,
-    normal_response=normal_response,
 )

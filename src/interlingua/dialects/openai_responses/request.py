@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from interlingua import dialects
@@ -13,38 +14,37 @@ from interlingua.prepare.cache import add_cache_key
 from interlingua.prepare.options import AUTO_CACHE, Settings, foreign_options
 from interlingua.prepare.prepare import start_encoding
 from interlingua.prepare.schema import encode_schema
+from interlingua.spec.content import Json
 from interlingua.spec.contracts import NEUTRAL_PROFILE, Prepared, Profile, WireCall
 from interlingua.spec.request import Request, ResponseFormat
 from interlingua.spec.warnings import WarningList
 from interlingua.wire.fields import Fields, extra_of, merge, request_errors, wrong_type
 
-_ENDPOINT = "/responses"
-_SETTINGS = {  # ours: theirs
-    "max_tokens": "max_output_tokens",
-    "temperature": "temperature",
-    "top_p": "top_p",
-    "metadata": "metadata",
-    "user": "user",
+# Our name: the API's name, and the reader of the field.
+_SETTINGS: dict[str, tuple[str, Callable[[Fields, str], Json]]] = {
+    "max_tokens": ("max_output_tokens", Fields.integer),
+    "temperature": ("temperature", Fields.number),
+    "top_p": ("top_p", Fields.number),
+    "metadata": ("metadata", Fields.object),
+    "user": ("user", Fields.text),
 }
-_sayable = Settings(*_SETTINGS)
-_unsayable = Settings(
+_supported = Settings(*_SETTINGS)
+_unsupported = Settings(
     "stop_sequences", "seed", "frequency_penalty", "presence_penalty", "top_k", "thinking_budget"
 )
-_FORMATS = {"text": "text", "json_object": "json", "json_schema": "json_schema"}
-_FORMAT_NAMES = {ours: theirs for theirs, ours in _FORMATS.items()}
 
 
 def encode_request(
     request: Request | Prepared, profile: Profile = NEUTRAL_PROFILE, *, stream: bool = False
 ) -> WireCall:
-    """What a client sends."""
+    """The call that a client sends."""
     request, options, warnings = start_encoding(request, profile, FACTS)
     path = str(options.pop("path", PATH))
     keyed = options.pop(AUTO_CACHE, None) is not False and path == PATH
-    body: dict[str, Any] = {"model": request.model} if request.model else {}
+    body: dict[str, Json] = {"model": request.model} if request.model else {}
     encode_messages(request, body, warnings)
     if not body["input"] and "prompt" in options:
-        del body["input"]  # the stored prompt is all the input there is
+        del body["input"]  # the stored prompt is the whole input
     encode_tools(request, body, warnings)
     _encode_settings(request, body, warnings)
     if stream:
@@ -59,13 +59,12 @@ def encode_request(
 
 
 def decode_request(call: WireCall) -> Request:
-    """What a server received."""
+    """The request that a server received."""
     with request_errors():
         fields = Fields(call.body)
         fields.take("stream")
         model = fields.text("model")
-        settings = _decode_settings(fields)
-        tools = decode_tools(fields)
+        settings = {**_decode_settings(fields), **decode_tools(fields)}
         messages = decode_messages(fields)
         options = {**_decode_path(call.path), **fields.left}
         return Request(
@@ -73,42 +72,40 @@ def decode_request(call: WireCall) -> Request:
             messages=messages,
             provider_options={NAME: options} if options else {},
             **settings,
-            **tools,
         )
 
 
-def _decode_path(path: str) -> dict[str, Any]:
-    """What follows the endpoint is an operation of its own: count, compact, cancel."""
-    address = path.partition("?")[0].rstrip("/")
-    operation = address.rpartition(_ENDPOINT)[2] if _ENDPOINT in address else ""
-    return {"path": PATH + operation} if operation else {}
+def _decode_path(path: str) -> dict[str, Json]:
+    """The path as an option if another operation (count, compact, cancel) follows the endpoint."""
+    _, endpoint, operation = path.partition("?")[0].rstrip("/").rpartition("/responses")
+    return {"path": PATH + operation} if endpoint and operation else {}
 
 
-def _encode_settings(request: Request, body: dict[str, Any], warnings: WarningList) -> None:
-    for name, value in _sayable.said(request):
-        body[_SETTINGS[name]] = value
+def _encode_settings(request: Request, body: dict[str, Json], warnings: WarningList) -> None:
+    for name, value in _supported.said(request):
+        body[_SETTINGS[name][0]] = value
     if request.reasoning_effort is not None:
         body["reasoning"] = {"effort": request.reasoning_effort}
-    text: dict[str, Any] = {}
+    text: dict[str, Json] = {}
     if request.response_format is not None:
         text["format"] = _encode_format(request.response_format, warnings)
     if request.verbosity is not None:
         text["verbosity"] = request.verbosity
     if text:
         body["text"] = text
-    for name, _ in _unsayable.said(request):
+    for name, _ in _unsupported.said(request):
         warnings.setting_dropped(name)
     if request.n is not None and request.n != 1:
         warnings.setting_dropped("n")
 
 
-def _encode_format(form: ResponseFormat, warnings: WarningList) -> dict[str, Any]:
-    wire: dict[str, Any] = {"type": _FORMAT_NAMES[form.type]}
+def _encode_format(form: ResponseFormat, warnings: WarningList) -> dict[str, Json]:
+    wire: dict[str, Json] = {"type": "json_object" if form.type == "json" else form.type}
     if form.type == "json_schema":
-        wire["name"] = form.name or "response"  # the API wants one
-        given = {} if form.json_schema is None else form.json_schema
+        wire["name"] = form.name or "response"  # the API requires a name
+        schema = {} if form.json_schema is None else form.json_schema
         wire["schema"], strict = encode_schema(
-            given, STRICT_SCHEMA, warnings, "response_format.json_schema", strict=form.strict
+            schema, STRICT_SCHEMA, warnings, "response_format.json_schema", strict=form.strict
         )
         if strict is not None:
             wire["strict"] = strict
@@ -119,31 +116,24 @@ def _encode_format(form: ResponseFormat, warnings: WarningList) -> dict[str, Any
 
 def _decode_settings(fields: Fields) -> dict[str, Any]:
     settings: dict[str, Any] = {
-        "max_tokens": fields.integer("max_output_tokens"),
-        "temperature": fields.number("temperature"),
-        "top_p": fields.number("top_p"),
-        "metadata": fields.object("metadata"),
-        "user": fields.text("user"),
+        name: read(fields, wire_name) for name, (wire_name, read) in _SETTINGS.items()
     }
     text = fields.fields("text")
     if text is not None:
-        settings["verbosity"] = text.text("verbosity")
-        settings["response_format"] = _decode_format(text)
-        _put_back(fields, "text", text, settings["verbosity"] or settings["response_format"])
+        verbosity, form = text.text("verbosity"), _decode_format(text)
+        settings |= {"verbosity": verbosity, "response_format": form}
+        if text.left or not (verbosity or form):  # an empty object is kept too
+            fields.left["text"] = text.left
     reasoning = fields.fields("reasoning")
     if reasoning is not None:
-        settings["reasoning_effort"] = reasoning.text("effort")
-        _put_back(fields, "reasoning", reasoning, settings["reasoning_effort"])
+        effort = settings["reasoning_effort"] = reasoning.text("effort")
+        if reasoning.left or not effort:
+            fields.left["reasoning"] = reasoning.left
     return settings
 
 
-def _put_back(fields: Fields, key: str, inner: Fields, taken: object) -> None:
-    """Keep what was not read of a nested object where it was; an empty one too."""
-    if inner.left or not taken:
-        fields.left[key] = inner.left
-
-
 def _decode_format(fields: Fields) -> ResponseFormat | None:
+    """The format; one without a canonical form is left in `fields`."""
     wire = fields.left.get("format")
     if wire is not None and not isinstance(wire, dict):
         raise wrong_type(fields.at("format"), "an object", wire)
@@ -161,8 +151,6 @@ def _decode_format(fields: Fields) -> ResponseFormat | None:
             )
         case {"type": "text" | "json_object" as kind, **rest}:
             fields.take("format")
-            return ResponseFormat(
-                type=_FORMATS[kind],  # type: ignore[arg-type]
-                extra=extra_for(rest),
-            )
+            extra = {NAME: rest} if rest else {}
+            return ResponseFormat(type="text" if kind == "text" else "json", extra=extra)
     return None

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from interlingua.dialects.openai_responses.facts import NAME
 from interlingua.dialects.openai_responses.messages import ItemEncoder, read_item
 from interlingua.spec.content import Json, Opaque, Part, Refusal, ToolCall
 from interlingua.spec.contracts import NEUTRAL_PROFILE, NewId, Profile
+from interlingua.spec.events import StreamStart
 from interlingua.spec.messages import Message
 from interlingua.spec.response import FinishReason, Reason, Response, Usage
 from interlingua.spec.warnings import WarningList
@@ -39,22 +39,21 @@ _INCOMPLETE: dict[str, Reason] = {
     "max_messages": "other",
     "steered": "other",
 }
-# The status, and why it is incomplete.
-_SAID_AS: dict[Reason, tuple[str, str | None]] = {
-    "stop": ("completed", None),
-    "tool_calls": ("completed", None),
-    "length": ("incomplete", "max_output_tokens"),
-    "content_filter": ("incomplete", "content_filter"),
-    "cancelled": ("cancelled", None),
-    "error": ("failed", None),
-    "other": ("completed", None),
+_STATUS_OF: dict[Reason, str] = {  # `completed` for the others
+    "length": "incomplete",
+    "content_filter": "incomplete",
+    "cancelled": "cancelled",
+    "error": "failed",
 }
-# Items with which the model waits for the caller, as it does with a call.
-_CACHED = ("cached_tokens", "cache_write_tokens")
+_INCOMPLETE_OF: dict[Reason, str] = {
+    "length": "max_output_tokens",
+    "content_filter": "content_filter",
+}
+# Items of built-in tools that the caller has to run.
 _WAITING = ("computer_call", "local_shell_call", "apply_patch_call", "mcp_approval_request")
 
-# What the vendor's own types require of an answer, for one that came from elsewhere.
-_ENVELOPE: dict[str, Any] = {
+# The fields that the vendor's types require, for a response of another API.
+_ENVELOPE: dict[str, Json] = {
     "object": "response",
     "created_at": 0,
     "error": None,
@@ -76,7 +75,7 @@ def decode_response(
     new_id: NewId | None = None,
     profile: Profile = NEUTRAL_PROFILE,  # noqa: ARG001
 ) -> Response:
-    """What a client received."""
+    """The response that a client received."""
     whole = whole_object(body)
     if not isinstance(whole.get("output"), list):
         return carry_body(NAME, body)
@@ -96,7 +95,7 @@ def decode_response(
 
 
 def encode_response(response: Response) -> Json:
-    """What a server sends."""
+    """The body that a server sends."""
     carried = carried_body(response, NAME)
     if carried is not None:
         return carried
@@ -112,16 +111,16 @@ def encode_response(response: Response) -> Json:
     return close_envelope(body, response, native=native)
 
 
-def open_envelope(response_id: str, model: str, *, native: bool) -> dict[str, Any]:
-    """The first fields; those that are empty are written only where they are required."""
-    body: dict[str, Any] = {"id": response_id} if response_id or not native else {}
-    if model or not native:
-        body["model"] = model
-    return body
+def open_envelope(response_id: str, model: str, *, native: bool) -> dict[str, Json]:
+    """The first fields; empty ones only where the API requires them."""
+    fields = {"id": response_id, "model": model}
+    return {name: value for name, value in fields.items() if value or not native}
 
 
-def close_envelope(body: dict[str, Any], holder: Any, *, native: bool) -> dict[str, Any]:
-    """The fields that were kept, or else those that must be there."""
+def close_envelope(
+    body: dict[str, Json], holder: Response | StreamStart, *, native: bool
+) -> dict[str, Json]:
+    """The body with the other fields: those of `extra`, or those that the API requires."""
     return restore(body, holder, NAME) if native else {**_ENVELOPE, **body}
 
 
@@ -130,13 +129,12 @@ def _decode_status(fields: Fields, content: tuple[Part, ...]) -> FinishReason:
     if not isinstance(status, str):
         return FinishReason(reason="other")
     if status not in _STATUSES:
-        return FinishReason(reason="other", raw=status)  # it stays among the fields kept
+        return FinishReason(reason="other", raw=status)  # `extra` keeps it too
     fields.take("status")
     if status == "incomplete":
-        details = fields.left.get("incomplete_details")
-        why = details.get("reason") if isinstance(details, dict) else None
-        if isinstance(why, str):
-            return FinishReason(reason=_INCOMPLETE.get(why, "other"), raw=why)
+        reason = _incomplete_reason(fields.left)
+        if isinstance(reason, str):
+            return FinishReason(reason=_INCOMPLETE.get(reason, "other"), raw=reason)
     if status != "completed":
         return FinishReason(reason=_STATUSES[status], raw=status)
     kinds = set(map(type, content))
@@ -145,8 +143,13 @@ def _decode_status(fields: Fields, content: tuple[Part, ...]) -> FinishReason:
     return FinishReason(reason="content_filter" if Refusal in kinds else "stop", raw=status)
 
 
+def _incomplete_reason(fields: Mapping[str, Json]) -> Json:
+    details = fields.get("incomplete_details")
+    return details.get("reason") if isinstance(details, Mapping) else None
+
+
 def _waits(content: tuple[Part, ...]) -> bool:
-    """Whether a built-in tool is the caller's to run."""
+    """Whether the caller has to run a built-in tool."""
     items = [
         part.data for part in content if isinstance(part, Opaque) and isinstance(part.data, dict)
     ]
@@ -159,49 +162,51 @@ def _waits(content: tuple[Part, ...]) -> bool:
     )
 
 
-def _encode_status(response: Response, *, native: bool) -> dict[str, Any]:
-    kept = extra_of(response, NAME)
+def _encode_status(response: Response, *, native: bool) -> dict[str, Json]:
+    extra = extra_of(response, NAME)
     finish = response.finish_reason
-    if "status" in kept or (native and finish.raw is None and finish.reason == "other"):
-        return {}  # a word we do not know, or none: as it came
-    details = kept.get("incomplete_details")
-    told = details.get("reason") if isinstance(details, Mapping) else None
+    if "status" in extra or (native and finish.raw is None and finish.reason == "other"):
+        return {}  # an unknown status is in `extra`, or there was none
+    known = _incomplete_reason(extra)
     raw = finish.raw if native else None
-    why: str | None = None
+    reason: str | None = None
     if raw in _STATUSES:
         status = raw
-    elif raw is not None and (raw in _INCOMPLETE or raw == told):
-        status, why = "incomplete", raw
+    elif raw is not None and (raw in _INCOMPLETE or raw == known):
+        status, reason = "incomplete", raw
     else:
-        status, why = _SAID_AS[finish.reason]
-    said: dict[str, Any] = {"status": status}
-    if why is not None and why != told:
-        said["incomplete_details"] = {"reason": why}
+        status = _STATUS_OF.get(finish.reason, "completed")
+        reason = _INCOMPLETE_OF.get(finish.reason)
+    fields: dict[str, Json] = {"status": status}
+    if reason is not None and reason != known:
+        fields["incomplete_details"] = {"reason": reason}
     if status == "failed" and not native:
-        said["error"] = {"code": "server_error", "message": "the model failed to answer"}
-    return said
+        fields["error"] = {"code": "server_error", "message": "the model failed to answer"}
+    return fields
 
 
-def decode_usage(wire: Any) -> Usage:
-    """The totals include what the details count, as ours do."""
+def decode_usage(wire: Json) -> Usage:
+    """The totals include the tokens of the details, as ours do."""
     if not isinstance(wire, dict):
         return Usage()
-    into = wire.get("input_tokens_details")
-    out = wire.get("output_tokens_details")
-    read, written = counts(into if isinstance(into, dict) else {}, *_CACHED)
-    going_in, going_out = counts(wire, "input_tokens", "output_tokens")
+    input_details, output_details = (
+        details if isinstance(details := wire.get(f"{side}_tokens_details"), dict) else {}
+        for side in ("input", "output")
+    )
+    cache_read, cache_write = counts(input_details, "cached_tokens", "cache_write_tokens")
+    input_tokens, output_tokens = counts(wire, "input_tokens", "output_tokens")
     return Usage(
-        input_tokens=going_in or 0,
-        output_tokens=going_out or 0,
-        reasoning_tokens=count(out.get("reasoning_tokens")) if isinstance(out, dict) else None,
-        cache_read_tokens=read,
-        cache_write_tokens=written,
+        input_tokens=input_tokens or 0,
+        output_tokens=output_tokens or 0,
+        reasoning_tokens=count(output_details.get("reasoning_tokens")),
+        cache_read_tokens=cache_read,
+        cache_write_tokens=cache_write,
         raw=wire,
     )
 
 
-def encode_usage(usage: Usage, *, native: bool) -> dict[str, Any]:
-    """The provider's own figures if they say the same, else made from ours."""
+def encode_usage(usage: Usage, *, native: bool) -> dict[str, Json]:
+    """The provider's own figures if they still match, else figures made from ours."""
     raw = usage.raw
     if native and isinstance(raw, dict) and decode_usage(raw) == usage:
         return raw

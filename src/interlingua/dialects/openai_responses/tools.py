@@ -1,4 +1,4 @@
-"""Tools and the choice among them <-> body."""
+"""Tools and the tool choice <-> body."""
 
 from __future__ import annotations
 
@@ -13,11 +13,9 @@ from interlingua.spec.warnings import WarningList
 from interlingua.wire.fields import Fields, extra_of, restore, wrong_type
 
 _NO_INPUT = {"type": "object", "properties": {}}
-_MODES = ("auto", "none", "required")
-_DEFINED = ("function", "custom")  # the types of tool that the caller runs
 
 
-def encode_tools(request: Request, body: dict[str, Any], warnings: WarningList) -> None:
+def encode_tools(request: Request, body: dict[str, Json], warnings: WarningList) -> None:
     """`tools`, `tool_choice` and `parallel_tool_calls`."""
     if request.tools is not None:
         tools = [
@@ -25,11 +23,8 @@ def encode_tools(request: Request, body: dict[str, Any], warnings: WarningList) 
         ]
         body["tools"] = [tool for tool in tools if tool is not None]
     if request.tool_choice is not None:
-        custom = {
-            tool.name
-            for tool in request.tools or ()
-            if isinstance(tool, ToolDefinition) and tool.type == "custom"
-        }
+        definitions = [tool for tool in request.tools or () if isinstance(tool, ToolDefinition)]
+        custom = {tool.name for tool in definitions if tool.type == "custom"}
         body["tool_choice"] = _encode_choice(request.tool_choice, custom)
     if request.parallel_tool_calls is not None:
         body["parallel_tool_calls"] = request.parallel_tool_calls
@@ -37,16 +32,14 @@ def encode_tools(request: Request, body: dict[str, Any], warnings: WarningList) 
 
 def decode_tools(fields: Fields) -> dict[str, Any]:
     """The request's `tools`, `tool_choice` and `parallel_tool_calls`."""
-    tools = fields.array("tools")
-    return {
-        "tools": None
-        if tools is None
-        else tuple(
-            _decode_tool(tool, f"{fields.at('tools')}[{i}]") for i, tool in enumerate(tools)
-        ),
+    settings: dict[str, Any] = {
         "tool_choice": _decode_choice(fields),
         "parallel_tool_calls": fields.flag("parallel_tool_calls"),
     }
+    tools = fields.array("tools")
+    if tools is not None:
+        settings["tools"] = tuple(_decode_tool(tool, f"tools[{i}]") for i, tool in enumerate(tools))
+    return settings
 
 
 def _encode_tool(tool: ToolSpec, warnings: WarningList, path: str) -> Json:
@@ -55,29 +48,26 @@ def _encode_tool(tool: ToolSpec, warnings: WarningList, path: str) -> Json:
             return tool.data
         warnings.add("builtin_tool_dropped", path, owner=tool.dialect)
         return None
-    wire: dict[str, Any] = {"type": tool.type, "name": tool.name}
+    wire: dict[str, Json] = {"type": tool.type, "name": tool.name}
     if tool.description is not None:
         wire["description"] = tool.description
     strict = tool.strict
-    if tool.type == "function" and (tool.parameters is not None or not _had_none(tool)):
-        given = _NO_INPUT if tool.parameters is None else tool.parameters
+    is_function = tool.type == "function"
+    if is_function and (tool.parameters is not None or "parameters" not in extra_of(tool, NAME)):
+        schema = _NO_INPUT if tool.parameters is None else tool.parameters
         wire["parameters"], strict = encode_parameters(
-            given, STRICT_SCHEMA, warnings, f"{path}.parameters", strict=strict
+            schema, STRICT_SCHEMA, warnings, f"{path}.parameters", strict=strict
         )
-    if strict is not None or (tool.type == "function" and NAME not in tool.extra):
+    if strict is not None or (is_function and NAME not in tool.extra):
         wire["strict"] = strict  # the API's types require it
     return restore(wire, tool, NAME)
-
-
-def _had_none(tool: ToolDefinition) -> bool:
-    return "parameters" in extra_of(tool, NAME)
 
 
 def _decode_tool(tool: Json, path: str) -> ToolSpec:
     if not isinstance(tool, dict):
         raise wrong_type(path, "an object", tool)
     kind = tool.get("type")
-    if kind not in _DEFINED or "name" not in tool:
+    if kind not in ("function", "custom") or "name" not in tool:
         return BuiltinTool(dialect=NAME, data=tool)
     fields = Fields(tool, path)
     fields.take("type")
@@ -88,51 +78,49 @@ def _decode_tool(tool: Json, path: str) -> ToolSpec:
         parameters = fields.object("parameters")
         strict = fields.flag("strict")
         if parameters is None:
-            fields.left["parameters"] = None  # ours would be given an empty schema
-    # an empty mark says that it came without a word on strictness, which ours are given
-    unsaid = kind == "function" and strict is None
+            fields.left["parameters"] = None  # otherwise it would be encoded as an empty schema
+    # With an empty `extra`, `strict` is encoded only if it is set.
+    is_unset = kind == "function" and strict is None
     return ToolDefinition(
         name=name,
         description=description,
         parameters=parameters,
         strict=strict,
         type=kind,
-        extra={NAME: fields.left} if unsaid else extra_for(fields.left),
+        extra={NAME: fields.left} if is_unset else extra_for(fields.left),
     )
 
 
 def _encode_choice(choice: ToolChoice, custom: set[str]) -> Json:
     if choice.mode == "named" and choice.tool_name is not None:
-        kind = extra_of(choice, NAME).get("type") or _kind_of(choice.tool_name, custom)
+        kind = extra_of(choice, NAME).get("type") or _type_of(choice.tool_name, custom)
         return {"type": kind, "name": choice.tool_name}
     if choice.allowed is not None and choice.mode in ("auto", "required"):
-        tools = [{"type": _kind_of(name, custom), "name": name} for name in choice.allowed]
+        tools = [{"type": _type_of(name, custom), "name": name} for name in choice.allowed]
         return {"type": "allowed_tools", "mode": choice.mode, "tools": tools}
     return "required" if choice.mode == "named" else choice.mode
 
 
-def _kind_of(name: str, custom: set[str]) -> str:
+def _type_of(name: str, custom: set[str]) -> str:
     return "custom" if name in custom else "function"
 
 
 def _decode_choice(fields: Fields) -> ToolChoice | None:
-    """A form with no canonical one stays where it is."""
-    wire = fields.left.get("tool_choice")
+    """The tool choice; one without a canonical form is left in `fields`."""
+    wire: Json = fields.left.get("tool_choice")
     choice: ToolChoice | None = None
     match wire:
-        case None:
-            return None
-        case str():
-            choice = ToolChoice(mode=wire) if wire in _MODES else None  # type: ignore[arg-type]
+        case "auto" | "none" | "required":
+            choice = ToolChoice(mode=wire)
         case {"type": "function", "name": str(name), **rest} if not rest:
             choice = ToolChoice(mode="named", tool_name=name)
         case {"type": "custom", "name": str(name), **rest} if not rest:
             choice = ToolChoice(mode="named", tool_name=name, extra={NAME: {"type": "custom"}})
         case {"type": "allowed_tools", "mode": "auto" | "required" as mode, "tools": list(tools)}:
             names = [_allowed_name(tool) for tool in tools]
-            if len(wire) == 3 and all(name is not None for name in names):
+            if len(wire) == 3 and None not in names:
                 choice = ToolChoice(mode=mode, allowed=tuple(map(str, names)))
-        case dict():
+        case None | str() | dict():
             pass
         case _:
             raise wrong_type(fields.at("tool_choice"), "text or an object", wire)
@@ -141,7 +129,7 @@ def _decode_choice(fields: Fields) -> ToolChoice | None:
     return choice
 
 
-def _allowed_name(tool: Any) -> str | None:
+def _allowed_name(tool: Json) -> str | None:
     match tool:
         case {"type": "function", "name": str(name), **rest} if not rest:
             return name
