@@ -11,7 +11,6 @@ from interlingua.prepare.schema.rewrite import (
     add_null,
     close_object,
     free_circles,
-    join_texts,
     rewrite_tuples,
     rewrite_values,
     say_types,
@@ -64,10 +63,13 @@ def test_drafts():
         made.refuse("no")
 
 
-@pytest.mark.parametrize(("first", "joined"), [("A.", "A. B"), ("", "B"), (None, "B"), (5, "B")])
-def test_texts(first, joined):
-    """What is no text does not stay before the second."""
-    assert join_texts(first, "B") == joined
+@pytest.mark.parametrize(("text", "prefix"), [("A.", "A. "), ("", ""), (None, ""), (5, "")])
+def test_hints_follow_the_description(text, prefix):
+    """A description that is not text is replaced by the hints."""
+    made = draft({"description": text, "minLength": 1})
+    made.hint("minLength")
+
+    assert made.finish({})["description"] == f"{prefix}(minLength: 1)"
 
 
 @pytest.mark.parametrize(
@@ -154,7 +156,7 @@ def test_closing():
     properties = {"a": {"type": "string"}, "b": {"type": "string"}, "c": {"type": "null"}}
     node = {"type": "object", "properties": properties, "required": ["b"]}
 
-    assert after(close_object, node, OPENAI_STRICT, "c".__eq__, properties) == {
+    assert after(close_object, node, OPENAI_STRICT, Reader(node), properties) == {
         "type": "object",
         "properties": {**properties, "a": {"type": ["string", "null"]}},
         "required": ["a", "b", "c"],
