@@ -3,10 +3,12 @@
 import asyncio
 
 import pytest
+from msgspec.structs import replace
 
 from interlingua import sync
 from interlingua.api.execute.execution import execute
 from interlingua.api.run.generate import generate, stream
+from interlingua.api.tools.tool import Tool
 from interlingua.client.attempts import CallCompleted, CallFailed, CallStarted
 from interlingua.client.client import Client
 from interlingua.client.middleware.layers import per_attempt
@@ -428,3 +430,142 @@ def test_a_call_that_is_left_is_an_end_too(mode):
         return [(type(event), getattr(event, "error_class", None)) for event in events]
 
     assert asyncio.run(work()) == [(CallStarted, None), (CallFailed, ErrorClass.CANCELLED)]
+
+
+# What each attempt sends and logs.
+
+
+CHAT = dumps(
+    {
+        "id": "c",
+        "object": "chat.completion",
+        "model": "m",
+        "choices": [
+            {"index": 0, "message": {"role": "assistant", "content": "Hi"}, "finish_reason": "stop"}
+        ],
+        "usage": {"prompt_tokens": 1, "completion_tokens": 2},
+    }
+)
+CHAT_CALL = CHAT.replace(
+    b'"content":"Hi"',
+    b'"content":null,"tool_calls":[{"id":"t","type":"function",'
+    b'"function":{"name":"look","arguments":"{}"}}]',
+).replace(b'"stop"', b'"tool_calls"')
+CHAT_STREAM = (
+    b'data: {"id":"c","choices":[{"index":0,"delta":{"content":"Hi"},"finish_reason":"stop"}]}\n\n'
+    b"data: [DONE]\n\n"
+)
+BUSY = CannedReply(status=503, body=b"{}")
+
+
+def openai(*replies, **settings):
+    """A client of the row `openai` in the Chat dialect, and its transport."""
+    transport = CannedTransport(list(replies))
+    adapter = HttpAdapter(
+        "openai", "sk-key", dialect="openai_chat", transport=transport, **settings
+    )
+    return Client({"openai": adapter}), transport
+
+
+def sent_ids(transport):
+    """The client request ids that were sent."""
+    return [request.headers.get("x-client-request-id") for request in transport.requests]
+
+
+def test_each_attempt_has_its_own_client_request_id():
+    """`<request id>-<step>-<attempt>`, in both modes; the numbers are those of the call events."""
+    replies = (BUSY, CannedReply(body=CHAT_CALL), BUSY, BUSY, CannedReply(body=CHAT))
+    client, transport = openai(*replies)
+    events = []
+    client.subscribe(events.append)
+    look = Tool(name="look", execute=lambda: "a cat")
+    options = {"client": client, "retry_policy": FAST, "request_id": "run"}
+    result = asyncio.run(generate("openai:m", "hi", tools=[look], **options))
+
+    assert result.text == "Hi"
+    started = [event for event in events if isinstance(event, CallStarted)]
+    expected = [f"{event.request_id}-{event.step}-{event.attempt}" for event in started]
+    assert sent_ids(transport) == expected
+    assert expected == ["run-0-0", "run-0-1", "run-1-0", "run-1-1", "run-1-2"]
+
+
+def test_streams_and_bare_adapters_send_client_request_ids():
+    """An adapter without a client makes one attempt of one step."""
+    headers = {"content-type": "text/event-stream"}
+    streamed = CannedReply(headers=headers, body=CHAT_STREAM)
+    client, transport = openai(BUSY, streamed, CannedReply(body=CHAT))
+    request = Request(model="openai:m", messages="hi", request_id="s")
+
+    async def work():
+        async for _ in client.stream(request, retry=FAST):
+            pass
+        await client._adapters["openai"].complete(Request(model="m", request_id="alone"))
+
+    asyncio.run(work())
+
+    assert sent_ids(transport) == ["s-0-0", "s-0-1", "alone-0-0"]
+
+
+def test_per_attempt_middleware_keeps_the_number_of_its_attempt():
+    """The id is that of the attempt that runs, although a middleware waits before it sends."""
+    client, transport = openai(BUSY, CannedReply(body=CHAT))
+
+    @per_attempt
+    async def wait(request, call_next):
+        await asyncio.sleep(0)
+        return await call_next(request)
+
+    client = Client(client._adapters, middleware=[wait])
+    asyncio.run(
+        client.complete(Request(model="openai:m", messages="hi", request_id="w"), retry=FAST)
+    )
+
+    assert sent_ids(transport) == ["w-0-0", "w-0-1"]
+
+
+@pytest.mark.parametrize("request_id", ["a\r\nx-evil: 1", "schlüssel", "i" * 600])
+def test_an_id_that_is_no_header_is_not_sent(request_id):
+    """Callers choose ids; the call works all the same."""
+    client, transport = openai(CannedReply(body=CHAT))
+    asyncio.run(client.complete(Request(model="openai:m", messages="hi", request_id=request_id)))
+
+    assert sent_ids(transport) == [None]
+
+
+def test_a_header_of_the_caller_is_kept():
+    """Whoever sets the header has ids of their own; other rows have no such header."""
+    client, transport = openai(
+        CannedReply(body=CHAT), default_headers={"X-Client-Request-Id": "mine"}
+    )
+    asyncio.run(client.complete(Request(model="openai:m", messages="hi", request_id="r")))
+    other = CannedTransport([CannedReply(body=CHAT)])
+    adapter = HttpAdapter("openai_compatible", base_url="http://here/v1", transport=other)
+    asyncio.run(adapter.complete(Request(model="m", messages="hi", request_id="r")))
+
+    assert (sent_ids(transport), sent_ids(other)) == (["mine"], [None])
+
+
+@pytest.mark.parametrize("changes", [False, True], ids=["same request", "changed request"])
+def test_a_code_is_logged_once_per_run(caplog, changes):
+    """Not per attempt and not per step, even if a middleware makes a new request each time."""
+    client, transport = openai(
+        BUSY,
+        CannedReply(body=CHAT_CALL),
+        BUSY,
+        CannedReply(body=CHAT),
+        profile={"seed": False},
+    )
+
+    @per_attempt
+    async def touch(request, call_next):
+        return await call_next(replace(request, metadata={"n": str(len(transport.requests))}))
+
+    client = Client(client._adapters, middleware=[touch] if changes else [])
+    look = Tool(name="look", execute=lambda: "a cat")
+    options = {"client": client, "retry_policy": FAST, "request_id": "run"}
+    result = asyncio.run(generate("openai:m", "hi", tools=[look], seed=1, **options))
+
+    assert len(transport.requests) == 4
+    assert [warning.code for warning in result.warnings].count("seed_dropped") == 2
+    records = [record for record in caplog.records if record.name == "interlingua"]
+    assert [(r.reason, r.request_id, r.model) for r in records] == [("seed_dropped", "run", "m")]

@@ -206,7 +206,7 @@ def test_a_missing_key_is_told_when_it_is_used(write):
     adapters, _, _ = read_registry(write(FILE), {})
 
     assert not adapters["claude"].is_configured
-    with pytest.raises(ConfigurationError, match="No API key for claude. Set MY_CLAUDE_KEY"):
+    with pytest.raises(ConfigurationError, match=r"No API key for claude\. Set MY_CLAUDE_KEY"):
         adapters["claude"].initialize()
 
 

@@ -1,12 +1,13 @@
 """Text and media, by every dialect."""
 
 import base64
+from contextlib import nullcontext
 
 import pytest
 
 from interlingua.simulator import text, usage
 from interlingua.spec.content import Audio, Document, Image, Text, ToolCall
-from interlingua.spec.errors import ConfigurationError
+from interlingua.spec.errors import ConfigurationError, UnsupportedError
 from interlingua.spec.messages import Message
 from support.requests import ask, every_provider, get_weather, given, listen
 from support.simulated import simulated
@@ -99,14 +100,17 @@ def test_images(provider, form, tmp_path):
     ],
     ids=["audio", "document"],
 )
-def test_other_media_arrive_or_are_told(provider, part):
-    """Never lost in silence."""
+def test_other_media_arrive_or_are_reported(provider, part):
+    """Never lost in silence: an error by default, a warning with `on_loss="warn"`."""
     question = Message(role="user", content=(Text(text="What is it?"), part))
     with simulated(text("Something.")) as peer:
-        result = ask(peer, provider, None, messages=[question])
+        result = ask(peer, provider, None, messages=[question], on_loss="warn")
         (request,) = peer.app.script.requests
+        arrived = any(isinstance(p, type(part)) for m in request.messages for p in m.content)
+        with nullcontext() if arrived else pytest.raises(UnsupportedError):
+            ask(peer, provider, None, messages=[question])
+        assert len(peer.app.script.requests) == (2 if arrived else 1)
 
-    arrived = any(isinstance(p, type(part)) for m in request.messages for p in m.content)
     assert arrived or result.warnings
 
 

@@ -242,7 +242,7 @@ def test_abort(provider, whole):
             seen = []
             events = stream(named(provider), "?", **options)
 
-            def abort(event):
+            def give_up(event):
                 if event.type == "text_delta":
                     controller.abort("enough")
 

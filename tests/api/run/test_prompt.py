@@ -79,7 +79,7 @@ def test_a_choice_of_a_tool_that_is_not_there(choice):
 
     with pytest.raises(ConfigurationError, match="Tools: look, tell"):
         make_request("m", (), tools, {"tool_choice": choice})
-    with pytest.raises(ConfigurationError, match="there are: none"):
+    with pytest.raises(ConfigurationError, match="Tools: none"):
         make_request("m", (), None, {"tool_choice": choice})
     built_in = BuiltinTool(dialect="openai_responses", data={"type": "lokk"})
     make_request("m", (), [*tools, built_in], {"tool_choice": choice})

@@ -110,10 +110,10 @@ class GenerateOptions(RunOptions, total=False):
     """The client to use. Defaults to the module-level client."""
 
 
-_RUN_OPTIONS = frozenset(GenerateOptions.__annotations__) - frozenset(
-    RequestOptions.__annotations__
-)
-_CONVERSATION = frozenset(("system", "messages", "tools"))
+_NOT_FIELDS = (
+    frozenset(GenerateOptions.__annotations__) - frozenset(RequestOptions.__annotations__)
+) | {"system", "messages", "tools"}
+_NOT_NONE = frozenset(("max_tool_rounds", "on_overflow", "max_retries"))
 
 
 def request_fields(options: Mapping[str, Any]) -> dict[str, Any]:
@@ -121,7 +121,7 @@ def request_fields(options: Mapping[str, Any]) -> dict[str, Any]:
     return {
         name: value
         for name, value in options.items()
-        if name not in _RUN_OPTIONS and name not in _CONVERSATION and value is not None
+        if value is not None and name not in _NOT_FIELDS
     }
 
 
@@ -131,7 +131,7 @@ def check_options(options: Mapping[str, Any]) -> None:
         if name not in _CHECKS:
             raise ConfigurationError(f"Unknown option {name!r}.")
         is_valid, expected = _CHECKS[name]
-        if not is_valid(value):
+        if (value is not None or name in _NOT_NONE) and not is_valid(value):
             raise ConfigurationError(f"{name} must be {expected}, not {_describe(value)}.")
     if options.get("retry_policy") is not None and "max_retries" in options:
         raise ConfigurationError("Pass either max_retries or retry_policy, not both.")
@@ -153,11 +153,6 @@ def policy_of(options: Mapping[str, Any]) -> RetryPolicy:
 
 
 _Check: TypeAlias = tuple[Callable[[Any], bool], str]
-
-
-def _optional(check: _Check) -> _Check:
-    is_valid, expected = check
-    return (lambda value: value is None or is_valid(value)), expected
 
 
 def _type(kind: type, expected: str) -> _Check:
@@ -219,48 +214,42 @@ _FUNCTION: _Check = (callable, "a function")
 _ANYTHING: _Check = (lambda _: True, "")
 
 _CHECKS: dict[str, _Check] = {
-    "system": _optional(_STRING),
+    "system": _STRING,
     "messages": _ANYTHING,  # make_messages says which one is wrong
-    "tools": _optional((_is_list, "a list of tools")),
-    "tool_choice": _optional(
-        (_is_choice, "'auto', 'none', 'required', a tool's name or a ToolChoice")
-    ),
-    "parallel_tool_calls": _optional(_type(bool, "True or False")),
-    "response_format": _optional(_type(ResponseFormat, "a ResponseFormat")),
-    "temperature": _optional(_NUMBER),
-    "top_p": _optional(_NUMBER),
-    "top_k": _optional(_INTEGER),
-    "max_tokens": _optional(_INTEGER),
-    "stop_sequences": _optional((_are_strings, "a list of strings")),
-    "seed": _optional(_INTEGER),
-    "frequency_penalty": _optional(_NUMBER),
-    "presence_penalty": _optional(_NUMBER),
-    "reasoning_effort": _optional(_STRING),
-    "thinking_budget": _optional(_INTEGER),
-    "verbosity": _optional(_STRING),
-    "user": _optional(_STRING),
-    "on_loss": _optional(
-        (lambda value: value in get_args(OnLoss), "'content', 'strict' or 'warn'")
-    ),
-    "metadata": _optional(_MAPPING),
-    "provider": _optional(_STRING),
-    "provider_options": _optional(_MAPPING),
-    "request_id": _optional(_STRING),
+    "tools": (_is_list, "a list of tools"),
+    "tool_choice": (_is_choice, "'auto', 'none', 'required', a tool's name or a ToolChoice"),
+    "parallel_tool_calls": _type(bool, "True or False"),
+    "response_format": _type(ResponseFormat, "a ResponseFormat"),
+    "temperature": _NUMBER,
+    "top_p": _NUMBER,
+    "top_k": _INTEGER,
+    "max_tokens": _INTEGER,
+    "stop_sequences": (_are_strings, "a list of strings"),
+    "seed": _INTEGER,
+    "frequency_penalty": _NUMBER,
+    "presence_penalty": _NUMBER,
+    "reasoning_effort": _STRING,
+    "thinking_budget": _INTEGER,
+    "verbosity": _STRING,
+    "user": _STRING,
+    "on_loss": (lambda value: value in get_args(OnLoss), "'content', 'strict' or 'warn'"),
+    "metadata": _MAPPING,
+    "provider": _STRING,
+    "provider_options": _MAPPING,
+    "request_id": _STRING,
     "max_tool_rounds": _COUNT,
-    "stop_when": _optional(_FUNCTION),
-    "repair_tool_call": _optional(_FUNCTION),
-    "tool_timeout": _optional(_NUMBER),
-    "max_concurrent_tools": _optional(_INTEGER),
-    "approvals": _optional((_are_decisions, "a mapping of ids to True or False")),
-    "tool_observer": _optional((_is_observer, "a ToolObserver")),
+    "stop_when": _FUNCTION,
+    "repair_tool_call": _FUNCTION,
+    "tool_timeout": _NUMBER,
+    "max_concurrent_tools": _INTEGER,
+    "approvals": (_are_decisions, "a mapping of ids to True or False"),
+    "tool_observer": (_is_observer, "a ToolObserver"),
     "on_overflow": ((lambda value: value in ("raise", "truncate")), "'raise' or 'truncate'"),
     "max_retries": _COUNT,
-    "retry_policy": _optional(_type(RetryPolicy, "a RetryPolicy")),
-    "timeout": _optional((_is_time, "a number of seconds or a TimeoutConfig")),
-    "abort_signal": _optional(_type(AbortSignal, "an AbortSignal (`controller.signal`)")),
-    "client": _optional(
-        _type(Client, "an interlingua.Client (`client.asynchronous` of a blocking client)")
-    ),
+    "retry_policy": _type(RetryPolicy, "a RetryPolicy"),
+    "timeout": (_is_time, "a number of seconds or a TimeoutConfig"),
+    "abort_signal": _type(AbortSignal, "an AbortSignal (`controller.signal`)"),
+    "client": _type(Client, "an interlingua.Client (`client.asynchronous` of a blocking client)"),
 }
 
 
@@ -333,20 +322,12 @@ def make_request(
         definitions = tuple(tool.definition if isinstance(tool, Tool) else tool for tool in tools)
     if not isinstance(model, str):
         raise ConfigurationError(f"model must be a string, not a {type(model).__name__}.")
-    settings = dict(fields)
-    choice = settings.pop("tool_choice", None)
+    settings = {"request_id": new_ulid(), **fields} if "request_id" not in fields else dict(fields)
+    choice = settings.get("tool_choice")
     if choice is not None:
-        choice = make_tool_choice(choice)
+        settings["tool_choice"] = choice = make_tool_choice(choice)
         _check_choice(choice, definitions or ())
-    if "request_id" not in settings:
-        settings["request_id"] = new_ulid()
-    return Request(
-        model=model,
-        messages=conversation,
-        tools=definitions or None,
-        tool_choice=choice,
-        **settings,
-    )
+    return Request(model=model, messages=conversation, tools=definitions or None, **settings)
 
 
 def _check_choice(choice: ToolChoice, tools: tuple[Any, ...]) -> None:

@@ -83,7 +83,8 @@ class Run:
         self._tools = by_name
         self._approvals: Mapping[str, bool] | None = options.get("approvals")
         self._repair = options.get("repair_tool_call")
-        self._runner = ToolRunner.of(options) if by_name or _TOOL_OPTIONS & options.keys() else None
+        has_tools = by_name or not _TOOL_OPTIONS.isdisjoint(options)
+        self._runner = ToolRunner.of(options) if has_tools else None
         self._goal = goal
         self._sent: Request | None = None
         self._scope = scope
