@@ -32,21 +32,21 @@ if TYPE_CHECKING:
     from interlingua.api.objects.functions import ObjectStream as ObjectStream
     from interlingua.api.objects.functions import generate_object as generate_object
     from interlingua.api.objects.functions import stream_object as stream_object
-    from interlingua.api.run.default_client import get_default_client as get_default_client
-    from interlingua.api.run.default_client import set_default_client as set_default_client
     from interlingua.api.run.generate import StreamResult as StreamResult
     from interlingua.api.run.generate import generate as generate
     from interlingua.api.run.generate import stream as stream
+    from interlingua.api.run.loop import GenerateResult as GenerateResult
+    from interlingua.api.run.loop import StepResult as StepResult
     from interlingua.api.run.options import GenerateOptions as GenerateOptions
     from interlingua.api.run.options import TimeoutConfig as TimeoutConfig
-    from interlingua.api.run.results import GenerateResult as GenerateResult
-    from interlingua.api.run.results import StepResult as StepResult
+    from interlingua.api.run.run import get_default_client as get_default_client
+    from interlingua.api.run.run import set_default_client as set_default_client
     from interlingua.api.tools.tool import Tool as Tool
     from interlingua.api.tools.tool import tool as tool
-    from interlingua.client.attempts import retry as retry
     from interlingua.client.client import Client as Client
-    from interlingua.client.explain import Explanation as Explanation
+    from interlingua.client.client import Explanation as Explanation
     from interlingua.client.retry_policy import RetryPolicy as RetryPolicy
+    from interlingua.client.retry_policy import retry as retry
     from interlingua.providers.adapter import HttpAdapter as HttpAdapter
     from interlingua.providers.cancel import AbortController as AbortController
     from interlingua.providers.cancel import AbortSignal as AbortSignal
@@ -88,15 +88,13 @@ _NAMES = {
     "api.execute": ("execute",),
     "api.objects.functions": ("ObjectStream", "generate_object", "stream_object"),
     "providers.cancel": ("AbortController", "AbortSignal"),
-    "api.run.default_client": ("get_default_client", "set_default_client"),
     "api.run.generate": ("StreamResult", "generate", "stream"),
     "api.run.options": ("GenerateOptions", "TimeoutConfig"),
-    "api.run.results": ("GenerateResult", "StepResult"),
+    "api.run.loop": ("GenerateResult", "StepResult"),
+    "api.run.run": ("get_default_client", "set_default_client"),
     "api.tools.tool": ("Tool", "tool"),
-    "client.client": ("Client",),
-    "client.explain": ("Explanation",),
-    "client.attempts": ("retry",),
-    "client.retry_policy": ("RetryPolicy",),
+    "client.client": ("Client", "Explanation"),
+    "client.retry_policy": ("RetryPolicy", "retry"),
     "providers.adapter": ("HttpAdapter",),
     "providers.named": (
         "AnthropicAdapter",

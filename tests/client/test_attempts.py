@@ -7,7 +7,7 @@ import pytest
 from interlingua import sync
 from interlingua.api.execute.execution import execute
 from interlingua.api.run.generate import generate, stream
-from interlingua.client.call_events import CallCompleted, CallFailed, CallStarted
+from interlingua.client.attempts import CallCompleted, CallFailed, CallStarted
 from interlingua.client.client import Client
 from interlingua.client.middleware.layers import per_attempt
 from interlingua.client.retry_policy import RetryPolicy
@@ -391,7 +391,7 @@ def test_a_listener_that_fails_ends_nothing(mode, caplog):
     assert answer.finish_reason.reason == "stop"
     assert [event.type for event in events] == ["call_started", "call_completed"]
     assert (events[-1].finish_reason, events[-1].usage) == ("stop", DONE.usage)
-    assert "a subscriber failed on call_started" in caplog.text
+    assert "A subscriber raised an exception on call_started" in caplog.text
 
 
 @both

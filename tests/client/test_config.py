@@ -68,7 +68,7 @@ def test_a_row_without_an_address_is_left_out():
     environ = {"AZURE_OPENAI_API_KEY": "a", "OPENAI_API_KEY": "b"}
     assert list(adapters_from_env(environ)) == ["openai", "local"]
     with pytest.raises(
-        ConfigurationError, match="set AZURE_OPENAI_API_KEY and AZURE_OPENAI_ENDPOINT"
+        ConfigurationError, match="Set AZURE_OPENAI_API_KEY and AZURE_OPENAI_ENDPOINT"
     ):
         Client.from_env(environ).explain(Request(model="azure:m", messages="hi"))
     environ["AZURE_OPENAI_ENDPOINT"] = "https://r.openai.azure.com"
@@ -94,7 +94,7 @@ def test_hosts_of_ollama(given, url):
 def test_a_key_needs_a_scheme_that_was_named():
     """An address without one would send it in the clear; within this machine it may."""
     environ = {"OPENAI_API_KEY": "k", "OPENAI_BASE_URL": "proxy.example/v1"}
-    with pytest.raises(ConfigurationError, match=r"must look like https.*look at OPENAI_BASE_URL"):
+    with pytest.raises(ConfigurationError, match=r"must look like https.*check OPENAI_BASE_URL"):
         adapters_from_env(environ)
     environ["OPENAI_BASE_URL"] = "localhost:8080"
     call = adapters_from_env(environ)["openai"].dry_run(Request(model="m"))
@@ -123,7 +123,7 @@ def test_names_of_the_environment():
 
 def test_a_bad_address_names_its_variable():
     """And not the value, which may be a secret."""
-    with pytest.raises(ConfigurationError, match="look at OPENAI_BASE_URL") as caught:
+    with pytest.raises(ConfigurationError, match="check OPENAI_BASE_URL") as caught:
         adapters_from_env({"OPENAI_API_KEY": "k", "OPENAI_BASE_URL": "https://a:hunter2@b"})
 
     assert "hunter2" not in str(caught.value)
@@ -186,7 +186,7 @@ def test_where_a_file_is_silent_the_environment_counts(write):
     assert azure.url == "https://r.openai.azure.com/openai/v1/chat/completions"
     assert own.url == "https://own.example/v1/responses"
     assert own.headers["openai-organization"] == "mine"
-    with pytest.raises(ConfigurationError, match=r"models.yaml:2: .*look at OPENAI_BASE_URL"):
+    with pytest.raises(ConfigurationError, match=r"models.yaml:2: .*check OPENAI_BASE_URL"):
         read_registry(write(text), {"OPENAI_BASE_URL": "ftp://x"})
 
 
@@ -206,7 +206,7 @@ def test_a_missing_key_is_told_when_it_is_used(write):
     adapters, _, _ = read_registry(write(FILE), {})
 
     assert not adapters["claude"].is_configured
-    with pytest.raises(ConfigurationError, match="claude has no API key; set MY_CLAUDE_KEY"):
+    with pytest.raises(ConfigurationError, match="No API key for claude. Set MY_CLAUDE_KEY"):
         adapters["claude"].initialize()
 
 
@@ -218,7 +218,7 @@ def test_a_missing_key_is_told_when_it_is_used(write):
             "adapters:\n  a:\n    type: opneai\n",
             r"models.yaml:3: adapter 'a': no provider 'opneai'",
         ),
-        ("adapters:\n  mine: {}\n", r"models.yaml:2: adapter 'mine': no provider .*with `type`"),
+        ("adapters:\n  mine: {}\n", r"models.yaml:2: adapter 'mine': no provider .*set `type`"),
         (
             "adapters:\n  a:\n    type: openai\n    dialect: chat\n",
             r"models.yaml:4: adapter 'a': no dialect 'chat'",
@@ -252,7 +252,7 @@ def test_a_missing_key_is_told_when_it_is_used(write):
             r"models.yaml:3: .*unknown key 'quirks.topk'",
         ),
         ("adapters:\n  openai:\n    gguf: m\n", r"models.yaml:3: .*for the row `local`"),
-        ("adapters: {openai: {}}\nmodels:\n  m: {}\n", r"models.yaml:3: model 'm' names no"),
+        ("adapters: {openai: {}}\nmodels:\n  m: {}\n", r"models.yaml:3: model 'm': set `adapter`"),
         (
             "adapters:\n  a:\n    type: openai\n    base_url: x\n",
             r"models.yaml:4: adapter 'a': a base URL",
@@ -266,16 +266,16 @@ def test_a_missing_key_is_told_when_it_is_used(write):
         ),
         (
             "adapters: {openai: {}}\nmodels:\n  openai:m: {aliases: [1]}\n",
-            r"models.yaml:3: aliases are texts",
+            r"models.yaml:3: aliases must be a list of strings",
         ),
-        ("adapters: {}\ndefault_provider: x\n", r"models.yaml:2: no adapter 'x'"),
+        ("adapters: {}\ndefault_provider: x\n", r"models.yaml:2: default_provider: no adapter 'x'"),
         (
             "adapters: {a: {type: vllm}}\nmodels: {a:m: {aliases: [b]}, a:n: {aliases: [b]}}\n",
-            r"models.yaml:2: 'b' names both",
+            r"models.yaml:2: The name 'b' is used by both",
         ),
         (
             "adapters: {a: {type: vllm}}\nmodels:\n  a:m: {aliases: [a:n]}\n  a:n: {}\n",
-            r"models.yaml:4: 'a:n' names both",
+            r"models.yaml:4: The name 'a:n' is used by both",
         ),
     ],
 )

@@ -63,12 +63,12 @@ def test_the_default_takes_the_rest():
 @pytest.mark.parametrize(
     ("model", "provider", "message"),
     [
-        ("unheard-of", None, "not known who serves 'unheard-of'.*configured: anthropic, openai"),
-        ("m", "grok", "provider 'grok' is not configured"),
-        ("groq:m", None, "'groq' is not configured; set GROQ_API_KEY"),
-        ("azure:m", None, "set AZURE_OPENAI_API_KEY and AZURE_OPENAI_ENDPOINT"),
-        ("fast", None, "tier 'fast' has several models: house, house-2"),
-        ("nobody:m", None, "no provider is called 'nobody'"),
+        ("unheard-of", None, "Unknown provider for 'unheard-of'.*configured: anthropic, openai"),
+        ("m", "grok", "Provider 'grok' is not configured"),
+        ("groq:m", None, "'groq' is not configured. Set GROQ_API_KEY"),
+        ("azure:m", None, "Set AZURE_OPENAI_API_KEY and AZURE_OPENAI_ENDPOINT"),
+        ("fast", None, "Tier 'fast' has several models; name one of house, house-2"),
+        ("nobody:m", None, "Unknown provider 'nobody'"),
     ],
 )
 def test_what_is_unclear_is_told(model, provider, message):
@@ -79,7 +79,7 @@ def test_what_is_unclear_is_told(model, provider, message):
 
 def test_a_misspelt_provider_is_not_sent_to_another():
     """Names with a colon are common only where models run on one's own machine."""
-    with pytest.raises(ConfigurationError, match="did you mean anthropic:claude"):
+    with pytest.raises(ConfigurationError, match="Did you mean anthropic:claude"):
         route("antropic:claude", default="openai")
 
     assert route("ft:gpt-4o:us::1", default="openai") == ("openai", "ft:gpt-4o:us::1")
@@ -88,13 +88,13 @@ def test_a_misspelt_provider_is_not_sent_to_another():
 
 def test_nothing_configured():
     """A newcomer reads what to do."""
-    with pytest.raises(ConfigurationError, match="set a key such as OPENAI_API_KEY"):
+    with pytest.raises(ConfigurationError, match="Set a key such as OPENAI_API_KEY"):
         route("m", configured=())
 
 
 def test_a_name_is_one_models():
     """Two models with one alias would make a guess of it."""
-    with pytest.raises(ConfigurationError, match="'opus' names both") as caught:
+    with pytest.raises(ConfigurationError, match="'opus' is used by both") as caught:
         Registry([OPUS, ModelEntry(id="other", adapter="x", wire_name="y", aliases=("opus",))])
 
     assert caught.value.model == "other"

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from interlingua.client.attempts import retry
-from interlingua.client.retry_policy import RetryPolicy
+from interlingua.client.retry_policy import RetryPolicy, retry
 from interlingua.spec.errors import (
     AuthenticationError,
     ConfigurationError,
@@ -155,5 +154,5 @@ def test_no_retries():
 @pytest.mark.parametrize("number", [-1, float("nan")])
 def test_numbers_that_cannot_be(name, number):
     """They are told when the policy is made."""
-    with pytest.raises(ConfigurationError, match="from 0 up"):
+    with pytest.raises(ConfigurationError, match="must be 0 or more"):
         RetryPolicy(**{name: number})

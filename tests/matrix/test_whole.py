@@ -5,8 +5,8 @@ import json
 
 import pytest
 
-from interlingua.api.run.default_client import set_default_client
 from interlingua.api.run.generate import generate
+from interlingua.api.run.run import set_default_client
 from interlingua.catalog import get_latest_model, get_model_info, list_models
 from interlingua.client.client import Client
 from interlingua.providers.adapter import HttpAdapter

@@ -242,7 +242,7 @@ def test_on_loss_of_an_adapter():
 
 def test_what_it_needs_is_told():
     """A key, an address."""
-    with pytest.raises(ConfigurationError, match="openai has no API key; set OPENAI_API_KEY"):
+    with pytest.raises(ConfigurationError, match="No API key for openai. Set OPENAI_API_KEY"):
         HttpAdapter("openai").initialize()
     with pytest.raises(ConfigurationError, match="must look like https"):
         HttpAdapter("azure", "key")

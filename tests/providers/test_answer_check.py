@@ -8,7 +8,7 @@ import pytest
 
 from interlingua import dialects
 from interlingua.providers.adapter import HttpAdapter
-from interlingua.providers.answer_check import told_error
+from interlingua.providers.answer_check import reported_error
 from interlingua.spec.errors import (
     AuthenticationError,
     DecodeError,
@@ -74,7 +74,7 @@ def test_an_error_told_with_a_200(provider, stream, error, kind, retryable, stat
 @pytest.mark.parametrize("body", [{}, {"foo": 1}, {"input_tokens": 3}, {"error": None}])
 def test_a_body_without_an_answer_is_no_success(provider, stream, body):
     """Nor is it a model's silence: whoever asked for an answer is told."""
-    with pytest.raises(DecodeError, match="the reply is no answer") as caught:
+    with pytest.raises(DecodeError, match="The reply is not an answer of") as caught:
         ask(provider, CannedReply(headers=JSON, body=dumps(body)), stream=stream)
 
     assert (caught.value.request_id, caught.value.retryable) == ("r", False)
@@ -123,7 +123,7 @@ def test_a_status_outlives_its_body(provider, stream, failure):
 @pytest.mark.parametrize("body", [None, [], {}, {"error": None}, {"error": {}}, {"data": []}])
 def test_no_error_is_told(body):
     """By a body that has none."""
-    assert told_error(body, {}, dialects.get("openai_chat")) is None
+    assert reported_error(body, {}, dialects.get("openai_chat")) is None
 
 
 @every_provider

@@ -232,7 +232,7 @@ def test_clocks(clock):
     async def work(scope):
         await scope.wait(asyncio.sleep(60))
 
-    with pytest.raises(RequestTimeoutError, match=r"timed out after 0\.02 s") as caught:
+    with pytest.raises(RequestTimeoutError, match=r"Timed out after 0\.02 s") as caught:
         limited(work, **{clock: 0.02})
 
     assert not caught.value.retryable

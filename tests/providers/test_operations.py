@@ -254,9 +254,9 @@ def test_errors_say_whose_they_are(name):
 def test_no_key_and_no_operation():
     """Both are said before anything is sent."""
     canned = CannedTransport([])
-    with pytest.raises(ConfigurationError, match="has no API key"):
+    with pytest.raises(ConfigurationError, match="No API key for openai"):
         asyncio.run(HttpAdapter("openai", transport=canned).perform("list_models"))
-    with pytest.raises(UnsupportedError, match="'sing'; its operations: list_models, count_to"):
+    with pytest.raises(UnsupportedError, match="'sing'; its operations are: list_models, count_to"):
         asyncio.run(HttpAdapter("openai", "k", transport=canned).perform("sing"))
     assert canned.requests == []
 

@@ -93,7 +93,7 @@ def test_what_is_shown_is_what_was_read():
 def test_mistakes_show_at_once():
     """A stream that cannot begin is refused where it is asked for."""
     with blocking(text("x")) as (_, client):
-        with pytest.raises(ConfigurationError, match="unknown option"):
+        with pytest.raises(ConfigurationError, match="Unknown option"):
             sync.stream(named("openai"), "Hi", client=client, temprature=1)
         with pytest.raises(ConfigurationError, match="not both"):
             sync.generate(named("openai"), "Hi", messages=["Hi"], client=client)
@@ -139,7 +139,7 @@ def test_tools_may_call_in_turn():
     assert asked == ["done"]
     (result,) = told.steps[0].tool_results
     assert result.is_error
-    assert "await the async function" in result.content
+    assert "Await the async function" in result.content
 
 
 def test_the_default_client():

@@ -16,7 +16,7 @@ from interlingua.spec.events import (
 from interlingua.spec.messages import Message
 from interlingua.spec.response import FinishReason, Response
 from interlingua.streams.grammar import Grammar
-from interlingua.sync.progress import Progress
+from interlingua.sync.functions import Progress
 
 ANSWER = Response(message=Message.assistant("ab"), finish_reason=FinishReason(reason="stop"))
 EVENTS = [
@@ -79,7 +79,7 @@ def test_one_that_was_given_up(length):
         grammar.feed(event)
     rest = []
     with pytest.raises(AbortError) as caught:
-        rest.extend(progress.give_up(error))
+        rest.extend(progress.abort(error))
     for event in rest:
         grammar.feed(event)
     if length:

@@ -1,5 +1,5 @@
 """
-The attempts of a call: the only place that retries, and that tells subscribers of each attempt.
+The attempts of a call: the only place that retries, and that reports each attempt to subscribers.
 
 Middleware that runs once per request is outside of it, `per_attempt` middleware inside.
 """
@@ -11,23 +11,18 @@ from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, 
 from functools import partial
 from itertools import count
 from time import perf_counter
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, ClassVar, Literal, TypeAlias, TypeVar
 
+import msgspec
 from msgspec.structs import replace
 
-from interlingua.client.call_events import (
-    CallCompleted,
-    CallEvent,
-    CallFailed,
-    CallStarted,
-    Subscriber,
-)
 from interlingua.client.middleware.layers import Onion, Shown
 from interlingua.client.retry_policy import DEFAULT_POLICY, RetryPolicy
 from interlingua.providers.adapter import HttpAdapter
-from interlingua.providers.call import Ready, logger, since
 from interlingua.providers.cancel import CANCELLED, CancelScope, Scopes
 from interlingua.providers.fold import close_stream, fold_stream
+from interlingua.providers.http_requests import Ready
+from interlingua.providers.log import logger
 from interlingua.spec.contracts import Adapter
 from interlingua.spec.errors import ErrorClass, SDKError, StreamError
 from interlingua.spec.events import Finish, StreamEvent, StreamStart
@@ -39,12 +34,59 @@ from interlingua.streams.grammar import is_content
 Value = TypeVar("Value")
 
 
+class _CallEvent(
+    msgspec.Struct,
+    frozen=True,
+    kw_only=True,
+    tag_field="type",
+    omit_defaults=True,
+    repr_omit_defaults=True,
+):
+    request_id: str
+    provider: str
+    model: str
+    step: int = 0
+    """The number of the model call in its run, from 0."""
+    attempt: int = 0
+    """The number of the attempt, from 0; it grows with each retry."""
+
+
+class CallStarted(_CallEvent, frozen=True, kw_only=True, tag="call_started"):
+    """An attempt begins."""
+
+    type: ClassVar[Literal["call_started"]] = "call_started"
+    stream: bool = False
+
+
+class CallCompleted(_CallEvent, frozen=True, kw_only=True, tag="call_completed"):
+    """An attempt succeeded."""
+
+    type: ClassVar[Literal["call_completed"]] = "call_completed"
+    usage: Usage = Usage()
+    finish_reason: str = "other"
+    latency_ms: int = 0
+
+
+class CallFailed(_CallEvent, frozen=True, kw_only=True, tag="call_failed"):
+    """An attempt failed; a retry may follow."""
+
+    type: ClassVar[Literal["call_failed"]] = "call_failed"
+    error_class: ErrorClass = ErrorClass.OTHER
+    message: str = ""
+    retryable: bool = False
+    latency_ms: int = 0
+
+
+CallEvent: TypeAlias = CallStarted | CallCompleted | CallFailed
+Subscriber: TypeAlias = Callable[[CallEvent], object]
+
+
 class Calls:
     """
     The calls of one client.
 
-    `address` gives a request its provider, model and id; `resolve` is for requests that a
-    middleware has changed.
+    `address` gives a request its provider, model and id. `resolve` does that again for a request
+    that a middleware has changed.
     """
 
     def __init__(
@@ -63,33 +105,24 @@ class Calls:
         self.outer = outer
         self.inner = inner
         self.settings = settings
-        """Arguments of the adapters' own methods."""
+        """Keyword arguments for `complete` and `stream` of custom adapters."""
         self.scopes: Scopes = Scopes()
-        """The runs and calls under way."""
+        """The active runs and calls."""
         self.subscribers: tuple[Subscriber, ...] = ()
 
-    def open(self, request: Request, retry: RetryPolicy | None = None, step: int = 0) -> Attempts:
-        """A call of this request, which gets its provider, model and id."""
-        return Attempts(self, self.address(request), retry, step)
-
-    def stream(
+    def open(
         self,
         request: Request,
-        scope: CancelScope | None = None,
         retry: RetryPolicy | None = None,
         step: int = 0,
-        accumulator: StreamAccumulator | None = None,
-    ) -> AsyncGenerator[StreamEvent, None]:
-        """The same as it comes, in a scope of its own unless given."""
-        attempts = self.open(request, retry, step)
-        return fold_stream(
-            attempts.events,
-            attempts.request,
-            self.scopes,
-            scope,
-            accumulator=accumulator,
-            finish=attempts.finish,
-        )
+        logged: set[str] | None = None,
+    ) -> Attempts:
+        """
+        A call of this request.
+
+        `logged` holds the codes of warnings that earlier calls of the same run have logged.
+        """
+        return Attempts(self, self.address(request), retry, step, logged)
 
     def perform(
         self,
@@ -97,21 +130,22 @@ class Calls:
         call: Callable[[], Awaitable[Value]],
         retry: RetryPolicy | None = None,
     ) -> Awaitable[Value]:
-        """The result of an operation; of the request only the provider, model and id count."""
-        return Attempts(self, request, retry).complete(request, lambda _: call())
+        """The result of an operation; the request only names the provider, model and id."""
+        return Attempts(self, request, retry).complete(request, call)
 
 
 class Attempts:
     """
-    One call of a client: its policy, its scope, and the attempts so far.
+    One call of a client: its retry policy, its scope, and its attempts.
 
-    Policy and scope are bound here, when the call enters the middleware: whatever request a
-    middleware passes on, they stay.
+    Policy and scope are bound here, when the call enters the middleware. They stay the same if a
+    middleware passes on another request.
     """
 
     __slots__ = (
         "_calls",
         "_count",
+        "_logged",
         "_ready",
         "_retry",
         "_scope",
@@ -128,18 +162,20 @@ class Attempts:
         request: Request,
         retry: RetryPolicy | None = None,
         step: int = 0,
+        logged: set[str] | None = None,
     ) -> None:
         self._calls = calls
         self.request: Request = request
         self._subscribers = calls.subscribers
         self._retry = retry
         self._step = step
+        self._logged: set[str] = set() if logged is None else logged
         self._count = 0
         self._ready: tuple[Request, Ready] | None = None
-        self._shown: Shown | None = None  # only where there is middleware
+        self._shown: Shown | None = None  # only set if there is middleware
         self._scope: CancelScope | None = None
         self.records: tuple[Attempt, ...] = ()
-        """The attempts that are over."""
+        """The finished attempts."""
 
     def answer(self, scope: CancelScope) -> Awaitable[Response]:
         """The whole answer, through all middleware."""
@@ -149,8 +185,21 @@ class Attempts:
             return self.complete(self.request)
         return outer.wrap_complete(self.complete)(self.request)
 
+    def fold(
+        self, scope: CancelScope | None = None, accumulator: StreamAccumulator | None = None
+    ) -> AsyncGenerator[StreamEvent, None]:
+        """The events of the answer, through all middleware; `Finish` has the whole response."""
+        return fold_stream(
+            self.events,
+            self.request,
+            self._calls.scopes,
+            scope,
+            accumulator=accumulator,
+            finish=self.finish,
+        )
+
     def events(self, scope: CancelScope) -> AsyncIterator[StreamEvent]:
-        """The same as it comes."""
+        """The events of the answer, through all middleware, before they are folded."""
         self._scope = scope
         outer, inner = self._calls.outer, self._calls.inner
         if outer.is_empty and inner.is_empty:
@@ -159,7 +208,7 @@ class Attempts:
         return outer.wrap_stream(self.stream, self._shown)(self.request)
 
     def finish(self, finish: Finish, accumulator: StreamAccumulator) -> Response:
-        """The response of a stream, of the events that have left the middleware."""
+        """The response of a stream, from the events that have left the middleware."""
         shown = self._shown
         response = accumulator.response() if shown is None else shown.settle(finish, accumulator)
         return replace(response, attempts=self.records)
@@ -167,50 +216,53 @@ class Attempts:
     # The loop.
 
     async def complete(
-        self, request: Request, send: Callable[[Request], Awaitable[Any]] | None = None
+        self, request: Request, perform: Callable[[], Awaitable[Any]] | None = None
     ) -> Any:
-        """The whole answer, or what `send` gives, after as many attempts as the policy allows."""
-        if send is None:
-            inner = self._calls.inner
-            if request is not self.request:
-                request = self._resolve(request)
-            send = self._send if inner.is_empty else inner.wrap_complete(self._send)
+        """The whole answer, or the result of `perform`, with retries as the policy allows."""
+        inner = self._calls.inner
+        if request is not self.request:
+            request = self._resolve(request)
         policy = self._policy(request)
         for retries in count():
-            attempt = self._start(request, stream=False)
+            number, began = self._start(request, stream=False), perf_counter()
             try:
-                result = await send(request)
+                if perform is not None:
+                    result = await perform()
+                elif inner.is_empty:
+                    result = await self._send(request, number)
+                else:
+                    result = await inner.wrap_complete(partial(self._send, attempt=number))(request)
             except BaseException as error:
-                self._fail(attempt, request, error)
+                self._fail(number, began, request, error)
                 delay = self._delay(error, policy, retries)
                 if delay is None:
                     raise
             else:
                 if not isinstance(result, Response):
-                    self._complete(attempt, request, _PERFORMED)
+                    self._complete(number, began, request, _PERFORMED)
                     return result
-                self._complete(attempt, request, result)
+                self._complete(number, began, request, result)
                 return replace(result, attempts=self.records)
             await asyncio.sleep(delay)
         raise AssertionError("unreachable")
 
-    async def stream(  # noqa: C901, PLR0912 -- in one piece: a generator more would cost every delta
+    async def stream(  # noqa: C901, PLR0912 -- one function: another generator would cost each delta
         self, request: Request
     ) -> AsyncGenerator[StreamEvent, None]:
         """
-        The same as it comes; what fails after the first content event is not tried again.
+        The events of the answer; a failure after the first content event is not retried.
 
         Until then the events of an attempt that may be retried are withheld, so that the reader
-        sees the beginning of one only.
+        sees only one beginning.
         """
         request = self._resolve(request)
         policy = self._policy(request)
         for retries in count():
             may_retry = policy is not None and retries < policy.max_retries
             withheld: list[StreamEvent] | None = [] if may_retry else None
-            attempt = self._start(request, stream=True)
+            number, began = self._start(request, stream=True), perf_counter()
             is_over, usage = False, None
-            events = self._open(request)
+            events = self._open(request, number)
             try:
                 async for event in events:
                     kind = type(event)
@@ -218,7 +270,7 @@ class Attempts:
                         usage = event.usage  # type: ignore[union-attr]
                     elif kind is Finish and not is_over:
                         is_over = True
-                        self._complete(attempt, request, event)  # type: ignore[arg-type]
+                        self._complete(number, began, request, event)  # type: ignore[arg-type]
                     if withheld is not None:
                         withheld.append(event)
                         if not is_content(event) and kind is not Finish:
@@ -229,10 +281,10 @@ class Attempts:
                     yield event
                 if is_over:
                     return
-                raise StreamError("the stream ended without its last event")  # noqa: TRY301
+                raise StreamError("The stream ended without a finish event.")  # noqa: TRY301
             except BaseException as error:
-                if not is_over:  # an attempt has one end, whatever happens after it
-                    self._fail(attempt, request, error, usage)
+                if not is_over:  # an attempt is reported once, whatever happens after its end
+                    self._fail(number, began, request, error, usage)
                 delay = self._delay(error, None if withheld is None else policy, retries)
                 if delay is None:
                     for early in withheld or () if isinstance(error, SDKError) else ():
@@ -243,7 +295,7 @@ class Attempts:
             await asyncio.sleep(delay)
 
     def _policy(self, request: Request) -> RetryPolicy | None:
-        """What the call says goes first, then what the adapter is set to."""
+        """The policy of the call; if it has none of its own, that of the adapter."""
         policy = self._retry
         if policy is None or policy is DEFAULT_POLICY:
             retries = getattr(self._calls.adapters[request.provider or ""], "max_retries", 0)
@@ -253,7 +305,7 @@ class Attempts:
     def _delay(
         self, error: BaseException, policy: RetryPolicy | None, retries: int
     ) -> float | None:
-        """Seconds until the next attempt; None if there is none."""
+        """The seconds until the next attempt; None if there is none."""
         if not isinstance(error, SDKError):
             return None
         delay = None if policy is None else policy.delay(error, retries)
@@ -266,34 +318,36 @@ class Attempts:
 
     # One attempt.
 
-    async def _send(self, request: Request) -> Response:
-        if not self._calls.inner.is_empty:
+    async def _send(self, request: Request, attempt: int) -> Response:
+        calls = self._calls
+        if not calls.inner.is_empty:
             request = self._resolve(request)
-        adapter = self._calls.adapters[request.provider or ""]
-        if isinstance(adapter, HttpAdapter) and adapter.has_stations:
-            if self._ready is None or self._ready[0] is not request:
-                self._ready = (request, await adapter.ready(request, **self._calls.settings))
-            return await adapter.answer(self._ready[1])
-        return await adapter.complete(request, **self._calls.settings)
+        adapter = calls.adapters[request.provider or ""]
+        if not isinstance(adapter, HttpAdapter) or not adapter.has_stations:
+            return await adapter.complete(request, **calls.settings)
+        if self._ready is None or self._ready[0] is not request:
+            self._ready = (request, await adapter.ready(request, logged=self._logged))
+        return await adapter.answer(self._ready[1], self._step, attempt)
 
-    def _open(self, request: Request) -> AsyncIterator[StreamEvent]:
-        """The events of one attempt, through the middleware that is about attempts."""
+    def _open(self, request: Request, attempt: int) -> AsyncIterator[StreamEvent]:
+        """The events of one attempt, through the `per_attempt` middleware."""
         if self._shown is None:
-            return self._send_stream(request)
-        return self._calls.inner.wrap_stream(self._send_stream, self._shown, attach=True)(request)
+            return self._send_stream(request, attempt)
+        send = partial(self._send_stream, attempt=attempt)
+        return self._calls.inner.wrap_stream(send, self._shown, attach=True)(request)
 
-    def _send_stream(self, request: Request) -> AsyncIterator[StreamEvent]:
+    def _send_stream(self, request: Request, attempt: int) -> AsyncIterator[StreamEvent]:
         request = self._resolve(request)
         adapter = self._calls.adapters[request.provider or ""]
-        if isinstance(adapter, HttpAdapter) and adapter.has_stations:
-            make_ready = partial(self._make_ready, adapter, request)
-            return adapter.events(make_ready, self._scope or CancelScope())
-        return adapter.stream(request, **self._calls.settings)
+        if not isinstance(adapter, HttpAdapter) or not adapter.has_stations:
+            return adapter.stream(request, **self._calls.settings)
+        make_ready = partial(self._make_ready, adapter, request)
+        return adapter.events(make_ready, self._scope or CancelScope(), self._step, attempt)
 
     async def _make_ready(self, adapter: HttpAdapter, request: Request) -> Ready:
-        """The request as it is streamed, made once for all attempts that send the same one."""
+        """The encoded stream request, made once for all attempts that send the same one."""
         if self._ready is None or self._ready[0] is not request:
-            ready = await adapter.ready(request, stream=True, **self._calls.settings)
+            ready = await adapter.ready(request, stream=True, logged=self._logged)
             self._ready = (request, ready)
         return self._ready[1]
 
@@ -308,19 +362,22 @@ class Attempts:
             return request
         return self._calls.resolve(request)
 
-    # What is told of it.
+    # The records and events of attempts.
 
-    def _start(self, request: Request, *, stream: bool) -> _Start:
+    def _start(self, request: Request, *, stream: bool) -> int:
+        """The number of the attempt that begins now."""
         number = self._count
         self._count += 1
         if self._subscribers:
-            self._tell(CallStarted(**self._facts(number, request), stream=stream))
-        return _Start(number, perf_counter())
+            self._notify(CallStarted(**self._facts(number, request), stream=stream))
+        return number
 
-    def _complete(self, start: _Start, request: Request, end: Response | Finish) -> None:
-        latency, usage = since(start.began), end.usage
+    def _complete(
+        self, number: int, began: float, request: Request, end: Response | Finish
+    ) -> None:
+        latency, usage = round((perf_counter() - began) * 1000), end.usage
         attempt = Attempt(
-            number=start.number,
+            number=number,
             provider=request.provider or "",
             model=request.model,
             usage=usage,
@@ -329,24 +386,29 @@ class Attempts:
         self.records = (*self.records, attempt)
         if self._subscribers:
             reason = end.finish_reason.reason
-            facts = self._facts(start.number, request)
-            self._tell(
+            facts = self._facts(number, request)
+            self._notify(
                 CallCompleted(**facts, usage=usage, finish_reason=reason, latency_ms=latency)
             )
 
     def _fail(
-        self, start: _Start, request: Request, error: BaseException, usage: Usage | None = None
+        self,
+        number: int,
+        began: float,
+        request: Request,
+        error: BaseException,
+        usage: Usage | None = None,
     ) -> None:
-        latency, retryable = since(start.began), False
+        latency, retryable = round((perf_counter() - began) * 1000), False
         if isinstance(error, SDKError):
             kind, message, retryable = error.error_class, error.message, error.retryable
             usage = usage if error.partial is None else error.partial.usage
         elif isinstance(error, (GeneratorExit, asyncio.CancelledError)):
             kind, message = ErrorClass.CANCELLED, CANCELLED
-        else:  # of an adapter or a middleware that is not ours
+        else:  # raised by a custom adapter or middleware
             kind, message = ErrorClass.OTHER, type(error).__name__
         attempt = Attempt(
-            number=start.number,
+            number=number,
             provider=request.provider or "",
             model=request.model,
             error_class=kind,
@@ -355,10 +417,9 @@ class Attempts:
         )
         self.records = (*self.records, attempt)
         if self._subscribers:
-            facts = self._facts(start.number, request)
-            self._tell(
+            self._notify(
                 CallFailed(
-                    **facts,
+                    **self._facts(number, request),
                     error_class=kind,
                     message=message,
                     retryable=retryable,
@@ -375,38 +436,13 @@ class Attempts:
             "attempt": number,
         }
 
-    def _tell(self, event: CallEvent) -> None:
+    def _notify(self, event: CallEvent) -> None:
         for subscriber in self._subscribers:
             try:
                 subscriber(event)
             except Exception:  # noqa: BLE001 -- a subscriber that fails must not end the call
-                logger.exception("a subscriber failed on %s", event.type)
+                logger.exception("A subscriber raised an exception on %s.", event.type)
 
 
 _PERFORMED = Finish(finish_reason=FinishReason(reason="stop"))
-"""The end of an operation, which has no answer."""
-
-
-class _Start(NamedTuple):
-    number: int
-    began: float
-
-
-async def retry(
-    call: Callable[[], Awaitable[Value]], policy: RetryPolicy = DEFAULT_POLICY
-) -> Value:
-    """
-    What `call` gives, after as many attempts as the policy allows; its last error else.
-
-    For calls of one's own: those of a client are retried with `client.complete(retry=policy)`.
-    """
-    for retries in count():
-        try:
-            return await call()
-        except SDKError as error:
-            delay = policy.delay(error, retries)
-            if delay is None:
-                raise
-            policy.notify(error, retries, delay)
-        await asyncio.sleep(delay)
-    raise AssertionError("unreachable")
+"""Stands for the end of an operation, which has no finish reason and no usage."""

@@ -1,39 +1,43 @@
-"""Pick the adapter, run the middleware, tell who listens."""
+"""`Client`: finds the adapter for a model and runs calls through middleware and attempts."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
 from inspect import signature
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+import msgspec
 from msgspec.structs import replace
 
-from interlingua.client.attempts import Calls
-from interlingua.client.call_events import Subscriber
+from interlingua.client.attempts import Calls, Subscriber
 from interlingua.client.config import adapters_from_env, read_registry
-from interlingua.client.explain import Explanation, explain
 from interlingua.client.middleware.layers import Middleware, Onion, is_per_attempt
 from interlingua.client.middleware.operations import OperationCall, OperationLayers
 from interlingua.client.registry import Registry, Route, check_configured, resolve
 from interlingua.client.retry_policy import RetryPolicy
 from interlingua.providers.adapter import HttpAdapter
-from interlingua.providers.call import logger
 from interlingua.providers.cancel import CancelScope
+from interlingua.providers.log import logger
+from interlingua.providers.media import load_files
 from interlingua.providers.operations import find_performer, name_models
+from interlingua.providers.provider import find_dialect, sign
 from interlingua.providers.ulid import new_ulid
+from interlingua.spec.content import Json
 from interlingua.spec.contracts import NEUTRAL_PROFILE, Adapter, Profile
 from interlingua.spec.errors import ConfigurationError, SDKError
 from interlingua.spec.events import StreamEvent
 from interlingua.spec.operations import Operation, ServedModel
 from interlingua.spec.request import OnLoss, Request
-from interlingua.spec.response import Response
+from interlingua.spec.response import Response, Warning
+from interlingua.spec.warnings import raising_losses
+from interlingua.wire.secrets import redact_headers
 
 ROUTES = 256
-"""How many names of models a client remembers the way to."""
+"""How many model names a client caches the route of."""
 
 
 class Client:
@@ -43,9 +47,9 @@ class Client:
         async with Client.from_env() as client:
             response = await client.complete(Request(model="openai:gpt-5.2", messages="Hello"))
 
-    It holds no state between requests and may be used by many tasks, threads and event loops
-    at once. `on_loss` says which losses raise `UnsupportedError` before anything is sent (see
-    `Request.on_loss`, which wins); `strict` is short for `on_loss="strict"`.
+    It holds no state between requests. Many tasks, threads and event loops may use it at once.
+    `on_loss` is the default for `Request.on_loss`: which losses raise `UnsupportedError` before
+    anything is sent. `strict=True` means `on_loss="strict"`.
     """
 
     def __init__(
@@ -59,9 +63,9 @@ class Client:
         on_loss: OnLoss | None = None,
     ) -> None:
         if default_provider is not None and default_provider not in providers:
-            there = ", ".join(providers) or "none"
+            names = ", ".join(providers) or "none"
             raise ConfigurationError(
-                f"the default provider {default_provider!r} is not among the providers ({there})"
+                f"default_provider {default_provider!r} is not configured (configured: {names})."
             )
         if strict:
             _check_strict(providers)
@@ -83,7 +87,7 @@ class Client:
             inner=Onion(inner),
             settings={"strict": True} if strict else {},
         )
-        """The calls under way; a run makes its own here, in its scope."""
+        """The active calls; a run opens its own calls here, in its own scope."""
 
     @classmethod
     def from_env(
@@ -95,15 +99,15 @@ class Client:
         on_loss: OnLoss | None = None,
     ) -> Self:
         """
-        Every provider the environment has a key for; the first is the default.
+        A client for every provider with an API key in the environment; the first is the default.
 
-        The model on this machine is none unless it is asked for by name.
+        The local model is never the default: it is used only when it is named.
         """
         adapters = adapters_from_env(environ)
-        named = (name for name, adapter in adapters.items() if adapter.server is None)
+        remote = (name for name, adapter in adapters.items() if adapter.server is None)
         return cls(
             adapters,
-            default_provider=next(named, None),
+            default_provider=next(remote, None),
             middleware=middleware,
             strict=strict,
             on_loss=on_loss,
@@ -119,7 +123,7 @@ class Client:
         strict: bool = False,
         on_loss: OnLoss | None = None,
     ) -> Self:
-        """The adapters and models of a registry file (YAML)."""
+        """A client for the adapters and models of a registry file (YAML)."""
         adapters, registry, default = read_registry(path, environ)
         return cls(
             adapters,
@@ -135,13 +139,13 @@ class Client:
 
     @property
     def registry(self) -> Registry:
-        """The models of its file: their tiers, their other names, which may be delegated to."""
+        """The models of the registry file, with their tiers and aliases."""
         return self._registry
 
     # Calls.
 
     async def complete(self, request: Request, *, retry: RetryPolicy | None = None) -> Response:
-        """The whole answer. It is not retried, unless `retry` says so or its adapter is set to."""
+        """The whole answer. Retried only if `retry` or the `max_retries` of the adapter says so."""
         scope, attempts = CancelScope(), self.calls.open(request, retry)
         work = attempts.answer(scope)
         return await self.calls.scopes.wait(attempts.request.request_id or "", work, scope)
@@ -149,40 +153,39 @@ class Client:
     def stream(
         self, request: Request, *, retry: RetryPolicy | None = None
     ) -> AsyncGenerator[StreamEvent, None]:
-        """The answer as it comes; the last event, `Finish`, has the whole response."""
-        return self.calls.stream(request, None, retry)
+        """The events of the answer; the last one, `Finish`, has the whole response."""
+        return self.calls.open(request, retry).fold()
 
     async def cancel(self, request_id: str) -> bool:
         """
-        Stop the run or call of this id; False if there is none under way. May be asked twice.
+        Cancel the run or call with this id; False if none is active. Idempotent.
 
-        A tool, a wait for the next attempt and a queue are ended too.
+        This also ends a running tool, a wait between attempts, and a wait in a queue.
         """
-        stopped = self.calls.scopes.cancel(request_id)
+        is_cancelled = self.calls.scopes.cancel(request_id)
         for adapter in self._adapters.values():
             cancel = getattr(adapter, "cancel", None)
             if cancel is not None and await cancel(request_id):
-                stopped = True
-        return stopped
+                is_cancelled = True
+        return is_cancelled
 
     def profile_for(self, request: Request) -> Profile:
-        """What is known of the model that would answer; the neutral profile if nothing is."""
+        """The profile of the model that would answer; the neutral profile if it is unknown."""
         request = self._address(request)
-        known = getattr(self._adapters[request.provider or ""], "profile_for", None)
-        return NEUTRAL_PROFILE if known is None else known(request.model)
+        profile_for = getattr(self._adapters[request.provider or ""], "profile_for", None)
+        return NEUTRAL_PROFILE if profile_for is None else profile_for(request.model)
 
     def explain(self, request: Request, *, stream: bool = False) -> Explanation:
         """
-        The exact wire request and every change, without key or network.
+        The exact wire request and every change to it, without key or network.
 
-        Files that it names are read. URLs whose bytes the target wants are not fetched: `fetches`
-        says where they stand.
+        Files are read. URLs that the call itself would fetch are not: `fetches` lists them.
         """
         request = self._address(request)
         return explain(self._http(request.provider or ""), request, stream=stream)
 
     def estimate_input_tokens(self, request: Request) -> int:
-        """About how many tokens the request has; nothing is sent."""
+        """An offline estimate of the number of input tokens."""
         request = self._address(request)
         return self._http(request.provider or "").estimate_input_tokens(request)
 
@@ -195,10 +198,10 @@ class Client:
         retry: RetryPolicy | None = None,
     ) -> Any:
         """
-        Do what is no answer: an operation of the provider's dialect by name, or one of your own.
+        Perform an operation other than generation, such as `list_models`.
 
-        It goes through the attempts and the call events as answers do, and through each
-        middleware that has `perform`.
+        A string names an operation of the provider's dialect. Operations are retried and reported
+        as calls are, and pass through each middleware that has `perform`.
         """
         adapter = self._adapters[check_configured(provider, self._adapters)]
         name = operation if isinstance(operation, str) else operation.name
@@ -208,23 +211,23 @@ class Client:
 
         def send(value: Any) -> Awaitable[Any]:
             model = getattr(value, "model", None) or ""
-            about = Request(provider=provider, model=model, request_id=request_id)
-            return self.calls.perform(about, lambda: perform(value), retry)
+            request = Request(provider=provider, model=model, request_id=request_id)
+            return self.calls.perform(request, lambda: perform(value), retry)
 
         work = self._outer_operations.wrap(call, send)(value)
         return await self.calls.scopes.wait(request_id, work)
 
     async def count_tokens(self, request: Request) -> int:
-        """How many tokens the request has, as its provider counts them, asked live."""
+        """The number of input tokens as the provider counts them (a request is sent)."""
         request = self._address(request)
         tokens: int = await self.perform(request.provider or "", "count_tokens", request)
         return tokens
 
     async def list_models(self, provider: str | None = None) -> list[ServedModel]:
         """
-        The models a provider (or each one configured) serves now, asked live.
+        The models that a provider, or each configured provider, serves now (requests are sent).
 
-        Of several, those that fail are logged and left out; if all do, the first error is raised.
+        If one of several providers fails, that is logged; if all fail, the first error is raised.
         """
         if provider is not None:
             return name_models(await self.perform(provider, "list_models"), provider)
@@ -238,7 +241,7 @@ class Client:
         failures: list[BaseException] = []
         for name, listed in zip(names, lists, strict=True):
             if isinstance(listed, SDKError):
-                logger.warning("the models of %s cannot be listed: %s", name, listed)
+                logger.warning("Cannot list the models of %s: %s", name, listed)
                 failures.append(listed)
             elif isinstance(listed, BaseException):
                 raise listed
@@ -248,22 +251,18 @@ class Client:
             raise failures[0]
         return models
 
-    # Who listens.
-
     def subscribe(self, subscriber: Subscriber) -> Callable[[], None]:
-        """Call `subscriber` with each call event; the function returned ends that."""
+        """Call `subscriber` with each call event; returns a function that unsubscribes it."""
         self.calls.subscribers = (*self.calls.subscribers, subscriber)
 
         def unsubscribe() -> None:
-            others = (known for known in self.calls.subscribers if known is not subscriber)
+            others = [other for other in self.calls.subscribers if other is not subscriber]
             self.calls.subscribers = tuple(others)
 
         return unsubscribe
 
-    # Life.
-
     async def close(self) -> None:
-        """Stop what is under way, the waits between attempts too, and release every connection."""
+        """Cancel all runs and calls, and close all connections."""
         self.calls.scopes.cancel_all()
         closing = (adapter.close() for adapter in self._adapters.values())
         for failure in await asyncio.gather(*closing, return_exceptions=True):
@@ -281,10 +280,10 @@ class Client:
     ) -> None:
         await self.close()
 
-    # The steps.
+    # Routing.
 
     def _address(self, request: Request) -> Request:
-        """The request with its provider, the model's name there, and an id."""
+        """The request with its provider, the provider's name for the model, and an id."""
         route = self._route(request.provider, request.model)
         return replace(
             request,
@@ -295,12 +294,12 @@ class Client:
         )
 
     def _find_route(self, provider: str | None, model: str) -> Route:
-        named = Request(provider=provider, model=model)
-        return resolve(named, self._adapters, self._registry, self._default)
+        request = Request(provider=provider, model=model)
+        return resolve(request, self._adapters, self._registry, self._default)
 
     def _resolve_again(self, request: Request) -> Request:
-        """The request of a middleware that named another provider or model."""
-        # a name that an entry is served by is not looked up again: it may be another's id
+        """The request with its route, after a middleware changed the provider or model."""
+        # A wire name of the registry is not looked up again: it may be the id of another entry.
         is_served = self._registry.serves(request.provider, request.model)
         if is_served and request.provider in self._adapters:
             return request
@@ -309,18 +308,81 @@ class Client:
     def _http(self, name: str) -> HttpAdapter:
         adapter = self._adapters[check_configured(name, self._adapters)]
         if not isinstance(adapter, HttpAdapter):
-            raise ConfigurationError(f"the adapter {name!r} cannot tell: it is no HttpAdapter")
+            raise ConfigurationError(f"The adapter {name!r} is not an HttpAdapter.")
         return adapter
 
 
 def _check_strict(adapters: Mapping[str, Adapter]) -> None:
-    """Adapters of one's own need not know strictness; a strict client cannot use those."""
+    """Refuse custom adapters without a `strict` parameter, which they may leave out otherwise."""
     for name, adapter in adapters.items():
-        for way in ("complete", "stream"):
-            parameters = signature(getattr(adapter, way)).parameters
-            is_any = any(each.kind is each.VAR_KEYWORD for each in parameters.values())
-            if "strict" not in parameters and not is_any:
+        for method in ("complete", "stream"):
+            parameters = signature(getattr(adapter, method)).parameters
+            takes_any = any(each.kind is each.VAR_KEYWORD for each in parameters.values())
+            if "strict" not in parameters and not takes_any:
                 raise ConfigurationError(
-                    f"a strict client needs adapters whose `{way}` takes `strict`; "
-                    f"that of {name!r} does not"
+                    f"strict=True needs adapters whose `{method}` has a parameter `strict`; "
+                    f"the adapter {name!r} has none."
                 )
+
+
+class Explanation(msgspec.Struct, frozen=True, kw_only=True):
+    """What a request would become: the HTTP request and the changes made to it."""
+
+    provider: str
+    model: str
+    dialect: str
+    method: str = "POST"
+    url: str
+    headers: Mapping[str, str]
+    """With secrets redacted."""
+    body: Json
+    """With the bytes of local files, but without the bytes of URLs in `fetches`."""
+    fetches: tuple[str, ...] = ()
+    """The paths of parts whose URL the call would fetch first."""
+    warnings: tuple[Warning, ...]
+    refused: tuple[Warning, ...] = ()
+    """The warnings for which the call itself would raise `UnsupportedError`."""
+    cache_marks: tuple[str, ...]
+    """The paths in the body that ask for caching."""
+    estimated_input_tokens: int
+    estimated_cost: float | None = None
+    """In dollars; None if unknown."""
+    profile: Profile
+
+
+def explain(adapter: HttpAdapter, request: Request, *, stream: bool = False) -> Explanation:
+    """The exact wire request with its key redacted, and every change and warning."""
+    fetches: tuple[str, ...] = ()
+    if adapter.reads_files:
+        request, fetches = load_files(request, adapter.profile_for(request.model))
+    call = adapter.dry_run(replace(request, on_loss="warn"), stream=stream)
+    facts = find_dialect(adapter.dialect).FACTS
+    refused = raising_losses(call.warnings, request, request.on_loss or adapter.on_loss)
+    return Explanation(
+        provider=adapter.name,
+        model=request.model,
+        dialect=adapter.dialect,
+        url=call.url,
+        headers=redact_headers({**call.headers, **sign(adapter.provider.signing, "key")}),
+        body=call.body,
+        fetches=fetches,
+        warnings=call.warnings,
+        refused=tuple(refused),
+        cache_marks=tuple(_find_fields(call.body, facts.cache.fields)),
+        estimated_input_tokens=adapter.estimate_input_tokens(request),
+        profile=call.profile,
+    )
+
+
+def _find_fields(value: Json, names: tuple[str, ...], path: str = "") -> Iterator[str]:
+    """The paths of the fields with these names."""
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            inner_path = f"{path}.{key}" if path else key
+            if key in names and inner is not None:
+                yield inner_path
+            else:
+                yield from _find_fields(inner, names, inner_path)
+    elif isinstance(value, list):
+        for index, inner in enumerate(value):
+            yield from _find_fields(inner, names, f"{path}[{index}]")

@@ -1,17 +1,16 @@
-"""Where clients come from: the environment, or a registry file. The only reader of either."""
+"""Adapters from the environment or from a registry file (YAML), the only reader of both."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
 from interlingua.client.registry import ModelEntry, Registry
-from interlingua.client.yaml_lines import Section, read_document
 from interlingua.providers.adapter import HttpAdapter
 from interlingua.providers.catalog.profiles import check_overrides
 from interlingua.providers.provider import Provider
@@ -23,25 +22,25 @@ _GGUF = "INTERLINGUA_GGUF"
 
 def adapters_from_env(environ: Mapping[str, str] | None = None) -> dict[str, HttpAdapter]:
     """
-    An adapter for each provider the environment has a key (or, if local, an address) for.
+    An adapter for each provider with a key (or, if it is local, an address) in the environment.
 
-    The rows of other packages come after ours. The model on this machine is the last, if it is
-    installed. A row without an address of its own needs one here; without, it is left out.
+    Providers of other packages come after the built-in ones. The local model, if it is installed,
+    comes last. A provider without a base URL is skipped unless the environment has one.
     """
     environ = os.environ if environ is None else environ
-    found: dict[str, HttpAdapter] = {}
+    adapters: dict[str, HttpAdapter] = {}
     for row in providers().values():
         key = _first(environ, row.key_env)
         base_url = _first(environ, row.base_url_env)
-        is_wanted = key or (base_url and not row.key_required)
-        if is_wanted and (base_url or row.base_url):
-            found[row.name] = _adapter(row, key, base_url, environ)
+        is_configured = key or (base_url and not row.key_required)
+        if is_configured and (base_url or row.base_url):
+            adapters[row.name] = _adapter(row, key, base_url, environ)
     if find_spec("xllamacpp") is not None:  # the extra `local`
         gguf = _first(environ, (_GGUF,))
         for row in providers().values():
             if row.is_embedded:
-                found[row.name] = HttpAdapter(row, gguf=gguf)
-    return found
+                adapters[row.name] = HttpAdapter(row, gguf=gguf)
+    return adapters
 
 
 def _adapter(
@@ -52,16 +51,16 @@ def _adapter(
         return HttpAdapter(row, key, base_url=base_url, default_headers=headers)
     except ConfigurationError as error:
         names = " or ".join(row.base_url_env)
-        raise ConfigurationError(f"{row.name}: {error.message} (look at {names})") from None
+        raise ConfigurationError(f"{row.name}: {error.message} (check {names})") from None
 
 
 def _headers(row: Provider, environ: Mapping[str, str]) -> dict[str, str]:
-    found = {header: _first(environ, (name,)) for header, name in row.headers_env.items()}
-    return {header: value for header, value in found.items() if value is not None}
+    values = {header: _first(environ, (name,)) for header, name in row.headers_env.items()}
+    return {header: value for header, value in values.items() if value is not None}
 
 
 def _first(environ: Mapping[str, str], names: tuple[str, ...]) -> str | None:
-    """The value of the first that is set; one that is blank is not."""
+    """The value of the first variable that is set and not blank."""
     return next((environ[name] for name in names if environ.get(name, "").strip()), None)
 
 
@@ -81,7 +80,7 @@ _ADAPTER = {
     "gguf": str,
 }
 _KEYS = {"timeout": "timeout_seconds", "default_headers": "extra_headers"}
-"""What a setting of an adapter is called in a file, where that is not its name."""
+"""The names of settings in a file, where they differ from those of `HttpAdapter`."""
 _MODEL = {
     "adapter": str,
     "wire_name": str,
@@ -99,9 +98,9 @@ def read_registry(
     """
     The adapters, models and default provider of a YAML file.
 
-    A key that is wrong, unknown or of the wrong type is an error with its line. A missing API
-    key is none: the models of that adapter say so when they are used. Where the file is silent
-    about a key, an address or a header, the environment counts as in `adapters_from_env`.
+    An unknown key or a value of the wrong type is an error with its line. A missing API key is
+    not: it is reported when the adapter is used. Keys, addresses and headers that the file does
+    not set come from the environment, as in `adapters_from_env`.
     """
     environ = os.environ if environ is None else environ
     file = read_document(Path(path)).check(_FILE)
@@ -111,7 +110,7 @@ def read_registry(
     built = {name: _build(name, section, entries, environ) for name, section in adapters.items()}
     default = file.get("default_provider")
     if default is not None and default not in built:
-        raise file.error("default_provider", f"no adapter {default!r}")
+        raise file.error("default_provider", f"default_provider: no adapter {default!r}")
     try:
         return built, Registry(entries), default
     except ConfigurationError as error:
@@ -125,13 +124,13 @@ def _entry(name: str, section: Section, adapters: Mapping[str, Section]) -> Mode
     adapter = section.get("adapter", prefix if colon else None)
     if adapter is None:
         raise section.error(
-            "adapter", f"model {name!r} names no adapter; there is `adapter` for it"
+            "adapter", f"model {name!r}: set `adapter`, or write the name as adapter:model"
         )
     if adapter not in adapters:
         raise section.error("adapter", f"model {name!r}: no adapter {adapter!r} in this file")
     aliases = section.get("aliases", [])
     if not all(isinstance(alias, str) for alias in aliases):
-        raise section.error("aliases", "aliases are texts")
+        raise section.error("aliases", "aliases must be a list of strings")
     return ModelEntry(
         id=name,
         adapter=adapter,
@@ -147,7 +146,8 @@ def _build(
     name: str, section: Section, entries: list[ModelEntry], environ: Mapping[str, str]
 ) -> HttpAdapter:
     row = _row(name, section)
-    key = _given(section.get("api_key")) or _first(environ, row.key_env)
+    key = section.get("api_key", "")
+    key = key if key.strip() else _first(environ, row.key_env)
     base_url = section.get("base_url") or _first(environ, row.base_url_env)
     settings: dict[str, Any] = {
         "name": name,
@@ -172,36 +172,179 @@ def _build(
     except ConfigurationError as error:
         if error.setting is None:
             raise
-        where = _KEYS.get(error.setting, error.setting)
-        is_from_env = where == "base_url" and base_url and "base_url" not in section
-        hint = f" (look at {' or '.join(row.base_url_env)})" if is_from_env else ""
-        raise section.error(where, f"adapter {name!r}: {error.message}{hint}") from None
+        key = _KEYS.get(error.setting, error.setting)
+        is_from_env = key == "base_url" and base_url and "base_url" not in section
+        hint = f" (check {' or '.join(row.base_url_env)})" if is_from_env else ""
+        raise section.error(key, f"adapter {name!r}: {error.message}{hint}") from None
 
 
 def _row(name: str, section: Section) -> Provider:
     try:
         row = find_provider(section.get("type", name))
     except ConfigurationError as error:
-        hint = "" if "type" in section else "; name one with `type`"
+        hint = "" if "type" in section else "; set `type` to one of them"
         raise section.error("type", f"adapter {name!r}: {error.message}{hint}") from None
     variable = section.get("api_key_env")
-    # so that an error names this one
+    # An error about a missing key then names this variable.
     return row if variable is None else replace(row, key_env=(variable,))
 
 
 def _gguf(row: Provider, section: Section, environ: Mapping[str, str]) -> str | None:
-    named: str | None = section.get("gguf")
-    return _first(environ, (_GGUF,)) if named is None and row.is_embedded else named
-
-
-def _given(value: str | None) -> str | None:
-    return value if value and value.strip() else None
+    path: str | None = section.get("gguf")
+    return _first(environ, (_GGUF,)) if path is None and row.is_embedded else path
 
 
 def _profile(section: Section, name: str) -> Mapping[str, Any]:
-    given = section.get("profile", {})
+    overrides = section.get("profile", {})
     try:
-        check_overrides(given, name)
+        check_overrides(overrides, name)
     except ConfigurationError as error:
         raise section.error("profile", error.message) from None
-    return dict(given)
+    return dict(overrides)
+
+
+if TYPE_CHECKING:
+    from yaml import MappingNode, Node
+
+_TYPE_NAMES: dict[type, str] = {
+    str: "a string",
+    int: "an integer",
+    float: "a number",
+    bool: "true or false",
+    dict: "a mapping",
+    list: "a list",
+}
+_MERGE = "<<"
+
+
+class Section:
+    """A mapping in a YAML file that knows the line of each key, for error messages."""
+
+    def __init__(
+        self, path: Path, node: MappingNode | None, name: str, line: int | None = None
+    ) -> None:
+        self._path = path
+        self._name = name
+        self._line = line
+        self._nodes: dict[str, Node] = {}
+        self._lines: dict[str, int] = {}
+        for key, value in node.value if node is not None else ():
+            self._lines[key.value] = key.start_mark.line + 1
+            self._nodes[key.value] = value
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._nodes)
+
+    def __contains__(self, key: str) -> bool:
+        return key in self._nodes
+
+    def get(self, key: str, default: Any = None) -> Any:
+        """The value; the default if it is missing or null."""
+        node = self._nodes.get(key)
+        value = None if node is None else _construct(node)
+        return default if value is None else value
+
+    def check(self, known: Mapping[str, type]) -> Section:
+        """Raise an error for an unknown key or a value of the wrong type; returns itself."""
+        for key in self._nodes:
+            if key not in known:
+                names = ", ".join(known)
+                raise self.error(key, f"unknown key {key!r} in {self._name}; known keys: {names}")
+            value, kind = self.get(key), known[key]
+            fits = isinstance(value, (int, float) if kind is float else kind)
+            if value is not None and (not fits or (isinstance(value, bool) and kind is not bool)):
+                raise self.error(key, f"{key!r} in {self._name} must be {_TYPE_NAMES[kind]}")
+        return self
+
+    def sections(self, key: str, known: Mapping[str, type]) -> dict[str, Section]:
+        """The sections in the mapping at this key, by name, each checked."""
+        outer = self._section(key, key)
+        return {name: outer._section(name, f"{key}.{name}").check(known) for name in outer}  # noqa: SLF001
+
+    def error(self, key: str, message: str) -> ConfigurationError:
+        """An error with the line of the key, or of the section if the key is missing."""
+        return _error(self._path, self._lines.get(key, self._line), message)
+
+    def _section(self, key: str, name: str) -> Section:
+        from yaml import MappingNode
+
+        node = self._nodes.get(key)
+        if not isinstance(node, MappingNode):
+            if self.get(key) is not None:
+                raise self.error(key, f"{name!r} must be a mapping")
+            node = None
+        return Section(self._path, node, name, self._lines.get(key))
+
+
+def read_document(path: Path) -> Section:
+    """The outermost mapping of a YAML file."""
+    import yaml
+
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigurationError(f"Cannot read {path}: {error}") from None
+    try:
+        node = yaml.compose(text, Loader=yaml.SafeLoader)
+        if node is not None and not isinstance(node, yaml.MappingNode):
+            raise _error(path, 1, "a registry file must be a mapping")
+        _check_keys(node, path, set())
+        _construct(node)  # reports values that cannot be constructed
+    except yaml.MarkedYAMLError as error:
+        line = error.problem_mark.line + 1 if error.problem_mark else None
+        raise _error(path, line, str(error.problem)) from None
+    except yaml.YAMLError as error:
+        raise ConfigurationError(f"{path}: not valid YAML: {error}") from None
+    except RecursionError:
+        raise ConfigurationError(f"{path}: nested too deeply") from None
+    return Section(path, node, "the file")
+
+
+def _check_keys(node: Node | None, path: Path, seen: set[int]) -> None:
+    """Check that keys are strings and unique, and replace each `<<` by the keys it merges."""
+    from yaml import MappingNode, SequenceNode
+
+    if id(node) in seen or not isinstance(node, (MappingNode, SequenceNode)):
+        return
+    seen.add(id(node))  # because of anchors a node may occur in several places
+    if isinstance(node, SequenceNode):
+        for item in node.value:
+            _check_keys(item, path, seen)
+        return
+    names: set[str] = set()
+    for key, value in node.value:
+        line = key.start_mark.line + 1
+        if not isinstance(key.value, str):
+            raise _error(path, line, "a key must be a string")
+        if key.value in names and key.value != _MERGE:
+            raise _error(path, line, f"duplicate key {key.value!r}")
+        names.add(key.value)
+        _check_keys(value, path, seen)
+    if _MERGE in names:
+        _merge(node)
+
+
+def _merge(node: MappingNode) -> None:
+    """Replace `<<` by the keys it merges; keys of the mapping itself take precedence."""
+    from yaml import SafeLoader
+
+    loader = SafeLoader("")
+    try:
+        loader.flatten_mapping(node)
+    finally:
+        loader.dispose()
+    node.value = list({key.value: (key, value) for key, value in node.value}.values())
+
+
+def _error(path: Path, line: int | None, message: str) -> ConfigurationError:
+    return ConfigurationError(f"{path}{f':{line}' if line else ''}: {message}")
+
+
+def _construct(node: Node | None) -> Any:
+    from yaml import SafeLoader
+
+    loader = SafeLoader("")
+    try:
+        return None if node is None else loader.construct_document(node)
+    finally:
+        loader.dispose()

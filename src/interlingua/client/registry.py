@@ -1,9 +1,8 @@
 """
-A model's name -> who serves it, and under which name. Never a guess.
+Routing: the provider that serves a model, and the model's name there. Never a guess.
 
-In order: `provider=` on the request, `provider:model`, an id, alias or tier of the registry
-file, the exact id of a model in the catalog that one configured provider serves, the default
-provider.
+In this order: `provider=` of the request, `provider:model`, an id, alias or tier of the registry
+file, the exact id of a catalog model that one configured provider serves, the default provider.
 """
 
 from __future__ import annotations
@@ -22,23 +21,23 @@ from interlingua.spec.request import Request
 class ModelEntry(
     msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, repr_omit_defaults=True
 ):
-    """One model of a registry file."""
+    """A model of a registry file."""
 
     id: str
-    """What callers name, e.g. `anthropic:claude-opus-5`."""
+    """The name that callers use, such as `anthropic:claude-opus-5`."""
     adapter: str
     wire_name: str
-    """What the provider calls it."""
+    """The provider's name for it."""
     tier: str | None = None
     can_delegate: bool = False
-    """Whether work may be handed to it by another model; for those who route."""
+    """Whether another model may delegate work to it; read by programs, not by the client."""
     aliases: tuple[str, ...] = ()
     profile: Mapping[str, Any] = {}
-    """Fields of its `Profile` that are known better here."""
+    """Overrides of fields of its `Profile`."""
 
 
 class Route(NamedTuple):
-    """Who answers, and what the model is called there."""
+    """A provider, and its name for the model."""
 
     provider: str
     model: str
@@ -46,9 +45,9 @@ class Route(NamedTuple):
 
 class Registry:
     """
-    The models of a file, found by id, alias or tier.
+    The models of a registry file, found by id, alias or tier.
 
-    `models` holds them by id, for those who route: `registry.find("opus").can_delegate`.
+        registry.find("opus").can_delegate
     """
 
     def __init__(self, models: Collection[ModelEntry] = ()) -> None:
@@ -61,7 +60,7 @@ class Registry:
                 known = self._names.setdefault(name, entry)
                 if known is not entry:
                     raise ConfigurationError(
-                        f"{name!r} names both {known.id!r} and {entry.id!r}; a name must be one's",
+                        f"The name {name!r} is used by both {known.id!r} and {entry.id!r}.",
                         model=entry.id,
                         setting="aliases",
                     )
@@ -69,18 +68,18 @@ class Registry:
                 self._tiers.setdefault(entry.tier, []).append(entry)
 
     def find(self, name: str) -> ModelEntry | None:
-        """The entry of this id, alias or tier; `ConfigurationError` if a tier has several."""
+        """The entry with this id, alias or tier; `ConfigurationError` if the tier has several."""
         entry = self._names.get(name)
         if entry is not None:
             return entry
         tier = self._tiers.get(name, ())
         if len(tier) > 1:
             choices = ", ".join(entry.id for entry in tier)
-            raise ConfigurationError(f"tier {name!r} has several models: {choices}; name one")
+            raise ConfigurationError(f"Tier {name!r} has several models; name one of {choices}.")
         return tier[0] if tier else None
 
     def serves(self, adapter: str | None, wire_name: str) -> bool:
-        """Whether an entry has this adapter, and this name there."""
+        """Whether an entry has this adapter and wire name."""
         return (adapter, wire_name) in self._served
 
 
@@ -90,7 +89,7 @@ def resolve(
     registry: Registry,
     default_provider: str | None = None,
 ) -> Route:
-    """Who answers this request; `ConfigurationError` names the choices if nobody surely does."""
+    """The route of a request; `ConfigurationError` names the choices if it is not certain."""
     model = request.model
     if request.provider is not None:
         return _named(request.provider, model, configured, registry)
@@ -108,11 +107,11 @@ def resolve(
     if default_provider is not None:
         _check_prefix(prefix if colon else "", rest, default_provider)
         return Route(check_configured(default_provider, configured), model)
-    raise ConfigurationError(_unclear(model, serving, configured))
+    raise ConfigurationError(_no_route(model, serving, configured))
 
 
 def _named(name: str, model: str, configured: Collection[str], registry: Registry) -> Route:
-    model = model.removeprefix(f"{name}:")  # who names the provider twice means it once
+    model = model.removeprefix(f"{name}:")  # `provider=` and a prefix may name the same provider
     entry = registry.find(f"{name}:{model}")
     if entry is not None and entry.adapter == name:
         return Route(check_configured(name, configured), entry.wire_name)
@@ -120,51 +119,51 @@ def _named(name: str, model: str, configured: Collection[str], registry: Registr
 
 
 def check_configured(name: str, configured: Collection[str]) -> str:
-    """The name; `ConfigurationError` tells what to set if there is no such provider."""
+    """The name; `ConfigurationError` says what to set if that provider is not configured."""
     if name in configured:
         return name
     row = providers().get(name)
-    needs = []
+    variables = []
     if row is not None and row.key_env:
-        needs.append(" or ".join(row.key_env))
+        variables.append(" or ".join(row.key_env))
     if row is not None and row.base_url_env and not row.base_url:
-        needs.append(" or ".join(row.base_url_env))
-    hint = f"; set {' and '.join(needs)}" if needs else ""
-    there = ", ".join(configured) or "none"
-    raise ConfigurationError(f"provider {name!r} is not configured{hint} (configured: {there})")
+        variables.append(" or ".join(row.base_url_env))
+    advice = f" Set {' and '.join(variables)}." if variables else ""
+    names = ", ".join(configured) or "none"
+    raise ConfigurationError(f"Provider {name!r} is not configured.{advice} Configured: {names}.")
 
 
-def _unclear(model: str, serving: list[str], configured: Collection[str]) -> str:
+def _no_route(model: str, serving: list[str], configured: Collection[str]) -> str:
     if serving:
         choices = " or ".join(f"{name}:{model}" for name in serving)
-        return f"several providers serve {model!r}: say {choices}"
-    there = ", ".join(configured)
-    if not there:
-        return "no provider is configured: set a key such as OPENAI_API_KEY, or pass providers="
+        return f"Several providers serve {model!r}: use {choices}."
+    names = ", ".join(configured)
+    if not names:
+        return "No provider is configured. Set a key such as OPENAI_API_KEY, or pass providers=."
     prefix, colon, _ = model.partition(":")
     if colon:
         return (
-            f"no provider is called {prefix!r} (configured: {there}); "
-            "write one of these before the colon"
+            f"Unknown provider {prefix!r} in {model!r}. "
+            f"Write one of the configured providers before the colon: {names}."
         )
     return (
-        f"it is not known who serves {model!r}: write its provider before it, as in "
-        f"{next(iter(configured))}:{model}, or set default_provider (configured: {there})"
+        f"Unknown provider for {model!r}. Write it before the model, as in "
+        f"{next(iter(configured))}:{model}, or set default_provider (configured: {names})."
     )
 
 
 def _check_prefix(prefix: str, rest: str, default: str) -> None:
-    """`ConfigurationError` if a model's name seems to begin with a provider's, misspelt."""
+    """Raise `ConfigurationError` if the prefix looks like a misspelled provider name."""
     if not prefix:
         return
     row = providers().get(default)
-    if row is None or row.is_local:  # there `mixtral:8x7b` is a model
+    if row is None or row.is_local:  # local servers have models such as `mixtral:8x7b`
         return
     from difflib import get_close_matches
 
-    near = get_close_matches(prefix, providers(), n=1, cutoff=0.8)
-    if near:
+    matches = get_close_matches(prefix, providers(), n=1, cutoff=0.8)
+    if matches:
         raise ConfigurationError(
-            f"no provider is called {prefix!r}: did you mean {near[0]}:{rest}? "
-            f"(for a model of this name at {default}, say provider={default!r})"
+            f"Unknown provider {prefix!r}. Did you mean {matches[0]}:{rest}? "
+            f"If {default} has a model of this name, pass provider={default!r}."
         )

@@ -1,55 +1,59 @@
-"""When to try again, and how long to wait before that."""
+"""When to retry a failed call, and after what delay."""
 
 from __future__ import annotations
 
+import asyncio
 import random
-from collections.abc import Callable
-from typing import Literal, TypeAlias
+from collections.abc import Awaitable, Callable
+from itertools import count
+from typing import Literal, TypeAlias, TypeVar
 
 import msgspec
 
 from interlingua.spec.errors import ConfigurationError, RequestTimeoutError, SDKError
 
+Value = TypeVar("Value")
 OnRetry: TypeAlias = Callable[[SDKError, int, float], object]
-"""Called before each retry with the error, the number of the attempt that failed, the delay."""
+"""Called before each retry with the error, the number of the failed attempt, and the delay."""
 
 
 class RetryPolicy(
     msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, repr_omit_defaults=True
 ):
-    """How often to try again, and after what delay. N retries are at most N + 1 calls."""
+    """How often to retry, and after what delay. N retries are at most N + 1 attempts."""
 
     max_retries: int = 2
     base_delay: float = 1.0
+    """Seconds before the first retry."""
     max_delay: float = 60.0
     backoff_multiplier: float = 2.0
     jitter: bool = True
-    """Stretch or shorten each delay by up to a half, so that many clients do not come at once."""
+    """Vary each delay by up to half, so that many clients do not retry at the same moment."""
     on_long_wait: Literal["raise", "cap"] = "raise"
-    """A provider that asks for more than `max_delay` is taken at its word, or called sooner."""
+    """If the provider asks for more than `max_delay`: raise at once, or wait only `max_delay`."""
     retry_read_timeouts: bool = False
-    """A call whose answer never came may have been billed: it is repeated only if asked."""
+    """Also retry a call whose answer did not arrive, although it may have been billed."""
     on_retry: OnRetry | None = None
 
     def __post_init__(self) -> None:
-        counted = (self.max_retries, self.base_delay, self.max_delay, self.backoff_multiplier)
-        if not all(number >= 0 for number in counted):  # so written, NaN is refused too
-            raise ConfigurationError("a retry policy counts and waits from 0 up")
+        numbers = (self.max_retries, self.base_delay, self.max_delay, self.backoff_multiplier)
+        if not all(number >= 0 for number in numbers):  # refuses NaN, too
+            raise ConfigurationError("RetryPolicy: all numbers must be 0 or more.")
 
     def delay(
         self, error: Exception, attempt: int, chance: Callable[[], float] = random.random
     ) -> float | None:
         """
-        Seconds to wait after this attempt (0 is the first) has failed; None to give up.
+        Seconds to wait after this attempt (from 0) has failed; None to give up.
 
-        What the provider asks for in this very answer goes before the backoff.
+        A wait that the provider asked for in this response takes precedence over the backoff.
         """
         if attempt >= self.max_retries or not self.is_retryable(error):
             return None
-        asked = getattr(error, "retry_after", None)
-        if asked is not None and asked > 0:  # 0 or a moment that has passed: wait the backoff
-            if asked <= self.max_delay:
-                return float(asked)
+        wait = getattr(error, "retry_after", None)
+        if wait is not None and wait > 0:  # for 0 or a time in the past, use the backoff
+            if wait <= self.max_delay:
+                return float(wait)
             return self.max_delay if self.on_long_wait == "cap" else None
         growth: float = self.backoff_multiplier**attempt if attempt < 64 else float("inf")
         delay = min(self.base_delay * growth, self.max_delay)
@@ -62,22 +66,42 @@ class RetryPolicy(
 
     def explain(self, error: Exception, attempt: int) -> str | None:
         """Why a retryable error is not retried, if that is because of the wait it asks for."""
-        asked = getattr(error, "retry_after", None)
-        if asked is None or asked <= self.max_delay or attempt >= self.max_retries:
+        wait = getattr(error, "retry_after", None)
+        if wait is None or wait <= self.max_delay or attempt >= self.max_retries:
             return None
         if not self.is_retryable(error):
             return None
         return (
-            f"not retried: the provider asks to wait {asked:g} s, and max_delay is "
+            f"not retried: the provider asks to wait {wait:g} s, and max_delay is "
             f"{self.max_delay:g} s"
         )
 
     def is_retryable(self, error: Exception) -> bool:
-        """Whether another attempt may help."""
+        """Whether a retry may succeed."""
         if self.retry_read_timeouts and isinstance(error, RequestTimeoutError):
             return True
         return isinstance(error, SDKError) and error.retryable
 
 
 DEFAULT_POLICY = RetryPolicy()
-"""What the high-level functions pass if their caller says nothing; an adapter's own goes before."""
+"""The policy of the high-level functions; `max_retries` of an adapter takes precedence."""
+
+
+async def retry(
+    call: Callable[[], Awaitable[Value]], policy: RetryPolicy = DEFAULT_POLICY
+) -> Value:
+    """
+    Call a function of your own, with retries as the policy allows; raises its last error.
+
+    Calls of a client are retried with `client.complete(request, retry=policy)` instead.
+    """
+    for attempt in count():
+        try:
+            return await call()
+        except SDKError as error:
+            delay = policy.delay(error, attempt)
+            if delay is None:
+                raise
+            policy.notify(error, attempt, delay)
+        await asyncio.sleep(delay)
+    raise AssertionError("unreachable")

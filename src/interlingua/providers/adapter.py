@@ -1,4 +1,4 @@
-"""One row and one transport: encode, sign, send, read, decode."""
+"""`HttpAdapter`: answers requests through one provider (encode, sign, send, read, decode)."""
 
 from __future__ import annotations
 
@@ -28,25 +28,24 @@ from interlingua.providers.answer_check import (
     WholeDecoder,
     check_answer,
     check_body,
-    read_refusal,
-)
-from interlingua.providers.call import (
-    DryRun,
-    Ready,
-    headers_for,
-    join_headers,
-    log_losses,
-    since,
+    read_error,
 )
 from interlingua.providers.cancel import CancelScope, Scopes
 from interlingua.providers.catalog.profiles import profile_for
-from interlingua.providers.error_labels import Stamp
 from interlingua.providers.fold import fold_stream
+from interlingua.providers.http_requests import (
+    DryRun,
+    Ready,
+    add_request_id,
+    headers_for,
+    join_headers,
+    operation_request,
+)
+from interlingua.providers.log import log_warnings
 from interlingua.providers.media import gather_media
 from interlingua.providers.operations import (
     exchange,
     find_operation,
-    http_request,
     name_models,
     note_used_body,
     perform_pages,
@@ -77,11 +76,12 @@ from interlingua.wire.fields import merge
 from interlingua.wire.framing import JSONArrayDecoder
 from interlingua.wire.json_text import dumps, loads
 from interlingua.wire.ratelimit_headers import parse_rate_limit
+from interlingua.wire.secrets import Redactor
 
 if TYPE_CHECKING:
     from interlingua.local import LocalServer
 
-_PROFILES = 512  # of models, that one adapter remembers
+_MAX_PROFILES = 512  # cached per adapter
 
 
 class HttpAdapter:
@@ -91,18 +91,18 @@ class HttpAdapter:
         adapter = HttpAdapter("groq", api_key="…")
         response = await adapter.complete(Request(model="…", messages="Hello"))
 
-    `options` are merged under the provider options of each request; `profile` (and
-    `model_profiles`, by model) hold fields of `Profile` known better here. `max_retries` is
-    for the client that calls it: an adapter alone never repeats a call. `read_files=False` is
-    for requests that came over a network: a path in them is somebody else's.
+    `options` are defaults for the provider options of each request. `profile` and
+    `model_profiles` (by model) override fields of `Profile`. `max_retries` is used by the client;
+    an adapter itself never retries. Use `read_files=False` for requests from a network, whose
+    paths must not be read.
     """
 
     has_stations: ClassVar[bool] = True
-    """A client calls `ready`, then `answer` or `events`, and not `complete` or `stream`."""
+    """Whether a client calls `ready`, then `answer` or `events`, not `complete` or `stream`."""
 
     def __init_subclass__(cls) -> None:
         if not {"complete", "stream"}.isdisjoint(vars(cls)):
-            cls.has_stations = False  # it answers in a way of its own
+            cls.has_stations = False  # call the overridden methods
 
     def __init__(
         self,
@@ -111,85 +111,86 @@ class HttpAdapter:
         **settings: Unpack[RowSettings],
     ) -> None:
         row = find_provider(provider) if isinstance(provider, str) else provider
-        given = check_settings(settings)
+        checked = check_settings(settings)
         self.provider = row
-        self.name: str = given.get("name") or row.name
-        self.max_retries: int = given.get("max_retries", 0)
-        self.on_loss: OnLoss = "strict" if given.get("strict") else given.get("on_loss", "content")
-        self.reads_files: bool = given.get("read_files", True)
-        self.server: LocalServer | None = find_server(row, given)
-        """The server that it starts, if it is one of its own."""
+        self.name: str = checked.get("name") or row.name
+        self.max_retries: int = checked.get("max_retries", 0)
+        is_strict = checked.get("strict", False)
+        self.on_loss: OnLoss = "strict" if is_strict else checked.get("on_loss", "content")
+        self.reads_files: bool = checked.get("read_files", True)
+        self.server: LocalServer | None = find_server(row, checked)
+        """The local server that this adapter starts, if any."""
         self._key = check_key(api_key)
-        self._base_url = find_base_url(row, given, self.server)
-        self._headers = join_headers(row.headers, given.get("default_headers", {}))
+        self._base_url = find_base_url(row, checked, self.server)
+        self._headers = join_headers(row.headers, checked.get("default_headers", {}))
         self._signature = sign(row.signing, self._key)
-        self._errors = Stamp(self.name, self._key, self._headers)
-        self._options: Mapping[str, Any] = given.get("options", {})
-        self._overrides: Mapping[str, Any] = given.get("profile", {})
-        self._model_overrides: Mapping[str, Mapping[str, Any]] = given.get("model_profiles", {})
+        self._request_id_header = row.request_id_header
+        self._redactor = Redactor((self._key or "",))
+        self._redactor.learn_headers(self._headers)
+        self._options: Mapping[str, Any] = checked.get("options", {})
+        self._overrides: Mapping[str, Any] = checked.get("profile", {})
+        self._model_overrides: Mapping[str, Mapping[str, Any]] = checked.get("model_profiles", {})
         self._profiles: dict[str, Profile] = {}
         self._scopes = Scopes()
-        self._dialect_name: str = given.get("dialect") or row.dialect
+        self._dialect_name: str = checked.get("dialect") or row.dialect
         self._dialect: Dialect = find_dialect(self._dialect_name)
-        self._transport = find_transport(given)
-        self._timeouts = find_timeouts(given)
+        self._transport = find_transport(checked)
+        self._timeouts = find_timeouts(checked)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.name!r}, base_url={self._base_url!r})"
 
-    # What it can do.
-
     @property
     def dialect(self) -> str:
-        """The name of the dialect it speaks."""
+        """The name of its dialect."""
         return self._dialect_name
 
     @property
     def is_configured(self) -> bool:
-        """Whether it has the key it needs."""
+        """Whether it has an API key, or needs none."""
         return bool(self._key) or not self.provider.key_required
 
     @property
     def capabilities(self) -> AdapterCapabilities:
-        """What this provider's models can do, as far as they agree."""
+        """The capabilities that all models of this provider share."""
         return self.capabilities_for("")
 
     def capabilities_for(self, model: str) -> AdapterCapabilities:
-        """What one of its models can do."""
+        """The capabilities of a model."""
         return AdapterCapabilities(self.profile_for(model))
 
     def profile_for(self, model: str) -> Profile:
-        """What is known of one of its models."""
+        """The profile of a model."""
         profile = self._profiles.get(model)
         if profile is None:
             overrides = {**self._overrides, **self._model_overrides.get(model, {})}
             profile = profile_for(self._dialect_name, model, self.provider.name, overrides)
-            if len(self._profiles) >= _PROFILES:  # names come from callers, who may have any
+            if len(self._profiles) >= _MAX_PROFILES:  # callers choose the names
                 self._profiles.clear()
             self._profiles[model] = profile
         return profile
 
     def supports_tool_choice(self, mode: ToolChoiceMode, model: str = "") -> bool:
-        """Whether tools can be chosen this way."""
+        """Whether the model supports this mode of tool choice."""
         profile = self.profile_for(model)
         modes = profile.tool_choice_modes
         return profile.tools and (modes is None or mode in modes)
 
     def estimate_input_tokens(self, request: Request) -> int:
-        """About how many tokens the request has; nothing is sent."""
+        """An offline estimate of the number of input tokens."""
         return estimate_request(request, self._dialect.FACTS.token_family)
 
     def initialize(self) -> None:
-        """Raise `ConfigurationError` if calls cannot work as it is set up; nothing is sent."""
+        """Raise `ConfigurationError` if the API key is missing; nothing is sent."""
         if not self.is_configured:
             raise ConfigurationError(_no_key(self.provider, self.name))
 
     # Calls.
 
     def dry_run(self, request: Request, *, stream: bool = False, strict: bool = False) -> DryRun:
-        """What would be sent, without key; nothing is sent."""
+        """What would be sent, without the API key; nothing is sent."""
         profile = self.profile_for(request.model)
-        wire = self._encode(request, profile, stream=stream, strict=strict)
+        wire = self._encode(_with_defaults(request, strict=strict), profile, stream=stream)
         return DryRun(
             profile=profile,
             url=join_url(self._base_url, wire.path),
@@ -199,76 +200,90 @@ class HttpAdapter:
         )
 
     async def complete(self, request: Request, *, strict: bool = False) -> Response:
-        """The whole answer; `AbortError` if the call is cancelled meanwhile."""
-        request = _with_id(request)
-        return await self._scopes.wait(
-            request.request_id or "", self._complete(request, strict=strict)
-        )
+        """The whole answer; `AbortError` if the call is cancelled."""
+        request = _with_defaults(request, strict=strict)
+        return await self._scopes.wait(request.request_id or "", self._complete(request))
 
     def stream(
         self, request: Request, *, strict: bool = False
     ) -> AsyncGenerator[StreamEvent, None]:
         """
-        The answer as it comes.
+        The events of the answer as they arrive.
 
-        Leaving the loop closes the connection. A failure after the first event is told by
-        events before it is raised.
+        Closing the iterator closes the connection. If the stream fails after its first event,
+        `ErrorEvent` and `Finish` are delivered before the error is raised.
         """
-        request = _with_id(request)
-        make_ready = partial(self.ready, request, stream=True, strict=strict)
-        about = replace(request, provider=self.name)
-        return fold_stream(partial(self.events, make_ready), about, self._scopes)
+        request = _with_defaults(request, strict=strict)
+        make_ready = partial(self.ready, request, stream=True)
+        named = replace(request, provider=self.name)
+        return fold_stream(partial(self.events, make_ready), named, self._scopes)
 
     # The stations of a call. A client calls them itself, with its own scope and its own fold.
 
-    async def ready(self, request: Request, *, stream: bool = False, strict: bool = False) -> Ready:
+    async def ready(
+        self, request: Request, *, stream: bool = False, logged: set[str] | None = None
+    ) -> Ready:
         """
         Read the files and URLs of a request, prepare it, encode it, address and sign it.
 
-        All attempts of the request send the same bytes.
+        All attempts of the request send the same bytes. `logged` holds the codes of warnings
+        that were already logged for the request.
         """
         try:
             request = await self._gather(request)
             profile = self._profiles.get(request.model) or self.profile_for(request.model)
-            wire = self._encode(request, profile, stream=stream, strict=strict)
+            wire = self._encode(request, profile, stream=stream)
         except SDKError as error:
-            self._errors.stamp(error, request.request_id, request.model)
+            self._label_error(error, request.request_id, request.model)
             raise
         if wire.warnings:
-            log_losses(wire.warnings, request, self.name)
-        http = self._address(wire)
+            log_warnings(wire.warnings, request, self.name, set() if logged is None else logged)
+        http = HttpRequest(
+            url=join_url(self._base_url, wire.path),
+            headers={**headers_for(wire, self._headers), **self._signature},
+            body=dumps(wire.body),
+            timeouts=self._timeouts,
+        )
         return Ready(request=request, profile=profile, http=http, warnings=wire.warnings)
 
-    async def answer(self, ready: Ready) -> Response:
+    async def answer(self, ready: Ready, step: int = 0, attempt: int = 0) -> Response:
         """Send, read and decode: one attempt at a whole answer."""
-        began, request = perf_counter(), ready.request
+        began, request, http = perf_counter(), ready.request, ready.http
+        if self._request_id_header is not None:
+            http = add_request_id(ready, self._request_id_header, step, attempt)
         try:
-            async with self._transport.send(ready.http) as reply:
+            async with self._transport.send(http) as reply:
                 if reply.status >= 300:
-                    raise await read_refusal(reply, self._dialect)
+                    raise await read_error(reply, self._dialect)
                 body = await reply.read()
             response = self._decode(loads(body), ready, reply.headers)
         except SDKError as error:
-            self._errors.stamp(error, request.request_id, request.model)
+            self._label_error(error, request.request_id, request.model)
             raise
         return replace(
             response,
             provider=self.name,
             request_id=request.request_id,
             warnings=(*ready.warnings, *response.warnings),
-            latency_ms=since(began),
+            latency_ms=round((perf_counter() - began) * 1000),
         )
 
     async def events(
-        self, make_ready: Callable[[], Awaitable[Ready]], scope: CancelScope
+        self,
+        make_ready: Callable[[], Awaitable[Ready]],
+        scope: CancelScope,
+        step: int = 0,
+        attempt: int = 0,
     ) -> AsyncGenerator[StreamEvent, None]:
-        """Send, read and decode: one attempt at a stream. It only raises when it fails."""
+        """Send, read and decode: one attempt at a stream. A failure is raised, without events."""
         ready = await make_ready()
-        began = perf_counter()
+        began, http = perf_counter(), ready.http
+        if self._request_id_header is not None:
+            http = add_request_id(ready, self._request_id_header, step, attempt)
         try:
-            async with self._transport.send(ready.http) as reply:
+            async with self._transport.send(http) as reply:
                 if reply.status >= 300:
-                    raise await read_refusal(reply, self._dialect)
+                    raise await read_error(reply, self._dialect)
                 scope.replies = (*scope.replies, reply)
                 try:
                     reader = self._reader(ready, reply, began)
@@ -282,70 +297,74 @@ class HttpAdapter:
                     for event in reader.finish():
                         yield event
                 finally:
-                    scope.replies = tuple(held for held in scope.replies if held is not reply)
+                    scope.replies = tuple(other for other in scope.replies if other is not reply)
         except SDKError as error:
-            self._errors.stamp(error, ready.request.request_id, ready.request.model)
+            self._label_error(error, ready.request.request_id, ready.request.model)
             raise
 
     async def perform(
         self, operation: str | Operation, value: Any = None, *, request_id: str | None = None
     ) -> Any:
         """
-        Do what is no answer: count tokens, list models, or an operation of your own.
+        Perform an operation other than generation, such as counting tokens or listing models.
 
-        A name is that of an operation of its dialect. `AbortError` if it is cancelled meanwhile.
+        A string names an operation of the dialect. Raises `AbortError` if it is cancelled.
         """
         operation = find_operation(operation, self._dialect)
         request_id = request_id or getattr(value, "request_id", None) or new_ulid()
         if operation.stream_decoder is not None:
             scope, decoder = CancelScope(), operation.stream_decoder()
             items = self._stream_items(operation, decoder, value, request_id, scope)
-            await scope.wait(anext(items))  # the reply has begun
+            await scope.wait(anext(items))  # wait until the reply has begun
             return items
         try:
             return await self._scopes.wait(request_id, self._perform(operation, value))
         except SDKError as error:
-            self._errors.stamp(error, request_id, getattr(value, "model", None))
+            self._label_error(error, request_id, getattr(value, "model", None))
             raise
 
     async def list_models(self) -> list[ServedModel]:
-        """The models it serves now, asked live."""
+        """The models that the provider serves now (a request is sent)."""
         return name_models(await self.perform("list_models"), self.name)
 
     async def count_tokens(self, request: Request) -> int:
-        """How many tokens the request has, as the provider counts them, asked live."""
+        """The number of input tokens as the provider counts them (a request is sent)."""
         tokens: int = await self.perform("count_tokens", request)
         return tokens
 
     async def cancel(self, request_id: str) -> bool:
-        """Stop a call under way; False if there is none of that id, or it was stopped before."""
+        """Cancel a call; False if no call has this id or it was already cancelled."""
         return self._scopes.cancel(request_id)
 
     async def close(self) -> None:
-        """Stop what is under way, and release every connection."""
+        """Cancel all calls and close all connections."""
         self._scopes.cancel_all()
         await self._transport.close()
 
     # The steps.
 
-    async def _wake(self) -> None:
-        """Be there to be called, if the server has to be started."""
+    def _label_error(self, error: SDKError, request_id: str | None, model: str | None) -> None:
+        """Add the provider, the model and the request id; redact the adapter's secrets."""
+        error.add_facts(provider=self.name, model=model or None, request_id=request_id)
+        self._redactor.redact_error(error)
+
+    async def _start_server(self) -> None:
         if self.server is not None:
             url = await asyncio.to_thread(self.server.start)
             self._base_url = check_base_url(url, self.provider.base_path)
 
     async def _gather(self, request: Request) -> Request:
-        """The request with the bytes of the files it names, and of URLs its dialect cannot."""
+        """The request with the bytes of its files, and of URLs that the dialect cannot send."""
         if not self._key:
             self.initialize()
         if self.server is not None:
-            await self._wake()
+            await self._start_server()
         if self.reads_files and may_hold_media(request.messages):
             request = await gather_media(request, self.profile_for(request.model))
         return request
 
-    async def _complete(self, request: Request, *, strict: bool) -> Response:
-        return await self.answer(await self.ready(request, strict=strict))
+    async def _complete(self, request: Request) -> Response:
+        return await self.answer(await self.ready(request))
 
     def _decode(self, body: Json, ready: Ready, headers: Mapping[str, str]) -> Response:
         response = self._dialect.decode_response(
@@ -355,26 +374,15 @@ class HttpAdapter:
             check_answer(response, body, headers, ready.request, self._dialect)
         return restore_arguments(response, ready.request) if ready.request.tools else response
 
-    def _encode(
-        self, request: Request, profile: Profile, *, stream: bool, strict: bool
-    ) -> WireCall:
+    def _encode(self, request: Request, profile: Profile, *, stream: bool) -> WireCall:
         if self._options or request.provider_options:
             request = self._with_options(request)
         prepared = prepare(request, profile, self._dialect.FACTS)
         wire = self._dialect.encode_request(prepared, profile, stream=stream)
         if not wire.warnings:
             return wire
-        on_loss = request.on_loss or ("strict" if strict else self.on_loss)
-        check_losses(wire.warnings, request, on_loss)
+        check_losses(wire.warnings, request, request.on_loss or self.on_loss)
         return replace(wire, warnings=current_turn_first(wire.warnings, request))
-
-    def _address(self, wire: WireCall) -> HttpRequest:
-        return HttpRequest(
-            url=join_url(self._base_url, wire.path),
-            headers={**headers_for(wire, self._headers), **self._signature},
-            body=dumps(wire.body),
-            timeouts=self._timeouts,
-        )
 
     async def _perform(self, operation: Operation, value: Any) -> Any:
         async def send(page: WireCall) -> tuple[HttpReply, bytes]:
@@ -390,14 +398,14 @@ class HttpAdapter:
         request_id: str,
         scope: CancelScope,
     ) -> AsyncGenerator[Any, None]:
-        """None when the reply has begun, then its items as they come."""
+        """None when the reply has begun, then its items as they arrive."""
         self._scopes.add(request_id, scope)
         try:
             request = self._addressed(await self._encode_operation(operation, value))
             try:
                 async with self._transport.send(request) as reply:
                     if reply.status >= 300:
-                        raise await read_refusal(reply, self._dialect)
+                        raise await read_error(reply, self._dialect)
                     scope.replies = (reply,)
                     yield None
                     chunks = aiter(reply.chunks())
@@ -410,30 +418,32 @@ class HttpAdapter:
                 note_used_body(error, request)
                 raise
         except SDKError as error:
-            self._errors.stamp(error, request_id)
+            self._label_error(error, request_id, None)
             raise
         finally:
             self._scopes.remove(request_id, scope)
 
     def _addressed(self, call: WireCall) -> HttpRequest:
-        return http_request(call, self._base_url, self._headers, self._signature, self._timeouts)
+        return operation_request(
+            call, self._base_url, self._headers, self._signature, self._timeouts
+        )
 
     async def _encode_operation(self, operation: Operation, value: Any) -> WireCall:
-        """The call of an operation, at the path that the row has for it."""
+        """The call of an operation, with the provider's own path for it, if any."""
         if isinstance(value, Request):
             value = self._with_options(await self._gather(value))
         else:
             self.initialize()
-            await self._wake()
+            await self._start_server()
         model = getattr(value, "model", None)
         call = operation.encode(value, self.profile_for(model if isinstance(model, str) else ""))
         path = self.provider.operation_paths.get(operation.name)
         return call if path is None else replace(call, path=path)
 
     def _reader(self, ready: Ready, reply: HttpReply, began: float) -> StreamReader:
-        """The decoder of a reply, by how its head says that it is framed."""
+        """The reader for a reply, chosen by its content type."""
         request, dialect = ready.request, self._dialect
-        about = Response(
+        known = Response(
             provider=self.name,
             request_id=request.request_id,
             model=request.model,
@@ -447,20 +457,20 @@ class HttpAdapter:
         elif "json-array" in dialect.FACTS.framings:
             frames = JSONArrayDecoder()
             decoder = dialect.stream_decoder(new_id=new_ulid, profile=ready.profile)
-        else:  # a server that does not stream
+        else:  # the server does not stream: one JSON body
             frames = WholeBody()
             decoder = WholeDecoder(partial(self._decode, ready=ready, headers=reply.headers))
         return StreamReader(
             decoder,
-            about,
-            lambda: since(began),
+            known,
+            lambda: round((perf_counter() - began) * 1000),
             frames=frames,
             edit=partial(restore_event, request=request) if request.tools else None,
             check=lambda response: check_body(response, request, dialect.NAME),
         )
 
     def _with_options(self, request: Request) -> Request:
-        """The adapter's own options under those of the request, by any name it goes by."""
+        """The request with the adapter's options merged under its own, under any of its names."""
         given = request.provider_options
         joined = self._options
         names = (self._dialect_name, self.provider.name, self.name, request.provider)
@@ -471,10 +481,16 @@ class HttpAdapter:
         return replace(request, provider_options={**given, self._dialect_name: joined})
 
 
-def _with_id(request: Request) -> Request:
-    return request if request.request_id else replace(request, request_id=new_ulid())
+def _with_defaults(request: Request, *, strict: bool) -> Request:
+    """The request with an id, and with the loss policy that `strict` stands for."""
+    return replace(
+        request,
+        request_id=request.request_id or new_ulid(),
+        on_loss=request.on_loss or ("strict" if strict else None),
+    )
 
 
 def _no_key(row: Provider, name: str) -> str:
-    names = " or ".join(row.key_env) or "its key"
-    return f"{name} has no API key; set {names} for Client.from_env(), or pass api_key"
+    variables = " or ".join(row.key_env)
+    source = f"Set {variables} and use Client.from_env(), or pass" if variables else "Pass"
+    return f"No API key for {name}. {source} api_key=."

@@ -1,4 +1,4 @@
-"""Replies that are no answers: refusals, errors told with a 200, bodies of something else."""
+"""Replies that are not answers: error statuses, errors with status 200, unrelated bodies."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from interlingua.wire.fields import carried_body
 from interlingua.wire.json_text import dumps, loads
 
 UNCLEAR = frozenset(("error", "other"))
-"""The reasons of a response that may be no answer: only these are looked at."""
+"""Finish reasons of responses that may not be an answer; only these are checked."""
 
 _MAX_KEYS = 8
 
 
-async def read_refusal(reply: HttpReply, dialect: Dialect) -> ProviderError:
-    """The error of a status; a body that cannot be read takes nothing from it."""
+async def read_error(reply: HttpReply, dialect: Dialect) -> ProviderError:
+    """The error for an HTTP status; a body that cannot be read counts as empty."""
     try:
         body = await reply.read()
     except SDKError:
@@ -32,42 +32,45 @@ async def read_refusal(reply: HttpReply, dialect: Dialect) -> ProviderError:
     return dialect.decode_error(reply.status, _dated(reply.headers), body)
 
 
-def told_error(body: Json, headers: Mapping[str, str], dialect: Dialect) -> ProviderError | None:
-    """The error that the body of a 200 tells, by its own code, type or status; None if none."""
+def reported_error(
+    body: Json, headers: Mapping[str, str], dialect: Dialect
+) -> ProviderError | None:
+    """The error that a body with status 200 reports by its code, type or status; None if none."""
     if isinstance(body, list) and len(body) == 1:
         body = body[0]
     if not isinstance(body, dict) or not body.get("error"):
         return None
-    return dialect.decode_error(_status_told(body) or 200, _dated(headers), dumps(body))
+    return dialect.decode_error(_reported_status(body) or 200, _dated(headers), dumps(body))
 
 
 def check_answer(
     response: Response, body: Json, headers: Mapping[str, str], request: Request, dialect: Dialect
 ) -> None:
     """
-    Raise what was told in place of an answer.
+    Raise an error if the reply is not an answer.
 
-    An error with a 200 is the typed error it would have been with its status. Any other body
-    without an answer is a `DecodeError`: it is not what was asked for, and an empty success
-    would pass for one. Only a call to a path of the caller's own may bring something else.
+    An error with status 200 is raised as the typed error of its own status. Any other body
+    without an answer is a `DecodeError`, because it would look like an empty success. Calls to a
+    path that the caller chose are not checked.
     """
-    error = told_error(body, headers, dialect) if response.finish_reason.reason == "error" else None
+    is_error = response.finish_reason.reason == "error"
+    error = reported_error(body, headers, dialect) if is_error else None
     if error is not None:
         if response.message.content:
-            error.add_facts(partial=_what_came(response))
+            error.add_facts(partial=_partial(response))
         raise error
     check_body(response, request, dialect.NAME)
 
 
 def check_body(response: Response, request: Request, dialect: str) -> None:
-    """`DecodeError` if the response only carries a body in which no answer was found."""
+    """Raise `DecodeError` if the body of the response holds no answer."""
     body = carried_body(response, dialect)
     if body is not None and "path" not in options_for(request, dialect):
-        raise DecodeError(f"the reply is no answer: {_looks(body)}")
+        raise DecodeError(f"The reply is not an answer of {dialect}: {_describe(body)}.")
 
 
 class WholeBody:
-    """Frames a reply that came whole though a stream was asked for: all of it is one frame."""
+    """The frame decoder for a reply that is not streamed: the whole body is one frame."""
 
     __slots__ = ("_pieces",)
 
@@ -75,17 +78,17 @@ class WholeBody:
         self._pieces: list[bytes] = []
 
     def feed(self, data: bytes) -> list[Frame]:
-        """Nothing: more may follow."""
+        """No frames before the end of the body."""
         self._pieces.append(data)
         return []
 
     def finish(self) -> list[Frame]:
-        """The body."""
+        """The whole body as one frame."""
         return [Frame(data=b"".join(self._pieces).decode("utf-8", "replace"))]
 
 
 class WholeDecoder:
-    """Decodes that frame: the events that the response would have had."""
+    """Decodes the frame of `WholeBody` into the events of the whole response."""
 
     __slots__ = ("_decode",)
 
@@ -93,33 +96,33 @@ class WholeDecoder:
         self._decode = decode
 
     def feed(self, frame: Frame) -> list[StreamEvent]:
-        """All events."""
+        """All events of the response."""
         return events_from_response(self._decode(loads(frame.data)))
 
     def finish(self) -> list[StreamEvent]:
-        """None are left."""
+        """No events: `feed` returned all of them."""
         return []
 
 
 def _dated(headers: Mapping[str, str]) -> dict[str, str]:
-    """A moment until which to wait is counted from the server's clock, or else from ours."""
+    """The headers with a date, from which a `Retry-After` date is counted: the server's or ours."""
     return {"date": formatdate(usegmt=True), **headers}
 
 
-def _status_told(body: dict[str, Any]) -> int | None:
+def _reported_status(body: dict[str, Any]) -> int | None:
     error = body["error"]
-    told = [body.get("status"), body.get("code")]
+    codes = [body.get("status"), body.get("code")]
     if isinstance(error, dict):
-        told = [error.get("code"), error.get("status"), error.get("status_code"), *told]
-    for value in told:
-        number = int(value) if isinstance(value, str) and value.isdecimal() else value
+        codes = [error.get("code"), error.get("status"), error.get("status_code"), *codes]
+    for code in codes:
+        number = int(code) if isinstance(code, str) and code.isdecimal() else code
         if type(number) is int and 400 <= number < 600:
             return number
     return None
 
 
-def _what_came(response: Response) -> Response:
-    # without `raw` and `extra`, which hold the error again
+def _partial(response: Response) -> Response:
+    # Without `raw` and `extra`, which hold the error again.
     return Response(
         id=response.id,
         model=response.model,
@@ -129,6 +132,6 @@ def _what_came(response: Response) -> Response:
     )
 
 
-def _looks(body: Json) -> str:
+def _describe(body: Json) -> str:
     keys = list(body)[:_MAX_KEYS] if isinstance(body, dict) else []
     return f"an object with {', '.join(map(repr, keys))}" if keys else "an empty object"

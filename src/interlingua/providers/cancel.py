@@ -1,8 +1,8 @@
 """
-Ending work early: the signal of a caller, and the one scope that each run or call has.
+Cancellation: the signal of a caller, and the scope of each run or call.
 
-`AbortController` and `AbortSignal` are for callers. A `CancelScope` is what the library waits
-through; `Scopes` finds it by the request id.
+`AbortController` and `AbortSignal` are for callers. The library waits through a `CancelScope`;
+`Scopes` finds it by the request id.
 """
 
 from __future__ import annotations
@@ -18,14 +18,15 @@ from interlingua.spec.response import Response
 
 Value = TypeVar("Value")
 Cause: TypeAlias = Literal["cancel", "abort", "timeout"]
-"""Who ended a scope: `cancel(id)` or `close()`, the caller's signal, or a clock."""
+"""What ended a scope: `cancel(id)` or `close()`, the caller's signal, or a timeout."""
 
-CANCELLED = "the call was cancelled"
-_RESOLUTION = 0.001  # seconds; a timer may fire a little before its time
+CANCELLED = "The call was cancelled."
+ABORTED = "The caller aborted."
+_RESOLUTION = 0.001  # seconds; a timer may fire slightly early
 
 
 class AbortSignal:
-    """Tells whether the work was given up. Safe to use from any thread."""
+    """Says whether the caller has aborted. Safe to use from any thread."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -34,21 +35,21 @@ class AbortSignal:
 
     @property
     def aborted(self) -> bool:
-        """Whether it was."""
+        """Whether `abort` was called."""
         return self._reason is not None
 
     @property
     def reason(self) -> str | None:
-        """Why, in the words of whoever gave up."""
+        """The reason that was passed to `abort`; None before."""
         return self._reason
 
     def raise_if_aborted(self) -> None:
-        """`AbortError` if it was."""
+        """Raise `AbortError` if `abort` was called."""
         if self._reason is not None:
             raise AbortError(self._reason)
 
     def add_callback(self, callback: Callable[[], object]) -> Callable[[], None]:
-        """Call `callback` when it is, at once if it was; the function returned takes it back."""
+        """Call `callback` on abort, or now if aborted; returns a function that removes it."""
         with self._lock:
             is_pending = self._reason is None
             if is_pending:
@@ -73,41 +74,40 @@ class AbortSignal:
         for callback in callbacks:
             try:
                 callback()
-            except BaseException as error:  # noqa: BLE001 -- the others have to be called first
+            except BaseException as error:  # noqa: BLE001 -- the other callbacks are called first
                 errors.append(error)
         if len(errors) > 1:
-            raise BaseExceptionGroup("callbacks of an abort signal failed", errors)
+            raise BaseExceptionGroup("Callbacks of an abort signal failed.", errors)
         if errors:
             raise errors[0]
 
 
 class AbortController:
     """
-    Holds the other end of a signal.
+    Creates a signal and fires it.
 
         controller = AbortController()
         task = generate(..., abort_signal=controller.signal)
-        controller.abort()  # from any thread; a second call does nothing
+        controller.abort()  # from any thread, idempotent
     """
 
     def __init__(self) -> None:
         self.signal: AbortSignal = AbortSignal()
 
-    def abort(self, reason: str = "the caller gave up") -> None:
-        """Give up: every callback is called, and then what one of them raised is raised here."""
-        self.signal._fire(reason)  # noqa: SLF001 -- a controller and its signal are one object
+    def abort(self, reason: str = ABORTED) -> None:
+        """Fire the signal and call all callbacks; what a callback raises is raised at the end."""
+        self.signal._fire(reason)  # noqa: SLF001 -- they belong together
 
 
 class CancelScope:
     """
-    The life of one run or call, which may be ended from any thread.
+    The lifetime of one run or call; any thread may end it.
 
-    Whatever the work waits for, it waits for through `wait` (or, in `providers/fold.py`, in the
-    same way in place). Ending the scope wakes the task there, and only there: a task that is
-    busy with something else is never touched, and stops at its next wait. Only the connections
-    that it holds are closed at once.
+    All waiting goes through `wait` (`providers/fold.py` does the same inline). Ending the scope
+    cancels the task only while it waits there. A task that does something else is not touched: it
+    stops at its next wait, but the connections of the scope are closed at once.
 
-    `pauses` says whether `pause` stops the clocks while the reader of a stream has an event.
+    `pauses` says whether `pause` stops the clocks while the reader of a stream handles an event.
     """
 
     __slots__ = (
@@ -134,21 +134,21 @@ class CancelScope:
         self.pauses: bool = pauses
         self.is_cancelled: bool = False
         self.task: asyncio.Task[object] | None = None
-        """The task that waits in this scope now."""
+        """The task that is waiting in this scope, if any."""
         self.clocks: tuple[_Clock, ...] = ()
         self.replies: tuple[HttpReply, ...] = ()
-        """Replies whose connections are held; several while requests are hedged."""
+        """The open replies; several while requests are hedged."""
 
     # Waiting.
 
     async def wait(self, awaitable: Awaitable[Value]) -> Value:
-        """The result; the error of `error()` if the scope is ended before it has come."""
+        """The result of the awaitable; raises `error()` if the scope is ended first."""
         if self.is_cancelled:
             if asyncio.iscoroutine(awaitable):
-                awaitable.close()  # else Python complains that it was never awaited
+                awaitable.close()  # avoids the warning that it was never awaited
             raise self.error()
         task = self.task = asyncio.current_task()
-        before = 0 if task is None else task.cancelling()  # some may have been caught and left
+        before = 0 if task is None else task.cancelling()  # may be swallowed earlier ones
         try:
             return await awaitable
         except asyncio.CancelledError:
@@ -160,31 +160,31 @@ class CancelScope:
 
     def woke(self, task: asyncio.Task[object] | None, before: int) -> bool:
         """
-        Whether a `CancelledError` is this scope's own; it is then taken back.
+        Whether this scope caused a `CancelledError`; if so, the task's count is reduced again.
 
-        Another cancellation of the same task at the same time is the caller's, and goes first.
+        If the caller cancelled the task at the same time, that takes precedence.
         """
         return self.is_cancelled and task is not None and task.uncancel() <= before
 
     # Ending.
 
     def cancel(self, reason: str = CANCELLED) -> bool:
-        """End it; False if it was ended before."""
+        """End the scope; False if it was already ended."""
         return self._end("cancel", reason)
 
     def link(self, signal: AbortSignal) -> None:
-        """End with this signal. `AbortError` if it has fired already."""
+        """End the scope when this signal fires. `AbortError` if it has fired already."""
         signal.raise_if_aborted()
         self.unlink = signal.add_callback(lambda: self._end("abort", signal.reason or ""))
 
     @property
     def is_quiet(self) -> bool:
-        """Whether a stream just ends after its last event, without raising an error."""
+        """Whether a stream ends without an error, because it was cancelled by its id."""
         return self.cause == "cancel"
 
     @property
     def signal(self) -> AbortSignal:
-        """A signal that fires when the scope is ended, for the tools of a run."""
+        """A signal that fires when the scope is ended; for the tools of a run."""
         if self._controller is None:
             self._controller = AbortController()
             if self.is_cancelled:
@@ -192,7 +192,7 @@ class CancelScope:
         return self._controller.signal
 
     def error(self, partial: Response | None = None) -> SDKError:
-        """What to raise for its end."""
+        """The error to raise because the scope was ended."""
         if self.cause == "timeout":
             return RequestTimeoutError(
                 self._reason, phase="request", retryable=False, partial=partial
@@ -200,7 +200,7 @@ class CancelScope:
         return AbortError(self._reason or CANCELLED, partial=partial)
 
     def close(self) -> None:
-        """It came to its end: stop the clocks, and listen to the caller's signal no more."""
+        """The work is done: stop the clocks and remove the callback from the caller's signal."""
         for clock in self.clocks:
             clock.stop()
         if self.unlink is not None:
@@ -213,10 +213,10 @@ class CancelScope:
             self.cause, self._reason = cause, reason
             self.is_cancelled = True
         try:
-            is_here = asyncio.get_running_loop() is self._loop
+            in_loop = asyncio.get_running_loop() is self._loop
         except RuntimeError:
-            is_here = False
-        if is_here and self.task is not asyncio.current_task():
+            in_loop = False
+        if in_loop and self.task is not asyncio.current_task():
             self._wake()
         elif not self._loop.is_closed():
             self._loop.call_soon_threadsafe(self._wake)
@@ -224,40 +224,40 @@ class CancelScope:
             self._controller.abort(reason)
         return True
 
-    # A task that ends its own scope is woken later: it may leave the wait before it waits for
-    # anything else, and a cancellation would then reach whoever called it.
+    # Called later if the task ends its own scope: it may leave `wait` without waiting again, and
+    # a cancellation would then reach its caller.
     def _wake(self) -> None:
         if self.task is not None:
             self.task.cancel()
             return
-        for reply in self.replies:  # the task is busy: the sockets are closed all the same
+        for reply in self.replies:  # the task is not waiting: close its connections at least
             reply.abort()
 
     # Deadlines.
 
     def limit_total(self, seconds: float) -> None:
-        """End it after so many seconds."""
-        self._start(seconds, f"timed out after {seconds:g} s (total timeout)")
+        """End the scope after this many seconds."""
+        self._start(seconds, f"Timed out after {seconds:g} s (total timeout).")
 
     def limit_step(self, seconds: float) -> None:
-        """End it after so many seconds, unless `end_step` comes first."""
-        self._step = self._start(seconds, f"timed out after {seconds:g} s (timeout of one step)")
+        """End the scope after this many seconds, unless `end_step` is called first."""
+        self._step = self._start(seconds, f"Timed out after {seconds:g} s (step timeout).")
 
     def end_step(self) -> None:
-        """The step is over; a second call does nothing."""
+        """Stop the clock of the step; idempotent."""
         if self._step is not None:
             self._step.stop()
             self.clocks = tuple(clock for clock in self.clocks if clock is not self._step)
             self._step = None
 
     def pause(self) -> None:
-        """Stop the clocks while a reader has an event."""
+        """Stop the clocks while the reader handles an event."""
         if self.pauses:
             for clock in self.clocks:
                 clock.pause()
 
     def resume(self) -> None:
-        """The reader asks for more."""
+        """Start the clocks again."""
         if self.pauses:
             for clock in self.clocks:
                 clock.resume()
@@ -268,11 +268,11 @@ class CancelScope:
         return clock
 
 
-_ending = threading.Lock()  # of all scopes: it is held for an instant, and only when one ends
+_ending = threading.Lock()  # shared by all scopes; held only for a moment when one ends
 
 
 class Scopes:
-    """The scopes under way, by request id. One id may have several: hedging runs two."""
+    """The active scopes by request id. One id may have several: hedging runs two."""
 
     __slots__ = ("_by_id",)
 
@@ -280,11 +280,11 @@ class Scopes:
         self._by_id: dict[str, tuple[CancelScope, ...]] = {}
 
     def add(self, request_id: str, scope: CancelScope) -> None:
-        """It begins."""
+        """Register a scope."""
         self._by_id[request_id] = (*self._by_id.get(request_id, ()), scope)
 
     def remove(self, request_id: str, scope: CancelScope) -> None:
-        """It is over."""
+        """Remove a scope."""
         others = tuple([each for each in self._by_id.get(request_id, ()) if each is not scope])
         if others:
             self._by_id[request_id] = others
@@ -294,7 +294,7 @@ class Scopes:
     async def wait(
         self, request_id: str, awaitable: Awaitable[Value], scope: CancelScope | None = None
     ) -> Value:
-        """The result of a call, which `cancel` may end; in a scope of its own unless given."""
+        """The result of a call that `cancel` can end; makes a scope unless one is given."""
         scope = scope or CancelScope()
         self.add(request_id, scope)
         try:
@@ -306,12 +306,12 @@ class Scopes:
             self.remove(request_id, scope)
 
     def cancel(self, request_id: str) -> bool:
-        """End all scopes of this id; False if there are none, or they were ended before."""
+        """End all scopes of this id; False if there are none or all were already ended."""
         ended = [scope.cancel() for scope in self._by_id.get(request_id, ())]
         return any(ended)
 
     def cancel_all(self) -> None:
-        """End everything."""
+        """End all scopes."""
         for scopes in tuple(self._by_id.values()):
             for scope in scopes:
                 scope.cancel()
@@ -321,7 +321,7 @@ class Scopes:
 
 
 class _Clock:
-    """Calls a function after some seconds, not counting those in which it was paused."""
+    """Calls a function after some seconds; the time while it is paused does not count."""
 
     __slots__ = ("_end", "_loop", "_on_end", "_paused_at", "_timer")
 
@@ -351,7 +351,7 @@ class _Clock:
             self._timer.cancel()
 
     def _check(self) -> None:
-        # the timer is set once and not at every event: most runs end long before it
+        # The timer is set once, not at every pause: most runs end long before it fires.
         self._timer = None
         if self._paused_at is not None:
             return

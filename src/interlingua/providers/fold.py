@@ -1,9 +1,8 @@
 """
-The outer edge of a stream: the one place that adds events up, and ends them properly.
+The fold of a stream: the one place that accumulates events and closes failed streams.
 
-Everything inside of it (adapter, attempts, middleware) yields events, and only raises when it
-fails. Here the last event gets its response, and a stream that failed or was cancelled gets the
-events that close it.
+The code inside (adapter, attempts, middleware) yields events, and only raises when it fails. Here
+`Finish` gets its response, and a failed or cancelled stream gets its closing events.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from interlingua.streams.accumulate import StreamAccumulator
 from interlingua.streams.grammar import DELTAS
 
 
-async def fold_stream(  # noqa: C901, PLR0912 -- in one piece, as every text delta passes here
+async def fold_stream(  # noqa: C901, PLR0912 -- one function: every delta passes here
     open_events: Callable[[CancelScope], AsyncIterator[StreamEvent]],
     request: Request,
     scopes: Scopes,
@@ -32,22 +31,22 @@ async def fold_stream(  # noqa: C901, PLR0912 -- in one piece, as every text del
     finish: Callable[[Finish, StreamAccumulator], Response] | None = None,
 ) -> AsyncGenerator[StreamEvent, None]:
     """
-    The events to their end, however it comes.
+    The events of a stream, always with a proper end.
 
-    Without a scope it makes one, and is found by the request's id among the `scopes`.
-    `accumulator` is for callers who look at what has come so far; `finish` may make the response
-    of a stream that ended by itself. A cancelled stream ends with `Finish(reason=cancelled)`;
-    then the error of the scope is raised, unless somebody asked for the cancellation by its id.
+    Without a `scope`, one is made and registered in `scopes` under the request's id. `accumulator`
+    is for callers that read the partial response; `finish` makes the response of a completed
+    stream. A cancelled stream ends with `Finish(reason=cancelled)`; then the error of the scope is
+    raised, unless the stream was cancelled by its id.
     """
     fold = _Fold(request, scope or CancelScope(), accumulator or StreamAccumulator(), finish)
-    own = scope is None  # else it is a run's, which has more to do in it
-    if own:
+    owns_scope = scope is None  # otherwise it belongs to a run
+    if owns_scope:
         scopes.add(fold.request_id, fold.scope)
     scope, segments = fold.scope, fold.accumulator.open
     events = open_events(scope)
     try:
-        # This is `scope.wait` written in place, and the common case of `accumulator.feed`:
-        # function calls would cost more than all the rest.
+        # `scope.wait` and the common case of `accumulator.feed` are inlined here, because the
+        # function calls would cost more than the rest of the loop.
         while not scope.is_cancelled:
             task = scope.task = asyncio.current_task()
             before = 0 if task is None else task.cancelling()
@@ -67,11 +66,11 @@ async def fold_stream(  # noqa: C901, PLR0912 -- in one piece, as every text del
                 event = fold.take(event)
             yield event
     except StopAsyncIteration:
-        fold.stop(StreamError("the stream ended without its last event"))
+        fold.stop(StreamError("The stream ended without a finish event."))
     except SDKError as error:
         fold.fail(error)
     finally:
-        if own:
+        if owns_scope:
             scopes.remove(fold.request_id, scope)
         await close_stream(events)
     for event in fold.end():
@@ -81,14 +80,14 @@ async def fold_stream(  # noqa: C901, PLR0912 -- in one piece, as every text del
 
 
 async def close_stream(events: AsyncIterator[StreamEvent]) -> None:
-    """Close an iterator that may be a generator, so that what it holds is released now."""
+    """Close an iterator, if it can be closed, so that it releases its connection now."""
     close = getattr(events, "aclose", None)
     if close is not None:
         await close()
 
 
 class _Fold:
-    """What the events of one stream add up to, and how it ends."""
+    """The state of one stream: its accumulator, its error, and whether it has finished."""
 
     __slots__ = (
         "_finish",
@@ -114,10 +113,10 @@ class _Fold:
         self.scope: CancelScope = scope
         self.accumulator: StreamAccumulator = accumulator
         self.error: SDKError | None = None
-        """What to raise after the last event."""
+        """The error to raise after the last event."""
 
     def take(self, event: StreamEvent) -> StreamEvent:
-        """The event as the reader gets it: the last one has the whole response."""
+        """Accumulate an event; `Finish` is returned with the whole response."""
         accumulator = self.accumulator
         accumulator.feed(event)
         if type(event) is not Finish:
@@ -128,19 +127,19 @@ class _Fold:
         return replace(event, response=response)
 
     def stop(self, error: SDKError) -> None:
-        """There are no more events, which is an error unless the last one has come."""
+        """The events have ended; that is this error unless `Finish` was seen."""
         if not self._is_finished:
             self.error = error
 
     def fail(self, error: SDKError) -> None:
-        """The stream raised this."""
+        """The stream raised this error."""
         self.error = error
 
     def end(self) -> list[StreamEvent]:
         """
-        The last events of a stream that broke off, which its error keeps.
+        The closing events of a stream that did not finish; also adds the partial to the error.
 
-        Of one that had not begun there are none, unless it was cancelled by its id.
+        There are none if nothing was delivered before, unless it was cancelled by its id.
         """
         scope, accumulator = self.scope, self.accumulator
         if self._is_finished:

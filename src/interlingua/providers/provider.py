@@ -50,6 +50,8 @@ class Provider(Record, frozen=True, kw_only=True):
     """Headers whose values are in variables: header -> variable."""
     headers: Mapping[str, str] = {}
     """Headers to send with every call."""
+    request_id_header: str | None = None
+    """The header, in lower case, that carries the client's id of each attempt."""
     operation_paths: Mapping[str, str] = {}
     """The paths of operations, if they differ from those of the dialect."""
     is_local: bool = False

@@ -1,4 +1,4 @@
-"""Events -> Response, and back."""
+"""Events to a response, and back."""
 
 from __future__ import annotations
 
@@ -48,8 +48,8 @@ class StreamAccumulator:
             accumulator.feed(event)
         response = accumulator.response()
 
-    `partial()` answers at any moment, also after the stream broke. After `StepFinish`
-    the next step's message begins.
+    `partial()` works at any moment, also after the stream failed. `StepFinish` starts a new
+    message.
     """
 
     __slots__ = ("_finish", "_parts", "_start", "open")
@@ -62,7 +62,7 @@ class StreamAccumulator:
         self._parts: dict[int, Part] = {}
 
     def feed(self, event: StreamEvent) -> None:
-        """Take in one event; `StreamError` if it belongs to no open segment."""
+        """Add one event; `StreamError` if it belongs to no open segment."""
         rule = RULES[type(event)]
         action = rule.action
         if action is Action.DELTA:
@@ -77,12 +77,12 @@ class StreamAccumulator:
 
     @property
     def has_begun(self) -> bool:
-        """Whether anything has come."""
+        """Whether there was any event."""
         is_started = self._start is not _NO_START or self._finish is not None
         return is_started or bool(self.open) or bool(self._parts)
 
     def content(self) -> tuple[Part, ...]:
-        """The parts as the events say them, open ones included."""
+        """The parts so far, with open ones as they are now."""
         parts = dict(self._parts)
         for segment in self.open.values():
             ended = segment.peek()
@@ -92,18 +92,18 @@ class StreamAccumulator:
     def response(self) -> Response:
         """The whole response; `StreamError` if the stream has not finished."""
         if self._finish is None:
-            raise StreamError("the stream has not finished", partial=self.partial())
+            raise StreamError("The stream has not finished.", partial=self.partial())
         return self._fold(self._finish)
 
     def partial(self) -> Response:
-        """What has come so far, open parts included."""
+        """The response so far, with open parts as they are now."""
         finish = self._finish or Finish(
             finish_reason=FinishReason(reason="other"), usage=self._start.usage or Usage()
         )
         return self._fold(finish)
 
     def end_segments(self) -> list[StreamEvent]:
-        """Close what is open, as when a stream is cut or cancelled: the end events."""
+        """Close all open segments, after a failure or cancellation; returns their end events."""
         events: list[StreamEvent] = [segment.cut() for segment in self.open.values()]
         for event in events:
             self.feed(event)
@@ -127,15 +127,15 @@ class StreamAccumulator:
             case ErrorEvent() | _:
                 pass
 
-    def _close(self, id: str, index: int, part: Part) -> None:  # noqa: A002 -- the event's word
+    def _close(self, id: str, index: int, part: Part) -> None:  # noqa: A002 -- as in events
         if self.open.pop(id, None) is None:
-            raise StreamError(f"the end of a segment that is not open: {id!r}")
+            raise StreamError(f"End of a segment that is not open: {id!r}")
         self._parts[index] = part
 
     def _fold(self, finish: Finish) -> Response:
         start = self._start
         if finish.response is not None:
-            return _about(finish, finish.response, start)
+            return _complete(finish, finish.response, start)
         return Response(
             id=start.id,
             model=start.model,
@@ -156,7 +156,7 @@ class StreamAccumulator:
 
 
 def events_from_response(response: Response) -> list[StreamEvent]:
-    """The events of a response that came whole, each part in one delta."""
+    """The events of a whole response, each part in one delta."""
     events: list[StreamEvent] = [
         StreamStart(
             id=response.id,
@@ -204,8 +204,8 @@ def _replay_part(index: int, part: Part) -> list[StreamEvent]:
     return [segment.start(), delta, end]
 
 
-def _about(finish: Finish, response: Response, start: StreamStart) -> Response:
-    """The wire's own whole response, with what only the stream's start and end knew."""
+def _complete(finish: Finish, response: Response, start: StreamStart) -> Response:
+    """The response that `Finish` carries, with what only the stream's start and end know."""
     warnings = (*start.warnings, *response.warnings)
     latency = finish.latency_ms
     return msgspec.structs.replace(
@@ -215,7 +215,7 @@ def _about(finish: Finish, response: Response, start: StreamStart) -> Response:
         request_id=response.request_id or start.request_id,
         rate_limit=response.rate_limit or start.rate_limit,
         latency_ms=response.latency_ms if latency is None else latency,
-        warnings=tuple(dict.fromkeys(warnings)),  # a replayed response has them in both places
+        warnings=tuple(dict.fromkeys(warnings)),  # a replayed response has them in both
     )
 
 
@@ -224,7 +224,7 @@ def _join(first: Extra, then: Extra) -> Extra:
         return first
     joined: dict[str, Any] = dict(first)
     for dialect, value in then.items():
-        before = joined.get(dialect)
-        both = isinstance(before, Mapping) and isinstance(value, Mapping)
-        joined[dialect] = merge(before, value) if both else value  # type: ignore[arg-type]
+        earlier = joined.get(dialect)
+        both = isinstance(earlier, Mapping) and isinstance(value, Mapping)
+        joined[dialect] = merge(earlier, value) if both else value  # type: ignore[arg-type]
     return joined

@@ -69,7 +69,7 @@ DELTAS = frozenset(kind for kind, rule in RULES.items() if rule.action is Action
 
 
 def is_content(event: StreamEvent) -> bool:
-    """Whether it shows something of the answer: after it, nothing can be tried again unseen."""
+    """Whether the event shows a part of the answer; after it a call cannot be retried unseen."""
     if isinstance(event, (TextDelta, ReasoningDelta)):
         return bool(event.delta)
     is_part = isinstance(event, ProviderEvent) and event.part is not None
@@ -181,7 +181,7 @@ class Sequencer:
             return []
         return [event]
 
-    def _begin(self, event: StreamEvent, id: str) -> list[StreamEvent]:  # noqa: A002 -- the event's word
+    def _begin(self, event: StreamEvent, id: str) -> list[StreamEvent]:  # noqa: A002 -- as in events
         if self._current is None:
             self._current = id
             return [event]

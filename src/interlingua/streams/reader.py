@@ -1,7 +1,7 @@
 """
-The bytes of a streamed reply -> events.
+From the bytes of a streamed reply to events.
 
-    reader = StreamReader(decoder, about, elapsed)
+    reader = StreamReader(decoder, known, elapsed)
     for chunk in chunks:
         for frame in reader.frames.feed(chunk):
             for event in reader.decoder.feed(frame):
@@ -9,8 +9,8 @@ The bytes of a streamed reply -> events.
             if reader.is_finished: return
     yield from reader.finish()
 
-The loop is the caller's, so that an event is handed out before the next frame is decoded: what
-fails takes nothing from what came before it.
+The caller runs the loop, so that it gets each event before the next frame is decoded: a bad frame
+does not lose the events before it.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class FrameDecoder(Protocol):
     """Bytes in, frames out: `SSEDecoder`, `JSONArrayDecoder`."""
 
     def feed(self, data: bytes) -> list[Frame]:
-        """The frames these bytes complete."""
+        """The frames that these bytes complete."""
 
     def finish(self) -> list[Frame]:
         """The frame that the end of the body completes, if any."""
@@ -40,17 +40,17 @@ class StreamReader:
     """
     Decodes one streamed reply.
 
-    `about` is what the caller knows of the answer: provider, request id, model, warnings, rate
-    limit. `elapsed` gives the milliseconds since the request was sent. `edit` may change events
-    that are not deltas; `check` may refuse a whole response that the end of the body brings.
+    `known` has what the caller knows about the answer: provider, request id, model, warnings and
+    rate limit. `elapsed` returns the milliseconds since the request was sent. `edit` may change
+    events that are not deltas. `check` may reject a whole response at the end of the body.
     """
 
-    __slots__ = ("_about", "_check", "_edit", "_elapsed", "decoder", "frames", "is_finished")
+    __slots__ = ("_check", "_edit", "_elapsed", "_known", "decoder", "frames", "is_finished")
 
     def __init__(
         self,
         decoder: StreamDecoder,
-        about: Response,
+        known: Response,
         elapsed: Callable[[], int],
         *,
         frames: FrameDecoder | None = None,
@@ -59,15 +59,15 @@ class StreamReader:
     ) -> None:
         self.frames: FrameDecoder = frames or SSEDecoder()
         self.decoder: StreamDecoder = decoder
-        self._about = about
+        self._known = known
         self._elapsed = elapsed
         self._edit = edit
         self._check = check
         self.is_finished: bool = False
-        """Whether the terminal event has come: nothing that follows matters."""
+        """Whether `Finish` was read; what follows is ignored."""
 
     def finish(self) -> Iterator[StreamEvent]:
-        """The events that the end of the body completes; `StreamError` if it came too early."""
+        """The events that the end of the body completes; `StreamError` if it is too early."""
         for frame in self.frames.finish():
             for event in self.decoder.feed(frame):
                 yield self.label(event)
@@ -81,16 +81,16 @@ class StreamReader:
             yield self.label(event)
 
     def label(self, event: StreamEvent) -> StreamEvent:
-        """The event with what only the caller knows."""
-        about = self._about
+        """The event with what only the caller knows, such as the provider and the latency."""
+        known = self._known
         if type(event) is StreamStart:
             event = replace(
                 event,
-                model=event.model or about.model,
-                provider=about.provider,
-                request_id=about.request_id,
-                warnings=(*about.warnings, *event.warnings),
-                rate_limit=about.rate_limit,
+                model=event.model or known.model,
+                provider=known.provider,
+                request_id=known.request_id,
+                warnings=(*known.warnings, *event.warnings),
+                rate_limit=known.rate_limit,
             )
         elif type(event) is Finish:
             self.is_finished = True

@@ -1,4 +1,4 @@
-"""An async iterator, read from a thread without a loop."""
+"""`BlockingIterator`: reads an async iterator from another thread."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from interlingua.sync.loop_thread import background, open_gate, shut_gate, wait
 
 Item = TypeVar("Item")
 
-_READ_AHEAD = 256  # items; a reader that is slower than the network is waited for
+_READ_AHEAD = 256  # items; then the loop waits for the reader
 
 
 class BlockingIterator(Generic[Item]):
     """
-    The items of an async iterator, each as soon as it is there.
+    The items of an async iterator, each as soon as it arrives.
 
-    Nothing is read before the first `next`. `close`, leaving its block, losing the last reference
-    to it, or Ctrl-C while it waits: each closes what is behind it. Several threads may read it,
-    each item going to one of them, and any may close it: who waits for more then finds its end.
+    Nothing is read before the first `next`. The source is closed by `close`, at the end of a
+    `with` block, when the last reference is lost, and by Ctrl-C during a wait. Several threads may
+    read it, and each item goes to one of them. If one thread closes it, it ends for all.
     """
 
     def __init__(self, source: AsyncIterator[Item]) -> None:
@@ -55,23 +55,23 @@ class BlockingIterator(Generic[Item]):
         self._leave()
 
     def close(self) -> None:
-        """Stop reading, and wait until what is behind it is closed; may be called twice."""
-        self._pump.is_wanted = False  # before anything is looked at: another may just begin
+        """Stop reading and wait until the source is closed; idempotent."""
+        self._pump.is_wanted = False  # set first: another thread may be starting it
         self._leave()
-        self._ready = deque()  # the pump may still fill the other one
+        self._ready = deque()  # the pump may still append to the old one
         loop, pump = self._loop, self._pump
         if loop is None:
-            pump.is_over = True  # it never began, and there is nothing to close
+            pump.is_over = True  # it never began: nothing to close
             return
-        while not pump.is_over and not background.is_here() and background.is_running(loop):
+        while not pump.is_over and not background.is_loop_thread() and background.is_running(loop):
             wait(pump.gate)
             pump.hand_on()
 
     def discard(self) -> AbortError | None:
         """
-        Take the rest without looking at it, of what its caller gave up.
+        Read and drop the rest, after the caller aborted.
 
-        The error it ends with; None if it had come to another end before.
+        Returns the `AbortError` at the end; None if the source ended in another way before.
         """
         try:
             for _ in self:
@@ -86,8 +86,8 @@ class BlockingIterator(Generic[Item]):
         pump, ready = self._pump, self._ready
         try:
             while True:
-                is_over = pump.is_over  # looked up first: the last items come before it
-                with suppress(IndexError):  # rather than look: another may take it meanwhile
+                is_over = pump.is_over  # read first: the last items are added before it is set
+                with suppress(IndexError):  # not checked before: another thread may take the item
                     return ready.popleft()
                 if is_over:
                     break
@@ -103,36 +103,38 @@ class BlockingIterator(Generic[Item]):
         try:
             raise error
         finally:
-            del error  # its traceback would hold it
+            del error  # avoids a reference cycle through the traceback
 
     def _ask(self) -> None:
-        """Begin, or go on after a pause."""
+        """Start the pump, or resume it after a pause."""
         if self._loop is None:
             loop = background.loop()
             self._loop = loop
             loop.call_soon_threadsafe(self._pump.start)
         elif not background.is_running(self._loop):
-            raise ConfigurationError("this stream belongs to a process or loop that is gone")
-        elif background.is_here():
-            background.loop()  # raises: to wait here would be for ever
+            raise ConfigurationError(
+                "This stream belongs to another process or to an event loop that was stopped."
+            )
+        elif background.is_loop_thread():
+            background.loop()  # raises: waiting here would deadlock
         elif self._pump.pause is not None:
             self._loop.call_soon_threadsafe(self._pump.resume)
 
     def _leave(self) -> None:
-        """From any thread, the loop's own among them, at any time: it must not wait."""
+        """Stop the pump without waiting; may be called from any thread at any time."""
         loop = self._loop
         if loop is not None and not self._pump.is_over and background.is_running(loop):
-            with suppress(RuntimeError):  # the loop is closed, and all in it
+            with suppress(RuntimeError):  # the loop is closed
                 loop.call_soon_threadsafe(self._pump.stop)
 
 
 class _Pump(Generic[Item]):
     """
-    Reads in the loop what other threads take.
+    Reads the source in the loop, for other threads to take its items.
 
-    It knows nothing of the iterator in front of it, which may be collected while this waits. The
-    gate is opened by the loop when there may be something new, and lets one thread through: who
-    passes it looks, and opens it for the next one if there is something for that one too.
+    It has no reference to its `BlockingIterator`, which may be garbage collected meanwhile. The
+    loop opens the gate when there may be new items. The gate lets one thread through, which opens
+    it again if there are items for another thread.
     """
 
     def __init__(self, source: AsyncIterator[Item]) -> None:
@@ -148,12 +150,12 @@ class _Pump(Generic[Item]):
         self._is_stopped = False
 
     def hand_on(self) -> None:
-        """From a thread that has passed the gate: others may wait there."""
+        """Called by a thread that has passed the gate: open it for the next one if necessary."""
         if self.is_over or len(self.ready) > 1:
             open_gate(self.gate)
 
     def start(self) -> None:
-        """In the loop; two threads may ask for it at once."""
+        """Called in the loop; two threads may request it at once."""
         if self._task is not None or self._is_stopped:
             return
         if self.is_wanted:
@@ -162,18 +164,18 @@ class _Pump(Generic[Item]):
             self._end()
 
     def resume(self) -> None:
-        """In the loop."""
+        """Called in the loop."""
         if self.pause is not None and not self.pause.done():
             self.pause.set_result(None)
 
     def stop(self) -> None:
-        """In the loop, before or after `start`."""
-        if self._is_stopped:  # to cancel it again would break off its closing
+        """Called in the loop, before or after `start`."""
+        if self._is_stopped:  # a second cancellation would interrupt the closing
             return
         self._is_stopped = True
         if self._task is not None:
             self._task.cancel()
-        if not self._has_begun:  # and it never will
+        if not self._has_begun:  # and will not begin now
             self._end()
 
     async def _run(self) -> None:
@@ -182,8 +184,8 @@ class _Pump(Generic[Item]):
             await self._read()
         except asyncio.CancelledError:
             if not self._is_stopped:
-                self.error = AbortError("the stream was cancelled")
-        except BaseException as error:  # noqa: BLE001 -- it is raised where it is waited for
+                self.error = AbortError("The stream was cancelled.")
+        except BaseException as error:  # noqa: BLE001 -- raised in the waiting thread
             self.error = error
         finally:
             self._end()
@@ -204,7 +206,7 @@ class _Pump(Generic[Item]):
 
     async def _drained(self) -> None:
         self.pause = asyncio.get_running_loop().create_future()
-        if self.ready:  # the reader looks for a pause after it has taken the last item
+        if self.ready:  # the reader checks for a pause after taking the last item
             await self.pause
         self.pause = None
 

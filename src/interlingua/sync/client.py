@@ -1,4 +1,4 @@
-"""The client, blocking."""
+"""`Client`, blocking."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from types import TracebackType
 from typing import Any, Self
 
 from interlingua.api.run.options import RunOptions
-from interlingua.client.call_events import Subscriber
+from interlingua.client.attempts import Subscriber
 from interlingua.client.client import Client as AsyncClient
-from interlingua.client.explain import Explanation
+from interlingua.client.client import Explanation
 from interlingua.client.middleware.layers import Middleware
 from interlingua.client.registry import Registry
 from interlingua.client.retry_policy import RetryPolicy
@@ -30,8 +30,8 @@ class Client:
         with Client.from_env() as client:
             response = client.complete(Request(model="openai:gpt-5.2", messages="Hello"))
 
-    What it blocks is the thread that calls; any number of threads may use one client. Middleware
-    and subscribers are those of the async client, and run in the thread of the background loop.
+    Only the calling thread is blocked; any number of threads may use one client. Middleware and
+    subscribers are those of the async client, and run in the thread of the background loop.
     """
 
     def __init__(
@@ -52,14 +52,14 @@ class Client:
             strict=strict,
             on_loss=on_loss,
         )
-        """The client behind it."""
+        """The async client that does the work."""
 
     @classmethod
     def wrap(cls, client: AsyncClient) -> Self:
-        """A client that is there already."""
-        made = cls.__new__(cls)
-        made.asynchronous = client
-        return made
+        """A blocking client around an existing async client."""
+        wrapper = cls.__new__(cls)
+        wrapper.asynchronous = client
+        return wrapper
 
     @classmethod
     def from_env(
@@ -70,7 +70,7 @@ class Client:
         strict: bool = False,
         on_loss: OnLoss | None = None,
     ) -> Self:
-        """Every provider the environment has a key for; the first is the default."""
+        """Like `interlingua.Client.from_env`."""
         return cls.wrap(
             AsyncClient.from_env(environ, middleware=middleware, strict=strict, on_loss=on_loss)
         )
@@ -85,7 +85,7 @@ class Client:
         strict: bool = False,
         on_loss: OnLoss | None = None,
     ) -> Self:
-        """The adapters and models of a registry file (YAML)."""
+        """Like `interlingua.Client.from_file`."""
         return cls.wrap(
             AsyncClient.from_file(
                 path, environ, middleware=middleware, strict=strict, on_loss=on_loss
@@ -97,35 +97,33 @@ class Client:
 
     @property
     def registry(self) -> Registry:
-        """The models of its file: their tiers, their other names, which may be delegated to."""
+        """The models of the registry file, with their tiers and aliases."""
         return self.asynchronous.registry
 
-    # Calls.
-
     def complete(self, request: Request, *, retry: RetryPolicy | None = None) -> Response:
-        """The whole answer. It is not retried, unless `retry` says so or its adapter is set to."""
+        """The whole answer. Retried only if `retry` or the `max_retries` of the adapter says so."""
         return background.run(self.asynchronous.complete(request, retry=retry))
 
     def stream(
         self, request: Request, *, retry: RetryPolicy | None = None
     ) -> BlockingIterator[StreamEvent]:
-        """The answer as it comes; the last event, `Finish`, has the whole response."""
+        """The events of the answer; the last one, `Finish`, has the whole response."""
         return BlockingIterator(self.asynchronous.stream(request, retry=retry))
 
     def cancel(self, request_id: str) -> bool:
-        """Stop a call that another thread waits for; False if there is none of that id."""
+        """Cancel a call that another thread waits for; False if none is active."""
         return background.run(self.asynchronous.cancel(request_id))
 
     def profile_for(self, request: Request) -> Profile:
-        """What is known of the model of this request; the neutral profile if nothing is."""
+        """The profile of the model that would answer; the neutral profile if it is unknown."""
         return self.asynchronous.profile_for(request)
 
     def explain(self, request: Request, *, stream: bool = False) -> Explanation:
-        """The exact wire request and every change, without key or network."""
+        """The exact wire request and every change to it, without key or network."""
         return self.asynchronous.explain(request, stream=stream)
 
     def estimate_input_tokens(self, request: Request) -> int:
-        """About how many tokens the request has; nothing is sent."""
+        """An offline estimate of the number of input tokens."""
         return self.asynchronous.estimate_input_tokens(request)
 
     def perform(
@@ -136,25 +134,23 @@ class Client:
         *,
         retry: RetryPolicy | None = None,
     ) -> Any:
-        """Do what is no answer: an operation of the provider's dialect, or one of your own."""
+        """Perform an operation other than generation, such as `list_models`."""
         return background.run(self.asynchronous.perform(provider, operation, value, retry=retry))
 
     def count_tokens(self, request: Request) -> int:
-        """How many tokens the request has, as its provider counts them, asked live."""
+        """The number of input tokens as the provider counts them (a request is sent)."""
         return background.run(self.asynchronous.count_tokens(request))
 
     def list_models(self, provider: str | None = None) -> list[ServedModel]:
-        """The models a provider (or each one configured) serves now, asked live."""
+        """The models that a provider, or each configured one, serves now (requests are sent)."""
         return background.run(self.asynchronous.list_models(provider))
 
     def subscribe(self, subscriber: Subscriber) -> Callable[[], None]:
-        """Call `subscriber` with each call event; the function returned ends that."""
+        """Call `subscriber` with each call event; returns a function that unsubscribes it."""
         return self.asynchronous.subscribe(subscriber)
 
-    # Life.
-
     def close(self) -> None:
-        """Stop what is under way and release every connection; at exit that is done already."""
+        """Cancel all calls and close all connections; does nothing during interpreter exit."""
         if background.is_over:
             return
         background.run(self.asynchronous.close())
@@ -172,7 +168,7 @@ class Client:
 
 
 class GenerateOptions(RunOptions, total=False):
-    """The options of the async functions; the client may be either."""
+    """The options of the async functions; the client may be blocking or async."""
 
     client: Client | AsyncClient | None
 

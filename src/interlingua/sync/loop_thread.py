@@ -1,8 +1,8 @@
 """
-The event loop behind every blocking call: one for the process, in a thread of its own.
+The event loop of all blocking calls: one per process, in a background thread.
 
-The first call starts it, a forked child starts its own, and it ends with the interpreter. Whoever
-calls blocks only their own thread, so it makes no difference whether that one has a running loop.
+The first call starts it, a forked child starts its own, and it ends with the interpreter. A call
+blocks only its own thread, so it does not matter whether that thread has a running loop.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from interlingua.spec.errors import AbortError, ConfigurationError
 
 Value = TypeVar("Value")
 
-_EXIT_SECONDS = 5.0  # what does not end by itself is not waited for longer
-_LOOK_UP = 0.1 if os.name == "nt" else -1  # there, a wait without end is deaf to Ctrl-C
+_EXIT_SECONDS = 5.0  # how long to wait at exit for the loop to end
+_POLL = 0.1 if os.name == "nt" else -1  # on Windows, Ctrl-C does not end an endless wait
 
 
 class Background:
@@ -35,90 +35,91 @@ class Background:
         self._is_over = False
 
     def loop(self) -> asyncio.AbstractEventLoop:
-        """The loop, running; `ConfigurationError` if waiting for it would be for ever."""
+        """The running loop; `ConfigurationError` in its own thread, where waiting deadlocks."""
         loop = self._loop
         if loop is None:
             loop = self._start()
-        if self.is_here():
+        if self.is_loop_thread():
             raise ConfigurationError(
-                "a blocking function was called where it would wait for itself: in an async tool, "
-                "or in a hook; await the async function there, or make the tool a plain function"
+                "Deadlock: a blocking function was called from the event loop thread, for example "
+                "in an async tool or a hook. Await the async function instead, or make the tool a "
+                "plain function."
             )
         return loop
 
     @property
     def is_over(self) -> bool:
-        """Whether it has ended for good, with all that was open in it."""
+        """Whether the loop was stopped for good, at interpreter exit."""
         return self._is_over
 
-    def is_here(self) -> bool:
-        """Whether this is the loop's own thread."""
+    def is_loop_thread(self) -> bool:
+        """Whether the current thread is the loop's own."""
         return self._ident == threading.get_ident()
 
     def is_running(self, loop: asyncio.AbstractEventLoop) -> bool:
-        """Whether this loop is the one; it is not after a fork, and after the end."""
+        """Whether this loop is the current one; not after a fork or at exit."""
         return self._loop is loop
 
     def run(self, work: Coroutine[Any, Any, Value]) -> Value:
         """
-        What the work gives, awaited in the loop.
+        The result of the coroutine, which runs in the loop.
 
-        It is cancelled, and not waited for, if the wait here is broken off, as Ctrl-C does.
+        If the wait is interrupted, for example by Ctrl-C, the coroutine is cancelled.
         """
         try:
             loop = self.loop()
         except BaseException:
-            work.close()  # else Python complains that it was never awaited
+            work.close()  # avoids the warning that it was never awaited
             raise
         call = _Call(work)
         try:
             loop.call_soon_threadsafe(call.start)
             wait(call.gate)
         except BaseException:
-            with suppress(RuntimeError):  # the loop is closed, and the work with it
+            with suppress(RuntimeError):  # the loop is closed, and the coroutine too
                 loop.call_soon_threadsafe(call.cancel)
             raise
         return call.result()
 
     def stop(self) -> None:
-        """End what runs, close what is open, and start no more."""
+        """Stop the loop and its thread; no call can begin afterwards."""
         with self._lock:
             self._is_over = True
             loop, thread, self._loop = self._loop, self._thread, None
-        if loop is None or thread is None or self.is_here():
+        if loop is None or thread is None or self.is_loop_thread():
             return
         with suppress(RuntimeError):
             loop.call_soon_threadsafe(loop.stop)
         thread.join(_EXIT_SECONDS)
 
     def before_fork(self) -> None:
-        """A fork waits until a loop that starts has started."""
+        """Make a fork wait until a starting loop has started."""
         self._lock.acquire()
 
     def after_fork(self) -> None:
-        """In the parent."""
+        """Called in the parent."""
         self._lock.release()
 
     def forget(self) -> None:
-        """In a forked child: the thread is not there, and its loop is the parent's."""
+        """Called in a forked child, which has no such thread; the loop is the parent's."""
         if self._loop is not None:
             _inherited.append(self._loop)
-        self.__init__()  # type: ignore[misc] # as new, its lock too: the old one may be held
+        self.__init__()  # type: ignore[misc] # also makes a new lock: the old one may be held
 
     def _start(self) -> asyncio.AbstractEventLoop:
         with self._lock:
             if self._loop is not None:
                 return self._loop
             if self._is_over:
-                raise ConfigurationError("the interpreter exits; no call can begin now")
-            # Loaded here, since a fork waits for this lock: a child that is forked while another
-            # thread loads a module can never load it. And the loop is not held up.
+                raise ConfigurationError("The interpreter is exiting: no call can begin now.")
+            # Imported here because a fork waits for this lock: a child that is forked while
+            # another thread imports a module can never import it. It also does not block the loop.
             import hashlib  # noqa: F401
             import importlib.metadata  # noqa: F401
 
             from interlingua.transport import aiohttp_pool  # noqa: F401
 
-            # made here, so that its errors are raised here; it is not this thread's loop
+            # Created in this thread so that errors are raised here.
             runner = asyncio.Runner(loop_factory=asyncio.new_event_loop)
             loop = runner.get_loop()
             thread = threading.Thread(
@@ -133,16 +134,16 @@ class Background:
             return loop
 
     def _live(self, runner: asyncio.Runner) -> None:
-        with runner:  # it closes all that is left when it ends
+        with runner:  # closes what is still open at the end
             loop = runner.get_loop()
             while not self._is_over:
-                # a tool that exits ends its caller, who is told, and not all the others
+                # SystemExit of a tool ends its own caller only, not all other calls.
                 with suppress(SystemExit, KeyboardInterrupt):
                     loop.run_forever()
 
 
 class _Call(Generic[Value]):
-    """Work that one thread waits for while another does it."""
+    """A coroutine that runs in the loop while another thread waits for it."""
 
     def __init__(self, work: Coroutine[Any, Any, Value]) -> None:
         self.gate = shut_gate()
@@ -153,60 +154,60 @@ class _Call(Generic[Value]):
         self._has_begun = False
 
     def start(self) -> None:
-        """In the loop."""
+        """Called in the loop."""
         self._task = asyncio.ensure_future(self._run())
 
     def cancel(self) -> None:
-        """In the loop, after `start` if at all."""
+        """Called in the loop, after `start`."""
         if self._task is not None:
             self._task.cancel()
-        if not self._has_begun:  # and it never will
+        if not self._has_begun:  # and will not begin now
             self._work.close()
 
     def result(self) -> Value:
-        """What came of it, once the gate was opened."""
+        """The result, after the gate was opened."""
         error = self._error
         if error is None:
-            return self._value  # type: ignore[return-value] # it is there if no error is
+            return self._value  # type: ignore[return-value] # set if there is no error
         try:
             raise error
         finally:
-            del error, self  # the error's traceback would hold the error
+            del error, self  # avoids a reference cycle through the traceback
 
     async def _run(self) -> None:
         self._has_begun = True
         try:
             self._value = await self._work
         except asyncio.CancelledError:
-            self._error = AbortError("the call was cancelled")
-        except BaseException as error:  # noqa: BLE001 -- it is raised where it is waited for
+            self._error = AbortError("The call was cancelled.")
+        except BaseException as error:  # noqa: BLE001 -- raised in the waiting thread
             self._error = error
         finally:
             self.gate.release()
 
 
 def shut_gate() -> LockType:
-    """A gate that `wait` stops at until it is released."""
+    """A locked gate, at which `wait` blocks until it is opened."""
     gate = allocate_lock()
     gate.acquire()
     return gate
 
 
 def open_gate(gate: LockType) -> None:
-    """Let one thread through; nothing more if it is open already, or was opened just now."""
+    """Let one thread through; does nothing if the gate is open."""
     with suppress(RuntimeError):
         gate.release()
 
 
 def wait(gate: LockType) -> None:
-    """Stop until it is released; signals are handled meanwhile."""
-    while not gate.acquire(timeout=_LOOK_UP):
+    """Block until the gate is opened; signals are handled meanwhile."""
+    while not gate.acquire(timeout=_POLL):
         pass
 
 
 background: Background = Background()
 _inherited: list[object] = []
-"""Loops of a parent process: kept, since closing one here would deafen the parent's."""
+"""Loops of the parent process, kept alive: closing one would break the parent's."""
 
 atexit.register(background.stop)
 if hasattr(os, "register_at_fork"):

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit, urlunsplit
 
 from interlingua.spec.contracts import HttpRequest
+from interlingua.spec.errors import SDKError
 
 REDACTED = "[redacted]"
 
@@ -79,12 +81,16 @@ class Redactor:
 
     def learn(self, request: HttpRequest) -> None:
         """Add the keys of this request to the known keys."""
-        for name, value in request.headers.items():
-            if is_secret_header(name):
-                self._known.update((value, value.rpartition(" ")[2]))
+        self.learn_headers(request.headers)
         parts = urlsplit(request.url)
         self._known.update(value for name, value in _pairs(parts.query) if _is_secret(name))
         self._known.update(filter(None, (parts.password,)))
+
+    def learn_headers(self, headers: Mapping[str, str]) -> None:
+        """Add the keys in these headers, with and without a scheme such as `Bearer`."""
+        for name, value in headers.items():
+            if is_secret_header(name):
+                self._known.update((value, value.rpartition(" ")[2]))
 
     def redact(self, data: bytes) -> bytes:
         """The bytes with stars for keys."""
@@ -122,6 +128,28 @@ class Redactor:
         """The text with stars for keys."""
         return self.redact(text.encode("utf-8", "replace")).decode("utf-8", "replace")
 
+    def redact_error(self, error: SDKError) -> None:
+        """
+        Replace known keys by `[redacted]` in an error and in all exceptions that led to it.
+
+        Providers echo what they were sent. What looks like a key is redacted where an error body
+        is decoded; the caller's own keys may look like anything. The conversation is not changed.
+        """
+        forms = {secret for secret in self._known if len(secret) >= _MIN_LENGTH}
+        forms |= {quote(secret, safe="") for secret in forms}
+        if not forms:
+            return
+        longest_first = sorted(forms, key=len, reverse=True)
+        for exception in _chain(error):
+            args = _redact_deep(exception.args, longest_first)
+            if args != exception.args:  # else keep the object: it may be the caller's own
+                exception.args = args
+            fields = vars(exception)
+            for name in fields.keys() - _CONVERSATION:
+                redacted = _redact_deep(fields[name], longest_first)
+                if redacted != fields[name]:
+                    fields[name] = redacted
+
 
 def _redact_query(query: str) -> str:
     pieces = []
@@ -137,3 +165,43 @@ def _pairs(query: str) -> list[tuple[str, str]]:
 
 def _is_secret(name: str) -> bool:
     return name.lower() in _SECRET_PARAMETERS or is_secret_header(name)
+
+
+_CONVERSATION = frozenset(("partial", "messages", "steps", "total_usage"))
+
+
+def _chain(error: BaseException) -> Iterator[BaseException]:
+    """The error, and every exception that it was raised from or during."""
+    waiting: list[BaseException | None] = [error]
+    seen: set[int] = set()
+    while waiting:
+        exception = waiting.pop()
+        if exception is None or id(exception) in seen:
+            continue
+        seen.add(id(exception))
+        yield exception
+        waiting += [exception.__cause__, exception.__context__]
+
+
+def _redact_deep(value: Any, secrets: list[str]) -> Any:
+    try:
+        return _redact_value(value, secrets)
+    except RecursionError:
+        return REDACTED
+
+
+def _redact_value(value: Any, secrets: list[str]) -> Any:
+    if isinstance(value, str):
+        for secret in secrets:
+            value = value.replace(secret, REDACTED)
+        return value
+    if isinstance(value, bytes):
+        for secret in secrets:
+            value = value.replace(secret.encode("utf-8", "replace"), REDACTED.encode())
+        return value
+    if isinstance(value, dict):
+        items = value.items()
+        return {_redact_value(key, secrets): _redact_value(item, secrets) for key, item in items}
+    if type(value) in (list, tuple):
+        return type(value)(_redact_value(item, secrets) for item in value)
+    return value

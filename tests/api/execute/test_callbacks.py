@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from interlingua.api.execute.callbacks import Teller
+from interlingua.api.execute.callbacks import Notifier
 from interlingua.spec.content import Text, ToolCall, ToolResult
 from interlingua.spec.events import (
     ReasoningDelta,
@@ -20,7 +20,7 @@ NAMES = ("on_chunk", "on_reasoning", "on_tool_start", "on_tool_end", "on_tool_er
 
 
 def told_by(work, *, pauses=None, **callbacks):
-    """What the callbacks were told, each with its name, and the teller after that."""
+    """What the callbacks were told, each with its name, and the notifier after that."""
     told = []
     pauses = pauses or {}
 
@@ -38,25 +38,25 @@ def told_by(work, *, pauses=None, **callbacks):
     async def main():
         failed = []
         made = {name: make(name) for name in NAMES} | callbacks
-        teller = Teller(made, lambda: failed.append(True))
-        work(teller)
-        await teller.settle()
-        assert teller.is_settled
-        assert bool(failed) == (teller.error is not None)
-        return teller
+        notifier = Notifier(made, lambda: failed.append(True))
+        work(notifier)
+        await notifier.settle()
+        assert notifier.is_settled
+        assert bool(failed) == (notifier.error is not None)
+        return notifier
 
-    teller = asyncio.run(main())
-    return told, teller
+    notifier = asyncio.run(main())
+    return told, notifier
 
 
-def everything(teller):
-    teller.tell(StreamStart())
-    teller.tell(ReasoningDelta(id="r", index=0, delta="hm"))
-    teller.tell(TextDelta(id="t", index=1, delta="so"))
-    teller.tell(ToolCallEnd(id="c", index=2, tool_call=CALL))
-    teller.on_tool_start(CALL)
-    teller.on_tool_end(CALL, ToolResult(tool_call_id="c", content={"n": 1}))
-    teller.on_tool_error(CALL, ERROR)
+def everything(notifier):
+    notifier.notify(StreamStart())
+    notifier.notify(ReasoningDelta(id="r", index=0, delta="hm"))
+    notifier.notify(TextDelta(id="t", index=1, delta="so"))
+    notifier.notify(ToolCallEnd(id="c", index=2, tool_call=CALL))
+    notifier.on_tool_start(CALL)
+    notifier.on_tool_end(CALL, ToolResult(tool_call_id="c", content={"n": 1}))
+    notifier.on_tool_error(CALL, ERROR)
 
 
 ERROR = KeyError("no")
@@ -82,16 +82,16 @@ def test_in_order(pauses):
 
 def test_nobody_listens():
     """Callbacks that are not there are not called."""
-    _, teller = told_by(everything, **dict.fromkeys(NAMES))
+    _, notifier = told_by(everything, **dict.fromkeys(NAMES))
 
-    assert teller.error is None
+    assert notifier.error is None
 
 
 @pytest.mark.parametrize("content", ["it broke", (Text(text="it broke"),)])
 def test_a_result_that_is_an_error(content):
     """It is told as an error."""
     result = ToolResult(tool_call_id="c", content=content, is_error=True)
-    told, _ = told_by(lambda teller: teller.on_tool_end(CALL, result))
+    told, _ = told_by(lambda notifier: notifier.on_tool_end(CALL, result))
 
     assert [name for name, *_ in told] == ["on_tool_error", "on_chunk"]
     assert "it broke" in str(told[0][2])
@@ -121,9 +121,9 @@ async def fails_later(*_):
 @pytest.mark.parametrize("pauses", [{}, {"on_chunk": 2}], ids=["at once", "in line"])
 def test_one_that_fails(callback, pauses):
     """Its error is kept, and after it nobody is told."""
-    told, teller = told_by(everything, pauses=pauses, on_tool_start=callback)
+    told, notifier = told_by(everything, pauses=pauses, on_tool_start=callback)
 
-    assert teller.error is ERROR
+    assert notifier.error is ERROR
     assert told == EVERYTHING[:3]
 
 
@@ -135,16 +135,16 @@ def test_stopping():
         async def hang(_):
             await asyncio.sleep(60)
 
-        teller = Teller({"on_chunk": hang, "on_reasoning": told.append}, lambda: None)
-        teller.tell(TextDelta(id="t", index=0, delta="a"))
-        teller.tell(ReasoningDelta(id="r", index=1, delta="b"))
+        notifier = Notifier({"on_chunk": hang, "on_reasoning": told.append}, lambda: None)
+        notifier.notify(TextDelta(id="t", index=0, delta="a"))
+        notifier.notify(ReasoningDelta(id="r", index=1, delta="b"))
         await asyncio.sleep(0)
-        assert not teller.is_settled
-        teller.stop()
-        await teller.settle()
-        return teller
+        assert not notifier.is_settled
+        notifier.stop()
+        await notifier.settle()
+        return notifier
 
-    teller = asyncio.run(main())
+    notifier = asyncio.run(main())
 
     assert told == []
-    assert teller.error is None
+    assert notifier.error is None

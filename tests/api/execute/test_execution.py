@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from interlingua.api.execute import execute
-from interlingua.api.run.default_client import set_default_client
+from interlingua.api.run.run import set_default_client
 from interlingua.api.tools.tool import Tool, tool
 from interlingua.providers.cancel import AbortController
 from interlingua.simulator import (
@@ -337,7 +337,7 @@ def test_a_callback_that_hangs_has_its_time(answer, heeds):
 
     assert (result.error.code, result.error.message) == (
         "timeout",
-        "timed out after 0.3 s (total timeout)",
+        "Timed out after 0.3 s (total timeout).",
     )
 
 

@@ -113,7 +113,7 @@ def test_the_json_form_of_ours(conversation):
     [
         ([{"role": "robot", "content": "x"}], r"messages\[0\]\.role"),
         ([{"content": "x"}], r"messages\[0\]\.role"),
-        (["x", 5], r"messages\[1\] is a int"),
+        (["x", 5], r"messages\[1\] must be a message, not a int"),
         ([{"role": "user", "content": 5}], r"messages\[0\]\.content"),
         ([{"role": "user", "content": [{"type": "video"}]}], r"content\[0\] \('video'\)"),
         ([{"role": "user", "content": [{"type": "text"}]}], r"content\[0\]"),
@@ -122,7 +122,7 @@ def test_the_json_form_of_ours(conversation):
         ([{"role": "user", "content": "x", "toolCall": []}], "toolCall"),
         ([{"role": "user", "content": "x", "metadata": 5}], "metadata"),
         ([{"role": "user", "content": "x", "name": 5}], "name"),
-        ([{"role": "assistant", "toolCalls": {}}], "toolCalls is no list"),
+        ([{"role": "assistant", "toolCalls": {}}], "toolCalls must be a list"),
         ([{"role": "assistant", "toolCalls": [{"id": "1"}]}], r"toolCalls\[0\]"),
         ([{"role": "assistant", "toolCalls": [{"id": "1", "name": "f", "args": "x"}]}], "args"),
         ([{"role": "tool", "content": "x"}], "toolCallId"),

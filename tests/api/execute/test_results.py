@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from interlingua.api.execute.results import ExecuteError, ExecuteResult, ExecuteUsage
+from interlingua.api.execute.execution import ExecuteError, ExecuteResult, ExecuteUsage
 from interlingua.spec.errors import (
     AbortError,
     ConfigurationError,

@@ -3,7 +3,7 @@
 import pytest
 
 from interlingua import sync
-from interlingua.api.run.default_client import get_default_client, set_default_client
+from interlingua.api.run.run import get_default_client, set_default_client
 from interlingua.client.client import Client
 from interlingua.spec.errors import ConfigurationError
 

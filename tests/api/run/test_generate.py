@@ -5,9 +5,9 @@ import time
 
 import pytest
 
-from interlingua.api.run.default_client import set_default_client
 from interlingua.api.run.generate import generate, stream
 from interlingua.api.run.options import TimeoutConfig
+from interlingua.api.run.run import set_default_client
 from interlingua.api.tools.tool import Tool, tool
 from interlingua.client.retry_policy import RetryPolicy
 from interlingua.providers.cancel import AbortController
@@ -242,7 +242,7 @@ def test_abort(provider, whole):
             seen = []
             events = stream(named(provider), "?", **options)
 
-            def give_up(event):
+            def abort(event):
                 if event.type == "text_delta":
                     controller.abort("enough")
 

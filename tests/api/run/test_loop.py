@@ -268,7 +268,7 @@ def test_wrong_use():
     """Told, not guessed."""
     with pytest.raises(ConfigurationError, match="max_tool_rounds"):
         ToolLoop(REQUEST, {}, max_tool_rounds=-1)
-    with pytest.raises(ConfigurationError, match="after feed"):
+    with pytest.raises(ConfigurationError, match="feed before finish_step"):
         ToolLoop(REQUEST, {}).finish_step()
 
 

@@ -100,13 +100,13 @@ def test_a_value_that_cannot_be_one(name):
             work()
         said = caught.value.message
         assert said.startswith(f"{name} must be ")
-        assert said.endswith((f"not {value!r}", f"not a {type(value).__name__}"))
+        assert said.endswith((f"not {value!r}.", f"not a {type(value).__name__}."))
 
 
 @pytest.mark.parametrize("value", [-1, float("nan"), TimeoutConfig(per_step=-1), True])
 def test_no_time_that_there_is_not(value):
     """Nor less than none."""
-    with pytest.raises(ConfigurationError, match="timeout must be seconds"):
+    with pytest.raises(ConfigurationError, match="timeout must be a number of seconds"):
         check_options({"timeout": value})
 
 

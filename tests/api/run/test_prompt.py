@@ -6,11 +6,13 @@ import pytest
 from interlingua.api.run.options import (
     TimeoutConfig,
     check_options,
+    make_messages,
+    make_request,
+    make_tool_choice,
     policy_of,
     request_fields,
     timeouts_of,
 )
-from interlingua.api.run.prompt import make_messages, make_request, make_tool_choice
 from interlingua.api.tools.tool import Tool
 from interlingua.client.retry_policy import DEFAULT_POLICY, RetryPolicy
 from interlingua.spec.content import Image, Text
@@ -51,7 +53,7 @@ def test_messages_as_json():
         Message.user("And?"),
     )
     for wrong in ({"role": "user", "content": "hi"}, {"role": "boss", "content": []}, {}):
-        with pytest.raises(ConfigurationError, match=r"messages\[1\] is a dict, and not"):
+        with pytest.raises(ConfigurationError, match=r"messages\[1\] is a dict but not"):
             make_messages(None, ["hi", wrong], None)
 
 
@@ -62,7 +64,7 @@ def test_no_messages_at_all(wrong):
         make_messages(None, wrong, None)
     with pytest.raises(ConfigurationError, match="prompt must be"):
         make_messages(wrong, None, None)
-    with pytest.raises(ConfigurationError, match="model must be text"):
+    with pytest.raises(ConfigurationError, match="model must be a string"):
         make_request(wrong, (), None, {})
 
 
@@ -75,7 +77,7 @@ def test_a_choice_of_a_tool_that_is_not_there(choice):
     """The tools that are there are named."""
     tools = [Tool(name="look"), ToolDefinition(name="tell")]
 
-    with pytest.raises(ConfigurationError, match="there are: look, tell"):
+    with pytest.raises(ConfigurationError, match="Tools: look, tell"):
         make_request("m", (), tools, {"tool_choice": choice})
     with pytest.raises(ConfigurationError, match="there are: none"):
         make_request("m", (), None, {"tool_choice": choice})
@@ -85,7 +87,7 @@ def test_a_choice_of_a_tool_that_is_not_there(choice):
 
 def test_a_choice_without_tools():
     """Nothing can be insisted on; not to call any is fine."""
-    with pytest.raises(ConfigurationError, match="'required', and there are no tools"):
+    with pytest.raises(ConfigurationError, match="'required', but there are no tools"):
         make_request("m", (), (), {"tool_choice": "required"})
     assert make_request("m", (), (), {"tool_choice": "none"}).tool_choice.mode == "none"
     assert (
@@ -116,7 +118,7 @@ def test_field_bug_76_falsy_values_are_said():
 
 def test_an_option_that_is_mistyped():
     """It is not passed over."""
-    with pytest.raises(ConfigurationError, match="unknown option 'temprature'"):
+    with pytest.raises(ConfigurationError, match="Unknown option 'temprature'"):
         check_options({"temprature": 1})
 
 

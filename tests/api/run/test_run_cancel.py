@@ -62,7 +62,7 @@ async def cancelled(client, whole, begun, model="here:m", **options):
     task = asyncio.ensure_future(ask(client, whole, events, model, **options))
     await settled(lambda: begun(events))
     assert await client.cancel("r")
-    with pytest.raises(AbortError, match="the call was cancelled") as caught:
+    with pytest.raises(AbortError, match="The call was cancelled") as caught:
         await asyncio.wait_for(task, 10)
     assert not await client.cancel("r")
     if events:

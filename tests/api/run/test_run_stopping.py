@@ -265,7 +265,7 @@ def test_a_choice_that_cannot_be_made():
     """It is told before anything is sent."""
     adapter = Adapter(replace(DONE, message=Message.assistant([Text(text="x")])))
     client = Client({"openai": adapter})
-    with pytest.raises(ConfigurationError, match="there are: look"):
+    with pytest.raises(ConfigurationError, match="Tools: look"):
         stream("openai:m", "?", tool_choice="lokk", tools=[Tool(name="look")], client=client)
 
     assert adapter.asked == []

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from interlingua.api.run.usage import fill_usage
+from interlingua.api.run.run import fill_usage
 from interlingua.spec.content import Text, Thinking, ToolCall
 from interlingua.spec.messages import Message
 from interlingua.spec.request import Request

@@ -1,14 +1,16 @@
-"""The callback front door."""
+"""`execute`: a run with callbacks, whose errors are returned instead of raised."""
 
 from interlingua.api.execute.callbacks import Callbacks, Chunk, TextChunk, ToolChunk
 from interlingua.api.execute.execution import (
+    ExecuteError,
     ExecuteOptions,
+    ExecuteResult,
     ExecuteSettings,
+    ExecuteUsage,
     Execution,
     execute,
 )
 from interlingua.api.execute.messages import AnyMessage
-from interlingua.api.execute.results import ExecuteError, ExecuteResult, ExecuteUsage
 
 __all__ = [
     "AnyMessage",

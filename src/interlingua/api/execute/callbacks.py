@@ -1,4 +1,4 @@
-"""Calls the callbacks of an execution, in order, whether they are async or not."""
+"""The callbacks of an execution, sync or async, called in order."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from interlingua.spec.events import ReasoningDelta, StreamEvent, TextDelta, Tool
 
 
 class TextChunk(TypedDict):
-    """More text."""
+    """A piece of text."""
 
     type: Literal["text-delta"]
     text: str
 
 
 class ToolChunk(TypedDict):
-    """A tool is called, has answered, or has failed."""
+    """A tool call, its result, or its error."""
 
     type: Literal["tool-call", "tool-result", "tool-error"]
     name: str
@@ -35,10 +35,10 @@ Chunk: TypeAlias = TextChunk | ToolChunk
 
 class Callbacks(TypedDict, total=False):
     """
-    Who is told of what. Each may be async; they are called one after another.
+    The callbacks of an execution, sync or async, called one after another.
 
-    They run in the event loop, so one that is not async must not block. If one raises, the
-    execution is stopped, and its error has the code `callback_failed`.
+    They run in the event loop, so a sync callback must not block. If one raises, the execution is
+    stopped and its error has the code `callback_failed`.
     """
 
     on_chunk: Callable[[Chunk], object] | None
@@ -48,12 +48,12 @@ class Callbacks(TypedDict, total=False):
     on_tool_error: Callable[[str, Exception], object] | None
 
 
-class Teller:
+class Notifier:
     """
-    Tells the callbacks what happens; it is the tool observer of the run.
+    Calls the callbacks; also the tool observer of the run.
 
-    `settle` waits until they all have been told; `on_failure` is called if one of them raises,
-    and after that nobody is told any more. Nor is anyone waited for or told after `stop`.
+    `settle` waits for all callbacks. `on_failure` is called if a callback raises. No callback is
+    called after a failure or after `stop`.
     """
 
     def __init__(self, callbacks: Callbacks, on_failure: Callable[[], object]) -> None:
@@ -66,10 +66,10 @@ class Teller:
         self._last: asyncio.Task[None] | None = None
         self._stopped: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.error: Exception | None = None
-        """What a callback raised."""
+        """The exception of a callback."""
 
-    def tell(self, event: StreamEvent) -> None:
-        """What the model said."""
+    def notify(self, event: StreamEvent) -> None:
+        """Call the callbacks for an event of the model."""
         if type(event) is TextDelta:
             self._call(self._chunk, TextChunk(type="text-delta", text=event.delta))
         elif type(event) is ReasoningDelta:
@@ -80,37 +80,38 @@ class Teller:
             self._call(self._chunk, chunk)
 
     def on_tool_start(self, call: ToolCall) -> None:
-        """It begins."""
+        """A tool call begins."""
         self._call(self._tool_start, call.name, deepcopy(call.arguments))
 
     def on_tool_end(self, call: ToolCall, result: ToolResult) -> None:
-        """It gave a result, which may say that it failed."""
+        """A tool call returned a result, which may be an error."""
         if result.is_error:
-            said = result.content
-            return self.on_tool_error(call, SDKError(said if isinstance(said, str) else repr(said)))
+            content = result.content
+            message = content if isinstance(content, str) else repr(content)
+            return self.on_tool_error(call, SDKError(message))
         self._call(self._tool_end, call.name, result.content)
         chunk = ToolChunk(type="tool-result", name=call.name, result=result.content)
         return self._call(self._chunk, chunk)
 
     def on_tool_error(self, call: ToolCall, error: Exception) -> None:
-        """It failed."""
+        """A tool call failed."""
         self._call(self._tool_error, call.name, error)
         self._call(self._chunk, ToolChunk(type="tool-error", name=call.name, error=error))
 
     @property
     def is_settled(self) -> bool:
-        """Whether everyone has been told."""
+        """Whether all callbacks have returned."""
         return self._last is None or self._last.done()
 
     async def settle(self) -> None:
-        """Wait until everyone has been told, or until it is stopped."""
+        """Wait until all callbacks have returned, or until `stop`."""
         while self._last is not None and not self._last.done() and not self._stopped.done():
-            # a callback may take no notice of being cancelled
+            # Also waits for `stop`, because a callback may ignore its cancellation.
             waited: set[asyncio.Future[None]] = {self._last, self._stopped}
             await asyncio.wait(waited, return_when=asyncio.FIRST_COMPLETED)
 
     def stop(self) -> None:
-        """Tell nobody any more, and cancel what is under way; asked twice it does nothing more."""
+        """Call no more callbacks and cancel a running one; idempotent."""
         if self._stopped.done():
             return
         self._stopped.set_result(None)
@@ -125,7 +126,7 @@ class Teller:
             return
         try:
             outcome = callback(*args)
-        except Exception as error:  # noqa: BLE001 -- it ends the execution, which returns it
+        except Exception as error:  # noqa: BLE001 -- the execution returns it
             self._fail(error)
             return
         if inspect.isawaitable(outcome):

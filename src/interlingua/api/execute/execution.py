@@ -1,4 +1,4 @@
-"""The callback front door: callbacks are told what happens, errors are returned."""
+"""`execute`: a run with callbacks, whose errors are returned in the result."""
 
 from __future__ import annotations
 
@@ -7,38 +7,41 @@ from collections.abc import AsyncIterator, Generator, Iterable, Mapping
 from contextlib import asynccontextmanager
 from typing import Any, Unpack
 
-from interlingua.api.execute.callbacks import Callbacks, Teller
+import msgspec
+
+from interlingua.api.execute.callbacks import Callbacks, Notifier
 from interlingua.api.execute.messages import AnyMessage, decode_messages
-from interlingua.api.execute.results import (
-    CALLBACK_FAILED,
-    ExecuteError,
-    ExecuteResult,
-    ExecuteUsage,
-)
-from interlingua.api.run.default_client import get_default_client
 from interlingua.api.run.generate import StreamResult
 from interlingua.api.run.options import AnyTool, TimeoutConfig, check_options, timeouts_of
-from interlingua.api.run.run import Run
+from interlingua.api.run.run import Run, get_default_client
 from interlingua.client.client import Client
 from interlingua.providers.adapter import HttpAdapter
 from interlingua.providers.cancel import AbortSignal, CancelScope
 from interlingua.providers.catalog.models import providers_of
 from interlingua.providers.rows import providers
-from interlingua.spec.errors import ConfigurationError, SDKError
+from interlingua.spec.content import ToolCall
+from interlingua.spec.errors import (
+    AbortError,
+    ConfigurationError,
+    ProviderError,
+    RequestTimeoutError,
+    SDKError,
+)
+from interlingua.spec.messages import Message
 from interlingua.spec.request import ToolChoice
-from interlingua.spec.response import Response
+from interlingua.spec.response import Reason, Response, Usage
 
 MAX_TOOL_ROUNDS = 20
-"""How often the calls of an answer are run and sent back, unless said."""
+"""The default of `max_tool_rounds`."""
 
 
 class ExecuteSettings(Callbacks, total=False):
-    """What is said to the model, how, and who is told."""
+    """The settings of the request, of the run, and the callbacks."""
 
     system: str | None
     tools: Iterable[AnyTool] | None
     tool_choice: ToolChoice | str | None
-    """`auto`, `none`, or what `generate` takes besides; left out if there are no tools."""
+    """As in `generate`; ignored if there are no tools."""
     temperature: float | None
     max_tokens: int | None
     thinking_budget: int | None
@@ -48,30 +51,33 @@ class ExecuteSettings(Callbacks, total=False):
     max_tool_rounds: int
     tool_timeout: float | None
     approvals: Mapping[str, bool] | None
-    """Decisions about `result.pending_approvals`, by the id of the call."""
+    """Decisions about `result.pending_approvals`, by call id."""
     max_retries: int
     timeout: float | TimeoutConfig | None
     abort_signal: AbortSignal | None
     api_key: str | None
-    """For this execution alone, which then has connections of its own; else of the client."""
+    """An API key for this execution only, which then opens its own connections."""
     base_url: str | None
-    """Where the provider is, with `api_key`."""
+    """The base URL of the provider; only used with `api_key`."""
 
 
 class ExecuteOptions(ExecuteSettings, total=False):
-    """And by whom."""
+    """The options of `execute`."""
 
     client: Client | None
+    """The client to use. Defaults to the module-level client."""
 
 
-_OURS = frozenset((*Callbacks.__annotations__, "api_key", "base_url", "abort_signal", "client"))
+_OWN_OPTIONS = frozenset(
+    (*Callbacks.__annotations__, "api_key", "base_url", "abort_signal", "client")
+)
 
 
 class Execution:
     """
-    An execution under way: await it for its result, which also says if it failed.
+    A running execution: await it for its result, which also reports errors.
 
-    It may be awaited more than once, or not at all. Cancelling a task that awaits it ends it too.
+    It may be awaited more than once or not at all. Cancelling a task that awaits it cancels it.
     """
 
     def __init__(
@@ -81,57 +87,57 @@ class Execution:
             loop = asyncio.get_running_loop()
         except RuntimeError:
             raise ConfigurationError(
-                "execute needs a running event loop; in blocking code use interlingua.sync.execute"
+                "execute needs a running event loop. Use interlingua.sync.execute in blocking code."
             ) from None
-        # callbacks count: the clocks do not stand still while one of them runs
+        # Timeouts include the time of callbacks.
         self._scope = CancelScope(pauses=False)
         self._task = loop.create_task(self._work(model, messages, options))
-        _under_way.add(self._task)  # a task that nobody holds may be collected before it is done
-        self._task.add_done_callback(_under_way.discard)
+        _running.add(self._task)  # a task without a reference may be garbage collected
+        self._task.add_done_callback(_running.discard)
 
     def __await__(self) -> Generator[Any, None, ExecuteResult]:
         return self._task.__await__()
 
     @property
     def is_done(self) -> bool:
-        """Whether it is over."""
+        """Whether the execution has ended."""
         return self._task.done()
 
     def cancel(self) -> None:
         """
-        Stop it, from any thread: the connection is closed, and tools are cancelled.
+        Cancel the execution, from any thread: closes the connection and cancels tools.
 
-        The result has what came until then, and an error with the code `cancelled`.
+        The result has what had arrived, and an error with the code `cancelled`.
         """
-        self._scope.cancel("the execution was cancelled")
+        self._scope.cancel("The execution was cancelled.")
 
     async def _work(
         self, model: str, messages: Iterable[AnyMessage] | str, options: ExecuteOptions
     ) -> ExecuteResult:
         scope, loop = self._scope, asyncio.get_running_loop()
-        teller = Teller(options, lambda: scope.cancel("a callback failed"))
-        # a callback that hangs is ended too
-        scope.signal.add_callback(lambda: loop.call_soon_threadsafe(teller.stop))
+        notifier = Notifier(options, lambda: scope.cancel("A callback failed."))
+        # This also ends a callback that hangs.
+        scope.signal.add_callback(lambda: loop.call_soon_threadsafe(notifier.stop))
         record = _Record()
         failure: Exception | None = None
         try:
             try:
                 self._limit(options)
-                await self._run(model, messages, options, teller, record)
-            except Exception as error:  # noqa: BLE001 -- errors are returned; that is the point
+                await self._run(model, messages, options, notifier, record)
+            except Exception as error:  # noqa: BLE001 -- errors are returned in the result
                 failure = error
-            await teller.settle()
+            await notifier.settle()
         finally:
             scope.close()
-            teller.stop()
+            notifier.stop()
         if failure is None and scope.cause == "timeout":
             failure = scope.error()
-        if teller.error is not None:
-            return record.result(ExecuteError.of(teller.error, CALLBACK_FAILED), failure)
+        if notifier.error is not None:
+            return record.result(ExecuteError.of(notifier.error, CALLBACK_FAILED), failure)
         return record.result(None if failure is None else ExecuteError.of(failure), failure)
 
     def _limit(self, options: ExecuteOptions) -> None:
-        """End it with the caller's signal, and when its time is over."""
+        """Link the scope to the caller's signal and total timeout."""
         signal, timeout = options.get("abort_signal"), options.get("timeout")
         check_options({"abort_signal": signal, "timeout": timeout})
         if signal is not None:
@@ -145,7 +151,7 @@ class Execution:
         model: str,
         messages: Iterable[AnyMessage] | str,
         options: ExecuteOptions,
-        teller: Teller,
+        notifier: Notifier,
         record: _Record,
     ) -> None:
         fields = _fields(options)
@@ -158,50 +164,50 @@ class Execution:
                     **fields,
                     "messages": decode_messages(messages),
                     "client": client,
-                    "tool_observer": teller,
+                    "tool_observer": notifier,
                 },
                 scope=self._scope,
             )
             record.run = run
             async with StreamResult(run) as events:
                 async for event in events:
-                    teller.tell(event)
-                    if not teller.is_settled:
-                        await teller.settle()
-                    if teller.error is not None:
+                    notifier.notify(event)
+                    if not notifier.is_settled:
+                        await notifier.settle()
+                    if notifier.error is not None:
                         record.partial = events.partial_response
                         return
 
 
-_under_way: set[asyncio.Task[ExecuteResult]] = set()
+_running: set[asyncio.Task[ExecuteResult]] = set()
 
 
 def execute(
     model: str, messages: Iterable[AnyMessage] | str, **options: Unpack[ExecuteOptions]
 ) -> Execution:
     """
-    Ask a model, run the tools it calls, and tell callbacks of each piece as it comes.
+    Ask a model, run the tools it calls, and call callbacks as the answer arrives.
 
         execution = execute("openai:gpt-5.2", "Weather in Oslo?", on_chunk=show, tools=[look])
         result = await execution  # execution.cancel() ends it early
         print(result.text if result.error is None else result.error.message)
 
-    It begins at once. Nothing is raised for what goes wrong: `result.error` says it, and the
-    result has what came before. Messages may be ours or plain dicts.
+    It begins at once. Errors are not raised: they are in `result.error`, and the result has what
+    arrived before. Messages may be `Message` objects, strings or plain dicts.
     """
     return Execution(model, messages, options)
 
 
 class _Record:
-    """What has come so far."""
+    """The state of an execution, to make its result from."""
 
     def __init__(self) -> None:
         self.run: Run | None = None
         self.partial: Response | None = None
-        """An answer that was left in its middle."""
+        """The partial answer of a run that was stopped by a callback."""
 
     def result(self, error: ExecuteError | None, failure: Exception | None) -> ExecuteResult:
-        """The whole of it."""
+        """The result so far, with an error if there is one."""
         if self.run is None:
             return ExecuteResult(error=error)
         loop = self.run.loop
@@ -221,31 +227,31 @@ class _Record:
 
 
 def _fields(options: Mapping[str, Any]) -> dict[str, Any]:
-    """What the run takes as it is."""
-    fields = {name: value for name, value in options.items() if name not in _OURS}
+    """The options that are passed on to the run."""
+    fields = {name: value for name, value in options.items() if name not in _OWN_OPTIONS}
     per_step = timeouts_of(fields.pop("timeout", None)).per_step
     fields["timeout"] = TimeoutConfig(per_step=per_step)
     tools = fields.get("tools")
     if tools is not None:
         fields["tools"] = tools = tuple(tools)
-    if not tools:  # providers refuse a choice without tools
+    if not tools:  # providers reject a tool choice without tools
         fields.pop("tool_choice", None)
     return fields
 
 
 @asynccontextmanager
 async def _client_for(model: str, options: ExecuteOptions) -> AsyncIterator[Client]:
-    """The client that was given, the default one, or one for the key that was given."""
+    """The client of the options, the default client, or a new one for `api_key`."""
     key, client = options.get("api_key"), options.get("client")
     if key is None:
         yield client or get_default_client()
         return
     if client is not None:
-        raise ConfigurationError("pass either client or api_key, and not both")
+        raise ConfigurationError("Pass either client or api_key, not both.")
     name = options.get("provider") or _provider_of(model)
     adapter = HttpAdapter(name, key, base_url=options.get("base_url"))
-    async with Client({name: adapter}, default_provider=name) as made:
-        yield made
+    async with Client({name: adapter}, default_provider=name) as own_client:
+        yield own_client
 
 
 def _provider_of(model: str) -> str:
@@ -255,6 +261,130 @@ def _provider_of(model: str) -> str:
     serving = providers_of(model)
     if len(serving) != 1:
         raise ConfigurationError(
-            f"it is not known whose key that is: say provider:{model}, or pass provider="
+            f"Unknown provider for api_key. Use provider:{model}, or pass provider=."
         )
     return serving[0]
+
+
+CALLBACK_FAILED = "callback_failed"
+_UNEXPECTED = "unexpected"
+_DEBUG_FIELDS = (
+    "retryable", "provider", "request_id", "provider_request_id", "retry_after", "phase", "raw",
+)  # fmt: skip
+
+
+class ExecuteUsage(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """
+    Token counts without overlap: the other four add up to `total_tokens`.
+
+    In JSON the names are in camel case (`promptTokens`).
+    """
+
+    prompt_tokens: int = 0
+    """Input tokens except those read from a cache."""
+    completion_tokens: int = 0
+    """Output tokens except reasoning."""
+    total_tokens: int = 0
+    cached_tokens: int = 0
+    reasoning_tokens: int = 0
+
+    @classmethod
+    def of(cls, usage: Usage) -> ExecuteUsage:
+        """Convert from `Usage`."""
+        cached = usage.cache_read_tokens or 0
+        reasoning = usage.reasoning_tokens or 0
+        return cls(
+            prompt_tokens=max(usage.input_tokens - cached, 0),
+            completion_tokens=max(usage.output_tokens - reasoning, 0),
+            total_tokens=usage.total_tokens,
+            cached_tokens=cached,
+            reasoning_tokens=reasoning,
+        )
+
+    def to_dict(self, *, camel: bool = True) -> dict[str, int]:
+        """As JSON, with names in camel or snake case."""
+        return msgspec.to_builtins(self) if camel else msgspec.structs.asdict(self)
+
+
+class ExecuteError(msgspec.Struct, frozen=True, kw_only=True):
+    """Why an execution failed."""
+
+    message: str
+    code: str
+    """The provider's code, or `cancelled`, `timeout`, `callback_failed` and others of ours."""
+    status_code: int | None = None
+    debug: Mapping[str, Any] = {}
+    """The type and class of the error and other known fields; contains no API keys."""
+    exception: Exception | None = None
+    """The exception itself; not part of the JSON."""
+
+    @classmethod
+    def of(cls, error: Exception, code: str | None = None) -> ExecuteError:
+        """Convert from an exception; `code` overrides its own code."""
+        debug: dict[str, Any] = {"type": type(error).__name__}
+        if isinstance(error, SDKError):
+            debug["error_class"] = str(error.error_class)
+        fields = {name: getattr(error, name, None) for name in _DEBUG_FIELDS}
+        debug |= {name: value for name, value in fields.items() if value not in (None, "")}
+        return cls(
+            message=str(error) or type(error).__name__,
+            code=code or _code(error),
+            status_code=getattr(error, "status_code", None),
+            debug=debug,
+            exception=error,
+        )
+
+    def to_dict(self, *, camel: bool = True) -> dict[str, Any]:
+        """As JSON, with names in camel or snake case."""
+        fields: dict[str, Any] = {"message": self.message, "code": self.code}
+        if self.status_code is not None:
+            fields["statusCode" if camel else "status_code"] = self.status_code
+        return {**fields, "debug": msgspec.to_builtins(dict(self.debug), enc_hook=repr)}
+
+
+class ExecuteResult(msgspec.Struct, frozen=True, kw_only=True):
+    """
+    The result of an execution, also of one that failed or was cancelled.
+
+    `text` and `reasoning` are everything that `on_chunk` and `on_reasoning` received.
+    """
+
+    text: str = ""
+    reasoning: str | None = None
+    usage: ExecuteUsage = ExecuteUsage()
+    error: ExecuteError | None = None
+    """None on success. Errors are not raised."""
+    finish_reason: Reason | None = None
+    """Why the last answer ended."""
+    messages: tuple[Message, ...] = ()
+    """The whole conversation with answers and tool results, to continue with."""
+    pending_approvals: tuple[ToolCall, ...] = ()
+    """Calls that need approval: continue with `messages` and `approvals={call.id: True}`."""
+
+    def to_dict(self, *, camel: bool = True) -> dict[str, Any]:
+        """As JSON, without the conversation and without empty fields."""
+        fields: dict[str, Any] = {"text": self.text, "usage": self.usage.to_dict(camel=camel)}
+        if self.reasoning is not None:
+            fields["reasoning"] = self.reasoning
+        if self.error is not None:
+            fields["error"] = self.error.to_dict(camel=camel)
+        if self.pending_approvals:
+            fields["pendingApprovals" if camel else "pending_approvals"] = [
+                {"id": call.id, "name": call.name, "args": call.arguments}
+                for call in self.pending_approvals
+            ]
+        return fields
+
+
+def _code(error: Exception) -> str:
+    match error:
+        case ProviderError(error_code=str(code)) if code:
+            return code
+        case AbortError():
+            return "cancelled"
+        case RequestTimeoutError():
+            return "timeout"
+        case SDKError():
+            return str(error.error_class)
+        case _:
+            return _UNEXPECTED

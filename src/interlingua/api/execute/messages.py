@@ -1,12 +1,12 @@
 """
-Messages as plain dicts, the form of the callback front door -> ours.
+Decodes the messages of `execute`, which may be plain dicts.
 
     {"role": "user", "content": [{"type": "text", "text": "What is this?"},
                                  {"type": "image_url", "image_url": {"url": "https://…"}}]}
     {"role": "assistant", "content": "", "toolCalls": [{"id": "1", "name": "look", "args": {}}]}
     {"role": "tool", "toolCallId": "1", "content": "a cat"}
 
-Names of fields may also be in snake case. The JSON form of a `Message` is read too.
+Field names may also be in snake case. The JSON form of a `Message` is accepted too.
 """
 
 from __future__ import annotations
@@ -22,58 +22,58 @@ from interlingua.spec.errors import ConfigurationError
 from interlingua.spec.messages import ROLES, Message
 
 AnyMessage: TypeAlias = Message | str | Mapping[str, Any]
-"""A message of ours, what the user says, or a dict."""
+"""A `Message`, the text of a user message, or a dict."""
 
 _FIELDS = frozenset(
     ("role", "content", "toolCallId", "tool_call_id", "toolCalls", "tool_calls", "metadata", "name")
 )
 
 
-def decode_messages(given: Iterable[AnyMessage] | str) -> tuple[Message, ...]:
-    """Each message as ours; `ConfigurationError` says which one cannot be read, and why."""
-    if isinstance(given, str):
-        return (Message.user(given),)
-    if isinstance(given, (Mapping, Message)) or not isinstance(given, Iterable):
-        raise ConfigurationError("messages is a list of messages, or a text")
-    return tuple(_decode(message, f"messages[{place}]") for place, message in enumerate(given))
+def decode_messages(messages: Iterable[AnyMessage] | str) -> tuple[Message, ...]:
+    """The messages as `Message`s; `ConfigurationError` says which one is wrong, and why."""
+    if isinstance(messages, str):
+        return (Message.user(messages),)
+    if isinstance(messages, (Mapping, Message)) or not isinstance(messages, Iterable):
+        raise ConfigurationError("messages must be a list of messages, or a string.")
+    return tuple(_decode(message, f"messages[{index}]") for index, message in enumerate(messages))
 
 
-def _decode(given: AnyMessage, where: str) -> Message:
-    if isinstance(given, Message):
-        return given
-    if isinstance(given, str):
-        return Message.user(given)
-    if not isinstance(given, Mapping):
-        raise ConfigurationError(f"{where} is a {type(given).__name__}, not a message")
-    content = given.get("content")
+def _decode(message: AnyMessage, where: str) -> Message:
+    if isinstance(message, Message):
+        return message
+    if isinstance(message, str):
+        return Message.user(message)
+    if not isinstance(message, Mapping):
+        raise ConfigurationError(f"{where} must be a message, not a {type(message).__name__}.")
+    content = message.get("content")
     if _is_canonical(content):
-        return _read(given, where)
-    _check(given, where)
-    role = given["role"]
+        return _read(message, where)
+    _check(message, where)
+    role = message["role"]
     if role == "tool":
-        parts: tuple[Part, ...] = (_result(given, where),)
+        parts: tuple[Part, ...] = (_result(message, where),)
     else:
-        parts = (*_parts(content, f"{where}.content"), *_calls(given, where))
+        parts = (*_parts(content, f"{where}.content"), *_calls(message, where))
     return Message(
         role=role,
         content=parts,
-        name=given.get("name") if role != "tool" else None,
-        metadata=given.get("metadata") or {},
+        name=message.get("name") if role != "tool" else None,
+        metadata=message.get("metadata") or {},
     )
 
 
-def _check(given: Mapping[str, Any], where: str) -> None:
-    role = given.get("role")
+def _check(message: Mapping[str, Any], where: str) -> None:
+    role = message.get("role")
     if not isinstance(role, str) or role not in ROLES:
         known = ", ".join(sorted(ROLES))
-        raise ConfigurationError(f"{where}.role is {role!r}; use one of {known}")
-    for field in given:
+        raise ConfigurationError(f"{where}.role is {role!r}; use one of {known}.")
+    for field in message:
         if field not in _FIELDS:
-            raise ConfigurationError(f"{where} has a field that is not known: {field!r}")
-    if not isinstance(given.get("name"), (str, NoneType)):
-        raise ConfigurationError(f"{where}.name is no text")
-    if not isinstance(given.get("metadata"), (Mapping, NoneType)):
-        raise ConfigurationError(f"{where}.metadata is no object")
+            raise ConfigurationError(f"{where} has an unknown field {field!r}.")
+    if not isinstance(message.get("name"), (str, NoneType)):
+        raise ConfigurationError(f"{where}.name must be a string.")
+    if not isinstance(message.get("metadata"), (Mapping, NoneType)):
+        raise ConfigurationError(f"{where}.metadata must be an object.")
 
 
 def _is_canonical(content: Any) -> bool:
@@ -81,9 +81,9 @@ def _is_canonical(content: Any) -> bool:
     return any(isinstance(item, Mapping) and "kind" in item for item in items)
 
 
-def _read(given: Mapping[str, Any], where: str) -> Message:
+def _read(message: Mapping[str, Any], where: str) -> Message:
     try:
-        return msgspec.convert(dict(given), Message)
+        return msgspec.convert(dict(message), Message)
     except msgspec.ValidationError as error:
         raise ConfigurationError(f"{where} is not the JSON form of a message: {error}") from None
 
@@ -94,8 +94,10 @@ def _parts(content: Any, where: str) -> tuple[Part, ...]:
     if isinstance(content, str):
         return (Text(text=content),)
     if not isinstance(content, (list, tuple)):
-        raise ConfigurationError(f"{where} is a {type(content).__name__}, not text or a list")
-    return tuple(_part(item, f"{where}[{place}]") for place, item in enumerate(content))
+        raise ConfigurationError(
+            f"{where} must be a string or a list, not a {type(content).__name__}."
+        )
+    return tuple(_part(item, f"{where}[{index}]") for index, item in enumerate(content))
 
 
 def _part(item: Any, where: str) -> Part:
@@ -112,17 +114,17 @@ def _part(item: Any, where: str) -> Part:
         case _:
             kind = item.get("type") if isinstance(item, Mapping) else type(item).__name__
             raise ConfigurationError(
-                f"{where} ({kind!r}) is neither a whole 'text' nor a whole 'image_url'"
+                f"{where} ({kind!r}) must be a complete 'text' or 'image_url' part."
             )
 
 
-def _calls(given: Mapping[str, Any], where: str) -> tuple[ToolCall, ...]:
-    found = _either(given, "toolCalls", "tool_calls")
-    if found is None:
+def _calls(message: Mapping[str, Any], where: str) -> tuple[ToolCall, ...]:
+    calls = _either(message, "toolCalls", "tool_calls")
+    if calls is None:
         return ()
-    if not isinstance(found, (list, tuple)):
-        raise ConfigurationError(f"{where}.toolCalls is no list")
-    return tuple(_call(call, f"{where}.toolCalls[{place}]") for place, call in enumerate(found))
+    if not isinstance(calls, (list, tuple)):
+        raise ConfigurationError(f"{where}.toolCalls must be a list.")
+    return tuple(_call(call, f"{where}.toolCalls[{index}]") for index, call in enumerate(calls))
 
 
 def _call(call: Any, where: str) -> ToolCall:
@@ -131,22 +133,22 @@ def _call(call: Any, where: str) -> ToolCall:
             arguments = more.get("args")
             if arguments is None or isinstance(arguments, Mapping):
                 return ToolCall(id=call_id, name=name, arguments=dict(arguments or {}))
-    raise ConfigurationError(f"{where} needs 'id' and 'name' as text, and 'args' as an object")
+    raise ConfigurationError(f"{where} needs 'id' and 'name' as strings, and 'args' as an object.")
 
 
-def _result(given: Mapping[str, Any], where: str) -> ToolResult:
-    call_id = _either(given, "toolCallId", "tool_call_id")
+def _result(message: Mapping[str, Any], where: str) -> ToolResult:
+    call_id = _either(message, "toolCallId", "tool_call_id")
     if not isinstance(call_id, str):
-        raise ConfigurationError(f"{where} has no toolCallId: which call does it answer?")
-    content = given.get("content")
+        raise ConfigurationError(f"{where} needs toolCallId, the id of the call it answers.")
+    content = message.get("content")
     is_parts = isinstance(content, (list, tuple)) and all(
         isinstance(item, Mapping) and item.get("type") in ("text", "image_url") for item in content
     )
     if content is None or (is_parts and content):
         content = _parts(content, f"{where}.content")
-    return ToolResult(tool_call_id=call_id, content=content, name=given.get("name"))
+    return ToolResult(tool_call_id=call_id, content=content, name=message.get("name"))
 
 
-def _either(given: Mapping[str, Any], camel: str, snake: str) -> Any:
-    found = given.get(camel)
-    return given.get(snake) if found is None else found
+def _either(message: Mapping[str, Any], camel: str, snake: str) -> Any:
+    value = message.get(camel)
+    return message.get(snake) if value is None else value

@@ -11,10 +11,9 @@ import msgspec
 
 from interlingua.api.objects.schema import VALUE, ObjectSchema, object_schema
 from interlingua.api.objects.strategy import ObjectGoal, plan
-from interlingua.api.run.default_client import get_default_client
+from interlingua.api.run.loop import GenerateResult
 from interlingua.api.run.options import GenerateOptions, check_options
-from interlingua.api.run.results import GenerateResult
-from interlingua.api.run.run import Run
+from interlingua.api.run.run import Run, get_default_client
 from interlingua.spec.content import Json
 from interlingua.spec.errors import ConfigurationError, NoObjectGeneratedError
 from interlingua.spec.events import StepFinish, StreamEvent, TextDelta, ToolCallDelta, ToolCallStart

@@ -1,4 +1,4 @@
-"""The functions people call: an answer whole, or as it comes."""
+"""`generate` and `stream`."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections.abc import AsyncIterator
 from types import TracebackType
 from typing import Self, Unpack
 
+from interlingua.api.run.loop import GenerateResult
 from interlingua.api.run.options import GenerateOptions
-from interlingua.api.run.results import GenerateResult
 from interlingua.api.run.run import Run
 from interlingua.spec.events import StreamEvent
 from interlingua.spec.messages import Message
@@ -23,7 +23,8 @@ async def generate(
         result = await generate("openai:gpt-5.2", "Weather in Oslo?", tools=[get_weather])
         print(result.text, result.total_usage.total_tokens)
 
-    Either `prompt` or `messages=` is given. Errors are raised; those of tools go to the model.
+    Pass either `prompt` or `messages=`. Errors are raised, except those of tools, which are sent
+    to the model.
     """
     return await Run(model, prompt, options).generate()
 
@@ -32,7 +33,7 @@ def stream(
     model: str, prompt: str | Message | None = None, **options: Unpack[GenerateOptions]
 ) -> StreamResult:
     """
-    The same as it comes.
+    Like `generate`, but returns the events of the answers as they arrive.
 
         async for event in stream("anthropic:claude-haiku-4-5", "Write a haiku."):
             if event.type == "text_delta":
@@ -43,10 +44,10 @@ def stream(
 
 class StreamResult:
     """
-    The events of one run; they are read once.
+    The events of one run, which can be read once.
 
-    `text_stream` has only the text. When it is over, `response()` is the last answer and
-    `result()` all of it.
+    `text_stream` has only the text. At the end, `response()` is the last answer and `result()`
+    has all steps.
     """
 
     def __init__(self, run: Run) -> None:
@@ -54,7 +55,7 @@ class StreamResult:
         self._events = run.stream()
 
     def __aiter__(self) -> AsyncIterator[StreamEvent]:
-        return self._events  # and not itself: one function less for every event
+        return self._events  # not self: saves a function call per event
 
     async def __anext__(self) -> StreamEvent:
         return await anext(self._events)
@@ -71,25 +72,25 @@ class StreamResult:
         await self.aclose()
 
     async def aclose(self) -> None:
-        """Stop, and close the connection."""
+        """Stop the run and close the connection."""
         await self._events.aclose()
 
     @property
     def text_stream(self) -> AsyncIterator[str]:
-        """The pieces of text alone."""
+        """Only the text, as it arrives."""
         return self._texts()
 
     @property
     def partial_response(self) -> Response | None:
-        """The answer as far as it has come; None before it has begun."""
+        """The answer so far; None before it has begun."""
         return self._run.partial()
 
     def response(self) -> Response:
-        """The last answer, when it is over; `StreamError` before, its own error if it failed."""
+        """The last answer; raises the run's error if it failed. Only after the end."""
         return self._run.response()
 
     def result(self) -> GenerateResult[None]:
-        """Every step and the whole conversation, when it is over."""
+        """All steps and the whole conversation; only after the end."""
         self.response()
         return self._run.result()
 

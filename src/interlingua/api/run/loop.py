@@ -1,15 +1,15 @@
 """
-The tool loop as a state machine: it never waits, and calls nobody.
+The tool loop as a state machine without I/O, and the results of a run.
 
     while (request := loop.request) is not None:
         calls = loop.feed(response to request)
-        if somebody has to allow one of them first:
-            loop.pause(calls, whether each of them waits)
+        if some of them need approval:
+            loop.pause(calls, whether each one waits for approval)
             loop.finish_step()
         else:
             loop.finish_step(results of calls)
 
-After it, `loop.steps` is what happened and `loop.messages` the whole conversation.
+At the end, `loop.steps` has all steps and `loop.messages` the whole conversation.
 """
 
 from __future__ import annotations
@@ -17,40 +17,146 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
 from operator import add
-from typing import Any, TypeAlias
+from typing import Any, Generic, TypeAlias, TypeVar
 
+import msgspec
 from msgspec.structs import replace
 
 from interlingua import dialects
-from interlingua.api.run.results import StepResult
 from interlingua.api.tools.tool import Tool
 from interlingua.prepare.history import PROMPTS, drop_oldest_turns
 from interlingua.spec.content import Text, ToolCall, ToolResult
 from interlingua.spec.errors import ConfigurationError
 from interlingua.spec.messages import Message
 from interlingua.spec.request import Request
-from interlingua.spec.response import Reason, Response, Usage, Warning
+from interlingua.spec.response import FinishReason, Reason, Response, Usage, Warning
 from interlingua.spec.warnings import make_warning
 from interlingua.wire.fields import extra_of, merge
 
+Output = TypeVar("Output")
+
+
+class StepResult(
+    msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, repr_omit_defaults=True
+):
+    """One model call and the results of its tool calls."""
+
+    response: Response
+    tool_results: tuple[ToolResult, ...] = ()
+
+    @property
+    def text(self) -> str:
+        """The text of the answer."""
+        return self.response.text
+
+    @property
+    def reasoning(self) -> str | None:
+        """The visible reasoning of the answer."""
+        return self.response.reasoning
+
+    @property
+    def tool_calls(self) -> tuple[ToolCall, ...]:
+        """The tool calls of the answer."""
+        return tuple(self.response.tool_calls)
+
+    @property
+    def finish_reason(self) -> FinishReason:
+        """Why the answer ended."""
+        return self.response.finish_reason
+
+    @property
+    def usage(self) -> Usage:
+        """The tokens of the call."""
+        return self.response.usage
+
+    @property
+    def warnings(self) -> tuple[Warning, ...]:
+        """What was changed or lost in the request."""
+        return self.response.warnings
+
+
+class GenerateResult(
+    msgspec.Struct,
+    Generic[Output],
+    frozen=True,
+    kw_only=True,
+    omit_defaults=True,
+    repr_omit_defaults=True,
+):
+    """The result of a run: all its steps; the properties are those of the last one."""
+
+    steps: tuple[StepResult, ...]
+    messages: tuple[Message, ...] = ()
+    """The whole conversation with the answer and the tool results, to continue with."""
+    pending_approvals: tuple[ToolCall, ...] = ()
+    """Calls that need approval: continue with `messages` and `approvals={call.id: True}`."""
+    output: Output = None  # type: ignore[assignment]
+    """The object of `generate_object`."""
+
+    @property
+    def response(self) -> Response:
+        """The last response."""
+        return self.steps[-1].response
+
+    @property
+    def text(self) -> str:
+        """The text of the last step."""
+        return self.steps[-1].text
+
+    @property
+    def reasoning(self) -> str | None:
+        """The reasoning of the last step."""
+        return self.steps[-1].reasoning
+
+    @property
+    def tool_calls(self) -> tuple[ToolCall, ...]:
+        """The tool calls of the last step."""
+        return self.steps[-1].tool_calls
+
+    @property
+    def tool_results(self) -> tuple[ToolResult, ...]:
+        """The tool results of the last step."""
+        return self.steps[-1].tool_results
+
+    @property
+    def finish_reason(self) -> FinishReason:
+        """Why the last step ended."""
+        return self.steps[-1].finish_reason
+
+    @property
+    def usage(self) -> Usage:
+        """The tokens of the last step."""
+        return self.steps[-1].usage
+
+    @property
+    def total_usage(self) -> Usage:
+        """The tokens of all steps."""
+        return reduce(add, (step.usage for step in self.steps))
+
+    @property
+    def warnings(self) -> tuple[Warning, ...]:
+        """The warnings of all steps."""
+        return tuple(warning for step in self.steps for warning in step.warnings)
+
+
 StopCondition: TypeAlias = Callable[[Sequence[StepResult]], bool]
 
-_UNSAFE = ("length", "content_filter", "cancelled", "error")  # calls may be cut, or unwanted
-_PAUSED: Reason = "other"  # what dialects make of the raw reasons that their facts name
+_UNSAFE = ("length", "content_filter", "cancelled", "error")  # calls may be cut off or unwanted
+_PAUSED: Reason = "other"  # the canonical reason for the raw reasons in `Facts.paused`
 _CUT: Reason = "length"
 
 MAX_CONTINUATIONS = 20
-"""How often a provider that pauses its own turn is asked to go on."""
+"""How often a provider that pauses its turn is asked to continue."""
 
 
 class ToolLoop:
     """
-    One conversation with tools, at one model.
+    One conversation of a model with tools.
 
-    At most `max_tool_rounds` times the calls of an answer are run and their results sent back.
-    Calls are not run if the answer was cut short, or if one of them is for a tool without a
-    handler: then they are the caller's. Whether one needs approval is asked by whoever runs
-    them, as that may have to wait.
+    The calls of an answer are run and their results sent back at most `max_tool_rounds` times.
+    They are not run if the answer was cut off, or if one of them is for a tool without a handler:
+    then they are left to the caller. Approval is checked by the code that runs them, because it
+    may have to wait.
     """
 
     def __init__(
@@ -62,84 +168,84 @@ class ToolLoop:
         stop_when: StopCondition | None = None,
     ) -> None:
         if max_tool_rounds < 0:
-            raise ConfigurationError("max_tool_rounds counts from 0 up")
+            raise ConfigurationError("max_tool_rounds must be 0 or more.")
         self._first = request
         self._tools = tools
         self._rounds_left = max_tool_rounds
         self._stop_when = stop_when
         self._continuations = 0
         self._has_run = False
-        self._dropped = 0  # how many messages are not sent, of those after the instructions
-        self._untold: tuple[Warning, ...] = ()
+        self._dropped = 0  # how many of the oldest messages after the instructions are not sent
+        self._new_warnings: tuple[Warning, ...] = ()
         self.request: Request | None = request
-        """What to ask next; None when the loop is over."""
+        """The next request; None when the loop is over."""
         self._answer: Response | None = None
-        self._held: Response | None = None  # the beginning of an answer that goes on
+        self._unfinished: Response | None = None  # the first part of an answer that is continued
         self.messages: tuple[Message, ...] = request.messages
         self.steps: list[StepResult] = []
         self.pending_approvals: tuple[ToolCall, ...] = ()
 
     @property
     def is_out_of_rounds(self) -> bool:
-        """Whether tools have run, and none will be run any more."""
+        """Whether tools have run and no more will be run."""
         return self._rounds_left <= 0 and self._has_run
 
     @property
     def last_response(self) -> Response | None:
-        """The newest answer, also one that is not whole yet or whose tools still run."""
-        last = self._answer or self._held
+        """The newest answer, even if it is incomplete or its tools are still running."""
+        last = self._answer or self._unfinished
         return self.steps[-1].response if last is None and self.steps else last
 
     def answers(self, partial: Response | None = None) -> list[Response]:
-        """Every answer so far, and one that broke off."""
+        """All answers so far, and one that was cut off."""
         answers = [step.response for step in self.steps]
-        for more in (self._answer, self._held, partial):
-            if more is not None and all(more is not known for known in answers):
-                answers.append(more)
+        for answer in (self._answer, self._unfinished, partial):
+            if answer is not None and all(answer is not other for other in answers):
+                answers.append(answer)
         return answers
 
     def total_usage(self, partial: Response | None = None) -> Usage | None:
-        """The tokens of every answer so far, and of one that broke off; None without any."""
+        """The tokens of `answers(partial)`; None if there are none."""
         answers = self.answers(partial)
         return reduce(add, (answer.usage for answer in answers)) if answers else None
 
     def open_calls(self) -> tuple[ToolCall, ...]:
-        """The calls that the conversation ends with, of one that was paused before them."""
+        """The unanswered calls at the end of the conversation."""
         last = self.messages[-1] if self.messages else None
         return () if last is None or last.role != "assistant" else tuple(last.tool_calls)
 
     def resume(self, results: Sequence[ToolResult]) -> None:
-        """The results of the open calls, before the first request: they are a round."""
-        self._tell_results(results)
+        """Add the results of the open calls before the first request; they count as a round."""
+        self._add_results(results)
         self.request = self._next()
 
     def shorten(self) -> bool:
         """
-        Leave out the oldest turns of what is asked; False if there is nothing to leave out.
+        Drop the oldest turns from the request; False if there is nothing to drop.
 
-        They stay in `messages`, and the answer has a warning.
+        They stay in `messages`, and the answer gets a warning.
         """
-        asked = self.request
-        if asked is None:
+        request = self.request
+        if request is None:
             return False
-        left = drop_oldest_turns(asked.messages)
-        dropped = len(asked.messages) - len(left)
+        messages = drop_oldest_turns(request.messages)
+        dropped = len(request.messages) - len(messages)
         if not dropped:
             return False
         self._dropped += dropped
-        self.request = replace(asked, messages=left)
-        self._untold = (make_warning("history_truncated", "messages", count=self._dropped),)
+        self.request = replace(request, messages=messages)
+        self._new_warnings = (make_warning("history_truncated", "messages", count=self._dropped),)
         return True
 
     def feed(self, response: Response) -> tuple[ToolCall, ...]:
-        """The answer to `request`; returns the calls that are to be run for it."""
-        if self._untold:
-            response = replace(response, warnings=(*response.warnings, *self._untold))
-            self._untold = ()
-        if self._held is not None:
-            response, self._held = join_answers(self._held, response), None
+        """Take the answer to `request`; returns the calls to run."""
+        if self._new_warnings:
+            response = replace(response, warnings=(*response.warnings, *self._new_warnings))
+            self._new_warnings = ()
+        if self._unfinished is not None:
+            response, self._unfinished = join_answers(self._unfinished, response), None
         self._answer = response
-        if response.finish_reason.reason == _CUT and self._is_to_be_continued(response):
+        if response.finish_reason.reason == _CUT and self._has_continuation(response):
             return ()
         self.messages = (*self.messages, response.message)
         calls = response.message.tool_calls
@@ -147,45 +253,47 @@ class ToolLoop:
 
     def pause(self, calls: Sequence[ToolCall], waits: Sequence[bool]) -> None:
         """
-        Leave the calls that `feed` gave to a later run, as some of them wait for approval.
+        Leave the calls that `feed` returned to a later run, because some need approval.
 
-        They are as they will be run, and so the conversation has them from here on: what is
-        allowed is what is executed. An id that several of them have is made one for each.
+        The conversation gets the calls exactly as they will be run, so that what is approved is
+        what is executed. Calls with the same id get different ids.
         """
-        calls = _told_apart(calls)
+        calls = _make_ids_unique(calls)
         self.pending_approvals = tuple(
             call for call, waiting in zip(calls, waits, strict=True) if waiting
         )
         *before, last = self.messages
-        left = iter(calls)
-        content = tuple(next(left) if type(p) is ToolCall else p for p in last.content)
+        replacements = iter(calls)
+        content = tuple(
+            next(replacements) if type(part) is ToolCall else part for part in last.content
+        )
         self.messages = (*before, replace(last, content=content))
 
     def finish_step(self, results: Sequence[ToolResult] = ()) -> StepResult:
-        """The results of the calls, in their order; the step is over."""
+        """End the step with the results of its calls, in their order."""
         response = self._answer
         if response is None:
-            raise ConfigurationError("finish_step comes after feed")
+            raise ConfigurationError("Call feed before finish_step.")
         self._answer = None
         step = StepResult(response=response, tool_results=tuple(results))
         reason = response.finish_reason.reason
-        if reason == _CUT and self._is_to_be_continued(response):
+        if reason == _CUT and self._has_continuation(response):
             self._continuations += 1
-            self._held = response
+            self._unfinished = response
             self.request = _continued(self.request or self._first, response)
             return step
         self.steps.append(step)
         if results:
-            self._tell_results(results)
+            self._add_results(results)
             stops = self._stop_when is not None and self._stop_when(tuple(self.steps))
             self.request = None if stops else self._next()
         else:
-            self.request = self._continued(response) if reason == _PAUSED else None
+            self.request = self._next_after_pause(response) if reason == _PAUSED else None
         return step
 
     def ask_again(self, messages: Sequence[Message]) -> None:
-        """Go on after the end, with more to say."""
-        self._say(*messages)
+        """Continue after the end with more messages."""
+        self.messages = (*self.messages, *messages)
         self.request = self._next()
 
     def _may_run(self, response: Response, calls: tuple[ToolCall, ...]) -> bool:
@@ -193,45 +301,45 @@ class ToolLoop:
             return False
         if not any(tool.is_active for tool in self._tools.values()):
             return False
-        known = [self._tools.get(call.name) for call in calls]
-        return all(tool is None or tool.is_active for tool in known)
+        tools = [self._tools.get(call.name) for call in calls]
+        return all(tool is None or tool.is_active for tool in tools)
 
-    def _tell_results(self, results: Sequence[ToolResult]) -> None:
-        self._say(*_as_messages(results))
+    def _add_results(self, results: Sequence[ToolResult]) -> None:
+        if results:
+            message = Message(role="tool", content=tuple(results))
+            self.messages = (*self.messages, message)
         self._rounds_left -= 1
         self._has_run = True
 
     def _next(self) -> Request:
-        # a tool that had to be called has been: to insist would go on for ever
+        # A required tool was called: requiring it again would never end.
         choice = self._first.tool_choice
         if choice is not None and choice.mode in ("required", "named"):
             choice = None
         return replace(self._first, messages=self._sent(), tool_choice=choice)
 
     def _sent(self) -> tuple[Message, ...]:
-        """The conversation without what did not fit."""
+        """The conversation without the messages that were dropped."""
         if not self._dropped:
             return self.messages
-        begin = next(at for at, said in enumerate(self.messages) if said.role not in PROMPTS)
-        return self.messages[:begin] + self.messages[begin + self._dropped :]
+        roles = [message.role for message in self.messages]
+        start = next(index for index, role in enumerate(roles) if role not in PROMPTS)
+        return self.messages[:start] + self.messages[start + self._dropped :]
 
-    def _continued(self, response: Response) -> Request | None:
-        """The next request of a turn that the provider broke off by itself."""
+    def _next_after_pause(self, response: Response) -> Request | None:
+        """The next request if the provider paused its own turn; else None."""
         if not _is_paused(response) or self._continuations >= MAX_CONTINUATIONS:
             return None
         self._continuations += 1
         return self._next()
 
-    def _is_to_be_continued(self, response: Response) -> bool:
-        """Whether it is the beginning of an answer, and there is a token for the rest."""
+    def _has_continuation(self, response: Response) -> bool:
+        """Whether the answer is only a first part, with a token to get the rest."""
         return self._continuations < MAX_CONTINUATIONS and bool(_continuation_options(response))
-
-    def _say(self, *messages: Message) -> None:
-        self.messages = (*self.messages, *messages)
 
 
 def join_answers(first: Response, then: Response) -> Response:
-    """One answer that came in two pieces."""
+    """Join an answer that came in two parts."""
     parts, rest = first.message.content, then.message.content
     if parts and rest:
         last, following = parts[-1], rest[0]
@@ -240,7 +348,8 @@ def join_answers(first: Response, then: Response) -> Response:
             whole = replace(following, text=last.text + following.text, extra=extra)
             parts, rest = parts[:-1], (whole, *rest[1:])
     message = replace(then.message, content=(*parts, *rest))
-    warnings = tuple(dict.fromkeys((*first.warnings, *then.warnings)))  # both may have the same
+    # Both parts may have the same warnings.
+    warnings = tuple(dict.fromkeys((*first.warnings, *then.warnings)))
     return replace(then, message=message, usage=first.usage + then.usage, warnings=warnings)
 
 
@@ -250,25 +359,21 @@ def _continued(request: Request, response: Response) -> Request:
     return replace(request, provider_options=options)
 
 
-def _told_apart(calls: Sequence[ToolCall]) -> list[ToolCall]:
-    """No id twice: a decision about one call must not be one about another."""
+def _make_ids_unique(calls: Sequence[ToolCall]) -> list[ToolCall]:
+    """Rename repeated ids: a decision about one call must not apply to another."""
     taken = {call.id for call in calls}
     numbers: dict[str, int] = {}
-    apart = []
+    unique = []
     for call in calls:
         number = numbers.get(call.id, 0) + 1
         while number > 1 and f"{call.id}_{number}" in taken:
             number += 1
         numbers[call.id] = number
         if number > 1:
-            call = replace(call, id=f"{call.id}_{number}")  # noqa: PLW2901 -- the same, renamed
+            call = replace(call, id=f"{call.id}_{number}")  # noqa: PLW2901 -- the same call, renamed
             taken.add(call.id)
-        apart.append(call)
-    return apart
-
-
-def _as_messages(results: Sequence[ToolResult]) -> tuple[Message, ...]:
-    return (Message(role="tool", content=tuple(results)),) if results else ()
+        unique.append(call)
+    return unique
 
 
 def _is_paused(response: Response) -> bool:

@@ -1,30 +1,29 @@
-"""One run of a high-level function: its loop, its tools, its client, its end."""
+"""One run of a high-level function: its loop, tools, deadlines and scope."""
 
 from __future__ import annotations
 
+import threading
 from collections.abc import AsyncGenerator, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Protocol
 
 from msgspec.structs import replace
 
-from interlingua.api.run.default_client import get_default_client
-from interlingua.api.run.loop import ToolLoop
+from interlingua.api.run.loop import GenerateResult, StepResult, ToolLoop
 from interlingua.api.run.options import (
     TimeoutConfig,
     check_options,
+    make_messages,
+    make_request,
     policy_of,
     request_fields,
     timeouts_of,
 )
-from interlingua.api.run.prompt import make_messages, make_request
-from interlingua.api.run.results import GenerateResult, StepResult
-from interlingua.api.run.usage import fill_usage
 from interlingua.api.tools.check import ReadyCall, decide, prepare
 from interlingua.api.tools.runner import ToolRunner
 from interlingua.api.tools.tool import check_tools
 from interlingua.client.client import Client
-from interlingua.providers.cancel import AbortSignal, CancelScope
+from interlingua.providers.cancel import ABORTED, AbortSignal, CancelScope
 from interlingua.spec.content import ToolCall, ToolResult
 from interlingua.spec.errors import (
     AbortError,
@@ -38,24 +37,25 @@ from interlingua.spec.messages import Message
 from interlingua.spec.request import Request
 from interlingua.spec.response import FinishReason, Response, Usage
 from interlingua.streams.accumulate import StreamAccumulator
+from interlingua.tokens.estimate import estimate_request
 
 
 class Goal(Protocol):
-    """What a run has to end with, besides an answer."""
+    """What a run must produce besides an answer, such as an object of a schema."""
 
     def ask(self, request: Request, *, is_last: bool) -> Request:
-        """The request as it asks for that; `is_last` if no tool will be run any more."""
+        """The request with what the goal needs; `is_last` if no more tools will be run."""
 
     def review(self, response: Response) -> tuple[Message, ...]:
-        """What to say to a last answer that will not do; nothing if it does, or to give up."""
+        """Messages that ask for a better last answer; none to accept it or to give up."""
 
 
 class Run:
     """
-    What `generate` and `stream` do, step by step.
+    The steps of `generate` and `stream`.
 
-    It has one request id and one scope, whatever it does: `client.cancel(id)` ends it in a call
-    of the model, in a wait between two attempts and in a tool.
+    A run has one request id and one scope: `client.cancel(id)` ends it during a model call, a wait
+    between attempts, or a tool.
     """
 
     def __init__(
@@ -67,8 +67,8 @@ class Run:
         scope: CancelScope | None = None,
     ) -> None:
         check_options(options)
-        given = options.get("tools")
-        tools = None if given is None else tuple(given)
+        tools = options.get("tools")
+        tools = None if tools is None else tuple(tools)
         by_name = check_tools(tools) if tools else {}
         messages = make_messages(prompt, options.get("messages"), options.get("system"))
         request = make_request(model, messages, tools, request_fields(options))
@@ -91,15 +91,14 @@ class Run:
         timeout = options.get("timeout")
         self._timeouts = _NO_TIMEOUT if timeout is None else timeouts_of(timeout)
         self._policy = policy_of(options)
+        self._logged: set[str] = set()  # codes of warnings, each logged once per run
         self._truncates = options.get("on_overflow") == "truncate"
         self._accumulator: StreamAccumulator | None = None
         self._error: Exception | None = None
         self._response: Response | None = None
 
-    # What has come.
-
     def result(self, output: Any = None) -> GenerateResult[Any]:
-        """What came of it."""
+        """The steps so far, the conversation and the output."""
         loop = self.loop
         return GenerateResult(
             steps=tuple(loop.steps),
@@ -109,7 +108,7 @@ class Run:
         )
 
     def partial(self) -> Response | None:
-        """The answer of a stream as far as it has come; None before it has begun."""
+        """The answer of a stream so far; None before it has begun."""
         if isinstance(self._error, SDKError):
             return self._error.partial
         if self._accumulator is not None and self._accumulator.has_begun:
@@ -117,23 +116,22 @@ class Run:
         return self.loop.last_response
 
     def response(self) -> Response:
-        """The last answer of a stream that is over; its error if it failed."""
+        """The last answer of a finished stream; raises the error of one that failed."""
         if self._error is not None:
             raise self._error
         if self._response is None:
             raise ConfigurationError("The stream has not ended. Read it to its end first.")
         return self._response
 
-    # Doing it.
-
     async def generate(self) -> GenerateResult[Any]:
-        """All steps, each answer whole."""
+        """Run all steps; each answer is read whole."""
         scope, step, calls = self._open_scope(), 0, self.client.calls
         try:
             if self.loop.messages[-1].role == "assistant":
                 await self._resume(scope)
             while (request := self.loop.request) is not None:
-                attempts = calls.open(self._start_step(request, scope), self._policy, step)
+                sent = self._start_step(request, scope)
+                attempts = calls.open(sent, self._policy, step, self._logged)
                 try:
                     response = await scope.wait(attempts.answer(scope))
                 except ContextLengthError:
@@ -151,10 +149,10 @@ class Run:
             calls.scopes.remove(self._request_id, scope)
         return self.result()
 
-    async def stream(  # noqa: C901, PLR0912 -- in one piece: a generator more would cost every delta
+    async def stream(  # noqa: C901, PLR0912 -- one function: another generator would cost each delta
         self,
     ) -> AsyncGenerator[StreamEvent, None]:
-        """All steps, each answer as it comes: one start, one end, `StepFinish` between."""
+        """Run all steps as one stream: one start, `StepFinish` between steps, one `Finish`."""
         scope, step = self._open_scope(), 0
         is_open = False
         finish: Finish | None = None
@@ -166,7 +164,7 @@ class Run:
                 events = self._open_step(request, scope, step)
                 try:
                     async for event in events:
-                        if type(event) is Finish:  # kept back: the run may go on
+                        if type(event) is Finish:  # withheld: the run may go on
                             finish = event
                             scope.end_step()
                             continue
@@ -184,8 +182,8 @@ class Run:
                     continue
                 finally:
                     await events.aclose()
-                done = await self._finish_step(_answer(finish, scope), scope)
-                last = self._end_step(finish, step, done)
+                result = await self._finish_step(_answer(finish, scope), scope)
+                last = self._end_step(finish, step, result)
                 scope.pause()
                 yield last
                 scope.resume()
@@ -204,19 +202,19 @@ class Run:
 
     @property
     def is_aborted(self) -> bool:
-        """Whether its caller has given up, as its signal says."""
+        """Whether the caller's signal has fired."""
         return self._signal is not None and self._signal.aborted
 
-    def given_up(self) -> AbortError:
-        """What to raise to a reader who gave up when all had come, but was not read yet."""
+    def abort_error(self) -> AbortError:
+        """The error for a reader that aborted after the run ended but before reading it all."""
         reason = None if self._signal is None else self._signal.reason
-        error = AbortError(reason or "the caller gave up")
+        error = AbortError(reason or ABORTED)
         self._account(error)
         return error
 
     @contextmanager
     def accounting(self) -> Iterator[None]:
-        """Within it, an error is told what had come before it, and what that cost."""
+        """A context in which errors get the partial answer and the usage of the run."""
         try:
             yield
         except SDKError as error:
@@ -229,10 +227,10 @@ class Run:
         error.add_facts(partial=self.loop.last_response)
         error.add_facts(total_usage=self.loop.total_usage(error.partial))
 
-    # The steps.
+    # Steps.
 
     def _open_scope(self) -> CancelScope:
-        """The scope of the run, in which `client.cancel` finds it by its id."""
+        """The scope of the run, registered under its id for `client.cancel`."""
         scope = self._scope or CancelScope()
         if self._signal is not None:
             scope.link(self._signal)
@@ -242,7 +240,7 @@ class Run:
         return scope
 
     def _start_step(self, request: Request, scope: CancelScope) -> Request:
-        """The request of a step as it is sent; its clock starts."""
+        """The request to send in this step; also starts the clock of the step."""
         if self._timeouts.per_step is not None:
             scope.end_step()
             scope.limit_step(self._timeouts.per_step)
@@ -256,17 +254,18 @@ class Run:
     ) -> AsyncGenerator[StreamEvent, None]:
         request = self._start_step(request, scope)
         self._accumulator = StreamAccumulator()
-        return self.client.calls.stream(request, scope, self._policy, step, self._accumulator)
+        attempts = self.client.calls.open(request, self._policy, step, self._logged)
+        return attempts.fold(scope, self._accumulator)
 
     def _shorten(self) -> bool:
-        """Whether the history was made shorter after it did not fit; that is done once a step."""
+        """Shorten a history that did not fit; False if that is not allowed or not possible."""
         return self._truncates and self.loop.shorten()
 
     async def _finish_step(self, response: Response, scope: CancelScope) -> StepResult:
         if scope.clocks:
             scope.end_step()
         calls = self.loop.feed(response)
-        self._accumulator = None  # the loop has the answer now
+        self._accumulator = None  # from here on the loop has the answer
         results: tuple[ToolResult, ...] = ()
         if calls:
             ready = await self._ready(calls, scope)
@@ -282,23 +281,23 @@ class Run:
                 self.loop.ask_again(reply)
         return step
 
-    def _end_step(self, finish: Finish | None, step: int, done: StepResult) -> StreamEvent:
-        """The event that ends a step: the last one, or one between two steps."""
+    def _end_step(self, finish: Finish | None, step: int, result: StepResult) -> StreamEvent:
+        """The event that ends a step: `StepFinish`, or `Finish` after the last one."""
         if self.loop.request is not None or finish is None:
-            return StepFinish(step=step, response=done.response)
-        self._response = done.response
-        return replace(finish, response=done.response)
+            return StepFinish(step=step, response=result.response)
+        self._response = result.response
+        return replace(finish, response=result.response)
 
     def _fail(
         self, error: SDKError, finish: Finish | None, scope: CancelScope
     ) -> list[StreamEvent]:
-        """The events that end a stream which failed: as those of one call do."""
+        """The closing events of a stream that failed, as in the stream of one call."""
         self._error = error
         self._account(error)
         partial = error.partial
         usage = Usage() if partial is None else partial.usage
         if finish is not None and finish.finish_reason.reason in ("cancelled", "error"):
-            # the call itself has told the rest
+            # The call has already delivered the other closing events.
             return [replace(finish, usage=usage, response=partial)]
         events: list[StreamEvent] = []
         if not scope.is_cancelled:
@@ -307,11 +306,11 @@ class Run:
         return [*events, Finish(finish_reason=reason, usage=usage, response=partial)]
 
     async def _resume(self, scope: CancelScope) -> None:
-        """Run what was waiting for approval, of a conversation that goes on."""
+        """Run the calls at the end of the conversation that were waiting for approval."""
         calls = self.loop.open_calls()
-        known = [self._tools.get(call.name) for call in calls]
-        asks = any(tool is not None and tool.needs_approval for tool in known)
-        if not calls or not (asks or self._approvals is not None):
+        tools = [self._tools.get(call.name) for call in calls]
+        needs_approval = any(tool is not None and tool.needs_approval for tool in tools)
+        if not calls or not (needs_approval or self._approvals is not None):
             return
         ready = decide(await self._ready(calls, scope), self._approvals or {})
         if self._approvals is not None:
@@ -334,11 +333,62 @@ _TOOL_OPTIONS = frozenset(("tool_timeout", "max_concurrent_tools", "tool_observe
 
 
 def _answer(finish: Finish | None, scope: CancelScope) -> Response:
-    """The response of a step; an error if it did not come to its own end."""
+    """The response of a step; raises an error if the step did not finish."""
     if finish is None or finish.response is None:
-        raise StreamError("the stream ended without its last event")
+        raise StreamError("The stream ended without a finish event.")
     if finish.finish_reason.reason == "cancelled":
         raise scope.error(finish.response)
-    if scope.is_cancelled and scope.cause != "timeout":  # what has come is not wanted any more
+    if scope.is_cancelled and scope.cause != "timeout":  # the caller does not want it any more
         raise scope.error(finish.response)
     return finish.response
+
+
+_default_lock = threading.Lock()
+_default_client: Client | None = None
+
+
+def get_default_client() -> Client:
+    """The client that was set, or else one made from the environment on first use."""
+    global _default_client  # noqa: PLW0603 -- one for the program is the point
+    with _default_lock:
+        if _default_client is None:
+            _default_client = Client.from_env()
+        return _default_client
+
+
+def set_default_client(client: Client | None) -> None:
+    """Set the client of functions without `client=`; None to use the environment again."""
+    value: Any = client  # a caller without a type checker may pass anything
+    if value is not None and not isinstance(value, Client):
+        kind = f"{type(value).__module__}.{type(value).__qualname__}"
+        raise ConfigurationError(
+            f"The default client must be an interlingua.Client, not {kind}. "
+            "interlingua.sync uses the same client."
+        )
+    global _default_client  # noqa: PLW0603 -- as above
+    with _default_lock:
+        _default_client = client
+
+
+def fill_usage(partial: Response, request: Request) -> Response:
+    """
+    A partial answer with its usage; figures that the provider did not report are estimated.
+
+    Many providers report usage only at the end of a stream, but bill a cancelled stream too.
+    Nothing is estimated if nothing has arrived.
+    """
+    usage, message = partial.usage, partial.message
+    if partial.finish_reason.reason not in ("cancelled", "error") or not message.content:
+        return partial
+
+    def estimate(message: Message) -> int:
+        alone = Request(model=request.model, messages=(message,))
+        return estimate_request(alone, partial.provider)
+
+    output = estimate(message) - estimate(replace(message, content=()))
+    filled = replace(
+        usage,
+        input_tokens=usage.input_tokens or estimate_request(request, partial.provider),
+        output_tokens=max(usage.output_tokens, output),
+    )
+    return partial if filled == usage else replace(partial, usage=replace(filled, estimated=True))

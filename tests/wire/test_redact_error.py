@@ -1,39 +1,27 @@
-"""Whose call it was, without its key."""
+"""Redaction of the caller's own keys in errors."""
 
 import pickle
 import traceback
 
 import pytest
 
-from interlingua.providers.error_labels import Stamp
 from interlingua.spec.errors import (
     DecodeError,
     NetworkError,
     RateLimitError,
     RequestTimeoutError,
 )
+from interlingua.wire.secrets import Redactor
 
 KEY = "planted/key+QQ77-of-no-known-form"
-
-
-def test_an_error_says_whose_it_is():
-    """The provider, the model, our id; what an inner adapter has set stays."""
-    ours = RateLimitError("slow", provider_request_id="req_1")
-    theirs = RateLimitError("slow", provider="there", request_id="r")
-    stamp = Stamp("here", "", {})
-    stamp.stamp(ours, "mine", "m")
-    stamp.stamp(theirs, "mine", "m")
-
-    assert (ours.provider, ours.request_id, ours.provider_request_id) == ("here", "mine", "req_1")
-    assert str(ours) == "here:m: slow"
-    assert (theirs.provider, theirs.request_id) == ("there", "r")
 
 
 @pytest.mark.parametrize("kind", [RateLimitError, RequestTimeoutError, NetworkError])
 @pytest.mark.parametrize("header", [None, "Proxy-Authorization", "X-Proxy-Token"])
 def test_secrets_are_covered_in_all_it_holds(header, kind):
     """Whatever they look like, also percent-encoded, in what it came from too."""
-    stamp = Stamp("p", None, {header: f"Bearer {KEY}"}) if header else Stamp("p", KEY, {})
+    redactor = Redactor(() if header else (KEY,))
+    redactor.learn_headers({header: f"Bearer {KEY}"} if header else {})
     error = kind(
         f"bad {KEY}!",
         raw={"error": {f"k {KEY}": [KEY, 1, None, {"deep": f"?key={KEY}"}]}},
@@ -43,7 +31,7 @@ def test_secrets_are_covered_in_all_it_holds(header, kind):
     cause = DecodeError(f"not JSON: {KEY}", path=KEY)
     cause.doc = KEY.encode()
     error.__cause__ = cause
-    stamp.stamp(error)
+    redactor.redact_error(error)
 
     held = "".join(traceback.format_exception(error))
     held += repr(error) + repr(vars(error)) + repr(vars(cause))
@@ -55,7 +43,9 @@ def test_secrets_are_covered_in_all_it_holds(header, kind):
 def test_what_is_no_secret_stays():
     """A word as short as a test's key would be found anywhere."""
     error = RateLimitError("a key is a test of keys", raw="test")
-    Stamp("p", "test", {"x-team": "a key is"}).stamp(error)
+    redactor = Redactor(("test",))
+    redactor.learn_headers({"x-team": "a key is"})
+    redactor.redact_error(error)
 
     assert (error.message, error.raw) == ("a key is a test of keys", "test")
     assert error.args == ("a key is a test of keys",)
@@ -68,7 +58,7 @@ def test_what_holds_no_secret_is_the_same_object():
     args = own.args
     error = RateLimitError("x")
     error.__context__ = own
-    Stamp("p", KEY, {}).stamp(error)
+    Redactor((KEY,)).redact_error(error)
 
     assert own.args is args
     assert own.notes is notes
@@ -80,6 +70,6 @@ def test_a_body_nested_without_end():
     for _ in range(100_000):
         raw = [raw]
     error = RateLimitError("x", raw=raw)
-    Stamp("p", KEY, {}).stamp(error)
+    Redactor((KEY,)).redact_error(error)
 
     assert error.raw == "[redacted]"

@@ -1,0 +1,128 @@
+"""The HTTP requests of calls and operations: headers, addresses, bodies. Nothing is sent here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from urllib.parse import quote, urlencode
+
+import msgspec
+
+from interlingua.providers.provider import join_url
+from interlingua.providers.ulid import new_ulid
+from interlingua.spec.content import Json
+from interlingua.spec.contracts import Content, HttpRequest, Profile, Timeouts, WireCall
+from interlingua.spec.request import Request
+from interlingua.spec.response import Warning
+from interlingua.wire.json_text import dumps
+from interlingua.wire.multipart import encode_form
+
+_ACCEPT = {"accept": "application/json"}
+# Compression is declined for streams, because a compressor delays events.
+_ACCEPT_STREAM = {"accept": "text/event-stream", "accept-encoding": "identity"}
+_JSON = {"content-type": "application/json", **_ACCEPT}
+_JSON_STREAM = {"content-type": "application/json", **_ACCEPT_STREAM}
+_MAX_ID = 480  # characters; OpenAI accepts 512 in the header, and the step and attempt follow
+
+
+class Ready(msgspec.Struct, frozen=True, kw_only=True):
+    """A request that is encoded, addressed and signed: every attempt sends the same bytes."""
+
+    request: Request
+    """With the bytes of its files, and with its `request_id`."""
+    profile: Profile
+    http: HttpRequest
+    warnings: tuple[Warning, ...] = ()
+
+
+class DryRun(msgspec.Struct, frozen=True, kw_only=True):
+    """What would be sent, without the API key."""
+
+    profile: Profile
+    url: str
+    headers: Mapping[str, str]
+    body: Json
+    warnings: tuple[Warning, ...] = ()
+
+    def __repr__(self) -> str:
+        # The headers may hold keys, and the body may be large.
+        from interlingua.wire.secrets import redact_headers
+
+        return (
+            f"DryRun({self.url}, headers={redact_headers(self.headers)}, "
+            f"warnings={len(self.warnings)})"
+        )
+
+
+def headers_for(wire: WireCall, defaults: Mapping[str, str]) -> dict[str, str]:
+    """The headers of a call: those of its mode, then the defaults, then the encoder's."""
+    mode = _JSON_STREAM if wire.stream else _JSON
+    if not wire.headers:
+        return {**mode, **defaults}
+    if defaults.keys().isdisjoint(wire.headers):
+        return {**mode, **defaults, **wire.headers}
+    return join_headers(mode, defaults, wire.headers)
+
+
+def join_headers(*layers: Mapping[str, str]) -> dict[str, str]:
+    """
+    Merge headers under lower-case names; a later layer replaces an earlier one.
+
+    Lists of flags (`anthropic-beta`) are joined instead.
+    """
+    headers: dict[str, str] = {}
+    for layer in layers:
+        for name, value in layer.items():
+            lowered = name.lower()
+            if lowered.endswith("-beta") and lowered in headers:
+                flags = (*headers[lowered].split(","), *value.split(","))
+                value = ",".join(dict.fromkeys(flag.strip() for flag in flags))  # noqa: PLW2901
+            headers[lowered] = value
+    return headers
+
+
+def add_request_id(ready: Ready, header: str, step: int, attempt: int) -> HttpRequest:
+    """The HTTP request of one attempt, with `<request id>-<step>-<attempt>` in this header."""
+    http, request_id = ready.http, ready.request.request_id or ""
+    # A caller's id may not be valid in a header; a header that the caller has set is kept.
+    is_valid = 0 < len(request_id) <= _MAX_ID and request_id.isascii() and request_id.isprintable()
+    if not is_valid or header in http.headers:
+        return http
+    headers = {**http.headers, header: f"{request_id}-{step}-{attempt}"}
+    return HttpRequest(url=http.url, headers=headers, body=http.body, timeouts=http.timeouts)
+
+
+def operation_request(
+    call: WireCall,
+    base_url: str,
+    defaults: Mapping[str, str],
+    key_headers: Mapping[str, str],
+    timeouts: Timeouts | None,
+) -> HttpRequest:
+    """
+    The HTTP request of an operation, with its address and key.
+
+    The caller's default headers replace the dialect's.
+    """
+    content_type, body = _encode_body(call)
+    headers = join_headers(_ACCEPT_STREAM if call.stream else _ACCEPT, call.headers, defaults)
+    if content_type is not None:
+        headers["content-type"] = content_type
+    url = join_url(base_url, call.path)
+    if call.query:
+        url += ("&" if "?" in url else "?") + urlencode(call.query, quote_via=quote)
+    return HttpRequest(
+        method=call.method,
+        url=url,
+        headers={**headers, **key_headers},
+        body=body,
+        timeouts=timeouts,
+    )
+
+
+def _encode_body(call: WireCall) -> tuple[str | None, Content]:
+    """The body and its content type; None if the call's own headers give the type."""
+    if call.form:
+        return encode_form(call.form, new_ulid)
+    if call.content is not None:
+        return None, call.content
+    return (None, b"") if call.body is None else ("application/json", dumps(call.body))

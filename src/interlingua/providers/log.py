@@ -1,0 +1,53 @@
+"""The library's logger, and the log records for what a request loses."""
+
+from __future__ import annotations
+
+import logging
+import re
+
+from interlingua.spec.request import Request
+from interlingua.spec.response import Warning
+
+logger: logging.Logger = logging.getLogger("interlingua")
+logger.addHandler(logging.NullHandler())  # nothing is printed unless the program sets up logging
+
+_MESSAGE_PATH = re.compile(r"messages\[(\d+)\](?:\.content\[(\d+)\])?")
+
+
+def log_warnings(
+    warnings: tuple[Warning, ...], request: Request, adapter: str, logged: set[str]
+) -> None:
+    """
+    Log one record per warning code.
+
+    `logged` holds the codes that were already logged for this request; it is updated.
+    """
+    for warning in warnings:
+        if warning.code in logged:
+            continue
+        logged.add(warning.code)
+        message_id, part_kind = _find_part(warning.path or "", request)
+        logger.warning(
+            "%s: %s",
+            warning.code,
+            warning.message,
+            extra={
+                "request_id": request.request_id,
+                "message_id": message_id,
+                "part_kind": part_kind,
+                "adapter": adapter,
+                "model": request.model,
+                "reason": warning.code,
+            },
+        )
+
+
+def _find_part(path: str, request: Request) -> tuple[str | None, str | None]:
+    """The id of the message and the kind of the part at a warning's path."""
+    match = _MESSAGE_PATH.match(path)
+    if match is None or int(match[1]) >= len(request.messages):
+        return None, None
+    message = request.messages[int(match[1])]
+    if match[2] is None or int(match[2]) >= len(message.content):
+        return message.id, None
+    return message.id, message.content[int(match[2])].kind
