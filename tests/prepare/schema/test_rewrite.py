@@ -9,11 +9,11 @@ from interlingua.prepare.schema.rewrite import (
     ImpossibleError,
     Log,
     add_null,
+    add_types,
     close_object,
-    free_circles,
+    relax_circles,
     rewrite_tuples,
     rewrite_values,
-    say_types,
     sort_keywords,
 )
 from support.facts import ANTHROPIC, GEMINI_JSON_SCHEMA, OPENAI_STRICT
@@ -146,9 +146,9 @@ def test_types_are_said():
     """Values imply their types, each once; a strict schema without any is refused."""
     node = {"enum": ["a", 1, "b"]}
 
-    assert after(say_types, node, OPENAI_STRICT, Reader(node))["type"] == ["string", "integer"]
-    with pytest.raises(ImpossibleError, match="does not say its type"):
-        after(say_types, {}, OPENAI_STRICT, Reader({}))
+    assert after(add_types, node, OPENAI_STRICT, Reader(node))["type"] == ["string", "integer"]
+    with pytest.raises(ImpossibleError, match="has no type"):
+        after(add_types, {}, OPENAI_STRICT, Reader({}))
 
 
 def test_closing():
@@ -180,7 +180,7 @@ def test_circles():
         "required": ["a", "b", "c"],
     }
     made = draft(node)
-    free_circles(made, Reader(node), node["properties"])
+    relax_circles(made, Reader(node), node["properties"])
 
     assert made.out["required"] == ["b"]
     assert made.hints == {"required": ["a", "c"]}

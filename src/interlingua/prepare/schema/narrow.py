@@ -34,12 +34,12 @@ from interlingua.prepare.schema.rewrite import (
     Draft,
     ImpossibleError,
     Log,
+    add_types,
     close_object,
-    free_circles,
+    relax_circles,
     rewrite_tuples,
     rewrite_unions,
     rewrite_values,
-    say_types,
     sort_keywords,
 )
 from interlingua.spec.content import Json
@@ -226,7 +226,7 @@ class Narrower:
         rewrite_values(draft, rules)
         sort_keywords(draft, rules)
         if "$ref" not in draft.out:
-            say_types(draft, rules, self.reader)
+            add_types(draft, rules, self.reader)
         if rules.object_root and path == ROOT:
             _check_root(draft)
         for key in draft.out:
@@ -236,7 +236,7 @@ class Narrower:
         elif rules.strict:
             close_object(draft, rules, self.reader, properties)
         elif rules.optional_cycles:
-            free_circles(draft, self.reader, properties)
+            relax_circles(draft, self.reader, properties)
         return draft.finish(node)
 
     def _merge(self, node: dict[str, Any], path: str) -> Draft:
@@ -330,7 +330,7 @@ _UNIONS = ("anyOf", "oneOf")
 _INDIRECT = frozenset({"$ref", "allOf", *_UNIONS})
 
 
-def object_root(schema: Json) -> Narrowed:
+def object_root(schema: Json, _: SchemaRules | None = None) -> Narrowed:
     """
     `schema` with a root of type object that is not a reference, intersection or union.
 
@@ -430,14 +430,10 @@ def encode_parameters(
 ) -> tuple[Json, bool | None]:
     """The same for a tool, whose schema must have an object as its root."""
     if isinstance(schema, dict) and not _is_plain(schema):
-        narrowed = remembered(schema, rules, _object_root)
+        narrowed = remembered(schema, rules, object_root)
         _warn(narrowed.losses, rules, warnings, path)
         schema = narrowed.schema
     return encode_schema(schema, rules, warnings, path, strict=strict)
-
-
-def _object_root(schema: Json, _: SchemaRules) -> Narrowed:
-    return object_root(schema)
 
 
 def _warn(lost: tuple[str, ...], rules: SchemaRules, warnings: WarningList, path: str) -> None:

@@ -408,7 +408,7 @@ def find_unreadable(schema: Json, root: str) -> str | None:
         seen.add(id(node))
         wrong = next((key for key in node if not _is_shaped(key, node)), None)
         if wrong is not None:
-            return f"{path}: its {wrong} is malformed"
+            return f"{path}: malformed {wrong}"
         pending.extend(_inner(node, path))
         if not _leads_somewhere(node, reader, resolved):
             return f"{path}: its $ref has no target"

@@ -202,9 +202,7 @@ class AddedNulls:
             if isinstance(branches, list):
                 is_needed = any(self._may_hold(branch, hops) for branch in branches)
                 return _Shape(branches=branches) if is_needed else None
-        named, required = node.get("properties"), node.get("required")
-        properties = named if isinstance(named, dict) else {}
-        needed = set(required) if is_names(required) else set()
+        properties, needed = _properties_of(node)
         first, rest = _items_of(node)
         shape = _Shape(
             optional=tuple(
@@ -285,9 +283,7 @@ class _Cleaner:
         return properties.keys() <= value.keys()
 
     def _clean_object(self, value: dict[str, Any], node: dict[str, Any]) -> tuple[bool, Json]:
-        named, required = node.get("properties"), node.get("required")
-        properties = named if isinstance(named, dict) else {}
-        needed = set(required) if is_names(required) else set()
+        properties, needed = _properties_of(node)
         # An object that names properties is closed in strict mode.
         is_open = node.get("additionalProperties", not properties) is not False
         fits, out = True, {}
@@ -313,6 +309,13 @@ class _Cleaner:
         out = [cleaned for _, cleaned in pairs]
         same = all(new is old for new, old in zip(out, value, strict=True))
         return all(fits for fits, _ in pairs), value if same else out
+
+
+def _properties_of(node: dict[str, Any]) -> tuple[dict[str, Any], set[str]]:
+    """The properties of an object, and the names of those that it requires."""
+    named, required = node.get("properties"), node.get("required")
+    properties = named if isinstance(named, dict) else {}
+    return properties, set(required) if is_names(required) else set()
 
 
 def _items_of(node: dict[str, Any]) -> tuple[list[Any], Json]:

@@ -202,7 +202,7 @@ def _may_be_text(node: dict[str, Any]) -> bool:
     return not types or "string" in types
 
 
-def say_types(draft: Draft, rules: SchemaRules, reader: Reader) -> None:
+def add_types(draft: Draft, rules: SchemaRules, reader: Reader) -> None:
     """Add the type that values or properties imply; a strict schema must have one."""
     out = draft.out
     types = types_of(out) or ()
@@ -231,14 +231,14 @@ def _split_union(draft: Draft, types: tuple[str, ...], reader: Reader) -> None:
     alone = all(key in ANNOTATIONS or key in STRUCTURE for key in out.keys() - {"type", "anyOf"})
     if "type" in out and alone and isinstance(out["anyOf"], list):
         inner = [reader.plain(branch) for branch in out["anyOf"]]
-        if all(_says_type_within(branch, types) for branch in inner):
+        if all(_has_type_within(branch, types) for branch in inner):
             draft.drop("type")
             return
     if "object" in types or not _HOLDS_OTHERS.isdisjoint(out):
         draft.refuse("the object or array beside its anyOf cannot be closed")
 
 
-def _says_type_within(branch: Json, types: tuple[str, ...]) -> bool:
+def _has_type_within(branch: Json, types: tuple[str, ...]) -> bool:
     # A union inside the union may be the same one, without a type of its own.
     if not isinstance(branch, dict) or "anyOf" in branch or "oneOf" in branch:
         return False
@@ -296,7 +296,7 @@ def add_null(node: dict[str, Any]) -> dict[str, Any]:
     return {"anyOf": [node, NULL]}
 
 
-def free_circles(draft: Draft, reader: Reader, properties: dict[str, Any]) -> None:
+def relax_circles(draft: Draft, reader: Reader, properties: dict[str, Any]) -> None:
     """Make properties optional that refer back to their own schema."""
     required = draft.out.get("required", [])
     circular = [name for name in required if reader.in_circle(properties.get(name))]
@@ -329,12 +329,12 @@ def exclude_each_other(branches: list[Any], reader: Reader) -> bool:
         return True
     objects = [node for node in plain if _types_of(node) == {"object"}]
     others = [node for node in plain if _types_of(node) != {"object"}]
-    if len(objects) > 1 and not _tell_objects_apart(objects, reader):
+    if len(objects) > 1 and not _objects_differ(objects, reader):
         return False
     return _are_apart([_types_of(node) for node in [*objects[:1], *others]])
 
 
-def _tell_objects_apart(objects: list[dict[str, Any]], reader: Reader) -> bool:
+def _objects_differ(objects: list[dict[str, Any]], reader: Reader) -> bool:
     """Whether a property that all require has a different constant in each."""
     shared = set(objects[0].get("required", ()))
     for node in objects[1:]:
