@@ -1,8 +1,8 @@
 """
-Conversations as another model accepts them.
+Repairs conversations so that another model accepts them.
 
-A client repairs the history of every request by itself. Import from here to do it without a
-client, to see what would change, or to check that a request extends a cached prefix.
+A client repairs the history of every request. Use this module to do it without a client, to see
+what would change, or to check that a request extends a cached prefix.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ def repair(
     policy: RepairPolicy = DEFAULT_POLICY,
 ) -> HistoryRepair:
     """
-    A history as a target accepts it, and every change that was made for that.
+    A history as a target accepts it, and the changes that were made.
 
     `target` is the name of a dialect, or rules of your own. Nothing is sent. A history that the
-    target accepts comes back unchanged.
+    target accepts is returned unchanged.
     """
     rules = find_dialect(target).FACTS.history if isinstance(target, str) else target
     warnings = WarningList(rules.model or rules.dialect)

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from interlingua.conformance.strategies import responses
 from interlingua.spec.content import Opaque, Text, Thinking, ToolCall
+from interlingua.spec.contracts import Frame
 from interlingua.spec.errors import StreamError
 from interlingua.spec.events import (
     ErrorEvent,
@@ -28,7 +29,7 @@ from interlingua.spec.events import (
 )
 from interlingua.spec.response import FinishReason, Response
 from interlingua.streams.accumulate import events_from_response
-from interlingua.streams.grammar import RULES, Action, Grammar
+from interlingua.streams.grammar import RULES, Action, Grammar, SequentialEncoder
 
 START = StreamStart()
 FINISH = Finish(finish_reason=FinishReason(reason="stop"))
@@ -229,3 +230,27 @@ def test_every_event_has_a_rule():
     """The table knows each kind of event, and each action has one."""
     assert set(RULES) == set(get_args(StreamEvent))
     assert {rule.action for rule in RULES.values()} == set(Action)
+
+
+class NamesEncoder(SequentialEncoder):
+    def _encode(self, event):
+        return [Frame(data=event.type)]
+
+
+def encoded(*events):
+    encoder = NamesEncoder()
+    names = [frame.data for event in events for frame in encoder.feed(event)]
+    encoder.finish()
+    return names
+
+
+def test_an_encoder_sends_nothing_after_an_error():
+    """The error is the last frame, and a stream that ends with it is complete."""
+    assert encoded(START, FINISH) == ["stream_start", "finish"]
+    assert encoded(START, ERROR, FINISH) == encoded(START, ERROR) == ["stream_start", "error"]
+
+
+def test_an_encoder_needs_a_finish():
+    """A stream that just stops is an error of the caller."""
+    with pytest.raises(StreamError):
+        encoded(START)

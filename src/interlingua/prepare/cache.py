@@ -154,9 +154,9 @@ def _mark_last(items: Json, mark_one: _MarkOne) -> list[Any] | None:
 _Break: TypeAlias = tuple[str, str]
 """A JSON path, and what changed there."""
 
-ALL = "the whole prompt is read anew"
-AFTER_SYSTEM = "all messages are read anew"
-_AFTER_MESSAGE = "what follows it is read anew"
+ALL = "the whole prompt is processed again"
+AFTER_SYSTEM = "all messages are processed again"
+_AFTER_MESSAGE = "what follows it is processed again"
 MODEL = CacheStep(
     fields=("model",), code="model_changed", cost=f"each model has its own cache: {ALL}"
 )
@@ -254,7 +254,7 @@ def _compare_messages(old: Json, new: Json, path: str) -> _Break | None:
         change = _compare(one, other, f"{path}[{i}]", grows=i == len(old) - 1)
         if change is not None:
             return change
-    return (f"{path}[{len(new)}]", "is gone") if len(new) < len(old) else None
+    return (f"{path}[{len(new)}]", "was removed") if len(new) < len(old) else None
 
 
 def _compare(
@@ -273,7 +273,7 @@ def _compare(
     if isinstance(old, list) and isinstance(new, list):
         return _compare_lists(old, new, path, typed=typed, grows=grows)
     if old is None or new is None:
-        return None if old is new else (path, "was added" if old is None else "is gone")
+        return None if old is new else (path, "was added" if old is None else "was removed")
     return None if type(old) is type(new) and old == new else (path, "differs")
 
 
@@ -285,7 +285,7 @@ def _compare_objects(
     for name in old | new:
         where = f"{path}.{name}"
         if name not in new or name not in old:
-            return where, "was added" if name in new else "is gone"
+            return where, "was added" if name in new else "was removed"
         is_typed = typed and name not in _CALLERS_OWN
         is_growing = grows and name in _CONTENT
         change = _compare(old[name], new[name], where, typed=is_typed, grows=is_growing)
@@ -302,7 +302,7 @@ def _compare_lists(
         if change is not None:
             return change
     if len(new) < len(old):
-        return f"{path}[{len(new)}]", "is gone"
+        return f"{path}[{len(new)}]", "was removed"
     return None if grows or len(new) == len(old) else (f"{path}[{len(old)}]", "was added")
 
 

@@ -41,7 +41,7 @@ def drop_media(request: Request, profile: Profile, warnings: WarningList) -> Req
     messages = list(request.messages)
     for i, message in enumerate(messages):
         warnings.message = i
-        content = _readable_parts(message.content, accepted, warnings)
+        content = _supported_parts(message.content, accepted, warnings)
         if content is not message.content:
             messages[i] = replace(message, content=content)
     is_same = all(map(is_, messages, request.messages))
@@ -86,40 +86,31 @@ def encode_result_parts(
     return blocks
 
 
-def _readable_parts(
-    parts: tuple[Part, ...], accepted: Mapping[str, _Types], warnings: WarningList
-) -> tuple[Part, ...]:
-    readable: list[Part] = []
-    for i, part in enumerate(parts):
-        warnings.part, warnings.inner = i, None
-        if isinstance(part, MEDIA_TYPES):
-            if _is_accepted(part, accepted[part.kind]):
-                readable.append(part)
-            else:
-                warnings.media_dropped(part.kind, _media_type(part) or part.kind)
-        elif isinstance(part, ToolResult) and part.parts:
-            readable.append(_readable_result(part, part.parts, accepted, warnings))
-        else:
-            readable.append(part)
-    same = len(readable) == len(parts) and all(map(is_, readable, parts))
-    return parts if same else tuple(readable)
-
-
-def _readable_result(
-    result: ToolResult,
+def _supported_parts(
     parts: tuple[Part, ...],
     accepted: Mapping[str, _Types],
     warnings: WarningList,
-) -> ToolResult:
-    content = list(parts)
+    *,
+    is_result: bool = False,
+) -> tuple[Part, ...]:
+    """The parts without unsupported media; inside a result, a note replaces it."""
+    supported: list[Part] = []
     for i, part in enumerate(parts):
-        warnings.inner = i
+        if is_result:
+            warnings.inner = i
+        else:
+            warnings.part, warnings.inner = i, None
         if isinstance(part, MEDIA_TYPES) and not _is_accepted(part, accepted[part.kind]):
             warnings.media_dropped(part.kind, _media_type(part) or part.kind)
-            content[i] = media_note(part)
-    warnings.inner = None
-    same = all(map(is_, content, parts))
-    return result if same else replace(result, content=tuple(content))
+            supported += [media_note(part)] if is_result else []
+        elif isinstance(part, ToolResult) and part.parts and not is_result:
+            content = _supported_parts(part.parts, accepted, warnings, is_result=True)
+            warnings.inner = None
+            supported.append(part if content is part.parts else replace(part, content=content))
+        else:
+            supported.append(part)
+    same = len(supported) == len(parts) and all(map(is_, supported, parts))
+    return parts if same else tuple(supported)
 
 
 def _is_accepted(part: Image | Audio | Document, types: _Types) -> bool:

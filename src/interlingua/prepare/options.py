@@ -37,10 +37,13 @@ def foreign_options(
     warnings = []
     for name in names():
         options = request.provider_options.get(name)
-        keys = [repr(options)] if options else []
+        if not options or name == dialect:
+            continue
         if isinstance(options, Mapping):
             keys = sorted(str(key) for key in options if key != AUTO_CACHE)
-        if keys and name != dialect:
+        else:
+            keys = [repr(options)]
+        if keys:
             path, listed = f"provider_options.{name}", ", ".join(keys)
             warnings.append(
                 make_warning("options_dropped", path, owner=name, target=target, names=listed)

@@ -73,10 +73,10 @@ def start_encoding(
     request: Request | Prepared, profile: Profile, facts: Facts
 ) -> tuple[Request, dict[str, Any], WarningList]:
     """
-    What every encoder begins with: a prepared request, its options, and a list for warnings.
+    The first step of every encoder: the prepared request, its options, and a list of warnings.
 
-    The options are the caller's to change. The list holds the warnings so far, and later ones are
-    given the paths of the request as it came.
+    The encoder may change the options. The list holds the warnings so far, and maps the paths of
+    later ones to the caller's request.
     """
     ready = request if isinstance(request, Prepared) else prepare(request, profile, facts)
     warnings = WarningList(target_name(ready.request, facts.name))

@@ -62,11 +62,7 @@ def structured_output_mode(request: Request, profile: Profile) -> StructuredOutp
 
 def limit_max_tokens(request: Request, profile: Profile, warnings: WarningList) -> Request:
     """`max_tokens` above the model's limit."""
-    asked, most = request.max_tokens, profile.max_output_tokens
-    if asked is None or most is None or asked <= most:
-        return request
-    warnings.add("max_tokens_lowered", "max_tokens", limit=most)
-    return replace(request, max_tokens=most)
+    return _limit(request, "max_tokens", profile.max_output_tokens, "max_tokens_lowered", warnings)
 
 
 def limit_stop_sequences(request: Request, profile: Profile, warnings: WarningList) -> Request:
@@ -107,11 +103,7 @@ def drop_while_thinking(request: Request, profile: Profile, warnings: WarningLis
 
 def limit_temperature(request: Request, profile: Profile, warnings: WarningList) -> Request:
     """A temperature above the target's limit."""
-    asked, most = request.temperature, profile.max_temperature
-    if asked is None or most is None or asked <= most:
-        return request
-    warnings.add("temperature_lowered", "temperature", limit=most)
-    return replace(request, temperature=most)
+    return _limit(request, "temperature", profile.max_temperature, "temperature_lowered", warnings)
 
 
 def drop_settings(request: Request, profile: Profile, warnings: WarningList) -> Request:
@@ -284,6 +276,16 @@ def _drop(request: Request, names: Iterable[str], warnings: WarningList, when: s
         else:
             warnings.setting_dropped(name, when)
     return replace(request, **dict.fromkeys(dropped)) if dropped else request
+
+
+def _limit(
+    request: Request, name: str, most: float | None, code: str, warnings: WarningList
+) -> Request:
+    asked = getattr(request, name)
+    if asked is None or most is None or asked <= most:
+        return request
+    warnings.add(code, name, limit=most)
+    return replace(request, **{name: most})
 
 
 def _without_tools(request: Request) -> Request:

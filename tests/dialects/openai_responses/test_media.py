@@ -1,6 +1,7 @@
 """Images, files and audio <-> their content parts."""
 
 import pytest
+from msgspec.structs import replace
 
 from interlingua.dialects.openai_responses.content import decode_content, decode_part, encode_part
 from interlingua.dialects.openai_responses.facts import INPUT_TEXT, OUTPUT_TEXT
@@ -175,3 +176,21 @@ def test_detail_is_given_only_to_images_of_others():
     for came in (block, {**block, "detail": "low"}, {**block, "image_url": None, "file_id": "f"}):
         assert say(decode_part(came, "p", INPUT_TEXT)) == (came, [])
     assert say(Image(url="u"))[0] == {"type": "input_image", "image_url": "u", "detail": "auto"}
+
+
+def test_changed_media_are_encoded_anew():
+    """The content part kept in `extra` is used only while it still has the same meaning."""
+    block = {"type": "input_image", "image_url": "data:image/png;base64,iVBORw0KGgo"}
+    part = decode_part(block, "p", INPUT_TEXT)
+
+    new = {"type": "input_image", "image_url": "data:image/png;base64,bmV3", "detail": "auto"}
+
+    assert (new, []) == say(replace(part, data=b"new"))
+
+
+@pytest.mark.parametrize("kept", [5, {}, {"type": "input_image", "image_url": 5}])
+def test_a_kept_part_that_cannot_be_decoded_is_ignored(kept):
+    """`extra` may come from stored JSON."""
+    part = Image(url="u", extra={NAME: {"~wire": kept}})
+
+    assert say(part) == ({"type": "input_image", "image_url": "u", "detail": "auto"}, [])

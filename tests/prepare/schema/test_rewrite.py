@@ -9,12 +9,11 @@ from interlingua.prepare.schema.rewrite import (
     ImpossibleError,
     Log,
     add_null,
+    add_types,
     close_object,
-    free_circles,
-    join_texts,
+    relax_circles,
     rewrite_tuples,
     rewrite_values,
-    say_types,
     sort_keywords,
 )
 from support.facts import ANTHROPIC, GEMINI_JSON_SCHEMA, OPENAI_STRICT
@@ -64,10 +63,13 @@ def test_drafts():
         made.refuse("no")
 
 
-@pytest.mark.parametrize(("first", "joined"), [("A.", "A. B"), ("", "B"), (None, "B"), (5, "B")])
-def test_texts(first, joined):
-    """What is no text does not stay before the second."""
-    assert join_texts(first, "B") == joined
+@pytest.mark.parametrize(("text", "prefix"), [("A.", "A. "), ("", ""), (None, ""), (5, "")])
+def test_hints_follow_the_description(text, prefix):
+    """A description that is not text is replaced by the hints."""
+    made = draft({"description": text, "minLength": 1})
+    made.hint("minLength")
+
+    assert made.finish({})["description"] == f"{prefix}(minLength: 1)"
 
 
 @pytest.mark.parametrize(
@@ -144,9 +146,9 @@ def test_types_are_said():
     """Values imply their types, each once; a strict schema without any is refused."""
     node = {"enum": ["a", 1, "b"]}
 
-    assert after(say_types, node, OPENAI_STRICT, Reader(node))["type"] == ["string", "integer"]
-    with pytest.raises(ImpossibleError, match="does not say its type"):
-        after(say_types, {}, OPENAI_STRICT, Reader({}))
+    assert after(add_types, node, OPENAI_STRICT, Reader(node))["type"] == ["string", "integer"]
+    with pytest.raises(ImpossibleError, match="has no type"):
+        after(add_types, {}, OPENAI_STRICT, Reader({}))
 
 
 def test_closing():
@@ -154,7 +156,7 @@ def test_closing():
     properties = {"a": {"type": "string"}, "b": {"type": "string"}, "c": {"type": "null"}}
     node = {"type": "object", "properties": properties, "required": ["b"]}
 
-    assert after(close_object, node, OPENAI_STRICT, "c".__eq__, properties) == {
+    assert after(close_object, node, OPENAI_STRICT, Reader(node), properties) == {
         "type": "object",
         "properties": {**properties, "a": {"type": ["string", "null"]}},
         "required": ["a", "b", "c"],
@@ -178,7 +180,7 @@ def test_circles():
         "required": ["a", "b", "c"],
     }
     made = draft(node)
-    free_circles(made, Reader(node), node["properties"])
+    relax_circles(made, Reader(node), node["properties"])
 
     assert made.out["required"] == ["b"]
     assert made.hints == {"required": ["a", "c"]}

@@ -7,7 +7,7 @@ from support.facts import ANTHROPIC, GEMINI_JSON_SCHEMA, OPENAI_STRICT
 
 MAP = "additionalProperties makes it a map of any names"
 ANY = "it names no properties, so it is a map of any names"
-UNTYPED = "it does not say its type"
+UNTYPED = "it has no type"
 NOWHERE = "its $ref does not point into this schema"
 NOT_OBJECT = "schema: it is not an object"
 NULL = {"type": "null"}
@@ -163,24 +163,24 @@ def test_inherited_properties_are_merged():
         ({"type": "object", "properties": {}}, ANY),
         (
             {"type": "object", "properties": {}, "patternProperties": {}},
-            "patternProperties cannot be left out",
+            "patternProperties cannot be removed",
         ),
         (
             {"type": "object", "properties": {}, "propertyNames": {}},
-            "propertyNames cannot be left out",
+            "propertyNames cannot be removed",
         ),
         (
             {"type": "object", "properties": {}, "required": ["x"], "additionalProperties": False},
             "x is required but not described",
         ),
-        ({"type": "string", "not": {"const": "a"}}, "not cannot be left out"),
-        ({"type": "string", "if": {}, "then": {}}, "if cannot be left out"),
+        ({"type": "string", "not": {"const": "a"}}, "not cannot be removed"),
+        ({"type": "string", "if": {}, "then": {}}, "if cannot be removed"),
         (
             {"allOf": [STRING, {"type": "integer"}]},
-            "allOf, or what is beside $ref, cannot be merged",
+            "allOf, or the keywords beside $ref, cannot be merged",
         ),
-        ({"type": "array"}, "its items do not say their type"),
-        ({"type": "array", "items": [STRING]}, "prefixItems cannot be left out"),
+        ({"type": "array"}, "its items have no type"),
+        ({"type": "array", "items": [STRING]}, "prefixItems cannot be removed"),
         ({}, UNTYPED),
         (True, UNTYPED),
         ({"$ref": "https://example.com/schema"}, NOWHERE),
@@ -192,7 +192,7 @@ def test_inherited_properties_are_merged():
             },
             "the object or array beside its anyOf cannot be closed",
         ),
-        ({"anyOf": [NULL], "oneOf": [NULL]}, "oneOf beside anyOf cannot be said as one union"),
+        ({"anyOf": [NULL], "oneOf": [NULL]}, "oneOf beside anyOf cannot become one union"),
     ],
 )
 def test_what_cannot_be_strict(schema, reason):
@@ -211,9 +211,7 @@ def test_untyped_items_cannot_be_strict():
     for items in ({}, True):
         schema = {"type": "object", "properties": {"p": {"type": "array", "items": items}}}
 
-        assert narrow(schema, OPENAI_STRICT).reason == (
-            "schema.properties.p.items: it does not say its type"
-        )
+        assert narrow(schema, OPENAI_STRICT).reason == ("schema.properties.p.items: it has no type")
 
 
 @pytest.mark.parametrize(
@@ -226,7 +224,7 @@ def test_untyped_items_cannot_be_strict():
             "schema: the root cannot be a union",
         ),
         ({"type": "object"}, "schema: it names no properties, so it is a map of any names"),
-        (True, "schema: it does not say its type"),
+        (True, "schema: it has no type"),
     ],
 )
 def test_roots_that_cannot_be_strict(schema, reason):

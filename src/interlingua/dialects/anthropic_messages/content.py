@@ -49,7 +49,7 @@ def decode_part(block: Json, path: str = "") -> Part:
     if decode is None:
         return Opaque(dialect=NAME, data=block)
     fields = Fields(block, path)
-    fields.take("type")
+    del fields.left["type"]
     return decode(fields) or Opaque(dialect=NAME, data=block)
 
 
@@ -62,7 +62,8 @@ def read_part(block: Json) -> Part:
 
 
 def _decode_text(fields: Fields) -> Part:
-    return Text(text=fields.need("text"), extra=extra_for(fields.left))
+    text, unread = fields.need("text"), fields.left
+    return Text(text=text, extra={NAME: unread} if unread else {})
 
 
 def _decode_thinking(fields: Fields) -> Part:

@@ -55,7 +55,7 @@ def decode_response(
         return carry_body(NAME, body)
     fields = Fields(whole, strict=False)
     take_constants(fields.left)
-    content = tuple([read_part(block) for block in fields.take("content")])
+    content = tuple([read_part(block) for block in fields.left.pop("content")])
     return Response(
         id=fields.text("id") or "",
         model=fields.text("model") or "",

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from string import ascii_lowercase, ascii_uppercase, digits
 
 from interlingua.prepare.history.edit import (
     Edits,
@@ -159,13 +160,12 @@ def rename_calls(messages: Messages, target: HistoryRules, edits: Edits) -> Mess
     if all(map(matches, [call.id for call in scan_of(messages, edits).calls])):
         return messages
     pairs = pairs_of(messages, target, edits)
-    ids = CallIds(target.call_id)
+    mapped = map_call_ids((call.id for call in pairs.calls.values()), target.call_id)
     renamed: dict[Spot, str] = {}
     for spot, call in pairs.calls.items():
-        name = ids.to_wire(call.id)
-        if name != call.id:
-            renamed[spot] = name
-            edits.change("call_id_mapped", call, id=call.id[:80], sent=name)
+        if mapped[call.id] != call.id:
+            renamed[spot] = mapped[call.id]
+            edits.change("call_id_mapped", call, id=call.id[:80], sent=mapped[call.id])
     return _rename(messages, renamed, pairs.result_of, edits)
 
 
@@ -245,17 +245,9 @@ def put_calls_last(messages: Messages, target: HistoryRules, edits: Edits) -> Me
 
 # The mapping of call ids.
 
-_DIGITS = "0123456789"
-_UPPER = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-_LOWER = _UPPER.lower()
 _ALPHABETS = (  # the largest first; the last is for hexadecimal ids
-    _DIGITS + _UPPER + _LOWER,
-    _DIGITS + _LOWER,
-    _DIGITS + _UPPER,
-    _LOWER,
-    _UPPER,
-    _DIGITS,
-    "0123456789abcdef",
+    *(digits + ascii_uppercase + ascii_lowercase, digits + ascii_lowercase),
+    *(digits + ascii_uppercase, ascii_lowercase, ascii_uppercase, digits, "0123456789abcdef"),
 )
 _DIGEST_LETTERS = 40  # a digest has 43 letters of the largest alphabet, and more of the others
 _MOST_TRIES = 100
@@ -271,41 +263,21 @@ def map_call_id(call_id: str, pattern: str) -> str:
     return call_id if re.fullmatch(pattern, call_id) else _make(call_id, pattern)
 
 
-class CallIds:
-    """
-    Maps ids between a history and a target, in both directions.
-
-    `to_wire` never gives two ids the same; `to_ours` reverses it.
-    """
-
-    def __init__(self, pattern: str | None) -> None:
-        self._pattern = pattern
-        self._wire: dict[str, str] = {}
-        self._ours: dict[str, str] = {}
-
-    def to_wire(self, call_id: str) -> str:
-        """The id that the target accepts."""
-        if self._pattern is None:
-            return call_id
-        wire_id = self._wire.get(call_id)
-        if wire_id is None:
-            wire_id = self._wire[call_id] = self._new(call_id, self._pattern)
-            self._ours[wire_id] = call_id
-        return wire_id
-
-    def to_ours(self, wire_id: str) -> str:
-        """The original id; an unknown id is returned as it is."""
-        return self._ours.get(wire_id, wire_id)
-
-    def _new(self, call_id: str, pattern: str) -> str:
+def map_call_ids(call_ids: Iterable[str], pattern: str) -> dict[str, str]:
+    """Each id with the one that matches the pattern; no two get the same."""
+    mapped: dict[str, str] = {}
+    used: set[str] = set()
+    for call_id in dict.fromkeys(call_ids):
         wire_id = map_call_id(call_id, pattern)
         tries = 0
-        while wire_id in self._ours:
+        while wire_id in used:
             tries += 1
             if tries > _MOST_TRIES:
                 raise ConfigurationError(f"too few call ids match {pattern!r}")
             wire_id = _make(f"{call_id}\0{tries}", pattern)
-        return wire_id
+        mapped[call_id] = wire_id
+        used.add(wire_id)
+    return mapped
 
 
 def _make(call_id: str, pattern: str) -> str:

@@ -94,12 +94,12 @@ class Edits(WarningList):
         entry = self._cache.get(make)
         if entry is None or entry[0] is not messages:
             entry = self._cache[make] = (messages, make(messages, *args))
-        made: Made = entry[1]
-        return made
+        value: Made = entry[1]
+        return value
 
-    def store(self, messages: Messages, made: Any) -> None:
+    def store(self, messages: Messages, value: Any) -> None:
         """Store an object that was made from a history, for `cached` with its type as `make`."""
-        self._cache[type(made)] = (messages, made)
+        self._cache[type(value)] = (messages, value)
 
     def original_path(self, path: str, messages: Messages) -> str | None:
         """The path in the caller's history, of a path in the edited one."""

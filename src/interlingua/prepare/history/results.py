@@ -170,25 +170,25 @@ def place_results(messages: Messages, target: HistoryRules, edits: Edits) -> Mes
         return messages
     pairs = pairs_of(messages, target, edits)
     moved: dict[int, list[ToolResult]] = {}  # by the index of the message they go before
-    left: set[Spot] = set()
+    origins: set[Spot] = set()
     for end, spots in pairs.results_by_turn().items():
         place = end_of_results(messages, end, spots)
         near = place if place < len(messages) and messages[place].role in HOLDERS else -1
         for i, k in spots:
             part = messages[i].content[k]
             if not end < i < place and i != near and isinstance(part, ToolResult):
-                left.add((i, k))
+                origins.add((i, k))
                 moved.setdefault(place, []).append(part)
                 edits.change("result_moved", part)
-    if not left:
+    if not origins:
         return messages
-    changed = {i for i, _ in left}
+    changed = {i for i, _ in origins}
     edited: list[Message] = []
     for i in range(len(messages) + 1):
         if i in moved:
             edited.append(Message(role="tool", content=tuple(moved[i])))
         if i in changed:
-            parts = [part for k, part in enumerate(messages[i].content) if (i, k) not in left]
+            parts = [part for k, part in enumerate(messages[i].content) if (i, k) not in origins]
             edited += [with_parts(messages[i], parts, edits)] if parts else []
         else:
             edited += messages[i : i + 1]

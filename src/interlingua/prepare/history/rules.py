@@ -1,7 +1,7 @@
 """
 Any history, as a target accepts it.
 
-Each rule is a small function that returns the very history it was given if there is nothing to
+Each rule is a small function that returns the same object if there is nothing to
 do, and otherwise adds a warning for each change, with its place in the history as the caller gave
 it. The order matters: parts without a match go first; then ids, names and texts are repaired; then
 parts are put in their places; last come the rules that look at neighbours. Every rule that drops

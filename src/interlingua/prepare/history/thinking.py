@@ -35,7 +35,7 @@ _dated = re.compile(r"[-@](\d{4}-?\d{2}-?\d{2}|latest)$").sub
 
 
 class _Codes(NamedTuple):
-    """The codes for thinking that is left out, and for thinking that is sent as text."""
+    """The codes for thinking that is dropped, and for thinking that is sent as text."""
 
     dropped: str
     as_text: str

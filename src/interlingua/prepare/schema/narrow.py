@@ -1,4 +1,9 @@
-"""Schemas narrowed to what a target accepts."""
+"""
+Schemas narrowed to what a target accepts.
+
+A program sends the same tools with every request, and narrowing costs far more than encoding, so
+results are cached. The key is the exact content: a caller may change a schema between requests.
+"""
 
 from __future__ import annotations
 
@@ -19,6 +24,8 @@ from interlingua.prepare.schema.read import (
     Reader,
     find_unreadable,
     is_deep,
+    map_items,
+    map_values,
     pointer,
     types_of,
 )
@@ -27,12 +34,12 @@ from interlingua.prepare.schema.rewrite import (
     Draft,
     ImpossibleError,
     Log,
+    add_types,
     close_object,
-    free_circles,
+    relax_circles,
     rewrite_tuples,
     rewrite_unions,
     rewrite_values,
-    say_types,
     sort_keywords,
 )
 from interlingua.spec.content import Json
@@ -41,9 +48,9 @@ from interlingua.spec.warnings import WarningList
 from interlingua.wire.json_text import dump_text
 
 _MAX_BYTES = 8 << 20  # of one generation: 100 tools of 27 kB are 6 MB with their results
-_ENTRY_BYTES = 500  # what an entry takes besides its texts
-# Without back references and marks of interned strings, equal contents give equal bytes. Unlike
-# JSON text, these tell a tuple from a list and NaN from null, which narrowing does, too.
+_ENTRY_BYTES = 500  # the size of an entry besides its texts
+# The format without back references and interned strings gives equal bytes for equal content.
+# Unlike JSON text it distinguishes a tuple from a list and NaN from null, as narrowing does.
 _PLAIN_FORMAT = 0
 
 
@@ -51,29 +58,29 @@ class Narrowed(msgspec.Struct, frozen=True, kw_only=True):
     """A schema as one target accepts it."""
 
     schema: Json
-    """The given object itself if nothing had to change, or if `strict_possible` is false."""
+    """The same object if nothing had to change, or if `strict_possible` is false."""
     changes: tuple[str, ...] = ()
-    """Each change, as `path: what`."""
+    """Each change, as `path: change`."""
     losses: tuple[str, ...] = ()
-    """Those changes by which the target accepts more than the schema does."""
+    """The changes by which the target accepts more than the schema does."""
     strict_possible: bool = True
-    """False if the target cannot say it without changing its meaning: send it non-strict."""
+    """False if the target cannot express the schema exactly: it must be sent non-strict."""
     reason: str | None = None
     """
-    Why it was left as it is, as `path: what`: because it cannot be strict, or because it is no
-    JSON Schema (`strict_possible` is true then), which is for the target to tell the caller.
+    Why the schema stayed unchanged, as `path: problem`: it cannot be strict, or it is not a valid
+    JSON Schema. In the second case `strict_possible` is true, and the target reports the error.
     """
 
 
 class _Entry(NamedTuple):
     schema: bytes | None
-    """None if the given schema was returned."""
+    """None if the schema was not changed."""
     rest: Narrowed
     """Everything but the schema."""
 
     @property
     def size(self) -> int:
-        """Bytes, roughly."""
+        """The approximate number of bytes."""
         texts = (*self.rest.changes, *self.rest.losses)
         return _ENTRY_BYTES + len(self.schema or b"") + sum(map(len, texts))
 
@@ -83,9 +90,9 @@ _Key = tuple[Callable[[Json, SchemaRules], Narrowed], SchemaRules, bytes]
 
 class _Cache:
     """
-    Bounded by bytes, in two generations: when the younger is full, the older is dropped.
+    A cache bounded by bytes, in two generations: when the younger is full, the older is dropped.
 
-    It needs no lock: each step is one operation on a dict, and a lost entry is only made again.
+    It needs no lock: each step is one operation on a dict, and a lost entry is computed again.
     """
 
     def __init__(self) -> None:
@@ -117,7 +124,7 @@ _cache = _Cache()
 def remembered(
     schema: Json, rules: SchemaRules, make: Callable[[Json, SchemaRules], Narrowed]
 ) -> Narrowed:
-    """What `make` returns; it is called only for a content that it was not called for before."""
+    """The result of `make`, which is called once for each content."""
     try:
         content = marshal.dumps(schema, _PLAIN_FORMAT)
     except ValueError:  # nested too deeply, or no plain JSON value
@@ -125,17 +132,13 @@ def remembered(
     key = (make, rules, content)
     entry = _cache.get(key)
     if entry is None:
-        made = make(schema, rules)
-        _cache.put(key, _entry(schema, made))
-        return made
-    # Each caller has a copy of its own, so that changing it changes no later answer.
-    again = schema if entry.schema is None else marshal.loads(entry.schema)  # noqa: S302 -- ours
-    return replace(entry.rest, schema=again)
-
-
-def _entry(given: Json, made: Narrowed) -> _Entry:
-    schema = None if made.schema is given else marshal.dumps(made.schema)
-    return _Entry(schema, replace(made, schema=None))
+        narrowed = make(schema, rules)
+        changed = None if narrowed.schema is schema else marshal.dumps(narrowed.schema)
+        _cache.put(key, _Entry(changed, replace(narrowed, schema=None)))
+        return narrowed
+    # Each caller gets its own copy, so that changing it does not change the cached one.
+    copy = schema if entry.schema is None else marshal.loads(entry.schema)  # noqa: S302 -- ours
+    return replace(entry.rest, schema=copy)
 
 
 _MAPS = ("properties", "$defs", "definitions")
@@ -146,29 +149,30 @@ _unsafe = re.compile(r"[^A-Za-z0-9_-]+").sub
 
 def narrow(schema: Json, rules: SchemaRules) -> Narrowed:
     """
-    `schema` with only what the target rejects changed.
+    `schema`, changed only where the target rejects it.
 
     Never raises and never changes its input. Narrowing twice changes nothing more.
     """
-    if is_settled(schema, rules):
-        return Narrowed(schema=schema)
     if is_deep(schema):
         reason = f"{ROOT}: nested deeper than {MAX_DEPTH} levels"
         return Narrowed(schema=schema, strict_possible=not rules.strict, reason=reason)
-    unreadable = find_unreadable(schema, ROOT)
-    if unreadable is not None:
-        return Narrowed(schema=schema, reason=unreadable)
+    problem = find_unreadable(schema, ROOT)
+    if problem is not None:
+        return Narrowed(schema=schema, reason=problem)
     narrower = Narrower(schema, rules)
     try:
         narrowed = narrower.narrow_root()
     except ImpossibleError as error:
         return Narrowed(schema=schema, strict_possible=False, reason=str(error))
-    log = narrower.log
-    return Narrowed(schema=narrowed, changes=tuple(log.changes), losses=tuple(log.losses))
+    return _with_log(narrowed, narrower.log)
+
+
+def _with_log(schema: Json, log: Log) -> Narrowed:
+    return Narrowed(schema=schema, changes=tuple(log.changes), losses=tuple(log.losses))
 
 
 class Narrower:
-    """Walks one schema; each schema in it is narrowed once."""
+    """Walks one schema, and narrows each schema inside it once."""
 
     def __init__(self, root: Json, rules: SchemaRules) -> None:
         self.root = root
@@ -181,10 +185,10 @@ class Narrower:
         self.pending: deque[tuple[str, Any]] = deque()
 
     def narrow_root(self) -> Json:
-        """The whole schema; `ImpossibleError` if it cannot be said."""
+        """The narrowed schema; raises `ImpossibleError` if the target cannot express it."""
         narrowed = self.narrow_node(self.root, ROOT)
         moved = {}
-        while self.pending:  # to narrow one may move others
+        while self.pending:  # narrowing one may move others
             name, target = self.pending.popleft()
             moved[name] = self.narrow_node(target, f"{ROOT}.$defs.{name}")
         if not moved:
@@ -195,7 +199,7 @@ class Narrower:
         return both
 
     def narrow_node(self, node: Json, path: str) -> Any:
-        """One schema in it."""
+        """One schema inside the root, or the root itself."""
         if not isinstance(node, dict):
             return self._narrow_bare(node, path)
         done = self.done.get(id(node))
@@ -206,11 +210,11 @@ class Narrower:
     def _narrow_bare(self, node: Json, path: str) -> Json:
         draft = Draft({}, path, self.log)
         if self.rules.strict:
-            draft.refuse("it does not say its type")
+            draft.refuse("it has no type")
         if node is True:
             draft.note("true became {}")
             return {}
-        draft.note("false cannot be said", loses=True)
+        draft.note("false is not supported", loses=True)
         return {"description": "(no value is valid)"}
 
     def _narrow_object(self, node: dict[str, Any], path: str) -> dict[str, Any]:
@@ -222,7 +226,7 @@ class Narrower:
         rewrite_values(draft, rules)
         sort_keywords(draft, rules)
         if "$ref" not in draft.out:
-            say_types(draft, rules, self.reader)
+            add_types(draft, rules, self.reader)
         if rules.object_root and path == ROOT:
             _check_root(draft)
         for key in draft.out:
@@ -230,13 +234,13 @@ class Narrower:
         if "$ref" in draft.out:
             self._point(draft)
         elif rules.strict:
-            close_object(draft, rules, self._null_of(properties), properties)
+            close_object(draft, rules, self.reader, properties)
         elif rules.optional_cycles:
-            free_circles(draft, self.reader, properties)
+            relax_circles(draft, self.reader, properties)
         return draft.finish(node)
 
     def _merge(self, node: dict[str, Any], path: str) -> Draft:
-        """A draft of the schema without `allOf`, where the target does not take it."""
+        """A draft of the schema, without `allOf` where the target does not accept it."""
         draft = Draft(node, path, self.log)
         if "allOf" in self.rules.keywords and _is_plain_intersection(node):
             return draft
@@ -244,7 +248,7 @@ class Narrower:
         flat = self.reader.flatten(node, inline=inline)
         if flat is None:
             if self.rules.strict:
-                draft.refuse("allOf, or what is beside $ref, cannot be merged")
+                draft.refuse("allOf, or the keywords beside $ref, cannot be merged")
             for key in [key for key in node if "$ref" in node and _constrains(key)]:
                 draft.hint(key)
         elif flat is not node:
@@ -252,29 +256,18 @@ class Narrower:
             draft.note("allOf merged" if "allOf" in node else "$ref written out")
         return draft
 
-    def _null_of(self, properties: dict[str, Any]) -> Callable[[str], bool]:
-        return lambda name: self.reader.allows_null(properties[name])
-
     def _narrow_inner(self, draft: Draft, key: str) -> Json:
         value, path = draft.out[key], f"{draft.path}.{key}"
         if key in _MAPS:
-            return self._narrow_map(value, path)
+            return map_values(value, lambda name, node: self.narrow_node(node, f"{path}.{name}"))
         if key in _LISTS:
-            return self._narrow_list(value, path)
+            return map_items(value, lambda i, node: self.narrow_node(node, f"{path}[{i}]"))
         if key == "items" or (key == "additionalProperties" and not isinstance(value, bool)):
             return self.narrow_node(value, path)
         return value
 
-    def _narrow_map(self, nodes: dict[str, Any], path: str) -> dict[str, Any]:
-        inner = {name: self.narrow_node(nodes[name], f"{path}.{name}") for name in nodes}
-        return nodes if all(inner[name] is nodes[name] for name in nodes) else inner
-
-    def _narrow_list(self, nodes: list[Any], path: str) -> list[Any]:
-        inner = [self.narrow_node(node, f"{path}[{at}]") for at, node in enumerate(nodes)]
-        return nodes if all(new is old for new, old in zip(inner, nodes, strict=True)) else inner
-
     def _point(self, draft: Draft) -> None:
-        """A `$ref` that the target can follow, with nothing beside it."""
+        """Make a `$ref` that the target can resolve, with nothing beside it."""
         out = draft.out
         address = self._address(draft, out["$ref"])
         if address != out["$ref"]:
@@ -296,7 +289,7 @@ class Narrower:
         return f"#/$defs/{self._move(reference, names, target)}"
 
     def _move(self, reference: str, names: list[str], target: Json) -> str:
-        """The name under which a schema from elsewhere is found among the definitions."""
+        """The name among the definitions of a schema that stood elsewhere."""
         if reference not in self.moved:
             name = _unsafe("_", names[-1] if names else "root") or "schema"
             if name in self.taken:
@@ -321,99 +314,29 @@ def _check_root(draft: Draft) -> None:
 
 
 def _is_plain_intersection(node: dict[str, Any]) -> bool:
-    """Whether it intersects plain values only, in which there is nothing to close."""
+    """Whether it intersects only plain values, so that there are no objects to close."""
     entries = node.get("allOf")
     if not isinstance(entries, list) or not entries or "$ref" in node:
         return False
     kinds = [types_of(entry) if isinstance(entry, dict) else None for entry in (node, *entries)]
-    if not any(kinds) or any(found is None or {"object", "array"} & {*found} for found in kinds):
+    if not any(kinds) or any(types is None or {"object", "array"} & {*types} for types in kinds):
         return False
     return all(entry.keys() & {"type", "enum", "const"} for entry in entries)
 
 
-# Schemas that plainly need no narrowing, which are most: one quick look instead of a walk.
-
-
-_MOST_SCHEMAS = 1000  # schemas; a larger one, or one that shares its parts, is walked
-_SCALARS = frozenset({"string", "number", "integer", "boolean"})
-_HANDLED = frozenset({"type", "properties", "required", "additionalProperties", "items", "enum"})
-_FREE = frozenset(
-    {
-        *("$schema", "title", "description", "default", "propertyOrdering"),
-        *("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"),
-        *("minLength", "maxLength", "maxItems", "uniqueItems"),
-    }
-)
-"""Accepted with any value, where they are accepted at all."""
-
-
-def is_settled(schema: Json, rules: SchemaRules) -> bool:
-    """
-    Whether it is an object of plain parts that the target takes as they are.
-
-    True only if narrowing would change nothing; False says nothing.
-    """
-    known = _HANDLED | (_FREE & rules.keywords)
-    pending: list[Any] = [schema]
-    count = 0
-    while pending:
-        node = pending.pop()
-        count += 1
-        if count > _MOST_SCHEMAS or not isinstance(node, dict) or not known.issuperset(node):
-            return False
-        kind = node.get("type")
-        if kind == "object":
-            if not _is_settled_object(node, rules):
-                return False
-            pending.extend(node["properties"].values())
-        elif node is schema or not _is_plain_value(node, kind):
-            return False
-        elif kind == "array":
-            pending.append(node["items"])
-    return True
-
-
-def _is_settled_object(node: dict[str, Any], rules: SchemaRules) -> bool:
-    properties, required = node.get("properties"), node.get("required", [])
-    if "items" in node or "enum" in node or not isinstance(properties, dict):
-        return False
-    if not isinstance(required, list) or not all(
-        isinstance(name, str) and name in properties for name in required
-    ):
-        return False
-    if rules.strict and node.get("additionalProperties") is not False:
-        return False
-    if rules.all_required:
-        return "required" in node and len(required) == len(properties) == len(set(required))
-    return isinstance(node.get("additionalProperties", False), bool)
-
-
-def _is_plain_value(node: dict[str, Any], kind: Json) -> bool:
-    if not node.keys().isdisjoint({"properties", "required", "additionalProperties"}):
-        return False
-    if kind == "array":
-        return "items" in node and "enum" not in node
-    values = node.get("enum")
-    if values is not None:
-        listed = isinstance(values, list) and all(isinstance(value, str) for value in values)
-        return kind == "string" and listed and "items" not in node
-    return isinstance(kind, str) and kind in _SCALARS and "items" not in node
-
-
-# The root of a tool's schema, which every target wants to be an object in so many words.
-
+# The root of a tool's schema, which every target requires to be an explicit object.
 
 _UNIONS = ("anyOf", "oneOf")
 _INDIRECT = frozenset({"$ref", "allOf", *_UNIONS})
 
 
-def object_root(schema: Json) -> Narrowed:
+def object_root(schema: Json, _: SchemaRules | None = None) -> Narrowed:
     """
-    `schema` with a root of type object that is no reference, intersection or union.
+    `schema` with a root of type object that is not a reference, intersection or union.
 
-    The arguments of a call are an object whatever the schema says, so to say so changes
-    nothing. Of a union, the properties of all branches stay and the union itself becomes a
-    hint, which is a loss. What is no object at all is left for the target to refuse.
+    The arguments of a call are always an object, so this type changes nothing. The properties of
+    all branches of a union stay; the union becomes a hint, which is a loss. A schema that cannot
+    be an object stays unchanged: the target rejects it.
     """
     if not isinstance(schema, dict) or _is_plain(schema):
         return Narrowed(schema=schema)
@@ -434,8 +357,7 @@ def object_root(schema: Json) -> Narrowed:
         others = {key: value for key, value in draft.out.items() if key != "type"}
         draft.out = {"type": "object", **others}
         draft.note("it became an object")
-    made = draft.finish(schema)
-    return Narrowed(schema=made, changes=tuple(draft.log.changes), losses=tuple(draft.log.losses))
+    return _with_log(draft.finish(schema), draft.log)
 
 
 def _is_plain(schema: dict[str, Any]) -> bool:
@@ -443,7 +365,7 @@ def _is_plain(schema: dict[str, Any]) -> bool:
 
 
 def _spread(draft: Draft, key: str, reader: Reader) -> None:
-    """Describe the properties of all branches, and require what every branch requires."""
+    """Add the properties of all branches, and require what every branch requires."""
     branches = [reader.plain(branch) for branch in draft.out[key]]
     objects = [branch for branch in branches if isinstance(branch, dict) and _is_object(branch)]
     draft.hint(key)
@@ -451,8 +373,7 @@ def _spread(draft: Draft, key: str, reader: Reader) -> None:
     if not objects or True in branches:
         return
     if out.get("additionalProperties", True) is True:
-        found = _properties(objects)
-        out["properties"] = {**found, **out.get("properties", {})}
+        out["properties"] = {**_properties(objects), **out.get("properties", {})}
         if all(branch.get("additionalProperties") is False for branch in objects):
             out["additionalProperties"] = False
     first, *others = ([*branch.get("required", ())] for branch in objects)
@@ -468,32 +389,31 @@ def _is_object(branch: dict[str, Any]) -> bool:
 
 
 def _properties(objects: list[dict[str, Any]]) -> dict[str, Any]:
-    """Each name once; where branches describe it differently, any of their ways will do."""
-    found: dict[str, dict[str, Any]] = {}
+    """The properties of all branches; where their schemas differ, a union of them."""
+    variants: dict[str, dict[str, Any]] = {}
     for branch in objects:
         for name, node in branch.get("properties", {}).items():
-            found.setdefault(name, {})[dump_text(node)] = node
+            variants.setdefault(name, {})[dump_text(node)] = node
     return {
-        name: next(iter(ways.values())) if len(ways) == 1 else {"anyOf": list(ways.values())}
-        for name, ways in found.items()
+        name: next(iter(nodes.values())) if len(nodes) == 1 else {"anyOf": list(nodes.values())}
+        for name, nodes in variants.items()
     }
 
 
-# The schemas of tools and formats, as an encoder sends them.
+# The schemas of tools and formats, for encoders.
 
-
-_MOST_LISTED = 5  # losses that one warning lists
+_MOST_LISTED = 5  # losses in one warning
 
 
 def encode_schema(
     schema: Json, rules: SchemaRules, warnings: WarningList, path: str, *, strict: bool | None
 ) -> tuple[Json, bool | None]:
     """
-    The schema as the target takes it, and the strictness to ask for.
+    The schema as the target accepts it, and the value of `strict` to send.
 
-    A strict target is obeyed only where strictness is asked for. What cannot be strict without
-    changing its meaning is sent as it is, not strict, with a warning; what the target cannot
-    check is said in descriptions, with a warning. A mere change of words is no loss.
+    The rules of strict mode apply only if `strict` is asked for. A schema that cannot be strict
+    without changing its meaning is sent unchanged and not strict, with a warning. Constraints
+    that the target does not check move to descriptions, with a warning.
     """
     if rules.strict and not strict:
         return schema, strict
@@ -508,16 +428,12 @@ def encode_schema(
 def encode_parameters(
     schema: Json, rules: SchemaRules, warnings: WarningList, path: str, *, strict: bool | None
 ) -> tuple[Json, bool | None]:
-    """The same for a tool, the root of whose schema has to be an object."""
+    """The same for a tool, whose schema must have an object as its root."""
     if isinstance(schema, dict) and not _is_plain(schema):
-        made = remembered(schema, rules, _object_root)
-        _warn(made.losses, rules, warnings, path)
-        schema = made.schema
+        narrowed = remembered(schema, rules, object_root)
+        _warn(narrowed.losses, rules, warnings, path)
+        schema = narrowed.schema
     return encode_schema(schema, rules, warnings, path, strict=strict)
-
-
-def _object_root(schema: Json, _: SchemaRules) -> Narrowed:
-    return object_root(schema)
 
 
 def _warn(lost: tuple[str, ...], rules: SchemaRules, warnings: WarningList, path: str) -> None:

@@ -1,14 +1,14 @@
-"""Gemini's OpenAPI schemas, read as JSON Schema."""
+"""OpenAPI schemas in the form of protocol buffers, read as JSON Schema."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from interlingua.prepare.schema.read import TYPES, is_deep
+from interlingua.prepare.schema.read import TYPES, is_deep, map_items, map_values
 from interlingua.prepare.schema.rewrite import add_null
 from interlingua.spec.content import Json
 
-# the wire takes proto names as well as JSON names
+# Servers accept proto names as well as JSON names.
 _NAMES = {
     "any_of": "anyOf",
     "min_items": "minItems",
@@ -22,26 +22,24 @@ _NAMES = {
     "defs": "$defs",
     "ref": "$ref",
 }
-_NUMBERED = dict(
-    enumerate(("string", "number", "integer", "boolean", "array", "object", "null"), start=1)
-)
 _COUNTS = frozenset(
     {"minItems", "maxItems", "minLength", "maxLength", "minProperties", "maxProperties"}
 )
+_NUMBERED = ("string", "number", "integer", "boolean", "array", "object", "null")
 
 
 def from_openapi(schema: Json) -> Json:
     """
-    The JSON Schema that says the same; the object itself if it is one already.
+    The equivalent JSON Schema; the object itself if it is one already.
 
     Types in capitals or as numbers, `nullable`, `defs` and `ref`, `example`, counts written as
-    text and snake-case names are rewritten; all else is kept. Never raises.
+    text and snake-case names are rewritten; the rest is kept. Never raises.
     """
     return schema if is_deep(schema) else _Converter().convert(schema)
 
 
 class _Converter:
-    """Each schema once."""
+    """Converts each schema once."""
 
     def __init__(self) -> None:
         self.done: dict[int, tuple[Any, Any]] = {}
@@ -69,13 +67,9 @@ class _Converter:
             case "example":
                 return [("examples", [value])]
             case "properties" | "$defs" if isinstance(value, dict):
-                inner = {item: self.convert(value[item]) for item in value}
-                same = all(inner[item] is value[item] for item in value)
-                return [(name, value if same else inner)]
+                return [(name, map_values(value, lambda _, node: self.convert(node)))]
             case "anyOf" | "oneOf" | "allOf" | "prefixItems" if isinstance(value, list):
-                each = [self.convert(item) for item in value]
-                same = all(new is old for new, old in zip(each, value, strict=True))
-                return [(name, value if same else each)]
+                return [(name, map_items(value, lambda _, node: self.convert(node)))]
             case "items" | "additionalProperties":
                 return [(name, self.convert(value))]
             case _:
@@ -83,8 +77,8 @@ class _Converter:
 
 
 def _type(value: Json) -> list[tuple[str, Json]]:
-    if type(value) is int:  # clients that send enums as integers
-        return [("type", _NUMBERED.get(value, value))]
+    if type(value) is int:  # some clients send enums as integers
+        return [("type", _NUMBERED[value - 1] if 1 <= value <= len(_NUMBERED) else value)]
     if value == "TYPE_UNSPECIFIED":
         return []
     lower = value.lower() if isinstance(value, str) else value
@@ -92,13 +86,13 @@ def _type(value: Json) -> list[tuple[str, Json]]:
 
 
 def _count(value: Json) -> Json:
-    # 64-bit integers are text in the JSON form of protocol buffers
+    # Protocol buffers write 64-bit integers as text in JSON.
     is_text = isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 20
     return int(value) if is_text else value
 
 
 def _restore_numbers(out: dict[str, Any]) -> None:
-    """Its enums are text even where the type is a number: `{type: INTEGER, enum: ["1"]}`."""
+    """Enum values are text even if the type is a number: `{type: INTEGER, enum: ["1"]}`."""
     values = out.get("enum")
     if out.get("type") == "integer" and isinstance(values, list):
         numbers = [_count(value) for value in values]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from operator import is_
 from typing import Any, TypeGuard
 from urllib.parse import unquote
 
@@ -11,34 +12,27 @@ from interlingua.spec.content import Json
 
 ANNOTATIONS = frozenset(
     {
-        "title",
-        "description",
-        "default",
-        "examples",
-        "example",
-        "deprecated",
-        "readOnly",
-        "writeOnly",
-        "discriminator",
+        *("title", "description", "default", "examples", "example"),
+        *("deprecated", "readOnly", "writeOnly", "discriminator"),
     }
 )
-"""Keywords that say something about a value and forbid none."""
+"""Keywords that describe values and do not constrain them."""
 
 STRUCTURE = frozenset({"$schema", "$id", "$comment", "$defs", "definitions"})
-"""Keywords that hold the schema together and constrain no value."""
+"""Keywords that organise the schema and do not constrain values."""
 
 DATES = frozenset({"date-time", "time", "date", "duration"})
-"""The formats of dates and times that every strict target accepts."""
+"""The date and time formats that every strict target accepts."""
 
 SILENT = frozenset({"$id", "$comment", "$vocabulary", "discriminator", "propertyOrdering"})
-"""Keywords that tell a model nothing."""
+"""Keywords that have no meaning for a model."""
 
 DYNAMIC = frozenset({"$dynamicRef", "$dynamicAnchor", "$recursiveRef", "$recursiveAnchor"})
-"""References whose target depends on who refers to it: they cannot be followed from here."""
+"""References whose target depends on the referring schema, so that they cannot be resolved."""
 
 
 def words(text: str) -> frozenset[str]:
-    """The words of a text that are separated by spaces."""
+    """The words of a text, which spaces separate."""
     return frozenset(text.split())
 
 
@@ -57,19 +51,19 @@ VOCABULARY = (
         "multipleOf"
     )
 )
-"""The keywords of JSON Schema in any version, and OpenAPI's; any other is a stranger."""
+"""The keywords of all versions of JSON Schema and of OpenAPI. Any other is unknown."""
 
 
 MAX_DEPTH = 100
-"""No target takes schemas or arguments nested deeper; they are left as they are."""
+"""Schemas and arguments that are nested deeper stay unchanged; no target accepts them."""
 
 TYPES = ("string", "number", "integer", "boolean", "null", "array", "object")
 MISSING: Any = object()
 
-_MAX_HOPS = 30  # of unions and references between a property and what it says about null
-_MAX_PARTS = 100  # of one intersection
+_MAX_HOPS = 30  # unions and references that are followed from one schema
+_MAX_PARTS = 100  # schemas in one intersection
 
-# Keywords that are read together: `additionalProperties` means "other than these properties".
+# Keywords that depend on each other: `additionalProperties` means "other than these properties".
 _TOGETHER = (
     frozenset({"properties", "patternProperties", "additionalProperties", "unevaluatedProperties"}),
     frozenset({"items", "prefixItems", "additionalItems", "unevaluatedItems"}),
@@ -89,8 +83,20 @@ def is_deep(value: Json) -> bool:
     return True
 
 
+def map_values(nodes: dict[str, Any], change: Callable[[str, Any], Any]) -> dict[str, Any]:
+    """Each value changed, given its name; the same object if no value changes."""
+    changed = {name: change(name, node) for name, node in nodes.items()}
+    return nodes if all(map(is_, changed.values(), nodes.values())) else changed
+
+
+def map_items(nodes: list[Any], change: Callable[[int, Any], Any]) -> list[Any]:
+    """Each item changed, given its index; the same object if no item changes."""
+    changed = [change(i, node) for i, node in enumerate(nodes)]
+    return nodes if all(map(is_, changed, nodes)) else changed
+
+
 def types_of(node: Mapping[str, Any]) -> tuple[str, ...] | None:
-    """The types a schema names, or `object` for its properties; None if they cannot be read."""
+    """The types that a schema names, or `object` if it has properties; None if malformed."""
     named = node.get("type", MISSING)
     if named is MISSING:
         implied = "properties" in node and "enum" not in node and "const" not in node
@@ -115,7 +121,7 @@ def type_of(value: Json) -> str:
 
 
 class Reader:
-    """Answers questions about the parts of one schema, each once."""
+    """Answers questions about the parts of one schema, and caches the answers."""
 
     def __init__(self, root: Json) -> None:
         self.root = root
@@ -125,7 +131,7 @@ class Reader:
         self._circles: frozenset[int] | None = None
 
     def resolve(self, reference: Json) -> Any:
-        """What a `$ref` points to; `MISSING` if that is not in this schema."""
+        """The target of a `$ref`; `MISSING` if it is not in this schema."""
         if not isinstance(reference, str):
             return MISSING
         if reference not in self._targets:
@@ -148,8 +154,8 @@ class Reader:
         """
         The schema with its `allOf`, and a `$ref` beside constraints, merged into it.
 
-        None if that would change the meaning. A `$ref` alone stays, unless it must be
-        written out (`inline`). The node itself if there is nothing to merge.
+        None if that would change the meaning. A `$ref` alone stays, unless `inline` is set.
+        Returns the node itself if there is nothing to merge.
         """
         if "allOf" not in node and not ("$ref" in node and (inline or len(node) > 1)):
             return node
@@ -164,7 +170,7 @@ class Reader:
     def _merge(self, node: dict[str, Any], *, inline: bool) -> dict[str, Any] | None:
         parts = self._parts(node, follow=inline)
         if parts is not None and not inline and sum(map(_constrains, parts)) > 1:
-            # what leads back here would be written out without end
+            # A circular reference would expand without end.
             parts = None if self.in_circle(node) else self._parts(node, follow=True)
         return None if parts is None else merge(parts)
 
@@ -175,7 +181,7 @@ class Reader:
         while pending:
             entry = pending.popleft()
             if entry is True or id(entry) in seen:
-                continue  # what is said twice is said once
+                continue  # a repeated entry adds nothing
             more = entry.get("allOf", []) if isinstance(entry, dict) else None
             if not isinstance(more, list) or len(parts) > _MAX_PARTS:
                 return None
@@ -201,7 +207,7 @@ class Reader:
         return node
 
     def allows_null(self, node: Json, hops: int = 0) -> bool:
-        """Whether null is a valid value; `properties` without a type are taken for an object."""
+        """Whether null is a valid value; a schema with `properties` and no type is an object."""
         if not isinstance(node, dict):
             return node is not False
         known = self._null.get(id(node))
@@ -209,7 +215,7 @@ class Reader:
             return known[1]
         if hops > _MAX_HOPS:
             return False
-        self._null[id(node)] = (node, False)  # a circle allows nothing by itself
+        self._null[id(node)] = (node, False)  # the answer for a circular reference
         allowed = _says_null(node) and all(
             self._keyword_allows_null(key, node, hops + 1) for key in node
         )
@@ -235,19 +241,19 @@ class Reader:
                 return True
 
     def in_circle(self, node: Json) -> bool:
-        """Whether a schema, apart from its properties, refers back to where it stands."""
+        """Whether a schema, apart from its properties, refers back to itself."""
         if self._circles is None:
             self._circles = self._find_circles()
         pending = [node] if self._circles else []
         seen: set[int] = set()
         while pending:
-            found = pending.pop()
-            if id(found) in self._circles:
+            node = pending.pop()
+            if id(node) in self._circles:
                 return True
-            if id(found) not in seen:
-                seen.add(id(found))
-                named = found.get("properties") if isinstance(found, dict) else None
-                pending.extend(child for child in _children(found) if child is not named)
+            if id(node) not in seen:
+                seen.add(id(node))
+                named = node.get("properties") if isinstance(node, dict) else None
+                pending.extend(child for child in _children(node) if child is not named)
         return False
 
     def _find_circles(self) -> frozenset[int]:
@@ -280,7 +286,7 @@ def pointer(reference: str) -> list[str] | None:
 
 
 def merge(parts: list[dict[str, Any]]) -> dict[str, Any] | None:
-    """The schema that says all of these; None if they cannot be said as one."""
+    """One schema equivalent to all of these together; None if there is none."""
     merged: dict[str, Any] = {}
     for part in parts:
         if not all(_agree(merged, part, keywords) for keywords in _TOGETHER):
@@ -290,7 +296,7 @@ def merge(parts: list[dict[str, Any]]) -> dict[str, Any] | None:
             if present is MISSING:
                 merged[key] = value
             elif key in ANNOTATIONS or key in STRUCTURE or present == value:
-                continue  # the outermost is about this place
+                continue  # the outermost one wins
             elif key == "properties":
                 merged[key] = {**present, **value}
             elif key == "required" and is_names(present) and is_names(value):
@@ -374,66 +380,58 @@ def _components(root: Json, following: Any) -> dict[int, tuple[Any, int]]:
                 parent = id(stack[-1][0])
                 low[parent] = min(low[parent], low[key])
             while low[key] == order[key] and key not in group:
-                found = path.pop()
-                group[id(found)] = (found, order[key])
+                member = path.pop()
+                group[id(member)] = (member, order[key])
     return group
 
 
 _MAPS = ("properties", "$defs", "definitions", "patternProperties", "dependentSchemas")
 _LISTS = ("anyOf", "oneOf", "allOf", "prefixItems")
 _ONES = (
-    "additionalProperties",
-    "additionalItems",
-    "contains",
-    "propertyNames",
-    "unevaluatedProperties",
-    "unevaluatedItems",
-    "not",
-    "if",
-    "then",
-    "else",
+    *("additionalProperties", "additionalItems", "contains", "propertyNames", "not", "if", "then"),
+    *("else", "unevaluatedProperties", "unevaluatedItems"),
 )
 
 
 def find_unreadable(schema: Json, root: str) -> str | None:
-    """The first place, as `path: what`, where something is no schema; None if all is well."""
+    """The first malformed place in a schema, as `path: problem`; None if there is none."""
     reader = Reader(schema)
     pending: list[tuple[Any, str]] = [(schema, root)]
     seen: set[int] = set()
-    leading: set[int] = set()
+    resolved: set[int] = set()
     while pending:
         node, path = pending.pop()
         if isinstance(node, bool) or id(node) in seen:
             continue
         if not isinstance(node, dict):
-            return f"{path}: it is no schema"
+            return f"{path}: it is not a schema"
         seen.add(id(node))
         wrong = next((key for key in node if not _is_shaped(key, node)), None)
         if wrong is not None:
-            return f"{path}: its {wrong} cannot be read"
+            return f"{path}: malformed {wrong}"
         pending.extend(_inner(node, path))
-        if not _leads_somewhere(node, reader, leading):
-            return f"{path}: its $ref leads nowhere"
+        if not _leads_somewhere(node, reader, resolved):
+            return f"{path}: its $ref has no target"
         target = reader.resolve(node.get("$ref"))
         if target is not MISSING:
             pending.append((target, f"{path}.$ref"))
     return None
 
 
-def _leads_somewhere(node: Json, reader: Reader, leading: set[int]) -> bool:
-    """Whether a local reference is found, and is not only a way round to itself."""
-    way: dict[int, Json] = {}
+def _leads_somewhere(node: Json, reader: Reader, resolved: set[int]) -> bool:
+    """Whether a local reference is found, and does not only lead back to itself."""
+    visited: dict[int, Json] = {}
     while isinstance(node, dict) and isinstance(node.get("$ref"), str):
-        if id(node) in way:
+        if id(node) in visited:
             return False
-        if id(node) in leading:
+        if id(node) in resolved:
             break
-        way[id(node)] = node
+        visited[id(node)] = node
         reference = node["$ref"]
         node = reader.resolve(reference)
         if node is MISSING and pointer(reference) is not None:
             return False
-    leading.update(way)
+    resolved.update(visited)
     return True
 
 

@@ -1,14 +1,13 @@
 """
-Answers to strict tools, read by the schemas the caller gave.
+Removes the nulls that strict mode added to the arguments of tool calls.
 
-OpenAI's strict mode wants every property required, so optional ones were made nullable, and
-the model says null where it would have said nothing. Here those nulls go, before a tool runs:
+Strict mode can require every property. Optional properties were therefore made nullable, and the
+model writes null where it would have left one out. These nulls are removed before a tool runs:
 
     response = restore_arguments(response, request)
 
-Only `arguments` change: `raw_arguments` stays the text as it came, which is what the model
-said and what is sent back to it. The text of a structured answer is left alone, too; whoever
-parses it calls `drop_added_nulls(value, format.json_schema)`.
+Only `arguments` change: `raw_arguments` stays the model's own text, which is sent back to it. The
+text of a structured answer stays too; its reader calls `drop_added_nulls(value, json_schema)`.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ def restore_arguments(response: Response, request: Request) -> Response:
 
 
 def restore_event(event: StreamEvent, request: Request) -> StreamEvent:
-    """The same for an event that carries a whole call or response; any other is returned as is."""
+    """The same for an event that carries a whole call or response."""
     schemas = _strict_schemas(request)
     match event:
         case ToolCallEnd():
@@ -54,7 +53,7 @@ def restore_event(event: StreamEvent, request: Request) -> StreamEvent:
 
 
 def _strict_schemas(request: Request) -> dict[str, Any]:
-    """Only a strict tool was given nulls that it did not have."""
+    """The schemas of strict tools, by name: only these were given nulls."""
     return {
         tool.name: tool.parameters
         for tool in request.tools or ()
@@ -81,10 +80,8 @@ def _restore_call(call: ToolCall, schemas: Mapping[str, Any]) -> ToolCall:
     return call if arguments is call.arguments else replace(call, arguments=arguments)
 
 
-# Arguments that answer a strict schema, read back by the original.
-
-
-_MAX_STEPS = 150  # into values and unions together
+_MAX_STEPS = 150  # nesting of values and unions together
+_MAX_REFERENCES = 30  # nested schemas that are looked at before one is used
 
 _BOUNDS: dict[str, Callable[[Any, Any], bool]] = {
     "minimum": operator.ge,
@@ -102,38 +99,34 @@ def drop_added_nulls(arguments: Json, original_schema: Json) -> Json:
     """
     `arguments` without the nulls that stand for an absent property.
 
-    A null goes if its property is optional in the original schema and may not be null there.
-    Of a union, the branch that the value fits is followed. Never raises and never changes its
-    input; the object itself is returned if there is nothing to drop. What is nested too deeply is
-    left as it is.
+    A null is dropped if its property is optional in the original schema and may not be null
+    there. In a union, the branch that the value fits decides. Never raises and never changes its
+    input; returns the same object if there is nothing to drop, or if it is nested too deeply.
     """
     return AddedNulls(original_schema).drop(arguments)
 
 
 class _Shape(NamedTuple):
-    """Where the value of one schema may hold added nulls."""
+    """The places where a value of one schema may hold added nulls."""
 
     optional: tuple[str, ...] = ()
     """Properties whose null is dropped."""
     members: Mapping[str, Json] = {}
-    """Properties that hold more to read, with their schemas."""
+    """Properties whose values may hold added nulls, with their schemas."""
     first: Sequence[Json] = ()
     """The schemas of an array's first items."""
     rest: Json = None
-    """The schema of its other items; None if there is nothing to drop in them."""
+    """The schema of its other items; None if they cannot hold added nulls."""
     branches: Sequence[Json] = ()
-    """Those of a union."""
-
-
-_MAX_REFERENCES = 30  # schemas within one another that are looked at before one is used
+    """The branches of a union."""
 
 
 class AddedNulls:
     """
-    Drops the nulls that stand for an absent property, by one schema, from any number of values.
+    Drops the nulls that stand for an absent property, from any number of values of one schema.
 
-    Only the parts of a value in which the schema allows such a null are looked at, and whether a
-    value fits is asked only where a union makes it matter.
+    It visits only the parts of a value that may hold such nulls, and compares values with schemas
+    only in unions.
     """
 
     def __init__(self, schema: Json) -> None:
@@ -143,7 +136,7 @@ class AddedNulls:
         self._is_readable = not is_deep(schema)
 
     def drop(self, value: Json) -> Json:
-        """The value without them; the object itself if there are none."""
+        """The value without added nulls; the same object if there are none."""
         return self._drop(value, self._schema, 0) if self._is_readable else value
 
     def _drop(self, value: Json, schema: Json, depth: int) -> Json:
@@ -179,7 +172,7 @@ class AddedNulls:
         out = [self._drop(*pair, depth + 1) for pair in zip(value, shape.first, strict=False)]
         others = value[len(out) :]
         inner = None if shape.rest is None else self._shape(shape.rest)
-        if inner is not None:  # looked up once: most of a long answer is one array
+        if inner is not None:  # looked up once, because a long answer is often one array
             others = [self._drop_by_shape(item, inner, depth + 1) for item in others]
         out += others
         return value if all(map(operator.is_, out, value)) else out
@@ -187,7 +180,7 @@ class AddedNulls:
     def _drop_in_union(self, value: Json, branches: Sequence[Json], depth: int) -> Json:
         plain = [self._reader.plain(branch) for branch in branches]
         others = [node for node in plain if not _is_null(node)]
-        if len(others) == 1 and isinstance(others[0], dict):  # `X | null`: X, or it fits nothing
+        if len(others) == 1 and isinstance(others[0], dict):  # `X | null`: only X can fit
             node = others[0]
             return self._drop(value, node, depth + 1) if _has_type(value, node) else value
         return _Cleaner(self._reader, depth).choose(value, branches)[1]
@@ -199,7 +192,7 @@ class AddedNulls:
             return None
         known = self._shapes.get(id(node))
         if known is None:
-            self._shapes[id(node)] = (node, _Shape())  # a circle: anything may be in it
+            self._shapes[id(node)] = (node, _Shape())  # for a circular reference: unknown
             known = self._shapes[id(node)] = (node, self._find_shape(node, hops))
         return known[1]
 
@@ -209,9 +202,7 @@ class AddedNulls:
             if isinstance(branches, list):
                 is_needed = any(self._may_hold(branch, hops) for branch in branches)
                 return _Shape(branches=branches) if is_needed else None
-        named, required = node.get("properties"), node.get("required")
-        properties = named if isinstance(named, dict) else {}
-        needed = set(required) if is_names(required) else set()
+        properties, needed = _properties_of(node)
         first, rest = _items_of(node)
         shape = _Shape(
             optional=tuple(
@@ -246,7 +237,7 @@ class _Cleaner:
         if self.depth > _MAX_STEPS:
             return True, value
         if key not in self.done:
-            self.done[key] = (False, value)  # a union that leads back to itself
+            self.done[key] = (False, value)  # for a union that refers to itself
             self.depth += 1
             self.done[key] = self._clean(value, node)
             self.depth -= 1
@@ -268,34 +259,32 @@ class _Cleaner:
         return fits and inner, value
 
     def choose(self, value: Json, branches: Sequence[Any]) -> tuple[bool, Json]:
-        """Whether the value fits a branch, and the value cleaned by the best one."""
-        found: tuple[bool, Json] | None = None
+        """Whether the value fits a branch, and the value cleaned by the best branch."""
+        best: tuple[bool, Json] | None = None
         likely = []
         for branch in branches:
             fits, cleaned = self.clean(value, branch)
             node = self.reader.plain(branch)
             if fits and self._is_complete(value, node):
                 return True, cleaned
-            if fits and found is None:
-                found = True, cleaned
+            if fits and best is None:
+                best = True, cleaned
             if isinstance(node, dict) and _has_type(value, node):
                 likely.append(cleaned)
-        if found is None:  # the model did not keep to the schema
-            found = False, likely[0] if len(likely) == 1 else value
-        return found
+        if best is None:  # the model did not follow the schema
+            best = False, likely[0] if len(likely) == 1 else value
+        return best
 
     def _is_complete(self, value: Json, node: Json) -> bool:
-        """Whether every property is there, as in an answer to a strict schema."""
+        """Whether every property is present, as in an answer to a strict schema."""
         properties = node.get("properties") if isinstance(node, dict) else None
         if not isinstance(value, dict) or not isinstance(properties, dict):
             return True
         return properties.keys() <= value.keys()
 
     def _clean_object(self, value: dict[str, Any], node: dict[str, Any]) -> tuple[bool, Json]:
-        named, required = node.get("properties"), node.get("required")
-        properties = named if isinstance(named, dict) else {}
-        needed = set(required) if is_names(required) else set()
-        # an object that names properties is closed in its strict form
+        properties, needed = _properties_of(node)
+        # An object that names properties is closed in strict mode.
         is_open = node.get("additionalProperties", not properties) is not False
         fits, out = True, {}
         for name, item in value.items():
@@ -314,18 +303,25 @@ class _Cleaner:
     def _clean_array(self, value: list[Any], node: dict[str, Any]) -> tuple[bool, Json]:
         schemas, rest = _items_of(node)
         pairs = [
-            self.clean(item, schemas[at] if at < len(schemas) else rest)
-            for at, item in enumerate(value)
+            self.clean(item, schemas[i] if i < len(schemas) else rest)
+            for i, item in enumerate(value)
         ]
         out = [cleaned for _, cleaned in pairs]
         same = all(new is old for new, old in zip(out, value, strict=True))
         return all(fits for fits, _ in pairs), value if same else out
 
 
+def _properties_of(node: dict[str, Any]) -> tuple[dict[str, Any], set[str]]:
+    """The properties of an object, and the names of those that it requires."""
+    named, required = node.get("properties"), node.get("required")
+    properties = named if isinstance(named, dict) else {}
+    return properties, set(required) if is_names(required) else set()
+
+
 def _items_of(node: dict[str, Any]) -> tuple[list[Any], Json]:
     """The schemas of an array's first items, and that of the others."""
     first, rest = node.get("prefixItems"), node.get("items", True)
-    if isinstance(rest, list):  # the older way to say a tuple
+    if isinstance(rest, list):  # the older form of a tuple
         first, rest = rest, node.get("additionalItems", True)
     return first if isinstance(first, list) else [], rest
 
@@ -335,7 +331,7 @@ def _is_null(node: Json) -> bool:
 
 
 def _fits(value: Json, node: dict[str, Any]) -> bool:
-    """Whether type, values and bounds allow it; patterns and formats are not looked at."""
+    """Whether type, values and bounds allow it; patterns and formats are not checked."""
     if not _has_type(value, node):
         return False
     values = node.get("enum")
@@ -350,15 +346,15 @@ def _has_type(value: Json, node: dict[str, Any]) -> bool:
     types = types_of(node)
     if not types:
         return True
-    found = type_of(value)
-    if found == "integer":
+    kind = type_of(value)
+    if kind == "integer":
         return "integer" in types or "number" in types
     whole = isinstance(value, float) and value.is_integer()
-    return found in types or (whole and "integer" in types)
+    return kind in types or (whole and "integer" in types)
 
 
 def _is_same(left: Json, right: Json) -> bool:
-    # in Python, true is 1
+    # In Python, True == 1.
     return bool(left == right) and isinstance(left, bool) is isinstance(right, bool)
 
 

@@ -1,8 +1,7 @@
-"""Narrowing one schema, step by step, apart from the schemas inside it."""
+"""The steps that narrow one schema, apart from the schemas inside it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, NoReturn
 
 from interlingua.prepare.schema.read import (
@@ -19,7 +18,7 @@ from interlingua.spec.facts import SchemaRules
 from interlingua.wire.json_text import dump_text
 
 ROOT = "schema"
-"""The path of the root, with which every path begins."""
+"""The path of the root; every path begins with it."""
 
 NULL = {"type": "null"}
 
@@ -28,11 +27,11 @@ _LOOKAROUND = ("(?=", "(?!", "(?<=", "(?<!")
 
 
 class ImpossibleError(Exception):
-    """The schema cannot be said to this target without changing its meaning."""
+    """The target cannot express the schema without changing its meaning."""
 
 
 class Log:
-    """What was changed, and which of it lets the target accept more than the schema does."""
+    """The changes, and those by which the target accepts more than the schema does."""
 
     __slots__ = ("changes", "losses")
 
@@ -42,7 +41,7 @@ class Log:
 
 
 class Draft:
-    """One schema on its way: a copy to work on, and what will be said in its description."""
+    """A copy of one schema to work on, and the hints for its description."""
 
     __slots__ = ("hints", "log", "out", "path")
 
@@ -53,45 +52,42 @@ class Draft:
         self.log: Log = log
 
     def note(self, what: str, *, loses: bool = False) -> None:
-        """Remember a change."""
+        """Record a change."""
         self.log.changes.append(f"{self.path}: {what}")
         if loses:
             self.log.losses.append(f"{self.path}: {what}")
 
     def hint(self, key: str, value: Json = MISSING) -> None:
-        """Say a keyword, or part of it, in the description instead."""
+        """Move a keyword, or part of it, to the description."""
         self.hints[key] = self.out.pop(key) if value is MISSING else value
         self.note(f"{key} moved to the description", loses=key not in ANNOTATIONS)
 
     def drop(self, key: str) -> None:
-        """Leave out a keyword that constrains nothing."""
+        """Remove a keyword that does not constrain values."""
         del self.out[key]
         self.note(f"{key} removed")
 
     def rename(self, old: str, new: str, value: Json) -> None:
-        """Say `value` under another name, in the same place."""
+        """Put `value` under another name, in the same position."""
         self.out = {
-            (new if key == old else key): (value if key == old else kept)
-            for key, kept in self.out.items()
+            (new if key == old else key): (value if key == old else other)
+            for key, other in self.out.items()
         }
 
     def refuse(self, why: str) -> NoReturn:
-        """Give up."""
+        """Raise `ImpossibleError`."""
         raise ImpossibleError(f"{self.path}: {why}")
 
     def finish(self, node: dict[str, Any]) -> dict[str, Any]:
         """The schema with its hints; `node` itself if nothing has changed."""
         out = self.out
         if self.hints:
-            said = "; ".join(f"{key}: {_text(value)}" for key, value in self.hints.items())
-            out["description"] = join_texts(out.get("description"), f"({said})")
+            hints = "; ".join(f"{key}: {_text(value)}" for key, value in self.hints.items())
+            text = out.get("description")
+            hints = f"({hints})"
+            out["description"] = f"{text} {hints}" if isinstance(text, str) and text else hints
         same = out.keys() == node.keys() and all(out[key] is node[key] for key in out)
         return node if same else out
-
-
-def join_texts(first: Json, second: str) -> str:
-    """Two descriptions as one."""
-    return f"{first} {second}" if isinstance(first, str) and first else second
 
 
 def _text(value: Json) -> str:
@@ -99,7 +95,7 @@ def _text(value: Json) -> str:
 
 
 def rewrite_tuples(draft: Draft, rules: SchemaRules) -> None:
-    """`prefixItems` for the older list of items; a union of items where neither is known."""
+    """Replace a list of `items` by `prefixItems`, or by a union where that is not supported."""
     out = draft.out
     if isinstance(out.get("items"), list):
         draft.rename("items", "prefixItems", out["items"])
@@ -112,7 +108,7 @@ def rewrite_tuples(draft: Draft, rules: SchemaRules) -> None:
     if not isinstance(first, list):
         return
     rest = out.get("items", True)
-    if rest is False:  # nothing after the first ones
+    if rest is False:  # no further items
         del out["items"]
         most = out.get("maxItems")
         out["maxItems"] = min(most, len(first)) if type(most) is int else len(first)
@@ -128,7 +124,7 @@ def rewrite_tuples(draft: Draft, rules: SchemaRules) -> None:
 
 
 def rewrite_values(draft: Draft, rules: SchemaRules) -> None:
-    """`enum` for `const` where that is unknown; no value of a type the target does not list."""
+    """Replace an unsupported `const` by `enum`, and drop values of unsupported types."""
     out = draft.out
     if "const" in out and "const" not in rules.keywords and "enum" not in out:
         draft.rename("const", "enum", [out["const"]])
@@ -142,7 +138,7 @@ def rewrite_values(draft: Draft, rules: SchemaRules) -> None:
     others = [item for item in values if item is not None]
     types = types_of(out) or ()
     cannot = "anyOf" in out and (not types or "null" in types)
-    # an enum of null alone beside a type without null accepts nothing; `type: null` would
+    # An enum of only null beside a type without null accepts nothing; `type: null` would.
     cannot = cannot or (not others and bool(types) and "null" not in types)
     if cannot or any(type_of(item) not in rules.enum_types for item in others):
         draft.hint("enum")
@@ -165,10 +161,12 @@ def _add_null(draft: Draft, types: list[str]) -> None:
 
 
 def sort_keywords(draft: Draft, rules: SchemaRules) -> None:
-    """Keep, drop, hint or refuse each keyword."""
+    """Keep each keyword, remove it, move it to the description, or refuse the schema."""
     out = draft.out
     if "patternProperties" in out and out.get("additionalProperties", True) is not True:
-        draft.hint("additionalProperties")  # it would be about what the patterns allow, too
+        draft.hint(
+            "additionalProperties"
+        )  # it would also apply to the names that the patterns allow
     if rules.strict and out.get("unevaluatedProperties") is False:
         draft.drop("unevaluatedProperties")  # every object will be closed
         if "anyOf" not in out:
@@ -177,7 +175,7 @@ def sort_keywords(draft: Draft, rules: SchemaRules) -> None:
         draft.refuse("additionalProperties makes it a map of any names")
     for key in list(out):
         if key in rules.blocking:
-            draft.refuse(f"{key} cannot be left out without changing the meaning")
+            draft.refuse(f"{key} cannot be removed without changing the meaning")
         if key in rules.silent or key.startswith("x-"):
             draft.drop(key)
         elif key in VOCABULARY and not _is_accepted(key, out, rules):
@@ -204,8 +202,8 @@ def _may_be_text(node: dict[str, Any]) -> bool:
     return not types or "string" in types
 
 
-def say_types(draft: Draft, rules: SchemaRules, reader: Reader) -> None:
-    """Add the type that values and properties imply; a strict schema must have one."""
+def add_types(draft: Draft, rules: SchemaRules, reader: Reader) -> None:
+    """Add the type that values or properties imply; a strict schema must have one."""
     out = draft.out
     types = types_of(out) or ()
     values = out["enum"] if "enum" in out else [out["const"]] if "const" in out else None
@@ -219,39 +217,39 @@ def say_types(draft: Draft, rules: SchemaRules, reader: Reader) -> None:
                 out["type"] = named[0] if len(named) == 1 else named
                 draft.note("type added")
         elif rules.strict and not types:
-            draft.refuse("it does not say its type")
+            draft.refuse("it has no type")
         elif rules.strict:
             out["type"] = "object"
             draft.note("type added")
     if rules.typed_items and "array" in (types_of(out) or ()) and "items" not in out:
-        draft.refuse("its items do not say their type")
+        draft.refuse("its items have no type")
 
 
 def _split_union(draft: Draft, types: tuple[str, ...], reader: Reader) -> None:
-    """The type of a union is said by its branches; what is beside it cannot be closed, too."""
+    """Drop the type beside a union if its branches have it; refuse an object beside a union."""
     out = draft.out
     alone = all(key in ANNOTATIONS or key in STRUCTURE for key in out.keys() - {"type", "anyOf"})
     if "type" in out and alone and isinstance(out["anyOf"], list):
         inner = [reader.plain(branch) for branch in out["anyOf"]]
-        if all(_says_type_within(branch, types) for branch in inner):
+        if all(_has_type_within(branch, types) for branch in inner):
             draft.drop("type")
             return
     if "object" in types or not _HOLDS_OTHERS.isdisjoint(out):
         draft.refuse("the object or array beside its anyOf cannot be closed")
 
 
-def _says_type_within(branch: Json, types: tuple[str, ...]) -> bool:
-    # a union in a union may be the same one again, and leave its type to this one
+def _has_type_within(branch: Json, types: tuple[str, ...]) -> bool:
+    # A union inside the union may be the same one, without a type of its own.
     if not isinstance(branch, dict) or "anyOf" in branch or "oneOf" in branch:
         return False
-    found = types_of(branch)
-    return bool(found) and set(found or ()) <= set(types)
+    own = types_of(branch)
+    return bool(own) and set(own or ()) <= set(types)
 
 
 def close_object(
-    draft: Draft, rules: SchemaRules, is_null: Callable[[str], bool], properties: dict[str, Any]
+    draft: Draft, rules: SchemaRules, reader: Reader, properties: dict[str, Any]
 ) -> None:
-    """Forbid other properties and, if the target wants that, require those there are."""
+    """Forbid other properties and, if the target needs it, require all properties."""
     out = draft.out
     if "object" not in (types_of(out) or ()):
         return
@@ -266,23 +264,25 @@ def close_object(
         out["additionalProperties"] = False
         draft.note("additionalProperties: false added")
     if rules.all_required:
-        _require_all(draft, required, is_null)
+        _require_all(draft, required, reader, properties)
 
 
-def _require_all(draft: Draft, required: list[str], is_null: Callable[[str], bool]) -> None:
+def _require_all(
+    draft: Draft, required: list[str], reader: Reader, originals: dict[str, Any]
+) -> None:
     out = draft.out
     named, properties = set(required), dict(out.get("properties", {}))
     for name, node in properties.items():
         if name not in named:
             draft.note(f"{name} became required and may be null")
-            properties[name] = node if is_null(name) else add_null(node)
+            properties[name] = node if reader.allows_null(originals[name]) else add_null(node)
     if len(required) != len(properties) or len(named) != len(properties) or "required" not in out:
         out["properties"] = properties
         out["required"] = list(properties)
 
 
 def add_null(node: dict[str, Any]) -> dict[str, Any]:
-    """The narrowed schema that accepts null too."""
+    """The schema, accepting null too."""
     types = types_of(node)
     union: Any = node.get("anyOf")
     if "type" in node and types and union is None and "const" not in node and "$ref" not in node:
@@ -296,8 +296,8 @@ def add_null(node: dict[str, Any]) -> dict[str, Any]:
     return {"anyOf": [node, NULL]}
 
 
-def free_circles(draft: Draft, reader: Reader, properties: dict[str, Any]) -> None:
-    """Do not require a property that leads back to where it stands."""
+def relax_circles(draft: Draft, reader: Reader, properties: dict[str, Any]) -> None:
+    """Make properties optional that refer back to their own schema."""
     required = draft.out.get("required", [])
     circular = [name for name in required if reader.in_circle(properties.get(name))]
     if circular:
@@ -309,7 +309,7 @@ def free_circles(draft: Draft, reader: Reader, properties: dict[str, Any]) -> No
 
 
 def rewrite_unions(draft: Draft, rules: SchemaRules, reader: Reader) -> None:
-    """`anyOf` for `oneOf`, which is the same where the branches exclude each other."""
+    """Replace `oneOf` by `anyOf`, which is the same if the branches exclude each other."""
     if "oneOf" not in draft.out or "oneOf" in rules.keywords:
         return
     branches = draft.out["oneOf"]
@@ -317,11 +317,11 @@ def rewrite_unions(draft: Draft, rules: SchemaRules, reader: Reader) -> None:
         draft.rename("oneOf", "anyOf", branches)
         draft.note("oneOf became anyOf", loses=not exclude_each_other(branches, reader))
     elif rules.strict:
-        draft.refuse("oneOf beside anyOf cannot be said as one union")
+        draft.refuse("oneOf beside anyOf cannot become one union")
 
 
 def exclude_each_other(branches: list[Any], reader: Reader) -> bool:
-    """Whether it can be seen that no value fits two of them: by constants, types or a property."""
+    """Whether constants, types or a property show that no value fits two branches."""
     if len(branches) == 1:
         return True
     plain = [reader.plain(branch) for branch in branches]
@@ -329,13 +329,13 @@ def exclude_each_other(branches: list[Any], reader: Reader) -> bool:
         return True
     objects = [node for node in plain if _types_of(node) == {"object"}]
     others = [node for node in plain if _types_of(node) != {"object"}]
-    if len(objects) > 1 and not _tell_objects_apart(objects, reader):
+    if len(objects) > 1 and not _objects_differ(objects, reader):
         return False
     return _are_apart([_types_of(node) for node in [*objects[:1], *others]])
 
 
-def _tell_objects_apart(objects: list[dict[str, Any]], reader: Reader) -> bool:
-    """Whether some property that all require has another constant in each."""
+def _objects_differ(objects: list[dict[str, Any]], reader: Reader) -> bool:
+    """Whether a property that all require has a different constant in each."""
     shared = set(objects[0].get("required", ()))
     for node in objects[1:]:
         shared &= set(node.get("required", ()))
@@ -348,7 +348,7 @@ def _tell_objects_apart(objects: list[dict[str, Any]], reader: Reader) -> bool:
 
 
 def _constants_of(node: Json) -> set[str] | None:
-    """The plain values a schema lists, as text; None if it does not list them."""
+    """The plain values that a schema lists, as text; None if it lists none."""
     if not isinstance(node, dict):
         return None
     listed = node.get("enum", [node["const"]] if "const" in node else None)
@@ -358,17 +358,17 @@ def _constants_of(node: Json) -> set[str] | None:
 
 
 def _types_of(node: Json) -> set[str] | None:
-    """The types of what a schema allows; None if it does not say."""
+    """The types that a schema allows; None if it names none."""
     if not isinstance(node, dict):
         return None
     listed = node.get("enum", [node["const"]] if "const" in node else [])
-    named = types_of(node) if "type" in node else None  # properties alone say no type
+    named = types_of(node) if "type" in node else None  # properties alone imply no type
     types = set(named or map(type_of, listed))
     return ({*types, "integer"} if "number" in types else types) or None
 
 
 def _constant_text(value: Json) -> str:
-    # 1 and 1.0 are one value
+    # 1 and 1.0 are the same value.
     whole = isinstance(value, float) and value.is_integer()
     return dump_text(int(value) if whole else value)
 
