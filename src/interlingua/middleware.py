@@ -7,10 +7,12 @@ Import from here to annotate a middleware of your own, and to run one once per a
 from interlingua.client.middleware.layers import (
     CompleteNext,
     Middleware,
+    OperationCall,
+    PerformMiddleware,
+    PerformNext,
     StreamNext,
     per_attempt,
 )
-from interlingua.client.middleware.operations import OperationCall, PerformMiddleware, PerformNext
 
 __all__ = [
     "CompleteNext",

@@ -16,7 +16,7 @@ from typing import Any, ClassVar, Literal, TypeAlias, TypeVar
 import msgspec
 from msgspec.structs import replace
 
-from interlingua.client.middleware.layers import Onion, Shown
+from interlingua.client.middleware.layers import CallLayers, Shown
 from interlingua.client.retry_policy import DEFAULT_POLICY, RetryPolicy
 from interlingua.providers.adapter import HttpAdapter
 from interlingua.providers.cancel import CANCELLED, CancelScope, Scopes
@@ -95,8 +95,8 @@ class Calls:
         address: Callable[[Request], Request],
         resolve: Callable[[Request], Request],
         *,
-        outer: Onion,
-        inner: Onion,
+        outer: CallLayers,
+        inner: CallLayers,
         settings: Mapping[str, Any],
     ) -> None:
         self.adapters = adapters

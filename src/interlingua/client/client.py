@@ -15,8 +15,13 @@ from msgspec.structs import replace
 
 from interlingua.client.attempts import Calls, Subscriber
 from interlingua.client.config import adapters_from_env, read_registry
-from interlingua.client.middleware.layers import Middleware, Onion, is_per_attempt
-from interlingua.client.middleware.operations import OperationCall, OperationLayers
+from interlingua.client.middleware.layers import (
+    CallLayers,
+    Middleware,
+    OperationCall,
+    OperationLayers,
+    is_per_attempt,
+)
 from interlingua.client.registry import Registry, Route, check_configured, resolve
 from interlingua.client.retry_policy import RetryPolicy
 from interlingua.providers.adapter import HttpAdapter
@@ -83,8 +88,8 @@ class Client:
             self._adapters,
             self._address,
             self._resolve_again,
-            outer=Onion(outer),
-            inner=Onion(inner),
+            outer=CallLayers(outer),
+            inner=CallLayers(inner),
             settings={"strict": True} if strict else {},
         )
         """The active calls; a run opens its own calls here, in its own scope."""

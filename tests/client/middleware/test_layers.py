@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from interlingua.api.run.generate import generate, stream
 from interlingua.api.tools.tool import Tool
 from interlingua.client.client import Client
-from interlingua.client.middleware.layers import Onion, per_attempt
+from interlingua.client.middleware.layers import CallLayers, per_attempt
 from interlingua.spec.content import Text, ToolCall
 from interlingua.spec.errors import AbortError, ConfigurationError, ServerError, StreamError
 from interlingua.spec.events import (
@@ -323,8 +323,8 @@ def test_in_by_order_and_out_by_the_reverse():
 def test_what_is_no_middleware_is_refused():
     """At once, not at the first call."""
     for wrong in (object(), len, lambda request, _: request):
-        with pytest.raises(ConfigurationError, match="is no middleware"):
-            Onion([wrong])
+        with pytest.raises(ConfigurationError, match="is not a middleware"):
+            CallLayers([wrong])
 
 
 def test_a_mark_on_the_object():

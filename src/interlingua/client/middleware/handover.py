@@ -1,4 +1,4 @@
-"""A coroutine function as a layer around a stream: it runs in a task of its own."""
+"""Runs a coroutine middleware around a stream, in its own task."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from interlingua.streams.accumulate import StreamAccumulator, events_from_respon
 from interlingua.streams.grammar import is_content
 
 REPLACED = "answer_replaced"
-"""The warning of a response that takes the place of the one whose events were shown."""
+"""The code of the warning that a response differs from the events that were delivered."""
 
 
 class Handover:
     """
     Passes events from the layer's task to the reader, one at a time.
 
-    The task stands still while the reader has an event, as a generator would. Until the first
-    content event nothing is passed on, so that the layer may call `next` again until then; with
-    `hold` nothing is before the layer has returned.
+    The task waits while the reader handles an event, as a generator would. Nothing is passed on
+    before the first content event, so that the layer may call `next` again until then. With
+    `hold`, nothing is passed on before the layer has returned.
     """
 
     def __init__(
@@ -47,11 +47,11 @@ class Handover:
     # In the layer's task.
 
     async def next(self, request: Request) -> Response:
-        """The response of the rest of the call, when its stream has ended."""
+        """The response of the next layer, at the end of its stream."""
         if self._has_shown:
             raise ConfigurationError(
-                "a middleware called `next` again after a part of the answer had been shown; "
-                "set `hold = True` to withhold events until it returns"
+                "A middleware called `next` again after a part of the answer was delivered. "
+                "Set `hold = True` to withhold events until it returns."
             )
         self._withheld.clear()
         self._finish = None
@@ -65,7 +65,7 @@ class Handover:
         finally:
             await close_stream(events)
         if self._finish is None or self._finish.response is None:
-            raise StreamError("the stream ended without its last event")
+            raise StreamError("The stream ended without a finish event.")
         return self._finish.response
 
     async def _pass(self, event: StreamEvent) -> None:
@@ -86,19 +86,19 @@ class Handover:
     # In the reader's task.
 
     def start(self, work: Coroutine[Any, Any, Response]) -> None:
-        """Begin."""
+        """Start the task of the layer."""
         self._task = self._loop.create_task(work)
         self._task.add_done_callback(self._stop)
 
     async def events(self) -> AsyncGenerator[StreamEvent, None]:
-        """What the layer passes on until it returns; what it raises is raised."""
+        """The events that the layer passes on until it returns."""
         while (event := await self._slot) is not None:
             self._slot = self._loop.create_future()
             yield event
             self._taken.set_result(None)
 
     def end(self) -> list[StreamEvent]:
-        """The rest of the events: those of the response that the layer has returned."""
+        """The remaining events, of the response that the layer returned; raises its error."""
         if self._task is None:
             return []
         response, finish = self._task.result(), self._finish
@@ -118,7 +118,7 @@ class Handover:
         return [*events, last]
 
     async def close(self) -> None:
-        """End the layer's task, if the reader has left before it was over."""
+        """Cancel the layer's task if the reader left before its end."""
         task = self._task
         if task is None:
             return
@@ -126,7 +126,7 @@ class Handover:
             task.cancel()
             await asyncio.wait({task})
         if not task.cancelled():
-            task.exception()  # looked at: it was raised to the reader, or nobody reads any more
+            task.exception()  # marks it as retrieved: it was raised to the reader, or nobody reads
 
     def _stop(self, _: object) -> None:
         if not self._slot.done():

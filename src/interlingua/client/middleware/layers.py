@@ -1,18 +1,22 @@
 """
-Middleware: layers around every call, in both modes.
+Middleware: layers around every call, whole or streamed, and around operations.
 
-Three shapes, and each of them works for whole answers and for streams:
+Each of three shapes works for whole answers and for streams:
 
-- an object with `complete(request, next)` and `stream(request, next)`; with one of them only, it
+- an object with `complete(request, next)` and `stream(request, next)`; with only one of them, it
   is treated as one of the following;
-- an async generator function, which is given and yields events. A whole answer is replayed
-  through it as events;
-- a coroutine function `async def layer(request, next) -> Response`. Of a stream, `next` returns
-  the response when it has ended, and the events pass meanwhile (`hold = True` withholds them
-  until the function returns).
+- an async generator function that receives and yields events. A whole answer is replayed through
+  it as events;
+- a coroutine function `async def layer(request, next) -> Response`. In a stream, `next` returns
+  the response at the end of the stream, and the events pass by meanwhile (`hold = True` withholds
+  them until the function returns).
 
-The first that is registered is the outermost. A layer runs once per request, or once per attempt
-if it is marked with `per_attempt`.
+The first registered layer is the outermost. A layer runs once per request, or once per attempt if
+it is marked with `per_attempt`.
+
+A middleware with `perform(operation, value, call_next)` also wraps operations, such as counting
+tokens or listing models; any other does not see them. A middleware with `guard = True` must see
+everything: a client with a guard that has no `perform` refuses operations.
 """
 
 from __future__ import annotations
@@ -22,10 +26,10 @@ from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, 
 from functools import partial
 from typing import Any, Protocol, TypeAlias, TypeVar, runtime_checkable
 
+import msgspec
 from msgspec.structs import replace
 
 from interlingua.client.middleware.handover import REPLACED, Handover
-from interlingua.client.middleware.operations import PerformMiddleware
 from interlingua.providers.fold import close_stream
 from interlingua.spec.content import Part
 from interlingua.spec.errors import ConfigurationError
@@ -35,27 +39,46 @@ from interlingua.spec.response import Response
 from interlingua.streams.accumulate import StreamAccumulator, events_from_response
 
 CompleteNext: TypeAlias = Callable[[Request], Awaitable[Response]]
-"""The rest of a call that answers whole, as a middleware is given it."""
+"""The next layer of a call with a whole answer."""
 StreamNext: TypeAlias = Callable[[Request], AsyncIterator[StreamEvent]]
-"""The rest of a call that streams, as a middleware is given it."""
+"""The next layer of a streaming call."""
+
+PerformNext: TypeAlias = Callable[[Any], Awaitable[Any]]
+"""Calls the next layer with a value; returns the result of the operation."""
 
 Layer = TypeVar("Layer")
 
 
 @runtime_checkable
 class CompleteMiddleware(Protocol):
-    """Wraps calls that answer whole."""
+    """Wraps calls with a whole answer."""
 
     async def complete(self, request: Request, call_next: CompleteNext, /) -> Response:
-        """Call `call_next` (or not), and answer."""
+        """Return an answer; usually that of `call_next`."""
 
 
 @runtime_checkable
 class StreamMiddleware(Protocol):
-    """Wraps calls that stream."""
+    """Wraps streaming calls."""
 
     def stream(self, request: Request, call_next: StreamNext, /) -> AsyncIterator[StreamEvent]:
-        """Yield the events of `call_next` (or others)."""
+        """Yield events; usually those of `call_next`."""
+
+
+class OperationCall(msgspec.Struct, frozen=True, kw_only=True):
+    """The operation to perform, and its provider."""
+
+    name: str
+    provider: str
+    request_id: str
+
+
+@runtime_checkable
+class PerformMiddleware(Protocol):
+    """Wraps operations."""
+
+    async def perform(self, operation: OperationCall, value: Any, call_next: PerformNext) -> Any:
+        """Return a result; usually that of `call_next(value)`."""
 
 
 Middleware: TypeAlias = (
@@ -73,8 +96,8 @@ def per_attempt(layer: Layer) -> Layer:
     return layer
 
 
-class Onion:
-    """Layers in their order: the first is the outermost."""
+class CallLayers:
+    """The layers around calls; the first is the outermost."""
 
     __slots__ = ("_layers", "is_empty")
 
@@ -84,16 +107,16 @@ class Onion:
         self.is_empty: bool = not self._layers
 
     def wrap_complete(self, call: CompleteNext) -> CompleteNext:
-        """`call` within every layer."""
+        """The call, wrapped in every layer."""
         for complete, _ in reversed(self._layers):
             call = partial(complete, call)
         return call
 
     def wrap_stream(self, call: StreamNext, shown: Shown, *, attach: bool = False) -> StreamNext:
         """
-        The same for streams; each layer is given events whose `Finish` has the response.
+        The streaming call, wrapped in every layer; each one gets a `Finish` with the response.
 
-        `attach` gives the innermost events their response also where there is no layer.
+        With `attach`, `Finish` gets the response even if there is no layer.
         """
         if attach and self.is_empty:
             return partial(_attached, call, shown)
@@ -104,10 +127,10 @@ class Onion:
 
 class Shown:
     """
-    What the events of a stream said, at the place in the middleware where they were last seen.
+    The content of a stream's events as the last layer saw it, to notice changes.
 
-    A wire may end with a whole response that says more than its events did. It stands, unless a
-    middleware has changed the events on their way: then they are what everyone sees.
+    A provider may end its stream with a whole response that says more than the events. That
+    response is used unless a middleware changed the events: then the events count.
     """
 
     __slots__ = ("_content",)
@@ -116,7 +139,7 @@ class Shown:
         self._content: tuple[Part, ...] | None = None
 
     async def attach(self, events: AsyncIterator[StreamEvent]) -> AsyncGenerator[StreamEvent, None]:
-        """The events, with the response of those that came by in the last one."""
+        """The events; `Finish` gets the response that they add up to."""
         accumulator = StreamAccumulator()
         try:
             async for event in events:
@@ -128,10 +151,10 @@ class Shown:
             await close_stream(events)
 
     def settle(self, finish: Finish, accumulator: StreamAccumulator) -> Response:
-        """The response of a stream that has come to its end."""
+        """The response of a finished stream."""
         response, content = accumulator.response(), accumulator.content()
-        before, self._content = self._content, content
-        if before is None or before == content or _is_replaced(response):
+        previous, self._content = self._content, content
+        if previous is None or previous == content or _is_replaced(response):
             return response
         return replace(
             response,
@@ -158,7 +181,7 @@ def _attached(call: StreamNext, shown: Shown, request: Request) -> AsyncIterator
 
 
 def _hooks(layer: Any) -> tuple[Callable[..., Any], Callable[..., Any]] | None:
-    """How the layer wraps a whole answer, and how a stream; each is given the next one first."""
+    """Functions that wrap a whole call and a stream; both take the next layer first."""
     complete: Any = getattr(layer, "complete", None)
     stream: Any = getattr(layer, "stream", None)
     if complete is None and stream is None:
@@ -170,29 +193,31 @@ def _hooks(layer: Any) -> tuple[Callable[..., Any], Callable[..., Any]] | None:
             return None
         else:
             raise ConfigurationError(
-                f"{layer!r} is no middleware: it needs `complete(request, next)`, "
+                f"{layer!r} is not a middleware: it needs `complete(request, next)`, "
                 "`stream(request, next)` or `perform(operation, value, next)`, or must be an "
-                "async function"
+                "async function."
             )
     hold = bool(getattr(layer, "hold", False))
     return (
-        partial(_replay, stream) if complete is None else partial(_swap, complete),
-        partial(_stream_by_complete, complete, hold) if stream is None else partial(_swap, stream),
+        partial(_replay, stream) if complete is None else partial(_call_hook, complete),
+        partial(_stream_by_complete, complete, hold)
+        if stream is None
+        else partial(_call_hook, stream),
     )
 
 
 def _call_of(layer: Any) -> Any:
-    return getattr(type(layer), "__call__", None)  # noqa: B004 -- its kind is looked at next
+    return getattr(type(layer), "__call__", None)  # noqa: B004 -- its kind is checked by the caller
 
 
-def _swap(hook: Callable[..., Any], call_next: Any, request: Request) -> Any:
+def _call_hook(hook: Callable[..., Any], call_next: Any, request: Request) -> Any:
     return hook(request, call_next)
 
 
 async def _replay(
     hook: Callable[..., AsyncIterator[StreamEvent]], call_next: CompleteNext, request: Request
 ) -> Response:
-    """A whole answer through a layer that is about events."""
+    """Pass a whole answer through a layer of the stream shape."""
     answer: Response | None = None
 
     async def replayed(request: Request) -> AsyncGenerator[StreamEvent, None]:
@@ -214,7 +239,7 @@ async def _replay(
     finally:
         await close_stream(events)
     if response is None:
-        response = accumulator.response()  # raises: the layer swallowed the end
+        response = accumulator.response()  # raises: the layer did not yield the last event
     if answer is None:
         return response
     return replace(response, raw=answer.raw, cost=answer.cost, attempts=answer.attempts)
@@ -226,7 +251,7 @@ async def _stream_by_complete(
     call_next: StreamNext,
     request: Request,
 ) -> AsyncGenerator[StreamEvent, None]:
-    """A stream through a layer that is about whole answers."""
+    """Pass a stream through a layer of the coroutine shape."""
     handover = Handover(call_next, hold=hold)
     handover.start(hook(request, handover.next))
     try:
@@ -236,3 +261,33 @@ async def _stream_by_complete(
             yield event
     finally:
         await handover.close()
+
+
+class OperationLayers:
+    """The layers around operations; the first is the outermost."""
+
+    def __init__(self, middleware: Iterable[object] = ()) -> None:
+        layers = tuple(middleware)
+        self._layers = [layer for layer in layers if isinstance(layer, PerformMiddleware)]
+        self._guards = [
+            layer
+            for layer in layers
+            if getattr(layer, "guard", False) and not isinstance(layer, PerformMiddleware)
+        ]
+
+    def wrap(self, operation: OperationCall, send: PerformNext) -> PerformNext:
+        """The operation, wrapped in every layer; an error if a guard would not see it."""
+        if self._guards:
+            raise ConfigurationError(
+                f"The operation {operation.name!r} is refused, because the guard "
+                f"{self._guards[0]!r} has no `perform(operation, value, call_next)` to check it."
+            )
+        for layer in reversed(self._layers):
+            send = _wrap_one(layer, operation, send)
+        return send
+
+
+def _wrap_one(
+    layer: PerformMiddleware, operation: OperationCall, call_next: PerformNext
+) -> PerformNext:
+    return lambda value: layer.perform(operation, value, call_next)
