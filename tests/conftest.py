@@ -1,6 +1,7 @@
 """Settings for every test."""
 
 import os
+import signal
 
 import pytest
 from hypothesis import settings
@@ -8,6 +9,10 @@ from hypothesis import settings
 from interlingua.local import LocalServer, find_model
 from interlingua.spec.errors import ConfigurationError, NetworkError
 from support.run_profile import PROFILE
+
+# A background job of a shell ignores Ctrl-C, and programs that tests start would inherit that.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # A slow machine is no failure. Where a run decides over a change, it is the same run each time.
 _COMMON = settings(deadline=None, derandomize=bool(os.environ.get("CI")))

@@ -471,14 +471,14 @@ class HttpAdapter:
 
     def _with_options(self, request: Request) -> Request:
         """The request with the adapter's options merged under its own, under any of its names."""
-        given = request.provider_options
+        options_by_name = request.provider_options
         joined = self._options
         names = (self._dialect_name, self.provider.name, self.name, request.provider)
         for name in dict.fromkeys(names):
-            options = given.get(name) if name else None
+            options = options_by_name.get(name) if name else None
             if isinstance(options, Mapping):
                 joined = merge(joined, options)
-        return replace(request, provider_options={**given, self._dialect_name: joined})
+        return replace(request, provider_options={**options_by_name, self._dialect_name: joined})
 
 
 def _with_defaults(request: Request, *, strict: bool) -> Request:
