@@ -50,7 +50,7 @@ class Scalar(Shape):
         self.type = type_
         self._schema = schema
         self._parse = parse
-        self.label = str(schema.get("format", schema["type"]))
+        self.label: str = str(schema.get("format", schema["type"]))
 
     def schema(self, _: Definitions) -> dict[str, Json]:
         return dict(self._schema)
@@ -75,7 +75,7 @@ class Choice(Shape):
         self._values = {(isinstance(option, bool), option): value for option, value in values}
         self._options = [option for _, option in self._values]
         self._description = description
-        self.label = " | ".join(repr(option) for option in self._options)
+        self.label: str = " | ".join(repr(option) for option in self._options)
 
     def schema(self, _: Definitions) -> dict[str, Json]:
         """An `enum`, with the type if all options have the same one."""
@@ -247,7 +247,7 @@ class Alias(Shape):
     """A named alias (`type X = ...`); `inner` is set later because it may contain itself."""
 
     def __init__(self, label: str) -> None:
-        self.label = label
+        self.label: str = label
         self.inner: Shape = Shape()
 
     def schema(self, definitions: Definitions) -> dict[str, Json]:
@@ -262,7 +262,7 @@ class Union(Shape):
 
     def __init__(self, members: tuple[Shape, ...]) -> None:
         self._members = members
-        self.label = " or ".join(dict.fromkeys(member.label for member in members))
+        self.label: str = " or ".join(dict.fromkeys(member.label for member in members))
 
     def schema(self, definitions: Definitions) -> dict[str, Json]:
         """`anyOf`, without duplicates."""
@@ -344,7 +344,7 @@ class Constrained(Shape):
         self._inner = inner
         self._annotations = annotations
         self._limits = limits
-        self.label = inner.label
+        self.label: str = inner.label
 
     def schema(self, definitions: Definitions) -> dict[str, Json]:
         schema = self._inner.schema(definitions)
@@ -383,7 +383,7 @@ class Pydantic(Shape):
                 f"{where}: pydantic cannot make a JSON Schema of {type_!r}: {error}"
             ) from error
         is_class = isinstance(type_, type)
-        self.label = type_.__name__ if is_class else str(schema.get("type", "value"))
+        self.label: str = type_.__name__ if is_class else str(schema.get("type", "value"))
 
     def schema(self, definitions: Definitions) -> dict[str, Json]:
         return definitions.adopt(lambda template: self._adapter.json_schema(ref_template=template))

@@ -52,8 +52,8 @@ class Shape:
     __slots__ = ("inner", "names")
 
     def __init__(self, *names: str, **inner: Shape) -> None:
-        self.names = frozenset((*names, *inner))
-        self.inner = inner
+        self.names: frozenset[str] = frozenset((*names, *inner))
+        self.inner: dict[str, Shape] = inner
 
 
 _MEDIA = Shape("mimeType", "data", "fileUri", "displayName")

@@ -66,7 +66,7 @@ class Edits(WarningList):
         policy: RepairPolicy = DEFAULT_POLICY,
     ) -> None:
         super().__init__(target)
-        self.policy = policy
+        self.policy: RepairPolicy = policy
         self.history: Messages = messages if history is None else history
         """The caller's history. In `messages`, parts of it may have been dropped since."""
         self._narrowed = messages
