@@ -5,7 +5,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from interlingua import dialects
-from interlingua.providers.operations import http_request, name_models
+from interlingua.providers.http_requests import operation_request
+from interlingua.providers.operations import name_models
 from interlingua.serving.application import find_route, serve_of
 from interlingua.spec.contracts import NEUTRAL_PROFILE
 from interlingua.spec.errors import InvalidRequestError
@@ -112,7 +113,7 @@ def test_operations_find_their_routes(dialect):
         value = REQUEST if name == "count_tokens" else None
         call = operation.encode(value, NEUTRAL_PROFILE)
         base = BASES.get(dialect, "http://a.example")
-        request = http_request(call, base, {}, {signing: "k"}, None)
+        request = operation_request(call, base, {}, {signing: "k"}, None)
         path = request.url.removeprefix("http://a.example").partition("?")[0]
         route = find_route(request.method, path, request.headers)
 

@@ -144,8 +144,8 @@ def test_a_tool_that_hangs():
 
     assert held
     assert [result.is_error for result in results] == [True, True]
-    assert "Timed out after 0.05 s" in results[0].content
-    assert "Timed out after 0.05 s" in results[1].content
+    assert "timed out after 0.05 s" in results[0].content
+    assert "timed out after 0.05 s" in results[1].content
 
 
 def test_the_error_of_a_tool_that_hangs():
@@ -246,7 +246,7 @@ def test_every_tool_has_its_own_signal(how, is_async):
 
     asyncio.run(work())
 
-    words = {"signal": "enough", "time": "the tool look Timed out after 0.05 s"}
+    words = {"signal": "enough", "time": "the tool look timed out after 0.05 s"}
     assert told == [words.get(how, "the run was cancelled")]
     assert controller.signal._callbacks == []
 
@@ -424,8 +424,8 @@ def test_a_tool_that_fails_while_it_is_cancelled(capfd, caplog):
     results = asyncio.run(work())
 
     assert [result.content for result in results] == [
-        "the tool fail Timed out after 0.02 s",
-        "the tool told Timed out after 0.02 s",
+        "the tool fail timed out after 0.02 s",
+        "the tool told timed out after 0.02 s",
     ]
     assert "never retrieved" not in capfd.readouterr().err + caplog.text
     assert "on being told" in caplog.text
