@@ -84,4 +84,4 @@ def test_media():
     ]
     assert [said.source for said in shown[4:]] == ["https://x/a.png", "f1", None]
     assert [said.kind for said in result[0].shown] == [said.kind for said in shown]
-    assert shown[2].said == "hi"
+    assert shown[2].document_text == "hi"

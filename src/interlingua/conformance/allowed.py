@@ -37,7 +37,7 @@ UNLINKED = -1
 
 
 class Utterance(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """One item of a history. All fields except `path`, `said` and `is_moved` are compared."""
+    """One item of a history. Not compared: `path`, `document_text`, `is_moved`."""
 
     path: str
     kind: str
@@ -59,7 +59,7 @@ class Utterance(msgspec.Struct, kw_only=True, omit_defaults=True):
     """For media: the URL, the file id, or a digest of the bytes."""
     shown: list[Utterance] = []
     """The media in a result."""
-    said: str | None = None
+    document_text: str | None = None
     """The text of a text document."""
     is_moved: bool = False
     """It was moved out of a result."""
@@ -160,12 +160,14 @@ def _answer(result: ToolResult, path: str, number: int) -> Utterance:
 
 
 def _show(part: Part, path: str, speaker: str) -> Utterance:
-    said = part.text if isinstance(part, Document) else None
+    document_text = part.text if isinstance(part, Document) else None
     kind: str = part.kind
     if isinstance(part, Document):  # some dialects send images and audio as files
         family = (part.media_type or "").partition("/")[0]
         kind = family if family in ("image", "audio") else kind
-    return Utterance(path=path, kind=kind, speaker=speaker, source=_source(part), said=said)
+    return Utterance(
+        path=path, kind=kind, speaker=speaker, source=_source(part), document_text=document_text
+    )
 
 
 def _source(part: Part) -> str | None:
@@ -385,7 +387,7 @@ def _say_as_text(expected: Expected, warning: Warning) -> None:
     for one in expected.at(warning.path, "refusal"):
         one.kind = "text"
     for one in expected.at(warning.path, "document"):
-        one.kind, one.text, one.source = "text", one.said, None
+        one.kind, one.text, one.source = "text", one.document_text, None
 
 
 def _note_media(expected: Expected, warning: Warning) -> None:
@@ -466,12 +468,12 @@ def _narrow_schema(expected: Expected, warning: Warning) -> None:
 
 def _instruct_json(expected: Expected, _: Warning) -> None:
     """The system prompt ends with an instruction."""
-    said = expected.utterances
+    utterances = expected.utterances
     place = 0
-    while place < len(said) and said[place].speaker in ("system", "developer"):
+    while place < len(utterances) and utterances[place].speaker in ("system", "developer"):
         place += 1
     text = Utterance(path="", kind="text", speaker="system", text=JSON_INSTRUCTION)
-    said.insert(place, text)
+    utterances.insert(place, text)
 
 
 _CHANGES: dict[str, _Change] = {

@@ -179,7 +179,7 @@ def _result(result: ToolResult) -> Any:
     return tuple(_part(part) for part in parts)
 
 
-_NOT_COMPARED = ("path", "said", "is_moved")
+_NOT_COMPARED = ("path", "document_text", "is_moved")
 
 
 def crossing(source: Dialect, target: Dialect, case: Case) -> list[str]:
