@@ -20,9 +20,11 @@ from interlingua.providers.adapter_options import (
     check_key,
     check_settings,
     find_base_url,
+    find_headers,
     find_server,
     find_timeouts,
     find_transport,
+    take_headers,
 )
 from interlingua.providers.answer_check import (
     UNCLEAR,
@@ -34,6 +36,7 @@ from interlingua.providers.answer_check import (
 )
 from interlingua.providers.cancel import CancelScope, Scopes
 from interlingua.providers.catalog.profiles import profile_for
+from interlingua.providers.default_options import under_request
 from interlingua.providers.environment import add_environment
 from interlingua.providers.fold import fold_stream
 from interlingua.providers.http_requests import (
@@ -135,7 +138,7 @@ class HttpAdapter:
         self._bind(
             check_key(api_key),
             find_base_url(row, checked, self.server),
-            join_headers(row.headers, checked.get("default_headers", {})),
+            find_headers(row, checked),
         )
         self._request_id_header = row.request_id_header
         self._options: Mapping[str, Any] = checked.get("options", {})
@@ -430,10 +433,13 @@ class HttpAdapter:
         return restore_arguments(response, ready.request) if ready.request.tools else response
 
     def _encode(self, request: Request, profile: Profile, *, stream: bool) -> WireCall:
+        headers: dict[str, str] = {}
         if self._options or request.provider_options:
-            request = self._with_options(request)
+            request, headers = self._with_options(request, profile)
         prepared = prepare(request, profile, self._dialect.FACTS)
         wire = self._dialect.encode_request(prepared, profile, stream=stream)
+        if headers:
+            wire = replace(wire, headers={**wire.headers, **headers})
         if not wire.warnings:
             return wire
         check_losses(wire.warnings, request, request.on_loss or self.on_loss)
@@ -485,16 +491,18 @@ class HttpAdapter:
 
     async def _encode_operation(self, operation: Operation, value: Any) -> tuple[WireCall, str]:
         """The call of an operation, with the provider's own path for it, and its base URL."""
-        if isinstance(value, Request):
-            value = self._with_options(await self._gather(value))
-        else:
-            self.initialize()
         model = getattr(value, "model", None)
         model = model if isinstance(model, str) else ""
+        profile = self.profile_for(model)
+        headers: dict[str, str] = {}
+        if isinstance(value, Request):
+            value, headers = self._with_options(await self._gather(value), profile)
+        else:
+            self.initialize()
         base_url = await self._start_server(model)
-        call = operation.encode(value, self.profile_for(model))
-        path = self.provider.operation_paths.get(operation.name)
-        return call if path is None else replace(call, path=path), base_url
+        call = operation.encode(value, profile)
+        path = self.provider.operation_paths.get(operation.name, call.path)
+        return replace(call, path=path, headers={**call.headers, **headers}), base_url
 
     def _reader(self, ready: Ready, reply: HttpReply, began: float) -> StreamReader:
         """The reader for a reply, chosen by its content type."""
@@ -525,16 +533,23 @@ class HttpAdapter:
             check=lambda response: check_body(response, request, dialect.NAME),
         )
 
-    def _with_options(self, request: Request) -> Request:
-        """The request with the adapter's options merged under its own, under any of its names."""
-        options_by_name = request.provider_options
-        joined = self._options
+    def _with_options(self, request: Request, profile: Profile) -> tuple[Request, dict[str, str]]:
+        """
+        The request with the adapter's options under it, and the headers that its options are.
+
+        Its own options are over it, under any of the adapter's names.
+        """
+        options_by_name, joined = request.provider_options, {}
+        if self._options:
+            joined = under_request(self._options, request, profile, self._dialect)
         names = (self._dialect_name, self.provider.name, self.name, request.provider)
         for name in dict.fromkeys(names):
             options = options_by_name.get(name) if name else None
             if isinstance(options, Mapping):
                 joined = merge(joined, options)
-        return replace(request, provider_options={**options_by_name, self._dialect_name: joined})
+        headers = take_headers(self.provider, joined)
+        options = {**options_by_name, self._dialect_name: joined}
+        return replace(request, provider_options=options), headers
 
 
 def _with_defaults(request: Request, *, strict: bool) -> Request:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypedDict, get_args
 import msgspec
 
 from interlingua.providers.catalog.profiles import check_overrides
+from interlingua.providers.http_requests import join_headers
 from interlingua.providers.provider import Provider, add_scheme, check_base_url, check_dialect
 from interlingua.spec.contracts import Timeouts, Transport
 from interlingua.spec.errors import ConfigurationError
@@ -25,6 +26,8 @@ class AdapterSettings(TypedDict, total=False):
     base_url: str | None
     dialect: str | None
     default_headers: Mapping[str, str]
+    organization: str | None
+    project: str | None
     timeout: float | Timeouts | None
     max_retries: int
     options: Mapping[str, Any]
@@ -49,6 +52,8 @@ _KINDS: dict[str, tuple[tuple[type, ...], str]] = {
     "base_url": ((str,), "a text"),
     "dialect": ((str,), "a text"),
     "default_headers": ((Mapping,), "a mapping of texts"),
+    "organization": ((str,), "a text"),
+    "project": ((str,), "a text"),
     "timeout": ((int, float, Timeouts), "a number of seconds, or Timeouts"),
     "max_retries": ((int,), "a whole number"),
     "options": ((Mapping,), "a mapping"),
@@ -116,6 +121,23 @@ def find_base_url(row: Provider, settings: Mapping[str, Any], server: LocalServe
         if not url:
             what = f"{row.name} has no address of its own: give base_url; {what}"
         raise ConfigurationError(what, setting="base_url") from None
+
+
+def find_headers(row: Provider, settings: dict[str, Any]) -> dict[str, str]:
+    """The headers of every call; takes options that are headers of this row out of `settings`."""
+    options = dict(settings.get("options", {}))
+    layers = [row.headers, settings.get("default_headers", {}), take_headers(row, options)]
+    for name in ("organization", "project"):
+        if name in settings and name not in row.header_options:
+            raise ConfigurationError(f"{row.name} has no {name}", setting=name)
+    settings["options"] = options
+    return join_headers(*layers, take_headers(row, settings))
+
+
+def take_headers(row: Provider, options: dict[str, Any]) -> dict[str, str]:
+    """The headers that these options stand for; they are removed from the options."""
+    names = row.header_options.items()
+    return {header: str(options.pop(name)) for name, header in names if name in options}
 
 
 def find_timeouts(settings: Mapping[str, Any]) -> Timeouts | None:

@@ -44,6 +44,7 @@ ROWS: tuple[Provider, ...] = (
         key_env=("OPENAI_API_KEY",),
         base_url_env=("OPENAI_BASE_URL",),
         headers_env={"openai-organization": "OPENAI_ORG_ID", "openai-project": "OPENAI_PROJECT_ID"},
+        header_options={"organization": "openai-organization", "project": "openai-project"},
         request_id_header="x-client-request-id",
     ),
     Provider(
