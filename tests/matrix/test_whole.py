@@ -28,21 +28,22 @@ def test_options_of_a_provider(provider):
 
 
 def test_environment_and_routes():
-    """From the environment, by name, by default; nothing configured is told."""
+    """From the environment, by name, by a chosen default; several without a choice is an error."""
     with serve_in_thread(Simulator(text("hi"))) as server:
         names = {"openai": "OPENAI", "anthropic": "ANTHROPIC", "gemini": "GEMINI"}
         environ = {f"{name}_API_KEY": KEY for name in names.values()}
         environ |= {f"{name}_BASE_URL": server.url for name in names.values()}
 
         async def work():
-            async with Client.from_env(environ) as client:
+            async with Client.from_env(environ, default_provider="openai") as client:
                 asked = [Request(provider=name, model="m", messages="hi") for name in names]
                 asked.append(Request(model="m", messages="hi"))
                 return [(await client.complete(request)).provider for request in asked]
 
         assert asyncio.run(work()) == [*names, "openai"]
-    with pytest.raises(ConfigurationError):
-        Client({}).stream(Request(model="m", messages="hi"))
+    for client in (Client({}), Client.from_env(environ)):
+        with pytest.raises(ConfigurationError):
+            client.stream(Request(model="m", messages="hi"))
 
 
 def test_native_apis():

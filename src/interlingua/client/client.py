@@ -6,7 +6,7 @@ import asyncio
 import os
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
-from inspect import signature
+from inspect import isawaitable, signature
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -225,7 +225,13 @@ class Client:
         name = operation if isinstance(operation, str) else operation.name
         request_id = getattr(value, "request_id", None) or new_ulid()
         call = OperationCall(name=name, provider=provider, request_id=request_id)
-        perform = self._inner_operations.wrap(call, find_performer(adapter, operation, request_id))
+        performer = find_performer(adapter, operation, request_id)
+
+        async def start(value: Any) -> Any:
+            await self.calls.initialization.ensure(provider)
+            return await performer(value)
+
+        perform = self._inner_operations.wrap(call, start)
 
         def send(value: Any) -> Awaitable[Any]:
             model = getattr(value, "model", None) or ""
@@ -281,11 +287,15 @@ class Client:
         return unsubscribe
 
     async def close(self) -> None:
-        """Cancel all runs and calls, and close all connections."""
+        """
+        Cancel all runs and calls, and close all adapters that have `close`.
+
+        If one fails, the others are closed all the same, and its error is raised.
+        """
         self.calls.scopes.cancel_all()
-        closing = (adapter.close() for adapter in self._adapters.values())
+        closing = [_close(adapter) for adapter in tuple(self._adapters.values())]
         for failure in await asyncio.gather(*closing, return_exceptions=True):
-            if failure is not None:
+            if isinstance(failure, BaseException):
                 raise failure
 
     async def __aenter__(self) -> Self:
@@ -354,6 +364,13 @@ class Client:
         if not isinstance(adapter, HttpAdapter):
             raise ConfigurationError(f"The adapter {name!r} is not an HttpAdapter.")
         return adapter
+
+
+async def _close(adapter: Adapter) -> None:
+    close = getattr(adapter, "close", None)
+    result = None if close is None else close()
+    if isawaitable(result):
+        await result
 
 
 def _known_as(key: str, adapter: Adapter) -> Adapter:

@@ -98,7 +98,7 @@ class HttpAdapter:
         response = await adapter.complete(Request(model="…", messages="Hello"))
 
     A provider given by its name reads its environment variables for the key, address and headers
-    that are not given. `options` are defaults for the provider options of each request. `profile`
+    that are not given. `options` are fields of the body that a request does not set. `profile`
     and `model_profiles` (by model) override fields of `Profile`. `max_retries` is used by the
     client; an adapter itself never retries. Use `read_files=False` for requests from a network,
     whose paths must not be read.
@@ -227,8 +227,15 @@ class HttpAdapter:
         """An offline estimate of the number of input tokens."""
         return estimate_request(request, self._dialect.FACTS.token_family)
 
-    def initialize(self) -> None:
-        """Raise `ConfigurationError` if the API key is missing; nothing is sent."""
+    def initialize(self) -> Any:
+        """
+        Raise `ConfigurationError` if the API key is missing; nothing is sent.
+
+        A client calls it before the first call. A subclass may make it async.
+        """
+        self._check_key()
+
+    def _check_key(self) -> None:
         if not self.is_configured:
             variables = " or ".join(self.provider.key_env)
             advice = f"Set {variables}, or pass" if variables else "Pass"
@@ -416,7 +423,7 @@ class HttpAdapter:
     async def _gather(self, request: Request) -> Request:
         """The request with the bytes of its files, and of URLs that the dialect cannot send."""
         if not self._key:
-            self.initialize()
+            self._check_key()
         if self.reads_files and may_hold_media(request.messages):
             request = await gather_media(request, self.profile_for(request.model))
         return request
@@ -498,7 +505,7 @@ class HttpAdapter:
         if isinstance(value, Request):
             value, headers = self._with_options(await self._gather(value), profile)
         else:
-            self.initialize()
+            self._check_key()
         base_url = await self._start_server(model)
         call = operation.encode(value, profile)
         path = self.provider.operation_paths.get(operation.name, call.path)

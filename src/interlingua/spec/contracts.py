@@ -461,7 +461,12 @@ class Transport(Protocol):
 
 
 class Adapter(Protocol):
-    """Answers requests."""
+    """
+    Answers requests.
+
+    Other methods are optional: `initialize` (called once, before the first call) and `close`, each
+    sync or async; `cancel`, `profile_for`, `perform`, `list_models`, `count_tokens`.
+    """
 
     name: str
 
@@ -470,6 +475,3 @@ class Adapter(Protocol):
 
     def stream(self, request: Request) -> AsyncIterator[StreamEvent]:
         """The events of the response, as they arrive."""
-
-    async def close(self) -> None:
-        """Release connections and other resources."""
