@@ -102,6 +102,7 @@ HISTORY = HistoryRules(
     media={"audio": ()},
     thinking="native",
     unmarked_thinking=("encrypted",),
+    thinking_content="content",
     trailing_thinking=False,  # «provided without its required following item»
     paired_thinking=True,
     bound=("id", "status"),  # «provided without its required 'reasoning' item»

@@ -32,6 +32,8 @@ _supported = Settings(*_SETTINGS)
 _unsupported = Settings(
     "stop_sequences", "seed", "frequency_penalty", "presence_penalty", "top_k", "thinking_budget"
 )
+_NEED_STORE = ("previous_response_id", "conversation", "background")
+_ENCRYPTED = "reasoning.encrypted_content"
 
 
 def encode_request(
@@ -49,6 +51,8 @@ def encode_request(
     _encode_settings(request, body, warnings)
     if stream:
         body["stream"] = True
+    if profile.stateless and path == PATH:
+        _ask_not_to_store(body, options, profile)
     body = merge(body, options) if options else body
     return WireCall(
         path=path,
@@ -56,6 +60,23 @@ def encode_request(
         stream=stream,
         warnings=(*warnings.warnings, *foreign_options(request, NAME, dialects.names)),
     )
+
+
+def _ask_not_to_store(body: dict[str, Json], options: dict[str, Json], profile: Profile) -> None:
+    """
+    Ask for an answer that is not stored, unless the caller stores it or refers to a stored one.
+
+    Then the encrypted thinking comes with the answer, and the history can be sent to any server.
+    """
+    if options.get("store") is None and not any(map(options.get, _NEED_STORE)):
+        options.pop("store", None)
+        body["store"] = False
+    asked = options.get("include") or []
+    is_stored = options.get("store") is not False and "store" not in body
+    # Models that do not think reject it: «Encrypted content is not supported with this model».
+    if is_stored or not profile.thinking or not isinstance(asked, list):
+        return
+    options["include"] = list(dict.fromkeys((*asked, _ENCRYPTED)))
 
 
 def decode_request(call: WireCall) -> Request:
