@@ -222,6 +222,8 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     """Which histories all of its servers accept."""
     schema: SchemaRules | None = None
     """The JSON Schema rules for strict tools and formats; None if everything is accepted."""
+    options: frozenset[str] | None = None
+    """The known keys of its provider options; None if they are not known."""
     json_mode: bool = True
     """Whether it can ask for any JSON object. If not, `prepare` adds an instruction."""
     cache: CacheRules = CacheRules()

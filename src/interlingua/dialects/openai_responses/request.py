@@ -11,14 +11,14 @@ from interlingua.dialects.openai_responses.messages import decode_messages, enco
 from interlingua.dialects.openai_responses.tools import decode_tools, encode_tools
 from interlingua.dialects.openai_shared import STRICT_SCHEMA
 from interlingua.prepare.cache import add_cache_key
-from interlingua.prepare.options import AUTO_CACHE, Settings, foreign_options
+from interlingua.prepare.options import AUTO_CACHE, Settings, foreign_options, merge_options
 from interlingua.prepare.prepare import start_encoding
 from interlingua.prepare.schema import encode_schema
 from interlingua.spec.content import Json
 from interlingua.spec.contracts import NEUTRAL_PROFILE, Prepared, Profile, WireCall
 from interlingua.spec.request import Request, ResponseFormat
 from interlingua.spec.warnings import WarningList
-from interlingua.wire.fields import Fields, extra_of, merge, request_errors, wrong_type
+from interlingua.wire.fields import Fields, extra_of, request_errors, wrong_type
 
 # Our name: the API's name, and the reader of the field.
 _SETTINGS: dict[str, tuple[str, Callable[[Fields, str], Json]]] = {
@@ -53,7 +53,7 @@ def encode_request(
         body["stream"] = True
     if profile.stateless and path == PATH:
         _ask_not_to_store(body, options, profile)
-    body = merge(body, options) if options else body
+    body = merge_options(body, options) if options else body
     return WireCall(
         path=path,
         body=add_cache_key(body, request, CACHE, profile) if keyed else body,
