@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, Unpack
 from msgspec.structs import replace
 
 from interlingua.prepare.media import may_hold_media
+from interlingua.prepare.options import merge_options
 from interlingua.prepare.prepare import prepare
 from interlingua.prepare.schema import restore_arguments, restore_event
 from interlingua.providers.adapter_options import (
@@ -23,6 +24,7 @@ from interlingua.providers.adapter_options import (
     find_server,
     find_timeouts,
     find_transport,
+    unknown_owners,
 )
 from interlingua.providers.answer_check import (
     UNCLEAR,
@@ -70,12 +72,11 @@ from interlingua.spec.errors import ConfigurationError, SDKError
 from interlingua.spec.events import StreamEvent
 from interlingua.spec.operations import ItemDecoder, Operation, ServedModel
 from interlingua.spec.request import OnLoss, Request, ToolChoiceMode
-from interlingua.spec.response import Response
+from interlingua.spec.response import Response, Warning
 from interlingua.spec.warnings import check_losses, current_turn_first
 from interlingua.streams.grammar import DELTAS
 from interlingua.streams.reader import FrameDecoder, StreamReader
 from interlingua.tokens.estimate import estimate_request
-from interlingua.wire.fields import merge
 from interlingua.wire.framing import JSONArrayDecoder
 from interlingua.wire.json_text import dumps, loads
 from interlingua.wire.ratelimit_headers import parse_rate_limit
@@ -430,10 +431,14 @@ class HttpAdapter:
         return restore_arguments(response, ready.request) if ready.request.tools else response
 
     def _encode(self, request: Request, profile: Profile, *, stream: bool) -> WireCall:
+        unknown: list[Warning] = []
         if self._options or request.provider_options:
+            unknown = unknown_owners(request, (self.name, self.provider.name))
             request = self._with_options(request)
         prepared = prepare(request, profile, self._dialect.FACTS)
         wire = self._dialect.encode_request(prepared, profile, stream=stream)
+        if unknown:
+            wire = replace(wire, warnings=(*unknown, *wire.warnings))
         if not wire.warnings:
             return wire
         check_losses(wire.warnings, request, request.on_loss or self.on_loss)
@@ -533,7 +538,7 @@ class HttpAdapter:
         for name in dict.fromkeys(names):
             options = options_by_name.get(name) if name else None
             if isinstance(options, Mapping):
-                joined = merge(joined, options)
+                joined = merge_options(joined, options)
         return replace(request, provider_options={**options_by_name, self._dialect_name: joined})
 
 
