@@ -156,6 +156,10 @@ _NOTES = {
     "answer_replaced": (
         "A middleware replaced the answer after parts of another answer had been shown."
     ),
+    "usage_limited": (
+        "The provider reported {part} {name} tokens but only {whole} input tokens; {whole} were "
+        "counted. Its own figures are in `usage.raw`."
+    ),
     # sent in another form, with nothing left out
     "allowed_tools_narrowed": (
         "{target} has no list of allowed tools; only the allowed tools were sent."
