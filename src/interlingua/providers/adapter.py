@@ -93,8 +93,8 @@ class HttpAdapter:
 
     `options` are defaults for the provider options of each request. `profile` and
     `model_profiles` (by model) override fields of `Profile`. `max_retries` is used by the client;
-    an adapter itself never retries. Use `read_files=False` for requests from a network, whose
-    paths must not be read.
+    an adapter itself never retries. With `read_files=False` it neither reads the files that parts
+    name by `path` nor fetches URLs.
     """
 
     has_stations: ClassVar[bool] = True
@@ -359,8 +359,9 @@ class HttpAdapter:
             self.initialize()
         if self.server is not None:
             await self._start_server()
-        if self.reads_files and may_hold_media(request.messages):
-            request = await gather_media(request, self.profile_for(request.model))
+        if may_hold_media(request.messages):
+            profile = self.profile_for(request.model)
+            request = await gather_media(request, profile, reads_files=self.reads_files)
         return request
 
     async def _complete(self, request: Request) -> Response:
