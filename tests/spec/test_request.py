@@ -39,7 +39,6 @@ FALSY = {
     "provider": "",
     "request_id": "",
     "parallel_tool_calls": False,
-    "tools": (),
     "stop_sequences": (),
     "metadata": {},
 }
@@ -145,6 +144,13 @@ def test_copies_are_equal(request):
 def test_plain_text_is_a_user_message(messages):
     """A string, alone or among messages, is what the user says."""
     assert Request(messages=messages).messages == (Message.user("hi"),)
+
+
+@pytest.mark.parametrize("tools", [None, (), []])
+def test_safe_37_no_tools(tools):
+    """Safe 37: `tools` is the empty tuple when there are none, however that was said."""
+    assert Request(tools=tools).tools == Request().tools == ()
+    assert Request(tools=tools) == Request()
 
 
 def test_one_message_needs_no_list():

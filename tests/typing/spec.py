@@ -45,7 +45,7 @@ def said() -> Iterator[Message]:
 request = Request(messages="Hi", tools=tools, stop_sequences="END")
 assert_type(request.messages, tuple[Message, ...])
 assert_type(request.messages[0].content, tuple[Part, ...])
-assert_type(request.tools, tuple[ToolDefinition | BuiltinTool, ...] | None)
+assert_type(request.tools, tuple[ToolDefinition | BuiltinTool, ...])
 assert_type(request.stop_sequences, tuple[str, ...] | None)
 Request(messages=Message.user("Hi"), stop_sequences=["END"])
 Request(messages=["Hi", Message.assistant("Hello")], tools=())
