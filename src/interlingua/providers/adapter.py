@@ -98,8 +98,8 @@ class HttpAdapter:
     A provider given by its name reads its environment variables for the key, address and headers
     that are not given. `options` are defaults for the provider options of each request. `profile`
     and `model_profiles` (by model) override fields of `Profile`. `max_retries` is used by the
-    client; an adapter itself never retries. Use `read_files=False` for requests from a network,
-    whose paths must not be read.
+    client; an adapter itself never retries. With `read_files=False` it neither reads the files
+    that parts name by `path` nor fetches URLs.
     """
 
     has_stations: ClassVar[bool] = True
@@ -415,8 +415,9 @@ class HttpAdapter:
         """The request with the bytes of its files, and of URLs that the dialect cannot send."""
         if not self._key:
             self.initialize()
-        if self.reads_files and may_hold_media(request.messages):
-            request = await gather_media(request, self.profile_for(request.model))
+        if may_hold_media(request.messages):
+            profile = self.profile_for(request.model)
+            request = await gather_media(request, profile, reads_files=self.reads_files)
         return request
 
     async def _complete(self, request: Request) -> Response:

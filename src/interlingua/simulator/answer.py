@@ -74,7 +74,7 @@ class PrefixCache:
 
 def prompt_text(request: Request) -> str:
     """The prompt in the order of real prompt caches: tools, then messages."""
-    lines = [request.model, *(dump_text(msgspec.to_builtins(tool)) for tool in request.tools or ())]
+    lines = [request.model, *(dump_text(msgspec.to_builtins(tool)) for tool in request.tools)]
     for message in request.messages:
         lines.append(message.role)
         lines += (_part_text(part) for part in message.content)

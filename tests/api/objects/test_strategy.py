@@ -132,7 +132,7 @@ def test_native():
     assert asked.response_format.type == "json_schema"
     assert asked.response_format.json_schema == SCHEMA.wire_schema
     assert asked.response_format.strict
-    assert asked.tools is None
+    assert asked.tools == ()
     assert asked.messages == (Message.user("Hello"),)
 
 

@@ -113,7 +113,7 @@ def test_field_bug_76_falsy_values_are_said():
     assert (request.temperature, request.top_p, request.user, request.seed) == (0.0, 0, "", None)
     assert request.tools == (tool.definition,)
     assert make_request("m", (), [ToolDefinition(name="g")], {}).tools[0].name == "g"
-    assert make_request("m", (), [], {}).tools is None
+    assert make_request("m", (), [], {}).tools == ()
 
 
 def test_an_option_that_is_mistyped():
