@@ -80,7 +80,6 @@ class Run:
             stop_when=options.get("stop_when"),
         )
         self._request_id = request.request_id or ""
-        self._tools = by_name
         self._approvals: Mapping[str, bool] | None = options.get("approvals")
         self._repair = options.get("repair_tool_call")
         has_tools = by_name or not _TOOL_OPTIONS.isdisjoint(options)
@@ -309,7 +308,7 @@ class Run:
     async def _resume(self, scope: CancelScope) -> None:
         """Run the calls at the end of the conversation that were waiting for approval."""
         calls = self.loop.open_calls()
-        tools = [self._tools.get(call.name) for call in calls]
+        tools = [self.loop.tools.get(call.name) for call in calls]
         needs_approval = any(tool is not None and tool.needs_approval for tool in tools)
         if not calls or not (needs_approval or self._approvals is not None):
             return
@@ -320,7 +319,7 @@ class Run:
     async def _ready(
         self, calls: tuple[ToolCall, ...], scope: CancelScope
     ) -> tuple[ReadyCall, ...]:
-        return await scope.wait(prepare(calls, self._tools, self._repair))
+        return await scope.wait(prepare(calls, self.loop.tools, self._repair))
 
     async def _run_tools(
         self, ready: tuple[ReadyCall, ...], scope: CancelScope
