@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
+from itertools import takewhile
 from math import isfinite
 from typing import Any, Literal, TypeAlias, TypedDict, get_args
 
@@ -14,8 +15,10 @@ from interlingua.api.tools.runner import ToolObserver
 from interlingua.api.tools.tool import Tool
 from interlingua.client.client import Client
 from interlingua.client.retry_policy import DEFAULT_POLICY, RetryPolicy
+from interlingua.prepare.history import PROMPTS
 from interlingua.providers.cancel import AbortSignal
 from interlingua.providers.ulid import new_ulid
+from interlingua.spec.content import Text
 from interlingua.spec.errors import ConfigurationError
 from interlingua.spec.messages import Message
 from interlingua.spec.request import (
@@ -273,7 +276,28 @@ def make_messages(
         raise ConfigurationError(f"prompt must be a string or a Message, not a {kind}.")
     if not conversation:
         raise ConfigurationError("messages is empty: there is nothing to answer.")
-    return conversation if system is None else (Message.system(system), *conversation)
+    return conversation if system is None else _with_system(system, conversation)
+
+
+_FROM_SYSTEM = {"from_option": "system"}
+"""The metadata of the message that `system=` makes, so that a later call finds it again."""
+
+
+def _with_system(system: str, conversation: tuple[Message, ...]) -> tuple[Message, ...]:
+    """The conversation with `system`, in place of what an earlier `system=` put there."""
+    message = Message(role="system", content=(Text(text=system),), metadata=_FROM_SYSTEM)
+    for index, prompt in enumerate(takewhile(_is_prompt, conversation)):
+        if prompt.metadata.get("from_option") == "system":
+            if prompt.text == system:
+                return conversation
+            return (*conversation[:index], message, *conversation[index + 1 :])
+    first = conversation[0]
+    has_it = _is_prompt(first) and first.text == system
+    return conversation if has_it else (message, *conversation)
+
+
+def _is_prompt(message: Message) -> bool:
+    return message.role in PROMPTS
 
 
 def _read_messages(messages: Any) -> tuple[Message, ...]:
