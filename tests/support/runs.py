@@ -5,6 +5,7 @@ import asyncio
 from interlingua import sync
 from interlingua.api.execute import execute
 from interlingua.api.run.generate import generate, stream
+from interlingua.api.tools.runner import ToolRound, ToolRunner
 from interlingua.spec.errors import SDKError
 from interlingua.streams.grammar import Grammar
 from support.simulated import MODELS
@@ -60,3 +61,11 @@ def run_in(mode, peer, provider, prompt="?", **options):
         return result
 
     return asyncio.run(work(peer.client))
+
+
+async def run_tools(ready, messages=(), signal=None, **settings):
+    """The results of a round, after all its tools have ended."""
+    calls = ToolRound(ready, messages)
+    async for _ in ToolRunner(**settings).run(calls, signal):
+        pass
+    return calls.settled()

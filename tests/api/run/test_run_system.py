@@ -1,5 +1,7 @@
 """`system=` in a conversation of several calls, in every dialect and mode."""
 
+from itertools import pairwise
+
 import pytest
 
 from interlingua import dialects
@@ -31,7 +33,7 @@ def test_safe_10_system_does_not_pile_up(provider, mode):
     assert len(calls) == TURNS
     for request in requests:
         assert [each.text for each in request.messages if each.role == "system"] == ["Be brief."]
-    for before, after in zip(calls, calls[1:], strict=False):
+    for before, after in pairwise(calls):
         assert cache_prefix_diff(before, after, facts) is None
 
 

@@ -43,6 +43,8 @@ class StepResult(
 
     response: Response
     tool_results: tuple[ToolResult, ...] = ()
+    tool_errors: Mapping[str, Exception] = {}
+    """Why tool calls failed, by call id: the exceptions themselves."""
 
     @property
     def text(self) -> str:
@@ -271,13 +273,15 @@ class ToolLoop:
         )
         self.messages = (*before, replace(last, content=content))
 
-    def finish_step(self, results: Sequence[ToolResult] = ()) -> StepResult:
-        """End the step with the results of its calls, in their order."""
+    def finish_step(
+        self, results: Sequence[ToolResult] = (), errors: Mapping[str, Exception] | None = None
+    ) -> StepResult:
+        """End the step with the results of its calls, in their order, and why calls failed."""
         response = self._answer
         if response is None:
             raise ConfigurationError("Call feed before finish_step.")
         self._answer = None
-        step = StepResult(response=response, tool_results=tuple(results))
+        step = StepResult(response=response, tool_results=tuple(results), tool_errors=errors or {})
         reason = response.finish_reason.reason
         if reason == _CUT and self._has_continuation(response):
             self._continuations += 1

@@ -11,7 +11,7 @@ import msgspec
 
 from interlingua.api.run.loop import StopCondition
 from interlingua.api.tools.check import RepairToolCall
-from interlingua.api.tools.runner import ToolObserver
+from interlingua.api.tools.runner import ToolErrorText, ToolObserver
 from interlingua.api.tools.tool import Tool
 from interlingua.client.client import Client
 from interlingua.client.retry_policy import DEFAULT_POLICY, RetryPolicy
@@ -92,6 +92,14 @@ class RunOptions(RequestOptions, total=False):
     They apply to the calls at the end of `messages`, not to later calls.
     """
     tool_observer: ToolObserver | None
+    tool_error: ToolErrorText | None
+    """
+    Makes what the model is sent for a call that failed, from the call and the exception.
+
+    By default that is the class and message of the exception.
+    """
+    deps: Any
+    """The `deps` of each `ToolContext`."""
     on_overflow: Literal["raise", "truncate"]
     """
     What to do when the history is too long: raise, or drop the oldest turns and send it again.
@@ -247,6 +255,8 @@ _CHECKS: dict[str, _Check] = {
     "max_concurrent_tools": _INTEGER,
     "approvals": (_are_decisions, "a mapping of ids to True or False"),
     "tool_observer": (_is_observer, "a ToolObserver"),
+    "tool_error": _FUNCTION,
+    "deps": _ANYTHING,
     "on_overflow": ((lambda value: value in ("raise", "truncate")), "'raise' or 'truncate'"),
     "max_retries": _COUNT,
     "retry_policy": _type(RetryPolicy, "a RetryPolicy"),
