@@ -88,7 +88,9 @@ RIGHT = {
 }
 
 
-@pytest.mark.parametrize("name", sorted(GenerateOptions.__annotations__.keys() - {"messages", "deps"}))
+@pytest.mark.parametrize(
+    "name", sorted(GenerateOptions.__annotations__.keys() - {"messages", "deps"})
+)
 def test_a_value_that_cannot_be_one(name):
     """It says which option, what was given, and what is wanted; nothing else comes out."""
     value = WRONG[name]
