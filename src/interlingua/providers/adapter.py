@@ -269,13 +269,18 @@ class HttpAdapter:
     # The stations of a call. A client calls them itself, with its own scope and its own fold.
 
     async def ready(
-        self, request: Request, *, stream: bool = False, logged: set[str] | None = None
+        self,
+        request: Request,
+        *,
+        stream: bool = False,
+        logged: set[str] | None = None,
+        on_resend: Callable[[], object] | None = None,
     ) -> Ready:
         """
         Read the files and URLs of a request, prepare it, encode it, address and sign it.
 
         All attempts of the request send the same bytes. `logged` holds the codes of warnings
-        that were already logged for the request.
+        that were already logged for the request. `on_resend`: see `HttpRequest`.
         """
         try:
             request = await self._gather(request)
@@ -294,6 +299,8 @@ class HttpAdapter:
             headers={**headers_for(wire, self._headers), **self._signature},
             body=dumps(wire.body),
             timeouts=self._timeouts,
+            keep_alive=self.provider.keep_alive,
+            on_resend=on_resend,
         )
         return Ready(request=request, profile=profile, http=http, warnings=wire.warnings)
 
@@ -487,7 +494,14 @@ class HttpAdapter:
             self._scopes.remove(request_id, scope)
 
     def _addressed(self, call: WireCall, base_url: str) -> HttpRequest:
-        return operation_request(call, base_url, self._headers, self._signature, self._timeouts)
+        return operation_request(
+            call,
+            base_url,
+            self._headers,
+            self._signature,
+            self._timeouts,
+            keep_alive=self.provider.keep_alive,
+        )
 
     async def _encode_operation(self, operation: Operation, value: Any) -> tuple[WireCall, str]:
         """The call of an operation, with the provider's own path for it, and its base URL."""
