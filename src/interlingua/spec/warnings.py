@@ -152,6 +152,7 @@ _NOTES = {
     "answer_replaced": (
         "A middleware replaced the answer after parts of another answer had been shown."
     ),
+    "usage_estimated": "{target} reported no usage; the token counts are estimates.",
     # sent in another form, with nothing left out
     "allowed_tools_narrowed": (
         "{target} has no list of allowed tools; only the allowed tools were sent."
