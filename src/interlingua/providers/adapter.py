@@ -58,6 +58,7 @@ from interlingua.providers.operations import (
 from interlingua.providers.provider import Provider, check_base_url, find_dialect, join_url, sign
 from interlingua.providers.rows import find_provider
 from interlingua.providers.ulid import new_ulid
+from interlingua.providers.usage import estimate_finish, estimate_response
 from interlingua.spec.content import Json
 from interlingua.spec.contracts import (
     AdapterCapabilities,
@@ -146,6 +147,7 @@ class HttpAdapter:
         self._scopes = Scopes()
         self._dialect_name: str = checked.get("dialect") or row.dialect
         self._dialect: Dialect = find_dialect(self._dialect_name)
+        self._family = self._dialect.FACTS.token_family
         self._transport = find_transport(checked)
         self._timeouts = find_timeouts(checked)
 
@@ -223,7 +225,7 @@ class HttpAdapter:
 
     def estimate_input_tokens(self, request: Request) -> int:
         """An offline estimate of the number of input tokens."""
-        return estimate_request(request, self._dialect.FACTS.token_family)
+        return estimate_request(request, self._family)
 
     def initialize(self) -> None:
         """Raise `ConfigurationError` if the API key is missing; nothing is sent."""
@@ -436,6 +438,9 @@ class HttpAdapter:
         )
         if response.finish_reason.reason in UNCLEAR:
             check_answer(response, body, headers, ready.request, self._dialect)
+        usage = response.usage
+        if not (usage.input_tokens or usage.output_tokens):
+            response = estimate_response(response, ready.request, self._family)
         return restore_arguments(response, ready.request) if ready.request.tools else response
 
     def _encode(self, request: Request, profile: Profile, *, stream: bool) -> WireCall:
@@ -543,6 +548,7 @@ class HttpAdapter:
             frames=frames,
             edit=partial(restore_event, request=request) if request.tools else None,
             check=lambda response: check_body(response, request, dialect.NAME),
+            estimate=partial(estimate_finish, request=request, family=self._family),
         )
 
     def _with_options(self, request: Request) -> Request:

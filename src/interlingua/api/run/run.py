@@ -44,7 +44,7 @@ from interlingua.spec.messages import Message
 from interlingua.spec.request import Request
 from interlingua.spec.response import FinishReason, Response, Usage
 from interlingua.streams.accumulate import StreamAccumulator
-from interlingua.tokens.estimate import estimate_request
+from interlingua.tokens.estimate import estimate_usage
 
 
 class Goal(Protocol):
@@ -416,18 +416,7 @@ def fill_usage(partial: Response, request: Request) -> Response:
     Many providers report usage only at the end of a stream, but bill a cancelled stream too.
     Nothing is estimated if nothing has arrived.
     """
-    usage, message = partial.usage, partial.message
-    if partial.finish_reason.reason not in ("cancelled", "error") or not message.content:
+    if partial.finish_reason.reason not in ("cancelled", "error") or not partial.message.content:
         return partial
-
-    def estimate(message: Message) -> int:
-        alone = Request(model=request.model, messages=(message,))
-        return estimate_request(alone, partial.provider)
-
-    output = estimate(message) - estimate(replace(message, content=()))
-    filled = replace(
-        usage,
-        input_tokens=usage.input_tokens or estimate_request(request, partial.provider),
-        output_tokens=max(usage.output_tokens, output),
-    )
-    return partial if filled == usage else replace(partial, usage=replace(filled, estimated=True))
+    usage = estimate_usage(partial.usage, request, partial.message, partial.provider)
+    return partial if usage is partial.usage else replace(partial, usage=usage)
