@@ -194,8 +194,6 @@ class Finish(_Event, frozen=True, kw_only=True, tag="finish"):
     warnings: tuple[Warning, ...] = ()
     """About the end of the answer; those about the request are in `StreamStart`."""
     response: Response | None = None
-    warnings: tuple[Warning, ...] = ()
-    """About the answer; those about the request are in `StreamStart`."""
     latency_ms: float | None = None
     """The time since the request was sent."""
     extra: Extra = {}
