@@ -9,7 +9,7 @@ from interlingua.providers.adapter import HttpAdapter
 from interlingua.providers.named import OpenAIAdapter
 from interlingua.spec.errors import ConfigurationError
 from interlingua.spec.messages import Message
-from interlingua.spec.request import Request
+from interlingua.spec.request import Request, ToolDefinition
 from interlingua.transport.canned import CannedReply, CannedTransport
 
 ROWS = {
@@ -124,6 +124,26 @@ def test_safe_21_a_setting_that_the_model_lacks():
 
     assert "temperature" not in plan.body
     assert [warning.path for warning in plan.warnings] == ["temperature"]
+
+
+def test_safe_21_tools_of_the_adapter_are_added():
+    """Safe 21: a tool that the provider runs, for every call, beside the tools of a request."""
+    search = {"type": "web_search"}
+    client = Client({"openai": OpenAIAdapter("k", options={"tools": [search]})})
+    tool = ToolDefinition(name="look", parameters={"type": "object", "properties": {}})
+    body = client.explain(Request(model="gpt-5.2", messages="hi", tools=[tool])).body
+
+    assert [each.get("name") or each for each in body["tools"]] == ["look", search]
+
+
+def test_safe_21_options_by_an_alias():
+    """Safe 21: options of `google` are those of `gemini`."""
+    client = Client({"gemini": HttpAdapter("gemini", "k")})
+    options = {"google": {"generationConfig": {"temperature": 0.3}}}
+    plan = client.explain(Request(model="gemini:m", messages="hi", provider_options=options))
+
+    assert plan.body["generationConfig"]["temperature"] == 0.3
+    assert plan.warnings == ()
 
 
 # Headers.

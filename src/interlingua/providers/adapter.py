@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, Unpack
 from msgspec.structs import replace
 
 from interlingua.prepare.media import may_hold_media
+from interlingua.prepare.options import merge_options
 from interlingua.prepare.prepare import prepare
 from interlingua.prepare.schema import restore_arguments, restore_event
 from interlingua.providers.adapter_options import (
@@ -25,6 +26,7 @@ from interlingua.providers.adapter_options import (
     find_timeouts,
     find_transport,
     take_headers,
+    unknown_owners,
 )
 from interlingua.providers.answer_check import (
     UNCLEAR,
@@ -59,6 +61,7 @@ from interlingua.providers.operations import (
 from interlingua.providers.provider import Provider, check_base_url, find_dialect, join_url, sign
 from interlingua.providers.rows import find_provider
 from interlingua.providers.ulid import new_ulid
+from interlingua.providers.usage import estimate_finish, estimate_response
 from interlingua.spec.content import Json
 from interlingua.spec.contracts import (
     AdapterCapabilities,
@@ -73,12 +76,11 @@ from interlingua.spec.errors import ConfigurationError, SDKError
 from interlingua.spec.events import StreamEvent
 from interlingua.spec.operations import ItemDecoder, Operation, ServedModel
 from interlingua.spec.request import OnLoss, Request, ToolChoiceMode
-from interlingua.spec.response import Response
+from interlingua.spec.response import Response, Warning
 from interlingua.spec.warnings import check_losses, current_turn_first
 from interlingua.streams.grammar import DELTAS
 from interlingua.streams.reader import FrameDecoder, StreamReader
 from interlingua.tokens.estimate import estimate_request
-from interlingua.wire.fields import merge
 from interlingua.wire.framing import JSONArrayDecoder
 from interlingua.wire.json_text import dumps, loads
 from interlingua.wire.ratelimit_headers import parse_rate_limit
@@ -100,8 +102,8 @@ class HttpAdapter:
     A provider given by its name reads its environment variables for the key, address and headers
     that are not given. `options` are fields of the body that a request does not set. `profile`
     and `model_profiles` (by model) override fields of `Profile`. `max_retries` is used by the
-    client; an adapter itself never retries. Use `read_files=False` for requests from a network,
-    whose paths must not be read.
+    client; an adapter itself never retries. With `read_files=False` it neither reads the files
+    that parts name by `path` nor fetches URLs.
     """
 
     has_stations: ClassVar[bool] = True
@@ -148,6 +150,7 @@ class HttpAdapter:
         self._scopes = Scopes()
         self._dialect_name: str = checked.get("dialect") or row.dialect
         self._dialect: Dialect = find_dialect(self._dialect_name)
+        self._family = self._dialect.FACTS.token_family
         self._transport = find_transport(checked)
         self._timeouts = find_timeouts(checked)
 
@@ -225,7 +228,7 @@ class HttpAdapter:
 
     def estimate_input_tokens(self, request: Request) -> int:
         """An offline estimate of the number of input tokens."""
-        return estimate_request(request, self._dialect.FACTS.token_family)
+        return estimate_request(request, self._family)
 
     def initialize(self) -> Any:
         """
@@ -278,13 +281,18 @@ class HttpAdapter:
     # The stations of a call. A client calls them itself, with its own scope and its own fold.
 
     async def ready(
-        self, request: Request, *, stream: bool = False, logged: set[str] | None = None
+        self,
+        request: Request,
+        *,
+        stream: bool = False,
+        logged: set[str] | None = None,
+        on_resend: Callable[[], object] | None = None,
     ) -> Ready:
         """
         Read the files and URLs of a request, prepare it, encode it, address and sign it.
 
         All attempts of the request send the same bytes. `logged` holds the codes of warnings
-        that were already logged for the request.
+        that were already logged for the request. `on_resend`: see `HttpRequest`.
         """
         try:
             request = await self._gather(request)
@@ -303,6 +311,8 @@ class HttpAdapter:
             headers={**headers_for(wire, self._headers), **self._signature},
             body=dumps(wire.body),
             timeouts=self._timeouts,
+            keep_alive=self.provider.keep_alive,
+            on_resend=on_resend,
         )
         return Ready(request=request, profile=profile, http=http, warnings=wire.warnings)
 
@@ -424,8 +434,9 @@ class HttpAdapter:
         """The request with the bytes of its files, and of URLs that the dialect cannot send."""
         if not self._key:
             self._check_key()
-        if self.reads_files and may_hold_media(request.messages):
-            request = await gather_media(request, self.profile_for(request.model))
+        if may_hold_media(request.messages):
+            profile = self.profile_for(request.model)
+            request = await gather_media(request, profile, reads_files=self.reads_files)
         return request
 
     async def _complete(self, request: Request) -> Response:
@@ -437,16 +448,23 @@ class HttpAdapter:
         )
         if response.finish_reason.reason in UNCLEAR:
             check_answer(response, body, headers, ready.request, self._dialect)
+        usage = response.usage
+        if not (usage.input_tokens or usage.output_tokens):
+            response = estimate_response(response, ready.request, self._family)
         return restore_arguments(response, ready.request) if ready.request.tools else response
 
     def _encode(self, request: Request, profile: Profile, *, stream: bool) -> WireCall:
         headers: dict[str, str] = {}
+        unknown: list[Warning] = []
         if self._options or request.provider_options:
+            row = self.provider
+            unknown = unknown_owners(request, (self.name, row.name, *row.aliases))
             request, headers = self._with_options(request, profile)
         prepared = prepare(request, profile, self._dialect.FACTS)
         wire = self._dialect.encode_request(prepared, profile, stream=stream)
-        if headers:
-            wire = replace(wire, headers={**wire.headers, **headers})
+        if headers or unknown:
+            warnings = (*unknown, *wire.warnings)
+            wire = replace(wire, headers={**wire.headers, **headers}, warnings=warnings)
         if not wire.warnings:
             return wire
         check_losses(wire.warnings, request, request.on_loss or self.on_loss)
@@ -494,7 +512,14 @@ class HttpAdapter:
             self._scopes.remove(request_id, scope)
 
     def _addressed(self, call: WireCall, base_url: str) -> HttpRequest:
-        return operation_request(call, base_url, self._headers, self._signature, self._timeouts)
+        return operation_request(
+            call,
+            base_url,
+            self._headers,
+            self._signature,
+            self._timeouts,
+            keep_alive=self.provider.keep_alive,
+        )
 
     async def _encode_operation(self, operation: Operation, value: Any) -> tuple[WireCall, str]:
         """The call of an operation, with the provider's own path for it, and its base URL."""
@@ -538,6 +563,7 @@ class HttpAdapter:
             frames=frames,
             edit=partial(restore_event, request=request) if request.tools else None,
             check=lambda response: check_body(response, request, dialect.NAME),
+            estimate=partial(estimate_finish, request=request, family=self._family),
         )
 
     def _with_options(self, request: Request, profile: Profile) -> tuple[Request, dict[str, str]]:
@@ -549,11 +575,12 @@ class HttpAdapter:
         options_by_name, joined = request.provider_options, {}
         if self._options:
             joined = under_request(self._options, request, profile, self._dialect)
-        names = (self._dialect_name, self.provider.name, self.name, request.provider)
+        row = self.provider
+        names = (self._dialect_name, *row.aliases, row.name, self.name, request.provider)
         for name in dict.fromkeys(names):
             options = options_by_name.get(name) if name else None
             if isinstance(options, Mapping):
-                joined = merge(joined, options)
+                joined = merge_options(joined, options)
         headers = take_headers(self.provider, joined)
         options = {**options_by_name, self._dialect_name: joined}
         return replace(request, provider_options=options), headers

@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from interlingua.prepare.options import AUTO_CACHE
+from interlingua.prepare.options import AUTO_CACHE, TOOLS
 from interlingua.spec.content import Json
 from interlingua.spec.contracts import NEUTRAL_PROFILE, Dialect, Profile
 from interlingua.spec.messages import Message
@@ -72,7 +72,7 @@ def _difference(body: Json, empty: Json) -> dict[str, Any]:
 def _without(options: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
     left: dict[str, Any] = {}
     for key, value in options.items():
-        if key not in own:
+        if key not in own or key == TOOLS:  # the encoder adds these to those of the request
             left[key] = value
         elif isinstance(value, Mapping) and isinstance(own[key], Mapping):
             left[key] = _without(value, own[key])
