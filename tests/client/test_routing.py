@@ -96,7 +96,7 @@ def test_safe_1_where_a_prompt_goes(configured, model, expected):
         ("", "antropic:claude-haiku-4-5", "Did you mean anthropic:.* Set ANTHROPIC_API_KEY"),
         ("", "gtp-5.2", "Did you mean openai:gpt-5.2.* Set OPENAI_API_KEY"),
         ("openai anthropic", "gtp-5.2", "Did you mean openai:gpt-5.2"),
-        ("", "unheard-of", "Set a key such as OPENAI_API_KEY"),
+        ("", "unheard-of", "set a key such as OPENAI_API_KEY"),
         ("openai", "", "No model is given"),
     ],
 )

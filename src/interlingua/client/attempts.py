@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
+from copy import copy
 from functools import partial
 from itertools import count
 from time import perf_counter
-from typing import Any, ClassVar, Literal, TypeAlias, TypeVar
+from typing import Any, ClassVar, Literal, Self, TypeAlias, TypeVar
 
 import msgspec
 from msgspec.structs import replace
@@ -115,6 +116,17 @@ class Calls:
         self.scopes: Scopes = Scopes()
         """The active runs and calls."""
         self.subscribers: tuple[Subscriber, ...] = ()
+
+    def rebind(
+        self,
+        adapters: Mapping[str, Adapter],
+        address: Callable[[Request], Request],
+        resolve: Callable[[Request], Request],
+    ) -> Self:
+        """The same calls, with other adapters."""
+        twin = copy(self)
+        twin.adapters, twin.address, twin.resolve = adapters, address, resolve
+        return twin
 
     def open(
         self,

@@ -269,8 +269,8 @@ def _no_route(
     near = "" if info is None else f"Did you mean {info.provider}:{info.id}?"
     setup = "" if info is None else _setup(info.provider, adapters)
     if not remote:
-        setup = setup or "Set a key such as OPENAI_API_KEY, or give adapters to a Client."
-        return _error(adapters, "No provider is configured.", near, setup)
+        setup = setup or "Name its provider (provider:model), or set a key such as OPENAI_API_KEY."
+        return _error(adapters, f"No provider is configured for {model!r}.", near, setup)
     what = f"Unknown provider for {model!r}."
     advice = f"Write it before the model, as in {named}, or set default_provider."
     return _error(adapters, what, near, setup, advice)

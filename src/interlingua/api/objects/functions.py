@@ -12,8 +12,8 @@ import msgspec
 from interlingua.api.objects.schema import VALUE, ObjectSchema, object_schema
 from interlingua.api.objects.strategy import ObjectGoal, plan
 from interlingua.api.run.loop import GenerateResult
-from interlingua.api.run.options import GenerateOptions, check_options, make_tool_choice
-from interlingua.api.run.run import Run, get_default_client
+from interlingua.api.run.options import ACCESS, GenerateOptions, check_options, make_tool_choice
+from interlingua.api.run.run import Run, get_default_client, with_access
 from interlingua.spec.content import Json
 from interlingua.spec.errors import ConfigurationError, NoObjectGeneratedError
 from interlingua.spec.events import StepFinish, StreamEvent, TextDelta, ToolCallDelta, ToolCallStart
@@ -101,7 +101,8 @@ def _start(
             f"max_validation_retries must be an integer of at least 0, not {retries!r}"
         )
     tools = tuple(settings.get("tools") or ())
-    client = settings.get("client") or get_default_client()
+    client = with_access(settings.get("client") or get_default_client(), model, settings)
+    settings = {name: value for name, value in settings.items() if name not in ACCESS}
     request = Request(model=model, provider=settings.get("provider"), tools=tools or None)
     answer = object_schema(schema)
     goal = plan(client, request, answer, tools=tools, max_validation_retries=retries)

@@ -112,6 +112,12 @@ class RunOptions(RequestOptions, total=False):
     """The retry policy; replaces `max_retries`."""
     timeout: float | TimeoutConfig | None
     abort_signal: AbortSignal | None
+    api_key: str | None
+    """The API key for this run, at the provider of the model; that need not be configured then."""
+    base_url: str | None
+    """The address of the provider for this run."""
+    headers: Mapping[str, str] | None
+    """More headers for this run, at the provider of the model."""
 
 
 class GenerateOptions(RunOptions, total=False):
@@ -124,6 +130,9 @@ class GenerateOptions(RunOptions, total=False):
 _NOT_FIELDS = (
     frozenset(GenerateOptions.__annotations__) - frozenset(RequestOptions.__annotations__)
 ) | {"system", "messages", "tools"}
+ACCESS = frozenset(("api_key", "base_url", "headers"))
+"""The options that change the provider's adapter for one run."""
+_SECRET = frozenset(("api_key", "headers"))
 _NOT_NONE = frozenset(("max_tool_rounds", "on_overflow", "max_retries"))
 
 
@@ -143,7 +152,8 @@ def check_options(options: Mapping[str, Any]) -> None:
             raise ConfigurationError(f"Unknown option {name!r}.")
         is_valid, expected = _CHECKS[name]
         if (value is not None or name in _NOT_NONE) and not is_valid(value):
-            raise ConfigurationError(f"{name} must be {expected}, not {_describe(value)}.")
+            actual = f"a {type(value).__name__}" if name in _SECRET else _describe(value)
+            raise ConfigurationError(f"{name} must be {expected}, not {actual}.")
     if options.get("retry_policy") is not None and "max_retries" in options:
         raise ConfigurationError("Pass either max_retries or retry_policy, not both.")
 
@@ -199,6 +209,12 @@ def _are_strings(value: Any) -> bool:
 def _are_decisions(value: Any) -> bool:
     return isinstance(value, Mapping) and all(
         isinstance(name, str) and isinstance(decision, bool) for name, decision in value.items()
+    )
+
+
+def _are_headers(value: Any) -> bool:
+    return isinstance(value, Mapping) and all(
+        isinstance(text, str) for pair in value.items() for text in pair
     )
 
 
@@ -262,6 +278,9 @@ _CHECKS: dict[str, _Check] = {
     "retry_policy": _type(RetryPolicy, "a RetryPolicy"),
     "timeout": (_is_time, "a number of seconds or a TimeoutConfig"),
     "abort_signal": _type(AbortSignal, "an AbortSignal (`controller.signal`)"),
+    "api_key": _STRING,
+    "base_url": _STRING,
+    "headers": (_are_headers, "a mapping of strings"),
     "client": _type(Client, "an interlingua.Client (`client.asynchronous` of a blocking client)"),
 }
 
