@@ -126,7 +126,7 @@ def resolve(
     return _by_name(model, adapters)
 
 
-def find_adapter(name: str, adapters: Collection[str]) -> str | None:
+def find_adapter(name: str, adapters: Mapping[str, Any]) -> str | None:
     """The key of the adapter with this name, or with the row of this alias."""
     if name in adapters:
         return name
@@ -134,7 +134,7 @@ def find_adapter(name: str, adapters: Collection[str]) -> str | None:
     return row if row in adapters else None
 
 
-def check_configured(name: str, adapters: Collection[str]) -> str:
+def check_configured(name: str, adapters: Mapping[str, Any]) -> str:
     """The key of the adapter; `ConfigurationError` says what to set if there is none."""
     key = find_adapter(name, adapters)
     if key is None:
@@ -143,7 +143,7 @@ def check_configured(name: str, adapters: Collection[str]) -> str:
     return key
 
 
-def _named(name: str, model: str, adapters: Collection[str], registry: Registry) -> Route:
+def _named(name: str, model: str, adapters: Mapping[str, Any], registry: Registry) -> Route:
     """The route of a model at the provider that the caller named."""
     key = check_configured(name, adapters)
     for prefix in {name, key}:  # `provider=` and a prefix may name the same provider
@@ -199,17 +199,22 @@ def _may_serve(key: str, adapter: Any, maker: str | None) -> bool:
 # Errors.
 
 
-def _error(adapters: Collection[str], *sentences: str) -> ConfigurationError:
+def _error(adapters: Mapping[str, Any], *sentences: str) -> ConfigurationError:
     configured = f"Configured: {', '.join(adapters) or 'none'}."
     text = " ".join(filter(None, (*sentences, configured)))
     return ConfigurationError(text, error_code="not_configured")
 
 
-def _setup(name: str, adapters: Collection[str]) -> str:
+def _setup(name: str, adapters: Mapping[str, Any]) -> str:
     """What to do so that a provider is configured; empty if it is."""
     row = providers().get(row_name(name) or "")
     if find_adapter(name, adapters) is not None:
         return ""
+    keys = (
+        [] if row is None else [key for key in adapters if row.name in _names(key, adapters[key])]
+    )
+    if keys:
+        return f"The client knows it as {' and '.join(map(repr, keys))}: write {keys[0]}:model."
     if row is None and name.lower() in OTHERS:
         return (
             "It has no row: if it serves Chat Completions, add "
@@ -227,7 +232,7 @@ def _setup(name: str, adapters: Collection[str]) -> str:
     return f"Set {' and '.join(variables)}." if variables else ""
 
 
-def _check_prefix(prefix: str, rest: str, adapters: Collection[str]) -> None:
+def _check_prefix(prefix: str, rest: str, adapters: Mapping[str, Any]) -> None:
     """Raise `ConfigurationError` if the prefix is a provider's name, or nearly is."""
     if row_name(prefix) is not None or prefix.lower() in OTHERS:
         check_configured(prefix, adapters)
@@ -250,12 +255,12 @@ def _no_route(
     known: Collection[str],
     maker: str | None,
     remote: Sequence[str],
-    adapters: Collection[str],
+    adapters: Mapping[str, Any],
 ) -> ConfigurationError:
     if known:
         what = f"{model!r} is a model of {' or '.join(known)}, which is not configured."
         return _error(adapters, what, *(_setup(name, adapters) for name in known))
-    named = " or ".join(f"{key}:{model}" for key in remote)
+    named = " or ".join(f"{key}:{model}" for key in remote if key != maker)
     other = f"To use another provider, write it before the model, as in {named}." if named else ""
     if maker == OPEN_MODELS:
         what = f"{model!r} is an open model with many hosts."
