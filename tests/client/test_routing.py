@@ -159,6 +159,16 @@ def test_safe_1_a_provider_under_another_key():
     assert route(client, "gpt-5.2") == ("eu", "gpt-5.2")  # the catalog knows the row
 
 
+@pytest.mark.parametrize("model", ["x" * 10**6, "a/" * 10**5, "antropic:" + "x" * 10**6, "\udc80"])
+def test_safe_1_names_of_any_length(model):
+    """Safe 1: an error of a stranger's name is short, and made at once."""
+    client = Client.from_env({"OPENAI_API_KEY": "k", "ANTHROPIC_API_KEY": "k"})
+    with pytest.raises(ConfigurationError) as caught:
+        route(client, model)
+
+    assert len(caught.value.message) < 5000
+
+
 def test_safe_1_a_client_by_hand_gets_no_other_provider():
     """Safe 1: a model name from a stranger does not make a program call its own machine."""
     client = Client({"openai": OpenAIAdapter("k"), "groq": HttpAdapter("groq", "k")})

@@ -22,6 +22,7 @@ from interlingua.spec.request import Request
 
 _LONGEST_NAME = 100
 """Characters of a name that are compared with known names."""
+_LONGEST_SENTENCE = 1000
 
 
 class ModelEntry(
@@ -201,7 +202,10 @@ def _may_serve(key: str, adapter: Any, maker: str | None) -> bool:
 
 def _error(adapters: Mapping[str, Any], *sentences: str) -> ConfigurationError:
     configured = f"Configured: {', '.join(adapters) or 'none'}."
-    text = " ".join(filter(None, (*sentences, configured)))
+    # A name may come from a stranger, and be of any length.
+    text = " ".join(
+        sentence[:_LONGEST_SENTENCE] for sentence in (*sentences, configured) if sentence
+    )
     return ConfigurationError(text, error_code="not_configured")
 
 

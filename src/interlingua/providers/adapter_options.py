@@ -201,11 +201,16 @@ def _check_retries(count: int) -> None:
         raise ConfigurationError("max_retries must be 0 or more")
 
 
+_FRAMING = frozenset(("content-length", "transfer-encoding"))  # a wrong one ends in another request
+
+
 def _check_headers(headers: Mapping[Any, Any]) -> None:
     for name, value in headers.items():
         if not isinstance(name, str) or not isinstance(value, str) or not name:
             # The message does not contain the value, which may be a key.
             raise ConfigurationError(f"the value of the header {name!r} must be a text")
+        if name.lower() in _FRAMING:
+            raise ConfigurationError(f"the header {name!r} is set by the transport")
 
 
 def _check_transport(transport: object) -> None:

@@ -264,3 +264,26 @@ def test_safe_29_every_step_of_a_run():
 
     (ended,) = asyncio.run(cancelled())
     assert isinstance(ended, SDKError)
+
+
+MISROUTED = [
+    *("bedrock:claude", "cohere:command-r", "anthropic/claude-haiku-4-5", "llama3", "openai:"),
+    *("unheard-of", "groq:m", "antropic:claude-haiku-4-5", "openai/gpt-oss-120b", "grok-4.3"),
+]
+
+
+@every_mode
+@pytest.mark.parametrize("choice", [None, "anthropic"])
+def test_safe_1_nothing_is_sent(mode, choice, monkeypatch):
+    """Safe 1: in every function, the default client and a client of the environment."""
+    with serve_in_thread(app := Simulator(ANSWER)) as server:
+        for name in ("OPENAI", "ANTHROPIC", "GEMINI"):
+            monkeypatch.setenv(f"{name}_API_KEY", "k")
+            monkeypatch.setenv(f"{name}_BASE_URL", server.url)
+        for model in MISROUTED:
+            with pytest.raises(ConfigurationError):
+                MODES[mode](model)
+        assert app.script.received == ()
+        set_default_client(Client.from_env(default_provider=choice))
+        assert MODES[mode]("claude-haiku-4-5")
+        assert [exchange.dialect for exchange in app.script.received] == ["anthropic_messages"]

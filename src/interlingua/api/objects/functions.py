@@ -101,9 +101,9 @@ def _start(
             f"max_validation_retries must be an integer of at least 0, not {retries!r}"
         )
     tools = tuple(settings.get("tools") or ())
+    request = Request(model=model, provider=settings.get("provider"), tools=tools or None)
     client = with_access(settings.get("client") or get_default_client(), model, settings)
     settings = {name: value for name, value in settings.items() if name not in ACCESS}
-    request = Request(model=model, provider=settings.get("provider"), tools=tools or None)
     answer = object_schema(schema)
     goal = plan(client, request, answer, tools=tools, max_validation_retries=retries)
     all_tools = tools if goal.tool is None else (*tools, goal.tool)
