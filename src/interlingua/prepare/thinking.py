@@ -46,7 +46,7 @@ def thinking_mode(request: Request, profile: Profile) -> str | None:
 
 def is_thinking(request: Request, profile: Profile) -> bool:
     """Whether this request makes the model think."""
-    if not profile.thinking:
+    if profile.thinking is False:
         return False
     mode = thinking_mode(request, profile)
     if mode is not None:
@@ -69,7 +69,7 @@ def can_stop(profile: Profile) -> bool:
 
 def drop_thinking(request: Request, profile: Profile, warnings: WarningList) -> Request:
     """Thinking settings for a model that cannot think."""
-    if profile.thinking:
+    if profile.thinking is not False:
         return request
     is_off = request.reasoning_effort in (None, "none") and not request.thinking_budget
     warn = warnings.setting_implied if is_off else warnings.setting_dropped
@@ -146,7 +146,9 @@ def nearest_effort(request: Request, profile: Profile, warnings: WarningList) ->
 
 def tools_before_thinking(request: Request, profile: Profile, warnings: WarningList) -> Request:
     """Tools and thinking together, where the model supports only one at a time."""
-    if profile.tools_while_thinking or not request.tools or not is_thinking(request, profile):
+    if profile.tools_while_thinking is not False or not request.tools:
+        return request
+    if not is_thinking(request, profile):
         return request
     if not can_stop(profile):
         warnings.add("tools_dropped", "tools", when=" while it thinks, and it always thinks")

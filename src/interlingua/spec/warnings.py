@@ -42,6 +42,9 @@ _CONTENT = {
     ),
     "document_dropped": _NO_MEDIA,
     "image_dropped": _NO_MEDIA,
+    "prefill_replaced": (
+        "{target} does not continue a message of the assistant; a user message asks for it."
+    ),
     "response_format_dropped": (
         "{target} has no way to enforce this schema; the response format was dropped."
     ),
@@ -117,6 +120,7 @@ _HISTORY = {
     "aborted_result_dropped": (
         "The tool call that this result answers was cut short; the result was dropped."
     ),
+    "call_as_text": "{target} does not support tools; the call and its result were sent as text.",
     "calls_put_last": "{target} has tool calls only at the end of a message; they were moved.",
     "emptied_message_dropped": (
         "{target} supports none of the message's content; the message was dropped."

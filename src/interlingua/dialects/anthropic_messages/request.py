@@ -20,7 +20,7 @@ from interlingua.dialects.anthropic_messages.facts import (
 )
 from interlingua.dialects.anthropic_messages.messages import decode_messages, encode_messages
 from interlingua.dialects.anthropic_messages.tools import decode_tools, encode_tools
-from interlingua.prepare.cache import add_marks
+from interlingua.prepare.cache import add_marks, is_cacheable
 from interlingua.prepare.options import AUTO_CACHE, Settings, foreign_options, merge_options
 from interlingua.prepare.prepare import start_encoding
 from interlingua.prepare.schema import encode_schema
@@ -72,7 +72,7 @@ def encode_request(
     body = merge_options(body, options) if options else body
     return WireCall(
         path=path,
-        body=add_marks(body, CACHE, profile) if cached else body,
+        body=add_marks(body, CACHE, profile) if cached and is_cacheable(request, profile) else body,
         headers=headers,
         stream=stream,
         warnings=(*warnings.warnings, *foreign_options(request, NAME, dialects.names)),

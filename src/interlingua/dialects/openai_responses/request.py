@@ -74,7 +74,7 @@ def _ask_not_to_store(body: dict[str, Json], options: dict[str, Json], profile: 
     asked = options.get("include") or []
     is_stored = options.get("store") is not False and "store" not in body
     # Models that do not think reject it: «Encrypted content is not supported with this model».
-    if is_stored or not profile.thinking or not isinstance(asked, list):
+    if is_stored or profile.thinking is False or not isinstance(asked, list):
         return
     options["include"] = list(dict.fromkeys((*asked, _ENCRYPTED)))
 

@@ -274,6 +274,7 @@ Condition: TypeAlias = Literal[
     "empty_message",  # a message has no parts
     "has_metadata",  # a message has metadata: which model made it, how it ended
     "invalid_unicode",  # some text may not be valid Unicode
+    "model_last",  # the model's message is the last, and the target does not continue it
     "late_system",  # a system prompt comes after the conversation has begun
     "no_turn",  # there are only system prompts, or no messages at all
     "raw_arguments",  # a call has its arguments as text
