@@ -83,14 +83,27 @@ def limit_stop_sequences(request: Request, profile: Profile, warnings: WarningLi
 
 
 def drop_sampling(request: Request, profile: Profile, warnings: WarningList) -> Request:
-    """Sampling settings that the model, or this version of the API, does not support."""
-    if profile.sampling is False:
-        return _drop(request, _SAMPLING, warnings)
-    if profile.sampling_versions is not None:
-        version = options_for(request, profile.dialect).get("version", profile.api_version)
-        if version not in profile.sampling_versions:
-            return _drop(request, _SAMPLING, warnings, f" in version {version} of its API")
-    return request
+    """Sampling settings that the model does not support."""
+    return _drop(request, _SAMPLING, warnings) if profile.sampling is False else request
+
+
+def choose_version(request: Request, profile: Profile, warnings: WarningList) -> Request:
+    """Sampling settings that only some versions of the API support."""
+    versions = profile.sampling_versions
+    asked = [name for name in _SAMPLING if getattr(request, name) is not None]
+    if versions is None or not asked or not profile.dialect:
+        return request
+    chosen = options_for(request, profile.dialect).get("version")
+    version = profile.api_version if chosen is None else chosen
+    if version in versions:
+        return request
+    needed = [name for name in asked if getattr(request, name) != _NEUTRAL.get(name)]
+    if chosen is not None or not profile.sampling or not needed or not versions:
+        return _drop(request, _SAMPLING, warnings, f" in version {version} of its API")
+    own = {**request.provider_options.get(profile.dialect, {}), "version": versions[-1]}
+    warnings.add("api_version_chosen", needed[0], setting=needed[0], version=versions[-1])
+    options = {**request.provider_options, profile.dialect: own}
+    return replace(request, provider_options=options)
 
 
 def drop_while_thinking(request: Request, profile: Profile, warnings: WarningList) -> Request:
@@ -248,6 +261,7 @@ RULES: tuple[tuple[Rule, _Fields], ...] = (
     (drop_sampling, frozenset(_SAMPLING)),
     (drop_while_thinking, frozenset(get_args(Setting)) | _OPTIONS),
     (limit_temperature, frozenset(("temperature",))),
+    (choose_version, frozenset(_SAMPLING)),
     (drop_settings, frozenset((*_PENALTIES, "seed", "n", "verbosity"))),
     (drop_logprobs, _OPTIONS),
     (drop_strict, _TOOLS),

@@ -124,8 +124,21 @@ def effort_to_budget(request: Request, profile: Profile, warnings: WarningList) 
     if budget is None:
         warnings.setting_dropped("reasoning_effort", f" {effort!r}")
     else:
+        budget = min(budget, _room_for_thinking(request, profile) or budget)
         warnings.add("effort_as_budget", "reasoning_effort", budget=budget)
     return replace(request, reasoning_effort=None, thinking_budget=budget)
+
+
+def _room_for_thinking(request: Request, profile: Profile) -> int | None:
+    """
+    The share of `max_tokens` that an effort may take, where thinking counts within it.
+
+    Each effort is limited to the same share, so that more effort never means less thinking.
+    """
+    limits = [limit for limit in (request.max_tokens, profile.max_output_tokens) if limit]
+    if not profile.budget_below_max_tokens or not limits:
+        return None
+    return max(profile.min_thinking_budget or 1, min(limits) // 2)
 
 
 def nearest_effort(request: Request, profile: Profile, warnings: WarningList) -> Request:
@@ -135,7 +148,8 @@ def nearest_effort(request: Request, profile: Profile, warnings: WarningList) ->
         return request
     if effort == "none" and can_stop(profile):
         return request  # sent as a mode
-    chosen = profile.effort_map.get(effort) or _nearest(effort, known)
+    mapped = profile.effort_map.get(effort)
+    chosen = mapped if mapped in known else _nearest(effort, known)
     if chosen is None:
         warnings.setting_dropped("reasoning_effort", f" {effort!r}")
         return replace(request, reasoning_effort=None)

@@ -150,7 +150,10 @@ class Profile(Record, frozen=True, kw_only=True):
     sampling: bool | None = None
     """`temperature`, `top_p` and `top_k` are supported."""
     sampling_versions: tuple[str, ...] | None = None
-    """The API versions in which these three are still supported."""
+    """
+    The API versions in which these three are still supported. If they are asked for and `sampling`
+    is true, the last of these is used, unless the caller chose another version.
+    """
     api_version: str | None = None
     """The API version to use, unless the provider options of the request name another."""
     max_temperature: float | None = None

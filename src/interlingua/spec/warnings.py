@@ -161,6 +161,9 @@ _NOTES = {
         "A middleware replaced the answer after parts of another answer had been shown."
     ),
     # sent in another form, with nothing left out
+    "api_version_chosen": (
+        "{target} supports `{setting}` only in some versions of its API; {version} was used."
+    ),
     "allowed_tools_narrowed": (
         "{target} has no list of allowed tools; only the allowed tools were sent."
     ),
