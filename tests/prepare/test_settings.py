@@ -122,10 +122,7 @@ def test_no_change_without_a_warning(request, profile):
     """The same object comes back, or a warning says where it differs."""
     clamped, told = told_by(request, profile)
 
-    if clamped is not request:
-        assert told
-    changed = [code for code, _ in told if code != "structured_output_fallback"]
-    assert bool(changed) == (clamped is not request)
+    assert bool(told) == (clamped is not request)
     assert all(path for _, path in told)
 
 
@@ -137,7 +134,7 @@ def test_clamping_twice_changes_nothing_more(request, profile):
     again, told = told_by(clamped, profile)
 
     assert again is clamped
-    assert {code for code, _ in told} <= {"structured_output_fallback"}
+    assert told == []
 
 
 @settings(max_examples=examples(50))
@@ -497,29 +494,22 @@ def test_too_many_strict_tools():
 
 
 @pytest.mark.parametrize(
-    ("ways", "fields", "mode", "codes"),
+    ("ways", "fields", "mode"),
     [
-        (("native", "tool"), {}, "native", []),
-        (("tool", "prompt"), {}, "tool", ["structured_output_fallback"]),
-        (("prompt",), {}, "prompt", ["structured_output_fallback"]),
-        (
-            ("native", "tool"),
-            {"structured_output_with_tools": False},
-            "tool",
-            ["structured_output_fallback"],
-        ),
+        (None, {}, "native"),
+        (("native", "tool"), {}, "native"),
+        (("tool", "prompt"), {}, "tool"),
+        (("prompt",), {}, "prompt"),
+        (("native", "tool"), {"structured_output_with_tools": False}, "tool"),
     ],
 )
-def test_structured_output(ways, fields, mode, codes):
-    """The request stays, and a warning names what remains where it is not native."""
+def test_structured_output(ways, fields, mode):
+    """The best way that the model supports; the settings stay."""
     profile = Profile(structured_output=ways, **fields)
     request = Request(response_format=SCHEMA, tools=(TOOL,))
 
-    clamped, told = told_by(request, profile)
-
-    assert clamped is request
+    assert told_by(request, profile) == (request, [])
     assert structured_output_mode(request, profile) == mode
-    assert [code for code, _ in told] == codes
 
 
 def test_no_way_to_keep_to_a_schema():

@@ -227,17 +227,14 @@ def drop_parallel(request: Request, profile: Profile, warnings: WarningList) -> 
 
 
 def check_response_format(request: Request, profile: Profile, warnings: WarningList) -> Request:
-    """A schema that the model does not support natively; the caller uses another mode."""
+    """A schema for a model that supports it in no way."""
     form = request.response_format
     if form is None or form.type != "json_schema":
         return request
-    mode = structured_output_mode(request, profile)
-    if mode is None:
-        warnings.add("response_format_dropped", "response_format")
-        return replace(request, response_format=None)
-    if mode != "native":
-        warnings.add("structured_output_fallback", "response_format", way=mode)
-    return request
+    if structured_output_mode(request, profile) is not None:
+        return request
+    warnings.add("response_format_dropped", "response_format")
+    return replace(request, response_format=None)
 
 
 _THINKING = frozenset(("thinking_budget", "reasoning_effort"))  # each may be sent as the other
@@ -247,7 +244,7 @@ _PARALLEL = frozenset(("parallel_tool_calls",))
 _OPTIONS = frozenset(("provider_options",))
 
 RULES: tuple[tuple[Rule, _Fields], ...] = (
-    (drop_thinking, _THINKING),
+    (drop_thinking, _THINKING | {"include_thinking"}),
     (zero_budget, _THINKING),
     (budget_to_effort, _THINKING),
     (effort_to_budget, _THINKING),

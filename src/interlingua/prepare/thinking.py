@@ -77,6 +77,9 @@ def drop_thinking(request: Request, profile: Profile, warnings: WarningList) -> 
         if getattr(request, name) is not None:
             warn(name)
             request = replace(request, **{name: None})
+    if request.include_thinking is not None:
+        warnings.setting_implied("include_thinking")
+        request = replace(request, include_thinking=None)
     return request
 
 

@@ -232,6 +232,8 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     """The known keys of its provider options; None if they are not known."""
     json_mode: bool = True
     """Whether it can ask for any JSON object. If not, `prepare` adds an instruction."""
+    only_strict_formats: bool = False
+    """Whether a response format must be strict. If it cannot be, `prepare` adds an instruction."""
     cache: CacheRules = CacheRules()
     framings: tuple[Framing, ...] = ("sse",)
     """The framings of its streams. A JSON reply is a stream only if `json-array` is listed."""

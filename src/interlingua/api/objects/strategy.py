@@ -13,6 +13,7 @@ from interlingua.api.objects.schema import ObjectSchema, Reading, find_json
 from interlingua.api.tools.tool import Tool
 from interlingua.api.types.schema import list_problems
 from interlingua.client.client import Client
+from interlingua.prepare.prepare import SCHEMA_INSTRUCTION
 from interlingua.prepare.schema.narrow import narrow, remembered
 from interlingua.prepare.settings import (
     STRUCTURED_OUTPUT,
@@ -36,10 +37,6 @@ from interlingua.wire.json_text import dump_text
 _TOOL = "answer"
 _TOOL_DESCRIPTION = "Give the answer. Call it once, when the whole answer is known."
 _CALL = "Give your answer by calling the tool {name}, not as text."
-_WRITE = (
-    "Answer only with JSON: no text before or after it, no code fence. It must match this JSON "
-    "Schema:\n\n{schema}"
-)
 _AGAIN = "The answer is not valid: {problems}. Give the whole answer again, corrected."
 _NOT_RUN = "This tool was not run, because the same message contains the answer."
 _ACCEPTED = "The answer was accepted."
@@ -88,7 +85,9 @@ class ObjectGoal:
             request = _first_accepted(request, [ToolChoice(mode="none")], self._profile) or request
         if self.mode == "native":
             return replace(request, response_format=format_of(self.schema))
-        return _instruct(request, _WRITE.format(schema=dump_text(self.schema.wire_schema)))
+        return _instruct(
+            request, SCHEMA_INSTRUCTION.format(schema=dump_text(self.schema.wire_schema))
+        )
 
     def _ask_by_tool(self, request: Request, name: str, *, is_last: bool) -> Request:
         original = request.tool_choice

@@ -35,6 +35,7 @@ _BETA_HEADER = "anthropic-beta"
 _MODEL_IN_PATH = re.compile(r"(?<=/models/)[^/:]+(?=:)")
 _COUNT = "/count_tokens"
 _sampling = Settings("temperature", "top_p", "top_k")
+_thinking = Settings("reasoning_effort", "thinking_budget", "include_thinking")
 _unsupported = Settings(
     "seed", "frequency_penalty", "presence_penalty", "n", "verbosity", "metadata"
 )
@@ -64,7 +65,7 @@ def encode_request(
     encode_messages(request, body, warnings)
     if request.tools is not None or request.tool_choice or request.parallel_tool_calls is not None:
         encode_tools(request, body, warnings)
-    if request.reasoning_effort or request.thinking_budget is not None or request.provider_options:
+    if request.provider_options or _thinking.said(request):
         _encode_thinking(request, profile, body, warnings)
     _encode_settings(request, body, warnings)
     if stream:
@@ -151,12 +152,30 @@ def _encode_thinking(
         body["thinking"] = {"type": "enabled", "budget_tokens": request.thinking_budget}
     elif mode is not None:
         body["thinking"] = {"type": mode}
+    if request.include_thinking is not None:
+        _encode_display(request, profile, body, warnings)
     if effort in _EFFORTS:
         sent = _EFFORTS[effort]
         warnings.add("effort_raised", "reasoning_effort", effort=effort, sent=repr(sent))
         effort = sent
     if effort is not None and effort != "none":
         body["output_config"] = {"effort": effort}
+
+
+def _encode_display(
+    request: Request, profile: Profile, body: dict[str, Json], warnings: WarningList
+) -> None:
+    """Whether thinking is shown: older models always show it, newer ones if they are asked."""
+    if "adaptive" not in (profile.thinking_modes or ()):
+        warn = warnings.setting_implied if request.include_thinking else warnings.setting_dropped
+        warn("include_thinking")
+        return
+    thinking = body.get("thinking") or ({"type": "adaptive"} if profile.thinks_by_default else {})
+    if thinking.get("type") in ("adaptive", "enabled"):
+        display = "summarized" if request.include_thinking else "omitted"
+        body["thinking"] = {**thinking, "display": display}
+    else:
+        warnings.setting_implied("include_thinking")  # the model does not think
 
 
 def _encode_format(form: ResponseFormat, body: dict[str, Json], warnings: WarningList) -> None:
