@@ -6,9 +6,9 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from interlingua.prepare.history.edit import Edits, with_parts
+from interlingua.prepare.history.edit import Edits, is_plain_conversation, with_parts
 from interlingua.prepare.history.messages import end_of_prompts, is_blank
-from interlingua.prepare.history.rules import apply_rules, is_acceptable, rules_for
+from interlingua.prepare.history.rules import apply_rules, rules_for
 from interlingua.prepare.options import check_options, options_for
 from interlingua.prepare.schema.narrow import narrow, remembered
 from interlingua.prepare.settings import adjust_settings, structured_output_mode
@@ -39,7 +39,9 @@ def prepare(request: Request, profile: Profile, facts: Facts) -> Prepared:
     options = options_for(request, facts.name)
     if options and profile.dialect:  # the codec alone says again what it was told
         check_options(options, facts, warnings)
-    if request.messages is not history or not is_acceptable(history, profile):
+    if request.messages is not history or not is_plain_conversation(
+        history, profile.system_prompt, profile.prefill
+    ):
         rules = rules_for(facts, request, profile, options)
         messages = apply_rules(request.messages, rules, warnings=warnings, history=history)
         if messages is not request.messages:

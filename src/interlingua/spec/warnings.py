@@ -167,6 +167,11 @@ _NOTES = {
     "answer_replaced": (
         "A middleware replaced the answer after parts of another answer had been shown."
     ),
+    "usage_limited": (
+        "The provider reported {part} {name} tokens but only {whole} input tokens; {whole} were "
+        "counted. Its own figures are in `usage.raw`."
+    ),
+    "usage_estimated": "{target} reported no usage; the token counts are estimates.",
     # sent in another form, with nothing left out
     "api_version_chosen": (
         "{target} supports `{setting}` only in some versions of its API; {version} was used."

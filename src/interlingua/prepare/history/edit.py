@@ -333,24 +333,29 @@ class HistoryScan:
         self.triggers.update(_text_triggers(texts, values))
 
 
-def is_plain_conversation(messages: Messages) -> bool:
+def is_plain_conversation(
+    messages: Messages, system: bool | None = True, prefill: bool | None = True
+) -> bool:
     """
     Whether user and model speak by turns, in single plain texts, after at most one system prompt.
 
-    Such a history needs no repair. Most histories are like this: it is the fast path.
+    Such a history needs no repair. Most histories are like this: it is the fast path. `system` and
+    `prefill` are False for a target without a system prompt, or that does not continue a text.
     """
     before: Role | None = None
     for message in messages:
         content, role = message.content, message.role
-        if len(content) != 1 or type(content[0]) is not Text or message.metadata:
+        if len(content) != 1 or type(content[0]) is not Text:
+            return False
+        if message.metadata and content[0].extra:  # a signature of another model, maybe
             return False
         text = content[0].text
         if not text.isascii() or not text or text.isspace() or role == before:
             return False
-        if role not in _TALKING and (role != "system" or before is not None):
+        if role not in _TALKING and (role != "system" or before is not None or system is False):
             return False
         before = role
-    return before in _TALKING
+    return before in _TALKING and (before == "user" or prefill is not False)
 
 
 def scan_of(messages: Messages, edits: Edits) -> HistoryScan:

@@ -99,7 +99,7 @@ def apply_rules(
     Repairing twice changes nothing more.
     """
     is_whole = history is None or history is messages
-    if is_whole and is_acceptable(messages, target):
+    if is_whole and is_plain_conversation(messages, target.system, target.prefill):
         return messages
     scan = HistoryScan(messages)
     if is_whole and not _applicable(_triggers(messages, target, scan)):
@@ -115,16 +115,6 @@ def apply_rules(
         if repaired is not edits.history:
             warnings.origin = partial(edits.original_path, messages=repaired)
     return repaired
-
-
-def is_acceptable(messages: Messages, target: HistoryRules | Profile) -> bool:
-    """Whether a history needs no repair at all: the fast path for plain conversations."""
-    if not is_plain_conversation(messages):
-        return False
-    if target.prefill is False and messages[-1].role == "assistant":
-        return False
-    has_system = target.system if isinstance(target, HistoryRules) else target.system_prompt
-    return has_system is not False or messages[0].role != "system"
 
 
 def _change_once(
