@@ -174,9 +174,9 @@ class Finish(_Event, frozen=True, kw_only=True, tag="finish"):
     type: ClassVar[Literal["finish"]] = "finish"
     finish_reason: FinishReason
     usage: Usage = Usage()
-    response: Response | None = None
     warnings: tuple[Warning, ...] = ()
-    """About the answer; those about the request are in `StreamStart`."""
+    """About the end of the answer; those about the request are in `StreamStart`."""
+    response: Response | None = None
     latency_ms: float | None = None
     """The time since the request was sent."""
     extra: Extra = {}
