@@ -99,8 +99,8 @@ class HttpAdapter:
     A provider given by its name reads its environment variables for the key, address and headers
     that are not given. `options` are defaults for the provider options of each request. `profile`
     and `model_profiles` (by model) override fields of `Profile`. `max_retries` is used by the
-    client; an adapter itself never retries. Use `read_files=False` for requests from a network,
-    whose paths must not be read.
+    client; an adapter itself never retries. With `read_files=False` it neither reads the files
+    that parts name by `path` nor fetches URLs.
     """
 
     has_stations: ClassVar[bool] = True
@@ -271,13 +271,18 @@ class HttpAdapter:
     # The stations of a call. A client calls them itself, with its own scope and its own fold.
 
     async def ready(
-        self, request: Request, *, stream: bool = False, logged: set[str] | None = None
+        self,
+        request: Request,
+        *,
+        stream: bool = False,
+        logged: set[str] | None = None,
+        on_resend: Callable[[], object] | None = None,
     ) -> Ready:
         """
         Read the files and URLs of a request, prepare it, encode it, address and sign it.
 
         All attempts of the request send the same bytes. `logged` holds the codes of warnings
-        that were already logged for the request.
+        that were already logged for the request. `on_resend`: see `HttpRequest`.
         """
         try:
             request = await self._gather(request)
@@ -296,6 +301,8 @@ class HttpAdapter:
             headers={**headers_for(wire, self._headers), **self._signature},
             body=dumps(wire.body),
             timeouts=self._timeouts,
+            keep_alive=self.provider.keep_alive,
+            on_resend=on_resend,
         )
         return Ready(request=request, profile=profile, http=http, warnings=wire.warnings)
 
@@ -417,8 +424,9 @@ class HttpAdapter:
         """The request with the bytes of its files, and of URLs that the dialect cannot send."""
         if not self._key:
             self.initialize()
-        if self.reads_files and may_hold_media(request.messages):
-            request = await gather_media(request, self.profile_for(request.model))
+        if may_hold_media(request.messages):
+            profile = self.profile_for(request.model)
+            request = await gather_media(request, profile, reads_files=self.reads_files)
         return request
 
     async def _complete(self, request: Request) -> Response:
@@ -491,7 +499,14 @@ class HttpAdapter:
             self._scopes.remove(request_id, scope)
 
     def _addressed(self, call: WireCall, base_url: str) -> HttpRequest:
-        return operation_request(call, base_url, self._headers, self._signature, self._timeouts)
+        return operation_request(
+            call,
+            base_url,
+            self._headers,
+            self._signature,
+            self._timeouts,
+            keep_alive=self.provider.keep_alive,
+        )
 
     async def _encode_operation(self, operation: Operation, value: Any) -> tuple[WireCall, str]:
         """The call of an operation, with the provider's own path for it, and its base URL."""

@@ -119,7 +119,7 @@ def prompt_blocks(request: Request, dialect: str = "", mark: str = "") -> list[B
         return isinstance(fields, Mapping) and bool(fields.get(mark))
 
     blocks = [Block(request.model)]
-    for tool in request.tools or ():
+    for tool in request.tools:
         fields = msgspec.to_builtins(tool)
         extra = fields.pop("extra", {})
         own = fields.get("data") if isinstance(tool, BuiltinTool) else extra.get(dialect)

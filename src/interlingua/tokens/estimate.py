@@ -277,7 +277,7 @@ def _tally(request: Request, rates: Rates) -> _Tally:
             tally.texts.append(message.name)
         for part in message.content:
             tally.add_part(part, is_old=index < last)
-    for tool in request.tools or ():
+    for tool in request.tools:
         tally.tools += 1
         if isinstance(tool, BuiltinTool):
             tally.texts.append(dump_text(tool.data))
