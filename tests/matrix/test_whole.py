@@ -28,7 +28,7 @@ def test_options_of_a_provider(provider):
 
 
 def test_environment_and_routes():
-    """From the environment, by name, by default; nothing configured is told."""
+    """From the environment, by name; a model that no provider is known for is refused."""
     with serve_in_thread(Simulator(text("hi"))) as server:
         names = {"openai": "OPENAI", "anthropic": "ANTHROPIC", "gemini": "GEMINI"}
         environ = {f"{name}_API_KEY": KEY for name in names.values()}
@@ -37,10 +37,11 @@ def test_environment_and_routes():
         async def work():
             async with Client.from_env(environ) as client:
                 asked = [Request(provider=name, model="m", messages="hi") for name in names]
-                asked.append(Request(model="m", messages="hi"))
+                with pytest.raises(ConfigurationError, match="openai:m"):
+                    await client.complete(Request(model="m", messages="hi"))
                 return [(await client.complete(request)).provider for request in asked]
 
-        assert asyncio.run(work()) == [*names, "openai"]
+        assert asyncio.run(work()) == [*names]
     with pytest.raises(ConfigurationError):
         Client({}).stream(Request(model="m", messages="hi"))
 
