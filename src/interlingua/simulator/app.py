@@ -254,9 +254,12 @@ def check_body(incoming: Incoming, request: Request) -> None:
         overrides["api_version"] = version
     profile = profile_for(incoming.dialect, request.model, overrides=overrides)
     for warning in dialects.get(incoming.dialect).encode_request(request, profile).warnings:
-        if not warning.code.endswith("_implied"):  # a default, which vendors accept
-            message = f"{warning.path}: {warning.message}" if warning.path else warning.message
-            raise RefusedError(Failure(status=400, message=message))
+        if warning.code.endswith("_implied"):  # a default, which vendors accept
+            continue
+        path = warning.path or "body"
+        field = path.removeprefix(f"provider_options.{incoming.dialect}.")
+        message = f"{path}: {warning.message}" if field == path else f"{field}: Unknown parameter"
+        raise RefusedError(Failure(status=400, message=message))
 
 
 def _refusal(exchange: Exchange, incoming: Incoming, failure: Failure) -> Reply:
