@@ -31,6 +31,7 @@ from interlingua.providers.media import load_files
 from interlingua.providers.operations import find_performer, name_models
 from interlingua.providers.provider import find_dialect, sign
 from interlingua.providers.ulid import new_ulid
+from interlingua.spec.check import check_request
 from interlingua.spec.content import Json
 from interlingua.spec.contracts import NEUTRAL_PROFILE, Adapter, Profile
 from interlingua.spec.errors import ConfigurationError, SDKError
@@ -159,6 +160,7 @@ class Client:
 
     async def complete(self, request: Request, *, retry: RetryPolicy | None = None) -> Response:
         """The whole answer. Retried only if `retry` or the `max_retries` of the adapter says so."""
+        check_request(request)
         scope, attempts = CancelScope(), self.calls.open(request, retry)
         work = attempts.answer(scope)
         return await self.calls.scopes.wait(attempts.request.request_id or "", work, scope)
@@ -167,6 +169,7 @@ class Client:
         self, request: Request, *, retry: RetryPolicy | None = None
     ) -> AsyncGenerator[StreamEvent, None]:
         """The events of the answer; the last one, `Finish`, has the whole response."""
+        check_request(request)
         return self.calls.open(request, retry).fold()
 
     async def cancel(self, request_id: str) -> bool:
@@ -195,11 +198,13 @@ class Client:
         The files that parts name by `path` are read. URLs that the call itself would fetch are
         not: `fetches` lists them.
         """
+        check_request(request)
         request = self._address(request)
         return explain(self._http(request.provider or ""), request, stream=stream)
 
     def estimate_input_tokens(self, request: Request) -> int:
         """An offline estimate of the number of input tokens."""
+        check_request(request)
         request = self._address(request)
         return self._http(request.provider or "").estimate_input_tokens(request)
 
@@ -233,6 +238,7 @@ class Client:
 
     async def count_tokens(self, request: Request) -> int:
         """The number of input tokens as the provider counts them (a request is sent)."""
+        check_request(request)
         request = self._address(request)
         tokens: int = await self.perform(request.provider or "", "count_tokens", request)
         return tokens

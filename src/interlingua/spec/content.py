@@ -179,13 +179,7 @@ class ToolCall(_Part, frozen=True, kw_only=True, tag="tool_call"):
     def is_valid(self) -> bool:
         """False when the argument text is not a JSON object."""
         raw = self.raw_arguments
-        if raw is None or self.type == "custom" or not raw.strip():
-            return True
-        try:
-            value = json.loads(raw, parse_constant=refuse_constant, parse_float=finite_float)
-        except (ValueError, RecursionError):
-            return False
-        return value is None or isinstance(value, dict)
+        return raw is None or self.type == "custom" or parse_arguments(raw) is not None
 
 
 class ToolResult(_Part, frozen=True, kw_only=True, tag="tool_result"):
@@ -282,9 +276,25 @@ def _as_parts(items: list[Any] | tuple[Any, ...]) -> tuple[Part, ...] | None:
     if not all(isinstance(item, dict) and item.get("kind") in _KINDS for item in items):
         return None
     try:
-        return msgspec.convert(items, tuple[Part, ...])
+        return msgspec.convert(items, tuple[Part, ...], dec_hook=refuse_paths)
     except (msgspec.ValidationError, RecursionError):
         return None
+
+
+def refuse_paths(_: type, value: Any) -> NoReturn:
+    """For `msgspec.convert`: JSON and dicts may come from a stranger and cannot name a file."""
+    raise ValueError(f"{value!r:.60} is the path of a file, which only `path=` can name")
+
+
+def parse_arguments(text: str) -> dict[str, Any] | None:
+    """The arguments in the text of a tool call; None if it is not a JSON object."""
+    if not text.strip():
+        return {}
+    try:
+        value = json.loads(text, parse_constant=refuse_constant, parse_float=finite_float)
+    except (ValueError, RecursionError):
+        return None
+    return {} if value is None else value if isinstance(value, dict) else None
 
 
 def refuse_constant(name: str) -> NoReturn:
