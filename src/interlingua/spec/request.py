@@ -214,8 +214,10 @@ _TOOLS = frozenset((ToolDefinition, BuiltinTool))
 _MODES: tuple[ToolChoiceMode, ...] = ("auto", "none", "required")
 
 
-def to_tool_choice(choice: str) -> ToolChoice:
+def to_tool_choice(choice: ToolChoice | str) -> ToolChoice:
     """A tool choice from its mode, or from the name of the tool that must be called."""
+    if isinstance(choice, ToolChoice):
+        return choice
     for mode in _MODES:
         if choice == mode:
             return ToolChoice(mode=mode)

@@ -68,6 +68,7 @@ class Client:
         cls,
         environ: Mapping[str, str] | None = None,
         *,
+        default_provider: str | None = None,
         middleware: Iterable[Middleware] = (),
         strict: bool = False,
         on_loss: OnLoss | None = None,
@@ -77,6 +78,7 @@ class Client:
         return cls.wrap(
             AsyncClient.from_env(
                 environ,
+                default_provider=default_provider,
                 middleware=middleware,
                 strict=strict,
                 on_loss=on_loss,

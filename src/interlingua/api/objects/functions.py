@@ -17,7 +17,7 @@ from interlingua.api.run.run import Run, get_default_client
 from interlingua.spec.content import Json
 from interlingua.spec.errors import ConfigurationError, NoObjectGeneratedError
 from interlingua.spec.events import StepFinish, StreamEvent, TextDelta, ToolCallDelta, ToolCallStart
-from interlingua.spec.request import Request, list_tools
+from interlingua.spec.request import Request, list_tools, to_tool_choice
 from interlingua.spec.response import Response
 from interlingua.wire.partial_json import PartialJSON
 
@@ -104,6 +104,8 @@ def _start(
     answer = object_schema(schema)
     goal = plan(client, request, answer, tools=tools, max_validation_retries=retries)
     all_tools = tools if goal.tool is None else (*tools, goal.tool)
+    if settings.get("tool_choice") is not None:
+        settings["tool_choice"] = goal.allow_answer(to_tool_choice(settings["tool_choice"]))
     return Run(model, prompt, {**settings, "client": client, "tools": all_tools}, goal), goal
 
 
