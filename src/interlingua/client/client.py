@@ -39,7 +39,7 @@ from interlingua.providers.operations import find_performer, name_models
 from interlingua.providers.provider import find_dialect, sign
 from interlingua.providers.rows import row_name
 from interlingua.providers.ulid import new_ulid
-from interlingua.spec.check import check_request
+from interlingua.spec.check import check_request, describe
 from interlingua.spec.content import Json
 from interlingua.spec.contracts import NEUTRAL_PROFILE, Adapter, Profile
 from interlingua.spec.errors import ConfigurationError, SDKError
@@ -79,6 +79,7 @@ class Client:
         on_loss: OnLoss | None = None,
         read_path_urls: bool = False,
     ) -> None:
+        _check_adapters(providers)
         if strict:
             _check_strict(providers)
         self._adapters = {key: _known_as(key, adapter) for key, adapter in providers.items()}
@@ -378,6 +379,23 @@ def _known_as(key: str, adapter: Adapter) -> Adapter:
     if isinstance(adapter, HttpAdapter) and adapter.name != key:
         return adapter.rebind(key)
     return adapter
+
+
+def _check_adapters(adapters: Any) -> None:
+    """Refuse what is not a mapping of names to adapters."""
+    if not isinstance(adapters, Mapping):
+        raise ConfigurationError(
+            "Client takes adapters by name, such as Client({'openai': OpenAIAdapter()}), "
+            f"not {describe(adapters)}."
+        )
+    for name, adapter in adapters.items():
+        if not isinstance(name, str) or not name:
+            raise ConfigurationError(f"Client: the name of an adapter is {describe(name)}.")
+        if not callable(getattr(adapter, "complete", None)) or isinstance(adapter, type):
+            raise ConfigurationError(
+                f"Client: {name!r} must be an adapter, with `complete` and `stream`, "
+                f"not {describe(adapter)}."
+            )
 
 
 def _check_strict(adapters: Mapping[str, Adapter]) -> None:

@@ -115,6 +115,8 @@ def check_request(request: Request) -> None:
     if type(request) is not Request:
         refuse("request", "a Request", request)
     _check_fields(request, None)
+    if not request.model.isascii():
+        _check_text(request.model, "model")
     if not request.messages and not request.provider_options:
         raise ConfigurationError("messages is empty: there is nothing to answer.")
     for i, message in enumerate(request.messages):
@@ -127,6 +129,13 @@ def check_request(request: Request) -> None:
         _check_tools(request)
     if request.response_format or request.provider_options or request.metadata:
         _check_values(request)
+
+
+def _check_text(text: str, name: str) -> None:
+    try:
+        text.encode()
+    except UnicodeEncodeError:  # it may be part of a URL or a header, which cannot hold it
+        raise ConfigurationError(f"{name} contains a lone surrogate: {text!r:.60}.") from None
 
 
 def _check_values(request: Request) -> None:

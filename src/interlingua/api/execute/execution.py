@@ -157,6 +157,7 @@ class Execution:
         record: _Record,
     ) -> None:
         fields = _fields(options)
+        check_options(fields, ExecuteOptions.__annotations__)
         async with _client_for(model, options) as client:
             run = Run(
                 model,

@@ -230,7 +230,7 @@ def make_messages(
     if (prompt is None) == (messages is None):
         raise ConfigurationError("Pass either prompt or messages, not both.")
     if isinstance(prompt, str):
-        conversation = (Message(role="user", content=(Text(text=prompt),)),)
+        conversation: tuple[Message, ...] = (Message(role="user", content=(Text(text=prompt),)),)
     else:
         conversation = to_messages(messages) if prompt is None else _from_prompt(prompt)
     if not conversation:
