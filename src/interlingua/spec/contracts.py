@@ -88,6 +88,8 @@ class WireCall(msgspec.Struct, frozen=True, kw_only=True):
     stream: bool = False
     warnings: tuple[Warning, ...] = ()
 
+    __repr__ = Record.__repr__
+
 
 class Profile(Record, frozen=True, kw_only=True):
     """
@@ -339,6 +341,8 @@ class Prepared(msgspec.Struct, frozen=True, kw_only=True):
     """The changes and losses."""
     origin: Callable[[str], str | None] | None = None
     """Maps a path in `request` to the path in the caller's request; None if they are equal."""
+
+    __repr__ = Record.__repr__
 
 
 class StreamDecoder(Protocol):

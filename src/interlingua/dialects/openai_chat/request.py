@@ -58,7 +58,7 @@ def encode_request(
     field_names = options.pop(_FIELD_NAMES, None)
     body: dict[str, Json] = {}
     if "{model}" in path:
-        path = path.replace("{model}", quote(request.model, safe=""))
+        path = path.replace("{model}", quote(request.model, "", errors="replace"))
     elif request.model:
         body["model"] = request.model
     body["messages"] = encode_messages(request.messages, quirks, warnings)
