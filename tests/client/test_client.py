@@ -30,6 +30,16 @@ from support.simulated import DIALECTS, KEY, adapters, complete, run, settled, s
 HELLO = text("Hello from here.")
 
 
+class Silent:
+    """The least that is an adapter; it is never asked."""
+
+    async def complete(self, _):
+        raise AssertionError
+
+    def stream(self, _):
+        raise AssertionError
+
+
 @pytest.mark.parametrize("provider", sorted(DIALECTS))
 def test_by_prefix(provider):
     """`provider:model`, with the model's own name on the wire."""
@@ -250,7 +260,7 @@ def test_closing_ends_the_waits():
 def test_safe_27_all_adapters_are_closed():
     """Safe 27: one without `close`, and one that fails, do not keep the others from it."""
 
-    class Bare:
+    class Bare(Silent):
         name = "bare"
 
     class Held(Bare):
@@ -577,7 +587,7 @@ def test_the_model_on_this_machine_answers_only_to_its_name():
 def test_profiles():
     """By whatever name the model is called; the neutral one of an adapter that tells nothing."""
 
-    class Plain:
+    class Plain(Silent):
         name = "plain"
 
     registry = Registry([ModelEntry(id="big", adapter="anthropic", wire_name="claude-opus-4-8")])
@@ -595,7 +605,7 @@ def test_mistakes():
     with pytest.raises(ConfigurationError, match="Provider 'x' is not configured"):
         Client({}, default_provider="x")
 
-    class Bare:
+    class Bare(Silent):
         name = "bare"
 
     client = Client({"bare": Bare()}, default_provider="bare")

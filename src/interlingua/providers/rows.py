@@ -38,7 +38,7 @@ ROWS: tuple[Provider, ...] = (
         dialect="openai_responses",
         families=(
             *("gpt-", "chatgpt-", "o1", "o3", "o4-", "codex-", "computer-use-", "ft:"),
-            *("text-embedding-3", "text-embedding-ada", "dall-e", "whisper-", "tts-1", "sora-"),
+            *("text-embedding-", "dall-e", "whisper-", "tts-1", "sora-"),
         ),
         base_url="https://api.openai.com/v1",
         key_env=("OPENAI_API_KEY",),

@@ -231,6 +231,9 @@ def test_safe_29_a_custom_adapter_has_none():
     class Plain:
         name = "plain"
 
+        async def complete(self, _):
+            raise AssertionError
+
     with pytest.raises(ConfigurationError, match="'plain' is not an HttpAdapter"):
         MODES["generate"]("plain:m", client=Client({"plain": Plain()}), api_key=OWN)
 
