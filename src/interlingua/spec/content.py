@@ -87,7 +87,7 @@ class ToolCall(_Part, frozen=True, kw_only=True, tag="tool_call"):
 
     @property
     def is_valid(self) -> bool:
-        """False when the argument text is not a JSON object."""
+        """False when the argument text is not a JSON object; no text, `null` and `[]` mean `{}`."""
         raw = self.raw_arguments
         if raw is None or self.type == "custom" or not raw.strip():
             return True
@@ -95,7 +95,7 @@ class ToolCall(_Part, frozen=True, kw_only=True, tag="tool_call"):
             value = json.loads(raw, parse_constant=refuse_constant, parse_float=finite_float)
         except (ValueError, RecursionError):
             return False
-        return value is None or isinstance(value, dict)
+        return value in (None, []) or isinstance(value, dict)
 
 
 class ToolResult(_Part, frozen=True, kw_only=True, tag="tool_result"):

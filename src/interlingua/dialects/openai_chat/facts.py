@@ -58,6 +58,10 @@ class ChatQuirks(
     """It wants content that is all text as one string, never as a list of parts."""
     tool_result_media: bool = False
     """It accepts media in tool messages; if not, they follow in a user message."""
+    json_arguments: bool = False
+    """It parses the arguments of calls in the history, for its chat template; OpenAI does not."""
+    any_schema: bool = False
+    """It accepts any JSON Schema as strict, as most hosts behind OpenRouter do."""
     document_url: bool = False
     """It accepts `document_url` parts, as Mistral does."""
     audio_formats: tuple[str, ...] = ("wav", "mp3")
@@ -66,8 +70,12 @@ class ChatQuirks(
     """It reports the usage of a stream only if `stream_options.include_usage` asks for it."""
     done_sentinel: bool = True
     """It ends a stream with `[DONE]`; if not, a finish reason is enough."""
-    think_tags: bool = False
-    """It leaves thinking in the text, between `<think>` and `</think>` at its start."""
+    think_tags: bool = True
+    """
+    Thinking may be in the text, between `<think>` and `</think>` at its start.
+
+    False for a server that sends thinking only in a field of its own.
+    """
 
 
 DEFAULT_QUIRKS = ChatQuirks()
@@ -83,6 +91,8 @@ def history_quirks(quirks: ChatQuirks) -> dict[str, Any]:
     rules: dict[str, Any] = {}
     if quirks.tool_result_media:
         rules["result_media"] = True
+    if quirks.json_arguments:
+        rules["valid_arguments"] = True
     if quirks.document_url:
         rules["media"] = {"image": ("url", "data"), "audio": ("data",)}
     return rules
@@ -127,10 +137,8 @@ HISTORY = HistoryRules(
     call_id=r"[\s\S]{1,64}",  # 40 at OpenAI itself
     call_name=r"[A-Za-z0-9_.:/-]{1,128}",
     unique_call_ids="turn",
-    valid_arguments=True,  # text, but many servers parse it for their chat templates
     calls_last=True,  # a field beside the content
     results="next",
-    ordered_results=True,
     result_media=False,
     least="message",
     empty_messages=False,

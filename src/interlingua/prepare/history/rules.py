@@ -163,6 +163,8 @@ def _profile_changes(request: Request, profile: Profile) -> dict[str, Any]:
         changes["call_id"] = profile.tool_call_id_pattern
     if profile.tool_result_types == ():
         changes["result_media"] = False
+    if profile.signed_thinking:
+        changes["signed_thinking"] = True
     if profile.signed_calls:
         changes["signed_calls"] = True
     if not profile.system_mid_conversation:
