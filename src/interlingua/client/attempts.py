@@ -65,6 +65,8 @@ class CallCompleted(_CallEvent, frozen=True, kw_only=True, tag="call_completed")
     usage: Usage = Usage()
     finish_reason: str = "other"
     latency_ms: int = 0
+    resent: bool = False
+    """The request was sent twice: the server had closed the connection that was reused."""
 
 
 class CallFailed(_CallEvent, frozen=True, kw_only=True, tag="call_failed"):
@@ -75,6 +77,8 @@ class CallFailed(_CallEvent, frozen=True, kw_only=True, tag="call_failed"):
     message: str = ""
     retryable: bool = False
     latency_ms: int = 0
+    resent: bool = False
+    """As in `CallCompleted`."""
 
 
 CallEvent: TypeAlias = CallStarted | CallCompleted | CallFailed
@@ -147,6 +151,7 @@ class Attempts:
         "_count",
         "_logged",
         "_ready",
+        "_resent",
         "_retry",
         "_scope",
         "_shown",
@@ -171,6 +176,7 @@ class Attempts:
         self._step = step
         self._logged: set[str] = set() if logged is None else logged
         self._count = 0
+        self._resent = False  # in the current attempt
         self._ready: tuple[Request, Ready] | None = None
         self._shown: Shown | None = None  # only set if there is middleware
         self._scope: CancelScope | None = None
@@ -324,9 +330,11 @@ class Attempts:
             request = self._resolve(request)
         adapter = calls.adapters[request.provider or ""]
         if not isinstance(adapter, HttpAdapter) or not adapter.has_stations:
-            return await adapter.complete(request, **calls.settings)
+            response = await adapter.complete(request, **calls.settings)
+            return replace(response, provider=request.provider or "")
         if self._ready is None or self._ready[0] is not request:
-            self._ready = (request, await adapter.ready(request, logged=self._logged))
+            ready = await adapter.ready(request, logged=self._logged, on_resend=self._note_resend)
+            self._ready = (request, ready)
         return await adapter.answer(self._ready[1], self._step, attempt)
 
     def _open(self, request: Request, attempt: int) -> AsyncIterator[StreamEvent]:
@@ -340,14 +348,17 @@ class Attempts:
         request = self._resolve(request)
         adapter = self._calls.adapters[request.provider or ""]
         if not isinstance(adapter, HttpAdapter) or not adapter.has_stations:
-            return adapter.stream(request, **self._calls.settings)
+            events = adapter.stream(request, **self._calls.settings)
+            return _with_provider(events, request.provider or "")
         make_ready = partial(self._make_ready, adapter, request)
         return adapter.events(make_ready, self._scope or CancelScope(), self._step, attempt)
 
     async def _make_ready(self, adapter: HttpAdapter, request: Request) -> Ready:
         """The encoded stream request, made once for all attempts that send the same one."""
         if self._ready is None or self._ready[0] is not request:
-            ready = await adapter.ready(request, stream=True, logged=self._logged)
+            ready = await adapter.ready(
+                request, stream=True, logged=self._logged, on_resend=self._note_resend
+            )
             self._ready = (request, ready)
         return self._ready[1]
 
@@ -368,6 +379,7 @@ class Attempts:
         """The number of the attempt that begins now."""
         number = self._count
         self._count += 1
+        self._resent = False
         if self._subscribers:
             self._notify(CallStarted(**self._facts(number, request), stream=stream))
         return number
@@ -388,7 +400,13 @@ class Attempts:
             reason = end.finish_reason.reason
             facts = self._facts(number, request)
             self._notify(
-                CallCompleted(**facts, usage=usage, finish_reason=reason, latency_ms=latency)
+                CallCompleted(
+                    **facts,
+                    usage=usage,
+                    finish_reason=reason,
+                    latency_ms=latency,
+                    resent=self._resent,
+                )
             )
 
     def _fail(
@@ -401,6 +419,7 @@ class Attempts:
     ) -> None:
         latency, retryable = round((perf_counter() - began) * 1000), False
         if isinstance(error, SDKError):
+            error.add_facts(provider=request.provider, model=request.model or None)
             kind, message, retryable = error.error_class, error.message, error.retryable
             usage = usage if error.partial is None else error.partial.usage
         elif isinstance(error, (GeneratorExit, asyncio.CancelledError)):
@@ -424,8 +443,12 @@ class Attempts:
                     message=message,
                     retryable=retryable,
                     latency_ms=latency,
+                    resent=self._resent,
                 )
             )
+
+    def _note_resend(self) -> None:
+        self._resent = True
 
     def _facts(self, number: int, request: Request) -> dict[str, Any]:
         return {
@@ -442,6 +465,22 @@ class Attempts:
                 subscriber(event)
             except Exception:  # noqa: BLE001 -- a subscriber that fails must not end the call
                 logger.exception("A subscriber raised an exception on %s.", event.type)
+
+
+async def _with_provider(
+    events: AsyncIterator[StreamEvent], provider: str
+) -> AsyncGenerator[StreamEvent, None]:
+    """The events of a custom adapter, whose name in the client may be another than its own."""
+    try:
+        async for event in events:
+            if isinstance(event, StreamStart):
+                yield replace(event, provider=provider)
+            elif isinstance(event, Finish) and event.response is not None:
+                yield replace(event, response=replace(event.response, provider=provider))
+            else:
+                yield event
+    finally:
+        await close_stream(events)
 
 
 _PERFORMED = Finish(finish_reason=FinishReason(reason="stop"))
