@@ -244,6 +244,11 @@ def mark_of(holder: Any, name: str) -> Json:
     return extra_of(holder, NAME).get(name)
 
 
+def fields_of(extra: Mapping[str, Json]) -> dict[str, Json]:
+    """The fields of the wire in `extra`, without the marks."""
+    return {name: extra[name] for name in extra if name not in _MARKS}
+
+
 def absent(fields: Mapping[str, Json], *names: str, inside: str = "") -> list[str]:
     """The names that are not in `fields`, with the name of the object that `fields` is inside."""
     prefix = f"{inside}." if inside else ""
@@ -265,8 +270,7 @@ def complete(block: dict[str, Json], holder: Any) -> dict[str, Json]:
     extra = extra_of(holder, NAME)
     if not extra:
         return block
-    fields = {name: extra[name] for name in extra if name not in _MARKS}
-    return drop_absent({**block, **merge(fields, block)}, extra)
+    return drop_absent({**block, **merge(fields_of(extra), block)}, extra)
 
 
 def drop_absent(block: dict[str, Json], extra: Mapping[str, Json]) -> dict[str, Json]:
