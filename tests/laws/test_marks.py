@@ -82,3 +82,18 @@ def test_no_mark_of_a_conversation_is_sent(name, request_, response):
         answer = source.decode_response(source.encode_response(response))
         bodies = written(target, request=request, response=answer)
         assert [key for body in bodies for key in marks(body)] == []
+
+
+def test_no_mark_of_another_choice_is_sent():
+    """A whole Chat answer with several choices is streamed without marks too."""
+    function = {"name": "look", "arguments": "{}"}
+    calls = [{"index": 0, "id": "call_1", "type": "function", "function": function}]
+    message = {"role": "assistant", "content": None, "tool_calls": [*calls, {"type": "later"}]}
+    choices = [{"message": message, "finish_reason": "tool_calls", "index": i} for i in range(2)]
+    dialect = dialects.get("openai_chat")
+    response = dialect.decode_response({"choices": choices})
+
+    frames = encode_events(dialect, events_from_response(response))
+
+    assert [key for frame in frames[:-1] for key in marks(json.loads(frame.data))] == []
+    assert len(fold(decode_frames(dialect, frames)).message.content) == 2

@@ -179,6 +179,7 @@ ACCEPTED = [
     (CHAT, "openai", chat_format(DEFINED)),
     (CHAT, "openai", chat_format(REFERRED)),
     (CHAT, "openrouter", chat_tool(OPEN, "google/gemini-2.5-flash")),
+    (CHAT, "openrouter", chat_tool(REFERRED, "google/gemini-2.5-flash")),
     (CHAT, "openrouter", chat_format(OPEN, "google/gemini-2.5-flash")),
     (CHAT, "openrouter", chat_format(OPEN, "qwen/qwen3-32b")),
 ]

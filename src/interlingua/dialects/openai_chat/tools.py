@@ -153,7 +153,8 @@ def _encode_tool(
     inner = without_none(name=tool.name, description=tool.description)
     if tool.type == "function":
         schema, strict = tool.parameters, tool.strict
-        if schema is not None:
+        is_reference = quirks.any_schema and "$ref" in (schema or ())
+        if schema is not None and not is_reference:
             checked = strict and not quirks.any_schema
             schema, sent = encode_parameters(
                 schema, STRICT_SCHEMA, warnings, f"{path}.parameters", strict=checked
