@@ -687,6 +687,7 @@ def named_by_key(reply):
 
     class Custom:
         name = "other"
+        provider = "not a row"
 
         async def complete(self, request):
             return await row.complete(replace(request, provider=None))

@@ -267,7 +267,7 @@ def test_safe_3_rows_without_a_key_work_when_named(name):
     assert call.url == f"http://localhost:{port}/v1/chat/completions"
     assert (call.model, call.provider) == ("llama3.2:1b", name)
     assert client.explain(Request(model="m", provider=name, messages="hi")).provider == name
-    with pytest.raises(ConfigurationError, match="No provider is configured"):
+    with pytest.raises(ConfigurationError, match="Unknown provider for 'my-model'"):
         client.explain(Request(model="my-model", messages="hi"))
 
 

@@ -169,6 +169,15 @@ def test_safe_1_names_of_any_length(model):
     assert len(caught.value.message) < 5000
 
 
+def test_safe_1_servers_on_this_machine_are_used_only_when_named():
+    """Safe 1: neither is the provider of a bare name, also beside a remote one."""
+    environ = {"OLLAMA_HOST": "localhost", "VLLM_BASE_URL": "http://localhost:8000/v1"}
+    with pytest.raises(ConfigurationError, match="as in ollama:my-model or vllm:my-model"):
+        route(Client.from_env(environ), "my-model")
+    beside = Client.from_env({**environ, "OPENAI_API_KEY": "k"})
+    assert route(beside, "my-model") == ("openai", "my-model")
+
+
 def test_safe_1_a_client_by_hand_gets_no_other_provider():
     """Safe 1: a model name from a stranger does not make a program call its own machine."""
     client = Client({"openai": OpenAIAdapter("k"), "groq": HttpAdapter("groq", "k")})

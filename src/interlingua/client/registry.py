@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from interlingua.providers.catalog.models import get_model_info, list_models, providers_of
+from interlingua.providers.provider import Provider
 from interlingua.providers.rows import OPEN_MODELS, OTHERS, maker_of, providers, row_name
 from interlingua.spec.errors import ConfigurationError
 from interlingua.spec.request import Request
@@ -173,25 +174,30 @@ def _by_name(model: str, adapters: Mapping[str, Any]) -> Route:
     raise _no_route(model, known, maker, remote, adapters)
 
 
+def _row(adapter: Any) -> Provider | None:
+    row = getattr(adapter, "provider", None)  # a custom adapter has none, or something else
+    return row if isinstance(row, Provider) else None
+
+
 def _names(key: str, adapter: Any) -> set[str]:
-    row = getattr(adapter, "provider", None)
+    row = _row(adapter)
     return {key} if row is None else {key, row.name}
 
 
 def _is_local(adapter: Any) -> bool:
-    row = getattr(adapter, "provider", None)
+    row = _row(adapter)
     return row is not None and row.is_local
 
 
 def _is_at_vendor(adapter: Any) -> bool:
     """Whether it calls the vendor's own address, where no model has another provider's prefix."""
-    row = getattr(adapter, "provider", None)
-    return row is not None and not row.is_local and getattr(adapter, "base_url", "") == row.base_url
+    row = _row(adapter)
+    return row is not None and not row.is_local and adapter.base_url == row.base_url
 
 
 def _may_serve(key: str, adapter: Any, maker: str | None) -> bool:
     """Whether the name of a model does not point to another provider."""
-    row = getattr(adapter, "provider", None)
+    row = _row(adapter)
     if maker == OPEN_MODELS:
         return row is None or not row.families
     return maker is None or maker in _names(key, adapter)
@@ -264,7 +270,9 @@ def _no_route(
     if known:
         what = f"{model!r} is a model of {' or '.join(known)}, which is not configured."
         return _error(adapters, what, *(_setup(name, adapters) for name in known))
-    named = " or ".join(f"{key}:{model}" for key in remote if key != maker)
+    rows = {key: _row(adapter) for key, adapter in adapters.items()}
+    choices = remote or [key for key, row in rows.items() if row is None or not row.is_embedded]
+    named = " or ".join(f"{key}:{model}" for key in choices if key != maker)
     other = f"To use another provider, write it before the model, as in {named}." if named else ""
     if maker == OPEN_MODELS:
         what = f"{model!r} is an open model with many hosts."
@@ -277,7 +285,7 @@ def _no_route(
     info = get_model_info(_near(model, (info.id for info in list_models())) or "")
     near = "" if info is None else f"Did you mean {info.provider}:{info.id}?"
     setup = "" if info is None else _setup(info.provider, adapters)
-    if not remote:
+    if not choices:
         setup = setup or "Name its provider (provider:model), or set a key such as OPENAI_API_KEY."
         return _error(adapters, f"No provider is configured for {model!r}.", near, setup)
     what = f"Unknown provider for {model!r}."
