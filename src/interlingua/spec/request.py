@@ -137,6 +137,8 @@ class Request(Record, frozen=True, kw_only=True, metaclass=_RequestType):
     n: int | None = None
     reasoning_effort: str | None = None
     thinking_budget: int | None = None
+    include_thinking: bool | None = None
+    """Whether to ask for visible thoughts, or for none, where a provider can be asked."""
     verbosity: str | None = None
     user: str | None = None
     metadata: Mapping[str, Any] | None = None
@@ -173,6 +175,7 @@ class Request(Record, frozen=True, kw_only=True, metaclass=_RequestType):
             n: int | None = None,
             reasoning_effort: str | None = None,
             thinking_budget: int | None = None,
+            include_thinking: bool | None = None,
             verbosity: str | None = None,
             user: str | None = None,
             metadata: Mapping[str, Any] | None = None,
