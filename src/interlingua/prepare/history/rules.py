@@ -174,6 +174,17 @@ def _quirk_changes(facts: Facts, profile: Profile) -> Mapping[str, Any]:
     return facts.history_quirks(profile.quirks)
 
 
+_SIGNED = ("signed_thinking", "signed_calls")
+_WITHOUT: Mapping[str, tuple[str, Any]] = {
+    "system_mid_conversation": ("inline_system", False),
+    "system_prompt": ("system", False),
+    "prefill": ("prefill", False),
+    "tools": ("tools", False),
+    "thinking": ("thinking", "none"),
+}
+"""The rule, and its value, for a field of a profile that is False."""
+
+
 def _profile_changes(request: Request, profile: Profile) -> dict[str, Any]:
     """The rules that a profile changes. A neutral field keeps the dialect's own rule."""
     changes: dict[str, Any] = {}
@@ -181,18 +192,10 @@ def _profile_changes(request: Request, profile: Profile) -> dict[str, Any]:
         changes["call_id"] = profile.tool_call_id_pattern
     if profile.tool_result_types == ():
         changes["result_media"] = False
-    if profile.signed_calls:
-        changes["signed_calls"] = True
-    if profile.system_mid_conversation is False:
-        changes["inline_system"] = False
-    if profile.system_prompt is False:
-        changes["system"] = False
-    if profile.prefill is False:
-        changes["prefill"] = False
-    if profile.tools is False:
-        changes["tools"] = False
-    if profile.thinking is False:
-        changes["thinking"] = "none"
+    changes |= {name: True for name in _SIGNED if getattr(profile, name)}
+    changes |= {
+        rule: value for name, (rule, value) in _WITHOUT.items() if getattr(profile, name) is False
+    }
     if profile.thinking_bound_to_model:
         changes |= {"thinking_per_model": True, "model": request.model}
     return changes
