@@ -45,7 +45,7 @@ def test_a_mistyped_name_is_told_with_the_nearest(name, near):
     """It is not left out in silence."""
     with pytest.raises(ConfigurationError, match=f"no setting '{name}'. Did you mean '{near}'"):
         OpenAIAdapter("k", **{name: "x"})
-    with pytest.raises(ConfigurationError, match="no setting 'zzz'. There are base_url, default_headers"):
+    with pytest.raises(ConfigurationError, match="no setting 'zzz'"):
         OpenAIAdapter("k", zzz=1)
 
 
