@@ -310,7 +310,7 @@ def ask_to_continue(messages: Messages, target: HistoryRules, edits: Edits) -> M
 
     A turn that the provider paused ends with its own blocks; it is sent as it is.
     """
-    if target.prefill or messages[-1].role != "assistant":
+    if target.prefill or not messages or messages[-1].role != "assistant":
         return messages
     parts = messages[-1].content
     if not parts or type(parts[-1]) is not Text or any(type(part) is Opaque for part in parts):

@@ -102,7 +102,7 @@ def apply_rules(
     if is_whole and is_plain_conversation(messages, target.system, target.prefill):
         return messages
     scan = HistoryScan(messages)
-    if is_whole and not _applicable(_triggers(messages, target, scan)):
+    if is_whole and not _applicable(triggers_of(messages, target, scan)):
         return messages
     name = target.model or target.dialect if warnings is None else warnings.target
     edits = Edits(messages, history, name, policy)
@@ -121,7 +121,7 @@ def _change_once(
     messages: Messages, target: HistoryRules, edits: Edits, position: int
 ) -> tuple[Messages, int]:
     """The history after the next rule that changes it, and the position of the rule after that."""
-    for i in _applicable(_triggers(messages, target, scan_of(messages, edits))):
+    for i in _applicable(triggers_of(messages, target, scan_of(messages, edits))):
         if i >= position:
             changed = RULES[i][0](messages, target, edits)
             if changed is not messages:  # the triggers may have changed too
@@ -129,7 +129,7 @@ def _change_once(
     return messages, len(RULES)
 
 
-def _triggers(messages: Messages, target: HistoryRules, scan: HistoryScan) -> frozenset[Trigger]:
+def triggers_of(messages: Messages, target: HistoryRules, scan: HistoryScan) -> frozenset[Trigger]:
     """The triggers of a history, and those that only some targets have."""
     if target.system and target.prefill:
         return frozenset(scan.triggers)
