@@ -17,6 +17,7 @@ from interlingua.providers.provider import Provider, add_scheme, check_base_url,
 from interlingua.providers.rows import providers
 from interlingua.spec.contracts import Timeouts, Transport
 from interlingua.spec.errors import ConfigurationError
+from interlingua.spec.names import advice
 from interlingua.spec.request import OnLoss, Request
 from interlingua.spec.response import Warning
 from interlingua.spec.warnings import make_warning
@@ -179,11 +180,9 @@ def unknown_owners(request: Request, own: Iterable[str]) -> list[Warning]:
 
 
 def _unknown(name: str) -> ConfigurationError:
-    from difflib import get_close_matches  # imported only for the error message
-
-    near = get_close_matches(name, _KINDS, n=1)
-    hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(_KINDS)}"
-    return ConfigurationError(f"an adapter has no setting {name!r}; {hint}", setting=name)
+    return ConfigurationError(
+        f"an adapter has no setting {name!r}. {advice(name, _KINDS)}", setting=name
+    )
 
 
 def _check_timeout(timeout: float | Timeouts) -> None:
