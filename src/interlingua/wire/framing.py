@@ -25,7 +25,7 @@ _LINE_END = re.compile(r"\r\n|\r|\n")
 # because a greedy repeat stores each iteration. No group is possessive: CPython before 3.11.5
 # restores the wrong position after a possessive group fails.
 _find_events = re.compile(
-    r"(?:event: ?+(.++)\n)?data: ?+(.*+)\n\n|((?:.++\n){0,8}\n|(?s:.+?)\n\n)",
+    r"(?:event: ?+(.++)\n)?data: ?+(.*+)\n\n|((?:.++\n){0,8}\n|(?s:.+?)(?:\n\n|\Z))",
 ).findall
 _RETRY_DIGITS = 18  # a longer number would overflow an int64, which some peers store it in
 
