@@ -330,7 +330,8 @@ class Attempts:
             request = self._resolve(request)
         adapter = calls.adapters[request.provider or ""]
         if not isinstance(adapter, HttpAdapter) or not adapter.has_stations:
-            return await adapter.complete(request, **calls.settings)
+            response = await adapter.complete(request, **calls.settings)
+            return replace(response, provider=request.provider or "")
         if self._ready is None or self._ready[0] is not request:
             ready = await adapter.ready(request, logged=self._logged, on_resend=self._note_resend)
             self._ready = (request, ready)
@@ -347,7 +348,8 @@ class Attempts:
         request = self._resolve(request)
         adapter = self._calls.adapters[request.provider or ""]
         if not isinstance(adapter, HttpAdapter) or not adapter.has_stations:
-            return adapter.stream(request, **self._calls.settings)
+            events = adapter.stream(request, **self._calls.settings)
+            return _with_provider(events, request.provider or "")
         make_ready = partial(self._make_ready, adapter, request)
         return adapter.events(make_ready, self._scope or CancelScope(), self._step, attempt)
 
@@ -417,6 +419,7 @@ class Attempts:
     ) -> None:
         latency, retryable = round((perf_counter() - began) * 1000), False
         if isinstance(error, SDKError):
+            error.add_facts(provider=request.provider, model=request.model or None)
             kind, message, retryable = error.error_class, error.message, error.retryable
             usage = usage if error.partial is None else error.partial.usage
         elif isinstance(error, (GeneratorExit, asyncio.CancelledError)):
@@ -462,6 +465,22 @@ class Attempts:
                 subscriber(event)
             except Exception:  # noqa: BLE001 -- a subscriber that fails must not end the call
                 logger.exception("A subscriber raised an exception on %s.", event.type)
+
+
+async def _with_provider(
+    events: AsyncIterator[StreamEvent], provider: str
+) -> AsyncGenerator[StreamEvent, None]:
+    """The events of a custom adapter, whose name in the client may be another than its own."""
+    try:
+        async for event in events:
+            if isinstance(event, StreamStart):
+                yield replace(event, provider=provider)
+            elif isinstance(event, Finish) and event.response is not None:
+                yield replace(event, response=replace(event.response, provider=provider))
+            else:
+                yield event
+    finally:
+        await close_stream(events)
 
 
 _PERFORMED = Finish(finish_reason=FinishReason(reason="stop"))

@@ -28,7 +28,7 @@ from interlingua.wire.json_text import dump_text
 
 # These are compared in their own way, or belong to the caller.
 _NOT_SETTINGS = {"messages", "tools", "response_format", "max_tokens"} | {
-    "provider", "provider_options", "request_id",
+    "provider", "provider_options", "request_id", "on_loss",
 }  # fmt: skip
 _SETTINGS = tuple(name for name in Request.__struct_fields__ if name not in _NOT_SETTINGS)
 
@@ -40,11 +40,9 @@ def request_survives(dialect: Dialect, request: Request) -> list[str]:
     warned = tuple(warning.path for warning in call.warnings if warning.path)
     broken = settings_survive(request, back, warned)
     tools = [
-        _tool(tool)
-        for i, tool in enumerate(request.tools or ())
-        if not _covered(f"tools[{i}]", warned)
+        _tool(tool) for i, tool in enumerate(request.tools) if not _covered(f"tools[{i}]", warned)
     ]
-    returned = [_tool(tool) for tool in back.tools or ()]
+    returned = [_tool(tool) for tool in back.tools]
     if not _within(tools, returned):
         broken.append(f"tools: {tools!r} came back as {returned!r}")
     return broken + _parts_survive(request, back, warned)

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias, get_args
 from msgspec.structs import astuple, replace
 
 from interlingua.prepare.media import drop_media
-from interlingua.prepare.options import options_for
+from interlingua.prepare.options import TOOLS, options_for
 from interlingua.prepare.thinking import (
     budget_below_max_tokens,
     budget_to_effort,
@@ -157,6 +157,8 @@ def choice_without_tools(request: Request, profile: Profile, warnings: WarningLi
     """A tool choice without tools."""
     if profile.tool_choice_without_tools or request.tools:
         return request
+    if request.provider_options and options_for(request, profile.dialect).get(TOOLS):
+        return request
     if request.tool_choice is not None:
         if request.tool_choice.mode in _FORCED:
             warnings.add("tool_choice_dropped", "tool_choice", mode=request.tool_choice.mode)
@@ -289,7 +291,7 @@ def _limit(
 
 
 def _without_tools(request: Request) -> Request:
-    return replace(request, tools=None, tool_choice=None, parallel_tool_calls=None)
+    return replace(request, tools=(), tool_choice=None, parallel_tool_calls=None)
 
 
 def _without_logprobs(

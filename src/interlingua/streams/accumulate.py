@@ -147,7 +147,7 @@ class StreamAccumulator:
             ),
             finish_reason=finish.finish_reason,
             usage=finish.usage,
-            warnings=start.warnings,
+            warnings=(*start.warnings, *finish.warnings),
             rate_limit=start.rate_limit,
             request_id=start.request_id,
             latency_ms=finish.latency_ms,
@@ -206,7 +206,7 @@ def _replay_part(index: int, part: Part) -> list[StreamEvent]:
 
 def _complete(finish: Finish, response: Response, start: StreamStart) -> Response:
     """The response that `Finish` carries, with what only the stream's start and end know."""
-    warnings = (*start.warnings, *response.warnings)
+    warnings = (*start.warnings, *response.warnings, *finish.warnings)
     latency = finish.latency_ms
     return msgspec.structs.replace(
         response,

@@ -43,6 +43,7 @@ class Client:
         registry: Registry | None = None,
         strict: bool = False,
         on_loss: OnLoss | None = None,
+        read_path_urls: bool = False,
     ) -> None:
         self.asynchronous: AsyncClient = AsyncClient(
             providers,
@@ -51,6 +52,7 @@ class Client:
             registry=registry,
             strict=strict,
             on_loss=on_loss,
+            read_path_urls=read_path_urls,
         )
         """The async client that does the work."""
 
@@ -66,13 +68,22 @@ class Client:
         cls,
         environ: Mapping[str, str] | None = None,
         *,
+        default_provider: str | None = None,
         middleware: Iterable[Middleware] = (),
         strict: bool = False,
         on_loss: OnLoss | None = None,
+        read_path_urls: bool = False,
     ) -> Self:
         """Like `interlingua.Client.from_env`."""
         return cls.wrap(
-            AsyncClient.from_env(environ, middleware=middleware, strict=strict, on_loss=on_loss)
+            AsyncClient.from_env(
+                environ,
+                default_provider=default_provider,
+                middleware=middleware,
+                strict=strict,
+                on_loss=on_loss,
+                read_path_urls=read_path_urls,
+            )
         )
 
     @classmethod
@@ -84,11 +95,17 @@ class Client:
         middleware: Iterable[Middleware] = (),
         strict: bool = False,
         on_loss: OnLoss | None = None,
+        read_path_urls: bool = False,
     ) -> Self:
         """Like `interlingua.Client.from_file`."""
         return cls.wrap(
             AsyncClient.from_file(
-                path, environ, middleware=middleware, strict=strict, on_loss=on_loss
+                path,
+                environ,
+                middleware=middleware,
+                strict=strict,
+                on_loss=on_loss,
+                read_path_urls=read_path_urls,
             )
         )
 

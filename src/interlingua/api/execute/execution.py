@@ -14,6 +14,7 @@ from interlingua.api.execute.messages import AnyMessage, decode_messages
 from interlingua.api.run.generate import StreamResult
 from interlingua.api.run.options import AnyTool, TimeoutConfig, check_options, timeouts_of
 from interlingua.api.run.run import Run, get_default_client
+from interlingua.api.tools.runner import ToolErrorText
 from interlingua.client.client import Client
 from interlingua.providers.adapter import HttpAdapter
 from interlingua.providers.cancel import AbortSignal, CancelScope
@@ -23,7 +24,6 @@ from interlingua.spec.content import ToolCall
 from interlingua.spec.errors import (
     AbortError,
     ConfigurationError,
-    ProviderError,
     RequestTimeoutError,
     SDKError,
 )
@@ -50,6 +50,8 @@ class ExecuteSettings(Callbacks, total=False):
     provider_options: Mapping[str, Any]
     max_tool_rounds: int
     tool_timeout: float | None
+    tool_error: ToolErrorText | None
+    deps: Any
     approvals: Mapping[str, bool] | None
     """Decisions about `result.pending_approvals`, by call id."""
     max_retries: int
@@ -378,7 +380,7 @@ class ExecuteResult(msgspec.Struct, frozen=True, kw_only=True):
 
 def _code(error: Exception) -> str:
     match error:
-        case ProviderError(error_code=str(code)) if code:
+        case SDKError(error_code=str(code)) if code:
             return code
         case AbortError():
             return "cancelled"

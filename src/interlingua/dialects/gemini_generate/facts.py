@@ -111,17 +111,20 @@ def to_camel(value: Json, shape: Shape) -> Json:
 
 
 def _is_camel(value: Json, shape: Shape) -> bool:
-    pending = [(value, shape)]
-    for item, known in pending:
-        if isinstance(item, dict):
-            if "_" in "".join(item):
+    if isinstance(value, list):
+        return all(_is_camel(item, shape) for item in value if isinstance(item, dict))
+    if not isinstance(value, dict):
+        return True
+    if "_" in "".join(value):
+        return False
+    inner = shape.inner
+    for name, item in value.items() if inner else ():
+        known = inner.get(name)
+        if known is not None:
+            if name in _ARRAYS and isinstance(item, dict):
                 return False
-            for name in known.inner.keys() & item.keys() if known.inner else ():
-                if name in _ARRAYS and isinstance(item[name], dict):
-                    return False
-                pending.append((item[name], known.inner[name]))  # this loop reaches it too
-        elif isinstance(item, list):
-            pending += [(each, known) for each in item]
+            if not _is_camel(item, known):
+                return False
     return True
 
 
@@ -221,6 +224,12 @@ FACTS = Facts(
         reason="CONTINUATION",
         token=("candidate", "continuationToken"),
         option="continuationToken",
+    ),
+    options=words(
+        "path contents systemInstruction system_instruction tools toolConfig tool_config "
+        "safetySettings safety_settings generationConfig generation_config cachedContent "
+        "cached_content serviceTier service_tier store labels continuationToken model "
+        "modelArmorConfig continuation_token generateContentRequest generate_content_request"
     ),
     token_family="gemini",  # noqa: S106 -- not a password
     sealed_field=SIGNATURE,
