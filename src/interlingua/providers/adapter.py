@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, Unpack
 
 from msgspec.structs import replace
 
-from interlingua.prepare.media import may_hold_media
+from interlingua.prepare.media import may_hold_media, rough_size
 from interlingua.prepare.options import merge_options
 from interlingua.prepare.prepare import prepare
 from interlingua.prepare.schema import restore_arguments, restore_event
@@ -28,11 +28,13 @@ from interlingua.providers.adapter_options import (
 )
 from interlingua.providers.answer_check import (
     UNCLEAR,
+    UNREADABLE,
     WholeBody,
     WholeDecoder,
     check_answer,
     check_body,
     read_error,
+    unreadable,
 )
 from interlingua.providers.cancel import CancelScope, Scopes
 from interlingua.providers.catalog.profiles import profile_for
@@ -56,6 +58,7 @@ from interlingua.providers.operations import (
     perform_pages,
 )
 from interlingua.providers.provider import Provider, check_base_url, find_dialect, join_url, sign
+from interlingua.providers.reading import LARGE, FrameBatches
 from interlingua.providers.rows import find_provider
 from interlingua.providers.ulid import new_ulid
 from interlingua.providers.usage import estimate_finish, estimate_response
@@ -65,11 +68,13 @@ from interlingua.spec.contracts import (
     Dialect,
     HttpReply,
     HttpRequest,
+    Limits,
     Profile,
     StreamDecoder,
+    Timeouts,
     WireCall,
 )
-from interlingua.spec.errors import ConfigurationError, SDKError
+from interlingua.spec.errors import ConfigurationError, DecodeError, SDKError
 from interlingua.spec.events import StreamEvent
 from interlingua.spec.operations import ItemDecoder, Operation, ServedModel
 from interlingua.spec.request import OnLoss, Request, ToolChoiceMode
@@ -78,7 +83,7 @@ from interlingua.spec.warnings import check_losses, current_turn_first
 from interlingua.streams.grammar import DELTAS
 from interlingua.streams.reader import FrameDecoder, StreamReader
 from interlingua.tokens.estimate import estimate_request
-from interlingua.wire.framing import JSONArrayDecoder
+from interlingua.wire.framing import JSONArrayDecoder, SSEDecoder
 from interlingua.wire.json_text import dumps, loads
 from interlingua.wire.ratelimit_headers import parse_rate_limit
 from interlingua.wire.secrets import Redactor
@@ -150,6 +155,9 @@ class HttpAdapter:
         self._family = self._dialect.FACTS.token_family
         self._transport = find_transport(checked)
         self._timeouts = find_timeouts(checked)
+        self._limits: Limits | None = checked.get("limits")
+        timeouts = self._timeouts or getattr(self._transport, "timeouts", None) or Timeouts()
+        self._stream_content: float | None = timeouts.stream_content
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.name!r}, base_url={self._base_url!r})"
@@ -290,7 +298,13 @@ class HttpAdapter:
             if self.server is not None:
                 base_url = await self._start_server(request.model)
             profile = self._profiles.get(request.model) or self.profile_for(request.model)
-            wire = self._encode(request, profile, stream=stream)
+            if rough_size(request.messages) > LARGE:
+                encode = partial(self._encode, request, profile, stream=stream)
+                wire = await asyncio.to_thread(encode)
+                body = await asyncio.to_thread(dumps, wire.body)
+            else:
+                wire = self._encode(request, profile, stream=stream)
+                body = dumps(wire.body)
         except SDKError as error:
             self._label_error(error, request.request_id, request.model)
             raise
@@ -299,8 +313,9 @@ class HttpAdapter:
         http = HttpRequest(
             url=join_url(base_url, wire.path),
             headers={**headers_for(wire, self._headers), **self._signature},
-            body=dumps(wire.body),
+            body=body,
             timeouts=self._timeouts,
+            limits=self._limits,
             keep_alive=self.provider.keep_alive,
             on_resend=on_resend,
         )
@@ -316,7 +331,15 @@ class HttpAdapter:
                 if reply.status >= 300:
                     raise await read_error(reply, self._dialect)
                 body = await reply.read()
-            response = self._decode(loads(body), ready, reply.headers)
+            is_large = len(body) > LARGE
+            try:
+                value = await asyncio.to_thread(loads, body) if is_large else loads(body)
+            except DecodeError as error:
+                raise unreadable(error, reply.headers) from None
+            if is_large:
+                response = await asyncio.to_thread(self._decode, value, ready, reply.headers)
+            else:
+                response = self._decode(value, ready, reply.headers)
         except SDKError as error:
             self._label_error(error, request.request_id, request.model)
             raise
@@ -328,7 +351,7 @@ class HttpAdapter:
             latency_ms=round((perf_counter() - began) * 1000),
         )
 
-    async def events(
+    async def events(  # noqa: C901, PLR0912 -- one function: a generator would cost each delta
         self,
         make_ready: Callable[[], Awaitable[Ready]],
         scope: CancelScope,
@@ -340,6 +363,7 @@ class HttpAdapter:
         began, http = perf_counter(), ready.http
         if self._request_id_header is not None:
             http = add_request_id(ready, self._request_id_header, step, attempt)
+        reader: StreamReader | None = None
         try:
             async with self._transport.send(http) as reply:
                 if reply.status >= 300:
@@ -347,20 +371,37 @@ class HttpAdapter:
                 scope.replies = (*scope.replies, reply)
                 try:
                     reader = self._reader(ready, reply, began)
-                    frames, decoder = reader.frames, reader.decoder
-                    async for chunk in reply.chunks():
-                        for frame in frames.feed(chunk):
-                            for event in decoder.feed(frame):
-                                yield event if type(event) in DELTAS else reader.label(event)
+                    feed = reader.decoder.feed
+                    batches = FrameBatches(reply, reader.frames, self._stream_content)
+                    async for frames in batches:
+                        has_content = False
+                        for frame in frames:
+                            is_large = len(frame.data) > LARGE
+                            events = (
+                                await asyncio.to_thread(feed, frame) if is_large else feed(frame)
+                            )
+                            for event in events:
+                                if type(event) in DELTAS:
+                                    has_content = True
+                                    yield event
+                                else:
+                                    yield reader.label(event)
                             if reader.is_finished:
                                 return
+                        if has_content:
+                            batches.content_at = perf_counter()
                     for event in reader.finish():
                         yield event
                 finally:
                     scope.replies = tuple(other for other in scope.replies if other is not reply)
-        except SDKError as error:
+        except SDKError as failure:
+            error: SDKError = failure
+            if reader is not None and not reader.is_started and isinstance(error, UNREADABLE):
+                error = unreadable(failure, reply.headers)
             self._label_error(error, ready.request.request_id, ready.request.model)
-            raise
+            if error is failure:
+                raise
+            raise error from None
 
     async def perform(
         self, operation: str | Operation, value: Any = None, *, request_id: str | None = None
@@ -531,12 +572,13 @@ class HttpAdapter:
             warnings=ready.warnings,
             rate_limit=parse_rate_limit(reply.headers),
         )
-        frames: FrameDecoder | None = None
+        limits = self._limits or getattr(self._transport, "limits", None) or Limits()
+        frames: FrameDecoder = SSEDecoder(limits.event, limits.events)
         decoder: StreamDecoder
         if "json" not in reply.headers.get("content-type", ""):
             decoder = dialect.stream_decoder(new_id=new_ulid, profile=ready.profile)
         elif "json-array" in dialect.FACTS.framings:
-            frames = JSONArrayDecoder()
+            frames = JSONArrayDecoder(limits.event, limits.events)
             decoder = dialect.stream_decoder(new_id=new_ulid, profile=ready.profile)
         else:  # the server does not stream: one JSON body
             frames = WholeBody()

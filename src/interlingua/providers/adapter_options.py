@@ -14,7 +14,7 @@ from interlingua.prepare.options import suggest
 from interlingua.providers.catalog.profiles import check_overrides
 from interlingua.providers.provider import Provider, add_scheme, check_base_url, check_dialect
 from interlingua.providers.rows import providers
-from interlingua.spec.contracts import Timeouts, Transport
+from interlingua.spec.contracts import Limits, Timeouts, Transport
 from interlingua.spec.errors import ConfigurationError
 from interlingua.spec.request import OnLoss, Request
 from interlingua.spec.response import Warning
@@ -31,6 +31,7 @@ class AdapterSettings(TypedDict, total=False):
     dialect: str | None
     default_headers: Mapping[str, str]
     timeout: float | Timeouts | None
+    limits: Limits | None
     max_retries: int
     options: Mapping[str, Any]
     profile: Mapping[str, Any] | None
@@ -55,6 +56,7 @@ _KINDS: dict[str, tuple[tuple[type, ...], str]] = {
     "dialect": ((str,), "a text"),
     "default_headers": ((Mapping,), "a mapping of texts"),
     "timeout": ((int, float, Timeouts), "a number of seconds, or Timeouts"),
+    "limits": ((Limits,), "Limits"),
     "max_retries": ((int,), "a whole number"),
     "options": ((Mapping,), "a mapping"),
     "profile": ((Mapping,), "a mapping"),
@@ -124,11 +126,11 @@ def find_base_url(row: Provider, settings: Mapping[str, Any], server: LocalServe
 
 
 def find_timeouts(settings: Mapping[str, Any]) -> Timeouts | None:
-    """The timeouts; a number is the timeout of a whole exchange."""
+    """The timeouts; a number is the timeout of a whole exchange, also of a stream."""
     timeout = settings.get("timeout")
     if timeout is None or isinstance(timeout, Timeouts):
         return timeout
-    return Timeouts(request=timeout)
+    return Timeouts(request=timeout, total=timeout)
 
 
 def find_transport(settings: Mapping[str, Any]) -> Transport:
