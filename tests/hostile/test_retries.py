@@ -33,7 +33,7 @@ def test_safe_17_no_wait_is_still_the_backoff(transport_type, header, is_stream)
     """Safe 17: a server that says "at once" does not get all attempts at once."""
     waits = []
     policy = RetryPolicy(
-        base_delay=0.01, jitter=False, on_retry=lambda error, attempt, delay: waits.append(delay)
+        base_delay=0.01, jitter=False, on_retry=lambda *said: waits.append(said[2])
     )
     busy = reply(b"{}", status="429 Too Many Requests", headers=(header,))
 

@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from copy import copy
 from functools import partial
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, ClassVar, Self, Unpack
+from typing import TYPE_CHECKING, Any, ClassVar, Self, Unpack, get_args
 
 from msgspec.structs import replace
 
@@ -34,12 +34,13 @@ from interlingua.providers.answer_check import (
     check_answer,
     check_body,
     read_error,
+    read_json,
     unreadable,
 )
 from interlingua.providers.cancel import CancelScope, Scopes
 from interlingua.providers.catalog.profiles import profile_for
 from interlingua.providers.environment import add_environment
-from interlingua.providers.fold import fold_stream
+from interlingua.providers.fold import fold_body, fold_stream
 from interlingua.providers.http_requests import (
     DryRun,
     Ready,
@@ -57,6 +58,7 @@ from interlingua.providers.operations import (
     note_used_body,
     perform_pages,
 )
+from interlingua.providers.profile_check import can_stream, check_window, wrong_kind
 from interlingua.providers.provider import Provider, check_base_url, find_dialect, join_url, sign
 from interlingua.providers.reading import LARGE, FrameBatches
 from interlingua.providers.rows import find_provider
@@ -74,7 +76,7 @@ from interlingua.spec.contracts import (
     Timeouts,
     WireCall,
 )
-from interlingua.spec.errors import ConfigurationError, DecodeError, SDKError
+from interlingua.spec.errors import ConfigurationError, SDKError
 from interlingua.spec.events import StreamEvent
 from interlingua.spec.operations import ItemDecoder, Operation, ServedModel
 from interlingua.spec.request import OnLoss, Request, ToolChoiceMode
@@ -84,7 +86,7 @@ from interlingua.streams.grammar import DELTAS
 from interlingua.streams.reader import FrameDecoder, StreamReader
 from interlingua.tokens.estimate import estimate_request
 from interlingua.wire.framing import JSONArrayDecoder, SSEDecoder
-from interlingua.wire.json_text import dumps, loads
+from interlingua.wire.json_text import dumps
 from interlingua.wire.ratelimit_headers import parse_rate_limit
 from interlingua.wire.secrets import Redactor
 
@@ -225,11 +227,16 @@ class HttpAdapter:
             self._profiles[model] = profile
         return profile
 
-    def supports_tool_choice(self, mode: ToolChoiceMode, model: str = "") -> bool:
-        """Whether the model supports this mode of tool choice."""
+    def supports_tool_choice(self, mode: ToolChoiceMode, model: str = "") -> bool | None:
+        """Whether the model supports this mode of tool choice; None if it is unknown."""
+        if mode not in get_args(ToolChoiceMode):
+            known = ", ".join(get_args(ToolChoiceMode))
+            raise ConfigurationError(f"no mode of tool choice {mode!r}; there are {known}")
         profile = self.profile_for(model)
         modes = profile.tool_choice_modes
-        return profile.tools and (modes is None or mode in modes)
+        if profile.tools is False:
+            return False
+        return None if modes is None else mode in modes
 
     def estimate_input_tokens(self, request: Request) -> int:
         """An offline estimate of the number of input tokens."""
@@ -248,7 +255,11 @@ class HttpAdapter:
     def dry_run(self, request: Request, *, stream: bool = False, strict: bool = False) -> DryRun:
         """What would be sent, without the API key; nothing is sent."""
         profile = self.profile_for(request.model)
-        wire = self._encode(_with_defaults(request, strict=strict), profile, stream=stream)
+        request = _with_defaults(request, strict=strict)
+        stream = can_stream(request, profile, asked=stream)
+        wire = self._encode(request, profile, stream=stream)
+        if profile.context_window is not None and len(dumps(wire.body)) > profile.context_window:
+            self._check_window(request, profile.context_window)
         return DryRun(
             profile=profile,
             url=join_url(self._base_url, wire.path),
@@ -298,6 +309,8 @@ class HttpAdapter:
             if self.server is not None:
                 base_url = await self._start_server(request.model)
             profile = self._profiles.get(request.model) or self.profile_for(request.model)
+            if stream or request.tools:
+                stream = can_stream(request, profile, asked=stream)
             if rough_size(request.messages) > LARGE:
                 encode = partial(self._encode, request, profile, stream=stream)
                 wire = await asyncio.to_thread(encode)
@@ -305,6 +318,9 @@ class HttpAdapter:
             else:
                 wire = self._encode(request, profile, stream=stream)
                 body = dumps(wire.body)
+            # A token is at least one byte, so most requests need no estimate.
+            if profile.context_window is not None and len(body) > profile.context_window:
+                self._check_window(request, profile.context_window)
         except SDKError as error:
             self._label_error(error, request.request_id, request.model)
             raise
@@ -319,7 +335,9 @@ class HttpAdapter:
             keep_alive=self.provider.keep_alive,
             on_resend=on_resend,
         )
-        return Ready(request=request, profile=profile, http=http, warnings=wire.warnings)
+        return Ready(
+            request=request, profile=profile, http=http, warnings=wire.warnings, stream=stream
+        )
 
     async def answer(self, ready: Ready, step: int = 0, attempt: int = 0) -> Response:
         """Send, read and decode: one attempt at a whole answer."""
@@ -331,15 +349,11 @@ class HttpAdapter:
                 if reply.status >= 300:
                     raise await read_error(reply, self._dialect)
                 body = await reply.read()
-            is_large = len(body) > LARGE
-            try:
-                value = await asyncio.to_thread(loads, body) if is_large else loads(body)
-            except DecodeError as error:
-                raise unreadable(error, reply.headers) from None
-            if is_large:
-                response = await asyncio.to_thread(self._decode, value, ready, reply.headers)
+            if ready.stream or len(body) > LARGE:
+                decode = partial(self._decode_body, body, ready, reply, began)
+                response = await asyncio.to_thread(decode) if len(body) > LARGE else decode()
             else:
-                response = self._decode(value, ready, reply.headers)
+                response = self._decode(read_json(body, reply.headers), ready, reply.headers)
         except SDKError as error:
             self._label_error(error, request.request_id, request.model)
             raise
@@ -473,6 +487,12 @@ class HttpAdapter:
     async def _complete(self, request: Request) -> Response:
         return await self.answer(await self.ready(request))
 
+    def _decode_body(self, body: bytes, ready: Ready, reply: HttpReply, began: float) -> Response:
+        if ready.stream:
+            bare = replace(ready, warnings=())  # `answer` adds them
+            return fold_body(self._reader(bare, reply, began), body)
+        return self._decode(read_json(body, reply.headers), ready, reply.headers)
+
     def _decode(self, body: Json, ready: Ready, headers: Mapping[str, str]) -> Response:
         response = self._dialect.decode_response(
             body, headers=headers, new_id=new_ulid, profile=ready.profile
@@ -485,6 +505,8 @@ class HttpAdapter:
         return restore_arguments(response, ready.request) if ready.request.tools else response
 
     def _encode(self, request: Request, profile: Profile, *, stream: bool) -> WireCall:
+        if profile.kind != "chat" and not self._is_lenient(request):
+            raise wrong_kind(request, profile)
         unknown: list[Warning] = []
         if self._options or request.provider_options:
             unknown = unknown_owners(request, (self.name, self.provider.name))
@@ -497,6 +519,13 @@ class HttpAdapter:
             return wire
         check_losses(wire.warnings, request, request.on_loss or self.on_loss)
         return replace(wire, warnings=current_turn_first(wire.warnings, request))
+
+    def _check_window(self, request: Request, window: int) -> None:
+        if not self._is_lenient(request):
+            check_window(request, window, self._dialect.FACTS.token_family)
+
+    def _is_lenient(self, request: Request) -> bool:
+        return (request.on_loss or self.on_loss) == "warn"
 
     async def _perform(self, operation: Operation, value: Any) -> Any:
         call, base_url = await self._encode_operation(operation, value)
@@ -575,9 +604,10 @@ class HttpAdapter:
         limits = self._limits or getattr(self._transport, "limits", None) or Limits()
         frames: FrameDecoder = SSEDecoder(limits.event, limits.events)
         decoder: StreamDecoder
-        if "json" not in reply.headers.get("content-type", ""):
+        is_json = not ready.stream or "json" in reply.headers.get("content-type", "")
+        if not is_json:
             decoder = dialect.stream_decoder(new_id=new_ulid, profile=ready.profile)
-        elif "json-array" in dialect.FACTS.framings:
+        elif ready.stream and "json-array" in dialect.FACTS.framings:
             frames = JSONArrayDecoder(limits.event, limits.events)
             decoder = dialect.stream_decoder(new_id=new_ulid, profile=ready.profile)
         else:  # the server does not stream: one JSON body

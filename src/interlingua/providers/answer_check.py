@@ -72,6 +72,14 @@ def check_body(response: Response, request: Request, dialect: str) -> None:
         raise DecodeError(f"The reply is not an answer of {dialect}: {_describe(body)}.")
 
 
+def read_json(body: bytes, headers: Mapping[str, str]) -> Json:
+    """The JSON value of a reply; `DecodeError` says what came instead."""
+    try:
+        return loads(body)
+    except DecodeError as error:
+        raise unreadable(error, headers) from None
+
+
 def unreadable(error: SDKError, headers: Mapping[str, str]) -> SDKError:
     """
     The error for a reply with status 200 that is no answer at all, such as a page of a proxy.
