@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, Unpack, get_args
 
 from msgspec.structs import replace
 
-from interlingua.prepare.media import may_hold_media
+from interlingua.prepare.media import may_hold_media, rough_size
 from interlingua.prepare.options import merge_options
 from interlingua.prepare.prepare import prepare
 from interlingua.prepare.schema import restore_arguments, restore_event
@@ -30,11 +30,14 @@ from interlingua.providers.adapter_options import (
 )
 from interlingua.providers.answer_check import (
     UNCLEAR,
+    UNREADABLE,
     WholeBody,
     WholeDecoder,
     check_answer,
     check_body,
     read_error,
+    read_json,
+    unreadable,
 )
 from interlingua.providers.cancel import CancelScope, Scopes
 from interlingua.providers.catalog.profiles import profile_for
@@ -60,6 +63,7 @@ from interlingua.providers.operations import (
 )
 from interlingua.providers.profile_check import can_stream, check_window, wrong_kind
 from interlingua.providers.provider import Provider, check_base_url, find_dialect, join_url, sign
+from interlingua.providers.reading import LARGE, FrameBatches
 from interlingua.providers.rows import find_provider
 from interlingua.providers.ulid import new_ulid
 from interlingua.providers.usage import estimate_finish, estimate_response
@@ -69,8 +73,10 @@ from interlingua.spec.contracts import (
     Dialect,
     HttpReply,
     HttpRequest,
+    Limits,
     Profile,
     StreamDecoder,
+    Timeouts,
     WireCall,
 )
 from interlingua.spec.errors import ConfigurationError, SDKError
@@ -82,8 +88,8 @@ from interlingua.spec.warnings import check_losses, current_turn_first
 from interlingua.streams.grammar import DELTAS
 from interlingua.streams.reader import FrameDecoder, StreamReader
 from interlingua.tokens.estimate import estimate_request
-from interlingua.wire.framing import JSONArrayDecoder
-from interlingua.wire.json_text import dumps, loads
+from interlingua.wire.framing import JSONArrayDecoder, SSEDecoder
+from interlingua.wire.json_text import dumps
 from interlingua.wire.ratelimit_headers import parse_rate_limit
 from interlingua.wire.secrets import Redactor
 
@@ -154,6 +160,9 @@ class HttpAdapter:
         self._family = self._dialect.FACTS.token_family
         self._transport = find_transport(checked)
         self._timeouts = find_timeouts(checked)
+        self._limits: Limits | None = checked.get("limits")
+        timeouts = self._timeouts or getattr(self._transport, "timeouts", None) or Timeouts()
+        self._stream_content: float | None = timeouts.stream_content
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.name!r}, base_url={self._base_url!r})"
@@ -312,8 +321,13 @@ class HttpAdapter:
             profile = self._profiles.get(request.model) or self.profile_for(request.model)
             if stream or request.tools:
                 stream = can_stream(request, profile, asked=stream)
-            wire = self._encode(request, profile, stream=stream)
-            body = dumps(wire.body)
+            if rough_size(request.messages) > LARGE:
+                encode = partial(self._encode, request, profile, stream=stream)
+                wire = await asyncio.to_thread(encode)
+                body = await asyncio.to_thread(dumps, wire.body)
+            else:
+                wire = self._encode(request, profile, stream=stream)
+                body = dumps(wire.body)
             # A token is at least one byte, so most requests need no estimate.
             if profile.context_window is not None and len(body) > profile.context_window:
                 self._check_window(request, profile.context_window)
@@ -327,6 +341,7 @@ class HttpAdapter:
             headers={**headers_for(wire, self._headers), **self._signature},
             body=body,
             timeouts=self._timeouts,
+            limits=self._limits,
             keep_alive=self.provider.keep_alive,
             on_resend=on_resend,
         )
@@ -344,11 +359,11 @@ class HttpAdapter:
                 if reply.status >= 300:
                     raise await read_error(reply, self._dialect)
                 body = await reply.read()
-            if ready.stream:
-                bare = replace(ready, warnings=())  # they are added below
-                response = fold_body(self._reader(bare, reply, began), body)
+            if ready.stream or len(body) > LARGE:
+                decode = partial(self._decode_body, body, ready, reply, began)
+                response = await asyncio.to_thread(decode) if len(body) > LARGE else decode()
             else:
-                response = self._decode(loads(body), ready, reply.headers)
+                response = self._decode(read_json(body, reply.headers), ready, reply.headers)
         except SDKError as error:
             self._label_error(error, request.request_id, request.model)
             raise
@@ -360,7 +375,7 @@ class HttpAdapter:
             latency_ms=round((perf_counter() - began) * 1000),
         )
 
-    async def events(
+    async def events(  # noqa: C901, PLR0912 -- one function: a generator would cost each delta
         self,
         make_ready: Callable[[], Awaitable[Ready]],
         scope: CancelScope,
@@ -372,6 +387,7 @@ class HttpAdapter:
         began, http = perf_counter(), ready.http
         if self._request_id_header is not None:
             http = add_request_id(ready, self._request_id_header, step, attempt)
+        reader: StreamReader | None = None
         try:
             async with self._transport.send(http) as reply:
                 if reply.status >= 300:
@@ -379,20 +395,37 @@ class HttpAdapter:
                 scope.replies = (*scope.replies, reply)
                 try:
                     reader = self._reader(ready, reply, began)
-                    frames, decoder = reader.frames, reader.decoder
-                    async for chunk in reply.chunks():
-                        for frame in frames.feed(chunk):
-                            for event in decoder.feed(frame):
-                                yield event if type(event) in DELTAS else reader.label(event)
+                    feed = reader.decoder.feed
+                    batches = FrameBatches(reply, reader.frames, self._stream_content)
+                    async for frames in batches:
+                        has_content = False
+                        for frame in frames:
+                            is_large = len(frame.data) > LARGE
+                            events = (
+                                await asyncio.to_thread(feed, frame) if is_large else feed(frame)
+                            )
+                            for event in events:
+                                if type(event) in DELTAS:
+                                    has_content = True
+                                    yield event
+                                else:
+                                    yield reader.label(event)
                             if reader.is_finished:
                                 return
+                        if has_content:
+                            batches.content_at = perf_counter()
                     for event in reader.finish():
                         yield event
                 finally:
                     scope.replies = tuple(other for other in scope.replies if other is not reply)
-        except SDKError as error:
+        except SDKError as failure:
+            error: SDKError = failure
+            if reader is not None and not reader.is_started and isinstance(error, UNREADABLE):
+                error = unreadable(failure, reply.headers)
             self._label_error(error, ready.request.request_id, ready.request.model)
-            raise
+            if error is failure:
+                raise
+            raise error from None
 
     async def perform(
         self, operation: str | Operation, value: Any = None, *, request_id: str | None = None
@@ -463,6 +496,12 @@ class HttpAdapter:
 
     async def _complete(self, request: Request) -> Response:
         return await self.answer(await self.ready(request))
+
+    def _decode_body(self, body: bytes, ready: Ready, reply: HttpReply, began: float) -> Response:
+        if ready.stream:
+            bare = replace(ready, warnings=())  # `answer` adds them
+            return fold_body(self._reader(bare, reply, began), body)
+        return self._decode(read_json(body, reply.headers), ready, reply.headers)
 
     def _decode(self, body: Json, ready: Ready, headers: Mapping[str, str]) -> Response:
         response = self._dialect.decode_response(
@@ -577,13 +616,14 @@ class HttpAdapter:
             warnings=ready.warnings,
             rate_limit=parse_rate_limit(reply.headers),
         )
-        frames: FrameDecoder | None = None
+        limits = self._limits or getattr(self._transport, "limits", None) or Limits()
+        frames: FrameDecoder = SSEDecoder(limits.event, limits.events)
         decoder: StreamDecoder
         is_json = not ready.stream or "json" in reply.headers.get("content-type", "")
         if not is_json:
             decoder = dialect.stream_decoder(new_id=new_ulid, profile=ready.profile)
         elif ready.stream and "json-array" in dialect.FACTS.framings:
-            frames = JSONArrayDecoder()
+            frames = JSONArrayDecoder(limits.event, limits.events)
             decoder = dialect.stream_decoder(new_id=new_ulid, profile=ready.profile)
         else:  # the server does not stream: one JSON body
             frames = WholeBody()

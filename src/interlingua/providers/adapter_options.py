@@ -15,7 +15,7 @@ from interlingua.providers.catalog.profiles import check_overrides
 from interlingua.providers.http_requests import join_headers
 from interlingua.providers.provider import Provider, add_scheme, check_base_url, check_dialect
 from interlingua.providers.rows import providers
-from interlingua.spec.contracts import Timeouts, Transport
+from interlingua.spec.contracts import Limits, Timeouts, Transport
 from interlingua.spec.errors import ConfigurationError
 from interlingua.spec.names import advice
 from interlingua.spec.request import OnLoss, Request
@@ -35,6 +35,7 @@ class AdapterSettings(TypedDict, total=False):
     organization: str | None
     project: str | None
     timeout: float | Timeouts | None
+    limits: Limits | None
     max_retries: int
     options: Mapping[str, Any]
     profile: Mapping[str, Any] | None
@@ -61,6 +62,7 @@ _KINDS: dict[str, tuple[tuple[type, ...], str]] = {
     "organization": ((str,), "a text"),
     "project": ((str,), "a text"),
     "timeout": ((int, float, Timeouts), "a number of seconds, or Timeouts"),
+    "limits": ((Limits,), "Limits"),
     "max_retries": ((int,), "a whole number"),
     "options": ((Mapping,), "a mapping"),
     "profile": ((Mapping,), "a mapping"),
@@ -147,11 +149,11 @@ def take_headers(row: Provider, options: dict[str, Any]) -> dict[str, str]:
 
 
 def find_timeouts(settings: Mapping[str, Any]) -> Timeouts | None:
-    """The timeouts; a number is the timeout of a whole exchange."""
+    """The timeouts; a number is the timeout of a whole exchange, also of a stream."""
     timeout = settings.get("timeout")
     if timeout is None or isinstance(timeout, Timeouts):
         return timeout
-    return Timeouts(request=timeout)
+    return Timeouts(request=timeout, total=timeout)
 
 
 def find_transport(settings: Mapping[str, Any]) -> Transport:
