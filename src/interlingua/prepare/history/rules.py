@@ -20,6 +20,7 @@ from interlingua.prepare.history import calls, results, thinking
 from interlingua.prepare.history import messages as texts
 from interlingua.prepare.history.edit import (
     DEFAULT_POLICY,
+    PROMPTS,
     Edits,
     HistoryScan,
     Messages,
@@ -29,7 +30,7 @@ from interlingua.prepare.history.edit import (
     is_plain_conversation,
     scan_of,
 )
-from interlingua.spec.content import MEDIA_TYPES, Document, Opaque, Thinking, ToolCall
+from interlingua.spec.content import MEDIA_TYPES, Document, Opaque, Thinking, ToolCall, ToolResult
 from interlingua.spec.contracts import NEUTRAL_PROFILE, Profile
 from interlingua.spec.facts import Facts, HistoryRules
 from interlingua.spec.request import Request
@@ -63,7 +64,9 @@ RULES: tuple[tuple[Rule, frozenset[Trigger]], ...] = (
     (thinking.drop_thinking_only, frozenset({Thinking})),
     (results.gather_results, frozenset({"split_results"})),
     (results.move_media, _MEDIA),
+    (thinking.send_calls_as_text, frozenset({ToolCall, ToolResult})),
     (texts.fold_system, frozenset({"late_system"})),
+    (texts.ask_to_continue, frozenset({"model_last"})),
     (results.put_results_first, frozenset({"unpaired_calls"})),
     (texts.accompany_documents, frozenset({Document})),
     (texts.drop_blank_prompts, frozenset({"blank_text", "empty_message"})),
@@ -96,10 +99,10 @@ def apply_rules(
     Repairing twice changes nothing more.
     """
     is_whole = history is None or history is messages
-    if is_whole and is_plain_conversation(messages):
+    if is_whole and is_plain_conversation(messages, target.system, target.prefill):
         return messages
     scan = HistoryScan(messages)
-    if is_whole and not _applicable(frozenset(scan.triggers)):
+    if is_whole and not _applicable(triggers_of(messages, target, scan)):
         return messages
     name = target.model or target.dialect if warnings is None else warnings.target
     edits = Edits(messages, history, name, policy)
@@ -118,12 +121,24 @@ def _change_once(
     messages: Messages, target: HistoryRules, edits: Edits, position: int
 ) -> tuple[Messages, int]:
     """The history after the next rule that changes it, and the position of the rule after that."""
-    for i in _applicable(frozenset(scan_of(messages, edits).triggers)):
+    for i in _applicable(triggers_of(messages, target, scan_of(messages, edits))):
         if i >= position:
             changed = RULES[i][0](messages, target, edits)
             if changed is not messages:  # the triggers may have changed too
                 return changed, i + 1
     return messages, len(RULES)
+
+
+def triggers_of(messages: Messages, target: HistoryRules, scan: HistoryScan) -> frozenset[Trigger]:
+    """The triggers of a history, and those that only some targets have."""
+    if target.system and target.prefill:
+        return frozenset(scan.triggers)
+    triggers = set(scan.triggers)
+    if not target.system and messages and messages[0].role in PROMPTS:
+        triggers.add("late_system")
+    if not target.prefill and messages and messages[-1].role == "assistant":
+        triggers.add("model_last")
+    return frozenset(triggers)
 
 
 @lru_cache(maxsize=256)
@@ -159,6 +174,17 @@ def _quirk_changes(facts: Facts, profile: Profile) -> Mapping[str, Any]:
     return facts.history_quirks(profile.quirks)
 
 
+_SIGNED = ("signed_thinking", "signed_calls")
+_WITHOUT: Mapping[str, tuple[str, Any]] = {
+    "system_mid_conversation": ("inline_system", False),
+    "system_prompt": ("system", False),
+    "prefill": ("prefill", False),
+    "tools": ("tools", False),
+    "thinking": ("thinking", "none"),
+}
+"""The rule, and its value, for a field of a profile that is False."""
+
+
 def _profile_changes(request: Request, profile: Profile) -> dict[str, Any]:
     """The rules that a profile changes. A neutral field keeps the dialect's own rule."""
     changes: dict[str, Any] = {}
@@ -166,12 +192,10 @@ def _profile_changes(request: Request, profile: Profile) -> dict[str, Any]:
         changes["call_id"] = profile.tool_call_id_pattern
     if profile.tool_result_types == ():
         changes["result_media"] = False
-    if profile.signed_thinking:
-        changes["signed_thinking"] = True
-    if profile.signed_calls:
-        changes["signed_calls"] = True
-    if not profile.system_mid_conversation:
-        changes["inline_system"] = False
+    changes |= {name: True for name in _SIGNED if getattr(profile, name)}
+    changes |= {
+        rule: value for name, (rule, value) in _WITHOUT.items() if getattr(profile, name) is False
+    }
     if profile.thinking_bound_to_model:
         changes |= {"thinking_per_model": True, "model": request.model}
     return changes
