@@ -190,7 +190,9 @@ def test_native_answers_come_back_whole():
             extra={NAME: {"refusal": None, "annotations": [{"a": 1}]}},
         ),
         finish_reason=FinishReason(reason="tool_calls", raw="stop"),
-        usage=Usage(input_tokens=1, output_tokens=2, raw={"prompt_tokens": 1}),
+        usage=Usage(
+            input_tokens=1, output_tokens=2, raw={"prompt_tokens": 1, "completion_tokens": 2}
+        ),
         extra={
             NAME: {
                 "created": 5,
