@@ -338,9 +338,10 @@ def test_safe_34_the_one_call_that_waits(calls, results, links):
     assert differences(prompt_of(dialect, body), prompt_of(dialect, wire.body)) == []
 
 
-def test_safe_34_two_calls_that_wait():
-    """Safe 34: where two calls wait, nothing is guessed, and a warning says so."""
-    body = gemini_history(["look", "hear"], ["seen"])
+@pytest.mark.parametrize("results", [["seen"], ["look", "look"]])
+def test_safe_34_nothing_is_guessed(results):
+    """Safe 34: where two calls wait, or the name is of another call, a warning says so."""
+    body = gemini_history(["look", "hear"], results)
     dialect = dialects.get(GEMINI)
 
     request = dialect.decode_request(WireCall(path="/v1beta/models/m:generateContent", body=body))
