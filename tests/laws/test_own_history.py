@@ -230,6 +230,7 @@ ACCEPTED = [
     (CHAT, "openrouter", chat_tool(REFERRED, "google/gemini-2.5-flash")),
     (CHAT, "openrouter", chat_format(OPEN, "google/gemini-2.5-flash")),
     (CHAT, "openrouter", chat_format(OPEN, "qwen/qwen3-32b")),
+    (CHAT, "openrouter", chat_format(OPEN, "openai/gpt-oss-120b")),
 ]
 
 
