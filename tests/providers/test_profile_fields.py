@@ -164,6 +164,18 @@ CASES = {
         CHAT,
         {"messages": (USER, MODEL, Message.system("be kind"), USER)},
     ),
+    "single_system_prompt": (
+        True,
+        {},
+        CHAT,
+        {"messages": (Message.system("be kind"), Message.system("be brief"), USER)},
+    ),
+    "moves_media": (
+        False,
+        {},
+        CHAT,
+        {"messages": (Message(role="system", content=(Text(text="see"), PNG)), USER)},
+    ),
     "prefill": (False, {}, CHAT, {"messages": (USER, MODEL)}),
     "tool_call_id_pattern": ("[a-z]+", {}, CHAT, {"messages": loop()}),
     "quirks": ({"max_tokens_field": "max_tokens"}, {}, CHAT, {"max_tokens": 9}),

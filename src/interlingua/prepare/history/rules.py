@@ -42,6 +42,7 @@ _MEDIA = frozenset(MEDIA_TYPES)
 RULES: tuple[tuple[Rule, frozenset[Trigger]], ...] = (
     (texts.drop_foreign_blocks, frozenset({Opaque})),
     (results.drop_unsayable_media, _MEDIA),
+    (results.place_media, _MEDIA),
     (calls.drop_misplaced_calls, frozenset({"unpaired_calls"})),
     (calls.drop_aborted_calls, frozenset({"has_metadata"})),
     (calls.drop_orphan_results, frozenset({"unpaired_calls"})),
@@ -70,6 +71,7 @@ RULES: tuple[tuple[Rule, frozenset[Trigger]], ...] = (
     (results.put_results_first, frozenset({"unpaired_calls"})),
     (texts.accompany_documents, frozenset({Document})),
     (texts.drop_blank_prompts, frozenset({"blank_text", "empty_message"})),
+    (texts.join_prompts, frozenset({"adjacent_roles"})),
     (texts.begin_conversation, frozenset({"no_turn"})),
     (texts.merge_roles, frozenset({"adjacent_roles"})),
     (calls.put_calls_last, frozenset({"calls_not_last"})),
@@ -176,23 +178,34 @@ def _quirk_changes(facts: Facts, profile: Profile) -> Mapping[str, Any]:
 
 def _profile_changes(request: Request, profile: Profile) -> dict[str, Any]:
     """The rules that a profile changes. A neutral field keeps the dialect's own rule."""
-    changes: dict[str, Any] = {}
+    changes: dict[str, Any] = _message_changes(profile)
     if profile.tool_call_id_pattern is not None:
         changes["call_id"] = profile.tool_call_id_pattern
     if profile.tool_result_types == ():
         changes["result_media"] = False
     if profile.signed_calls:
         changes["signed_calls"] = True
-    if profile.system_mid_conversation is False:
-        changes["inline_system"] = False
-    if profile.system_prompt is False:
-        changes["system"] = False
-    if profile.prefill is False:
-        changes["prefill"] = False
     if profile.tools is False:
         changes["tools"] = False
     if profile.thinking is False:
         changes["thinking"] = "none"
     if profile.thinking_bound_to_model:
         changes |= {"thinking_per_model": True, "model": request.model}
+    return changes
+
+
+def _message_changes(profile: Profile) -> dict[str, Any]:
+    """Those about roles and the places of messages."""
+    # The codec alone sends again what a server accepted; for a provider, blanks are left out.
+    changes: dict[str, Any] = {"blank_prompts": False} if profile.dialect else {}
+    if profile.system_mid_conversation is False:
+        changes["inline_system"] = False
+    if profile.system_prompt is False:
+        changes["system"] = False
+    if profile.single_system_prompt:
+        changes["single_system"] = True
+    if profile.prefill is False:
+        changes["prefill"] = False
+    if profile.moves_media is not None:
+        changes["misplaced_media"] = "move" if profile.moves_media else "drop"
     return changes
