@@ -88,6 +88,8 @@ class WireCall(msgspec.Struct, frozen=True, kw_only=True):
     stream: bool = False
     warnings: tuple[Warning, ...] = ()
 
+    __repr__ = Record.__repr__
+
 
 class Profile(Record, frozen=True, kw_only=True):
     """
@@ -198,6 +200,8 @@ class Profile(Record, frozen=True, kw_only=True):
     """The budget must be smaller than `max_tokens`, which includes thinking."""
     thinking_bound_to_model: bool = False
     """Thinking from any other model is rejected, even from the same vendor."""
+    signed_thinking: bool = False
+    """Thinking in the history without a signature is rejected."""
     signed_calls: bool = False
     """Tool calls in the history without a thought signature are rejected."""
 
@@ -346,6 +350,8 @@ class Prepared(msgspec.Struct, frozen=True, kw_only=True):
     """The changes and losses."""
     origin: Callable[[str], str | None] | None = None
     """Maps a path in `request` to the path in the caller's request; None if they are equal."""
+
+    __repr__ = Record.__repr__
 
 
 class StreamDecoder(Protocol):

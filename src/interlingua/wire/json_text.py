@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from interlingua.spec.content import Json, finite_float, refuse_constant
+from interlingua.spec.content import Json, parse_json
 from interlingua.spec.errors import DecodeError
 
 _decode = msgspec.json.Decoder().decode
@@ -61,7 +61,7 @@ def loads_object(text: str) -> dict[str, Any] | None:
     """
     The object in the argument text of a tool call; None if the text is not a JSON object.
 
-    Empty text and `null` mean no arguments and give `{}`.
+    Empty text, `null` and `[]` mean no arguments and give `{}`.
     """
     if not text or text.isspace():
         return {}
@@ -69,7 +69,7 @@ def loads_object(text: str) -> dict[str, Any] | None:
         value = loads(text)
     except DecodeError:
         return None
-    if value is None:
+    if value is None or value == []:
         return {}
     return value if isinstance(value, dict) else None
 
@@ -77,7 +77,7 @@ def loads_object(text: str) -> dict[str, Any] | None:
 def _slow_loads(text: str | bytes) -> Json:
     # msgspec refuses lone surrogate escapes, but providers send them.
     try:
-        return json.loads(text, parse_constant=refuse_constant, parse_float=finite_float)
+        return parse_json(text)
     except RecursionError as error:
         raise DecodeError("JSON is nested too deeply") from error
     except ValueError as error:  # JSON errors, UTF-8 errors and integers that are too long

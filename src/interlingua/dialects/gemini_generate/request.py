@@ -101,7 +101,7 @@ def _encode_path(template: str, model: str, *, stream: bool) -> str:
     path, _, query = template.partition("?")
     method = ":streamGenerateContent" if stream else ":generateContent"
     path, generates = _generate.subn(method, path)
-    path = path.replace("{model}", quote(model.removeprefix("models/"), safe="@"))
+    path = path.replace("{model}", quote(model.removeprefix("models/"), "@", errors="replace"))
     if stream and generates and "alt=" not in query:
         query = f"{query}&alt=sse" if query else "alt=sse"
     return f"{path}?{query}" if query else path

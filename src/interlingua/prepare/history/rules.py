@@ -104,7 +104,7 @@ def apply_rules(
     if is_whole and is_plain_conversation(messages, target.system, target.prefill):
         return messages
     scan = HistoryScan(messages)
-    if is_whole and not _applicable(_triggers(messages, target, scan)):
+    if is_whole and not _applicable(triggers_of(messages, target, scan)):
         return messages
     name = target.model or target.dialect if warnings is None else warnings.target
     edits = Edits(messages, history, name, policy)
@@ -123,7 +123,7 @@ def _change_once(
     messages: Messages, target: HistoryRules, edits: Edits, position: int
 ) -> tuple[Messages, int]:
     """The history after the next rule that changes it, and the position of the rule after that."""
-    for i in _applicable(_triggers(messages, target, scan_of(messages, edits))):
+    for i in _applicable(triggers_of(messages, target, scan_of(messages, edits))):
         if i >= position:
             changed = RULES[i][0](messages, target, edits)
             if changed is not messages:  # the triggers may have changed too
@@ -131,7 +131,7 @@ def _change_once(
     return messages, len(RULES)
 
 
-def _triggers(messages: Messages, target: HistoryRules, scan: HistoryScan) -> frozenset[Trigger]:
+def triggers_of(messages: Messages, target: HistoryRules, scan: HistoryScan) -> frozenset[Trigger]:
     """The triggers of a history, and those that only some targets have."""
     if target.system and target.prefill:
         return frozenset(scan.triggers)
@@ -176,36 +176,35 @@ def _quirk_changes(facts: Facts, profile: Profile) -> Mapping[str, Any]:
     return facts.history_quirks(profile.quirks)
 
 
+_WITH: Mapping[str, tuple[str, Any]] = {
+    "signed_thinking": ("signed_thinking", True),
+    "signed_calls": ("signed_calls", True),
+    "single_system_prompt": ("single_system", True),
+    "moves_media": ("misplaced_media", "move"),
+    # The codec alone sends again what a server accepted; for a provider, blanks are left out.
+    "dialect": ("blank_prompts", False),
+}
+"""The rule, and its value, for a field of a profile that is set."""
+_WITHOUT: Mapping[str, tuple[str, Any]] = {
+    "system_mid_conversation": ("inline_system", False),
+    "system_prompt": ("system", False),
+    "prefill": ("prefill", False),
+    "tools": ("tools", False),
+    "thinking": ("thinking", "none"),
+    "moves_media": ("misplaced_media", "drop"),
+}
+"""The same for a field that is False."""
+
+
 def _profile_changes(request: Request, profile: Profile) -> dict[str, Any]:
     """The rules that a profile changes. A neutral field keeps the dialect's own rule."""
-    changes: dict[str, Any] = _message_changes(profile)
+    changes: dict[str, Any] = {}
     if profile.tool_call_id_pattern is not None:
         changes["call_id"] = profile.tool_call_id_pattern
     if profile.tool_result_types == ():
         changes["result_media"] = False
-    if profile.signed_calls:
-        changes["signed_calls"] = True
-    if profile.tools is False:
-        changes["tools"] = False
-    if profile.thinking is False:
-        changes["thinking"] = "none"
+    changes |= (rule for name, rule in _WITH.items() if getattr(profile, name))
+    changes |= (rule for name, rule in _WITHOUT.items() if getattr(profile, name) is False)
     if profile.thinking_bound_to_model:
         changes |= {"thinking_per_model": True, "model": request.model}
-    return changes
-
-
-def _message_changes(profile: Profile) -> dict[str, Any]:
-    """Those about roles and the places of messages."""
-    # The codec alone sends again what a server accepted; for a provider, blanks are left out.
-    changes: dict[str, Any] = {"blank_prompts": False} if profile.dialect else {}
-    if profile.system_mid_conversation is False:
-        changes["inline_system"] = False
-    if profile.system_prompt is False:
-        changes["system"] = False
-    if profile.single_system_prompt:
-        changes["single_system"] = True
-    if profile.prefill is False:
-        changes["prefill"] = False
-    if profile.moves_media is not None:
-        changes["misplaced_media"] = "move" if profile.moves_media else "drop"
     return changes
