@@ -224,6 +224,8 @@ def _encode_media(part: Image | Document, warnings: WarningList) -> Block | None
     block: Block = {"type": part.kind, "source": source}
     if isinstance(part, Document) and part.file_name is not None:
         block["title"] = part.file_name
+    if isinstance(part, Image) and part.detail not in (None, "auto"):
+        warnings.add_here("detail_dropped")
     return restore(block, part, NAME)
 
 
