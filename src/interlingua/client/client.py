@@ -391,9 +391,9 @@ def _check_adapters(adapters: Any) -> None:
     for name, adapter in adapters.items():
         if not isinstance(name, str) or not name:
             raise ConfigurationError(f"Client: the name of an adapter is {describe(name)}.")
-        if not callable(getattr(adapter, "complete", None)) or isinstance(adapter, type):
+        if not hasattr(adapter, "name") or isinstance(adapter, type):
             raise ConfigurationError(
-                f"Client: {name!r} must be an adapter, with `complete` and `stream`, "
+                f"Client: {name!r} must be an adapter, with `name`, `complete` and `stream`, "
                 f"not {describe(adapter)}."
             )
 
