@@ -44,7 +44,6 @@ WRONG = {
     "presence_penalty": float("inf"),
     "reasoning_effort": 1,
     "thinking_budget": "much",
-    "include_thinking": "yes",
     "verbosity": 1,
     "user": 7,
     "metadata": [1],
