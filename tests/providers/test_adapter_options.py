@@ -58,6 +58,8 @@ def test_a_mistyped_name_is_told_with_the_nearest(name, near):
         ("default_headers", "x-team: search"),
         ("default_headers", {"x-team": 1}),
         ("default_headers", {1: "x"}),
+        ("default_headers", {"Content-Length": "3"}),
+        ("organization", 5),
         ("timeout", "5"),
         ("timeout", True),
         ("timeout", -1),

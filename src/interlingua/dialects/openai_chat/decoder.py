@@ -41,7 +41,7 @@ from interlingua.spec.contracts import NEUTRAL_PROFILE, Frame, NewId, Profile, S
 from interlingua.spec.errors import StreamError
 from interlingua.spec.events import Finish, ProviderEvent, ReasoningEnd, StreamEvent, StreamStart
 from interlingua.spec.warnings import WarningList
-from interlingua.streams.frames import DONE, read_frame
+from interlingua.streams.frames import is_done, read_frame
 from interlingua.streams.segments import ReasoningSegment, TextSegment
 from interlingua.wire.fields import extra_of, merge
 from interlingua.wire.tool_calls import call_ids, counting_ids
@@ -82,7 +82,7 @@ class Decoder:
     def feed(self, frame: Frame) -> list[StreamEvent]:
         data = None if self._ended else read_frame(frame)
         if data is None:
-            return self._end() if frame.data == DONE and not self._ended else []
+            return self._end() if is_done(frame) and not self._ended else []
         choices = data.pop("choices", None)
         data.pop("obfuscation", None)
         if data == self._last_envelope and type(choices) is list and len(choices) == 1:
