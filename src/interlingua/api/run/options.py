@@ -248,7 +248,9 @@ def make_messages(
     prompt: Prompt, messages: AnyMessage | Iterable[AnyMessage] | None, system: str | None
 ) -> tuple[Message, ...]:
     """The conversation: the system message, then either the prompt or the messages."""
-    if (prompt is None) == (messages is None):
+    if prompt is None and messages is None:
+        raise ConfigurationError("Pass a prompt or messages=: there is nothing to answer.")
+    if prompt is not None and messages is not None:
         raise ConfigurationError("Pass either prompt or messages, not both.")
     if isinstance(prompt, str):
         conversation: tuple[Message, ...] = (Message(role="user", content=(Text(text=prompt),)),)
