@@ -170,8 +170,8 @@ class Profile(Record, frozen=True, kw_only=True):
     """`n` greater than 1 is supported."""
     logprobs: bool | None = None
     """Log probabilities of tokens are supported."""
-    verbosity: bool | None = None
-    """`verbosity` is supported."""
+    verbosity: bool | Literal["instruction"] | None = None
+    """`verbosity` is supported, or is sent as an instruction."""
     stop_sequences: int | None = None
     """The maximum number of stop sequences."""
 
@@ -223,6 +223,13 @@ class Profile(Record, frozen=True, kw_only=True):
     """System messages are supported."""
     system_mid_conversation: bool | None = None
     """System messages are also supported after the first turn."""
+    single_system_prompt: bool = False
+    """Several leading system messages are rejected; they are joined by a blank line."""
+    moves_media: bool | None = None
+    """
+    Media in system or assistant messages, where the format has none, is moved to the next user
+    message; if False, it is refused.
+    """
     prefill: bool | None = None
     """The last message may be from the assistant; the model continues it."""
     tool_call_id_pattern: str | None = None

@@ -41,6 +41,7 @@ class ExecuteSettings(Callbacks, total=False):
     temperature: float | None
     max_tokens: int | None
     thinking_budget: int | None
+    include_thinking: bool | None
     reasoning_effort: str | None
     provider: str | None
     provider_options: Mapping[str, Any]
