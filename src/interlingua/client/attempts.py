@@ -25,7 +25,7 @@ from interlingua.providers.http_requests import Ready
 from interlingua.providers.log import logger
 from interlingua.spec.contracts import Adapter
 from interlingua.spec.errors import ErrorClass, SDKError, StreamError
-from interlingua.spec.events import Finish, StreamEvent, StreamStart
+from interlingua.spec.events import ErrorEvent, Finish, StreamEvent, StreamStart
 from interlingua.spec.request import Request
 from interlingua.spec.response import Attempt, FinishReason, Response, Usage
 from interlingua.streams.accumulate import StreamAccumulator
@@ -189,6 +189,7 @@ class Attempts:
         self, scope: CancelScope | None = None, accumulator: StreamAccumulator | None = None
     ) -> AsyncGenerator[StreamEvent, None]:
         """The events of the answer, through all middleware; `Finish` has the whole response."""
+        has_layers = not (self._calls.outer.is_empty and self._calls.inner.is_empty)
         return fold_stream(
             self.events,
             self.request,
@@ -196,6 +197,7 @@ class Attempts:
             scope,
             accumulator=accumulator,
             finish=self.finish,
+            revise=self._revise if has_layers else None,
         )
 
     def events(self, scope: CancelScope) -> AsyncIterator[StreamEvent]:
@@ -213,6 +215,9 @@ class Attempts:
         response = accumulator.response() if shown is None else shown.settle(finish, accumulator)
         return replace(response, attempts=self.records)
 
+    def _revise(self, event: StreamEvent, accumulator: StreamAccumulator) -> StreamEvent:
+        return event if self._shown is None else self._shown.revise(event, accumulator)
+
     # The loop.
 
     async def complete(
@@ -223,6 +228,7 @@ class Attempts:
         if request is not self.request:
             request = self._resolve(request)
         policy = self._policy(request)
+        has_layers = not (inner.is_empty and self._calls.outer.is_empty)
         for retries in count():
             number, began = self._start(request, stream=False), perf_counter()
             try:
@@ -234,6 +240,8 @@ class Attempts:
                     result = await inner.wrap_complete(partial(self._send, attempt=number))(request)
             except BaseException as error:
                 self._fail(number, began, request, error)
+                if has_layers and isinstance(error, SDKError):
+                    error.partial = None  # no layer has seen it
                 delay = self._delay(error, policy, retries)
                 if delay is None:
                     raise
@@ -334,13 +342,13 @@ class Attempts:
         if self._shown is None:
             return self._send_stream(request, attempt)
         send = partial(self._send_stream, attempt=attempt)
-        return self._calls.inner.wrap_stream(send, self._shown, attach=True)(request)
+        return self._calls.inner.wrap_stream(send, self._shown, is_first=True)(request)
 
     def _send_stream(self, request: Request, attempt: int) -> AsyncIterator[StreamEvent]:
         request = self._resolve(request)
         adapter = self._calls.adapters[request.provider or ""]
         if not isinstance(adapter, HttpAdapter) or not adapter.has_stations:
-            return adapter.stream(request, **self._calls.settings)
+            return _raising(adapter.stream(request, **self._calls.settings))
         make_ready = partial(self._make_ready, adapter, request)
         return adapter.events(make_ready, self._scope or CancelScope(), self._step, attempt)
 
@@ -442,6 +450,17 @@ class Attempts:
                 subscriber(event)
             except Exception:  # noqa: BLE001 -- a subscriber that fails must not end the call
                 logger.exception("A subscriber raised an exception on %s.", event.type)
+
+
+async def _raising(events: AsyncIterator[StreamEvent]) -> AsyncGenerator[StreamEvent, None]:
+    """The events of a custom adapter; an `ErrorEvent` is raised, as by other adapters."""
+    try:
+        async for event in events:
+            if type(event) is ErrorEvent:
+                raise event.error
+            yield event
+    finally:
+        await close_stream(events)
 
 
 _PERFORMED = Finish(finish_reason=FinishReason(reason="stop"))

@@ -24,6 +24,7 @@ from interlingua.api.tools.runner import ToolRunner
 from interlingua.api.tools.tool import check_tools
 from interlingua.client.client import Client
 from interlingua.providers.cancel import ABORTED, AbortSignal, CancelScope
+from interlingua.providers.fold import as_sdk_error
 from interlingua.spec.content import ToolCall, ToolResult
 from interlingua.spec.errors import (
     AbortError,
@@ -189,13 +190,11 @@ class Run:
                 yield last
                 scope.resume()
                 step += 1
-        except SDKError as error:
-            closing = self._fail(error, finish, scope)
-            for event in closing if is_open else ():
-                yield event
-            raise
         except Exception as error:
             self._error = error
+            closing = self._fail(as_sdk_error(error), finish, scope)
+            for event in closing if is_open else ():
+                yield event
             raise
         finally:
             scope.close()
@@ -293,7 +292,6 @@ class Run:
         self, error: SDKError, finish: Finish | None, scope: CancelScope
     ) -> list[StreamEvent]:
         """The closing events of a stream that failed, as in the stream of one call."""
-        self._error = error
         self._account(error)
         partial = error.partial
         usage = Usage() if partial is None else partial.usage
