@@ -34,7 +34,7 @@ from interlingua.spec.events import (
 from interlingua.spec.messages import Message
 from interlingua.spec.response import FinishReason, Response, Usage
 from interlingua.streams.accumulate import events_from_response
-from interlingua.wire.classify import Fault, make_error, words_of
+from interlingua.wire.classify import Fault, error_text, make_error
 from interlingua.wire.fields import carried_body
 from interlingua.wire.json_text import dumps
 from support import corpus
@@ -180,7 +180,7 @@ def test_recorded_errors_are_the_same_to_another_client(source, target):
         back = spoken.decode_error(status, headers, dumps(said))
 
         assert type(raised) is raised_for(target, status), record["id"]
-        assert words_of(error) in str(raised)
+        assert error_text(error) in str(raised)
         assert (type(back), back.message) == (type(error), error.message)
         assert (back.retryable, back.retry_after) == (error.retryable, error.retry_after)
 

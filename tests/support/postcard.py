@@ -30,12 +30,12 @@ from interlingua.spec.response import FinishReason, Reason, Response, Usage, War
 from interlingua.streams.frames import json_frame, read_frame
 from interlingua.streams.segments import TextSegment, ToolCallSegment
 from interlingua.wire.classify import (
+    error_text,
     make_error,
     read_body,
     read_fault,
     retry_headers,
     status_of,
-    words_of,
 )
 from interlingua.wire.fields import Fields, extra_of, merge, request_errors
 from interlingua.wire.json_text import dump_text
@@ -298,7 +298,7 @@ def decode_error(status, headers, body):
 
 def encode_error(error):
     """Status, headers and body that say this error."""
-    return status_of(error), retry_headers(error), {"error": {"message": words_of(error)}}
+    return status_of(error), retry_headers(error), {"error": {"message": error_text(error)}}
 
 
 def register():

@@ -25,12 +25,12 @@ from interlingua.spec.errors import (
 from interlingua.wire.classify import (
     Fault,
     classify,
+    error_text,
     make_error,
     read_body,
     read_fault,
     retry_headers,
     status_of,
-    words_of,
 )
 from interlingua.wire.ratelimit_headers import parse_retry_after
 from interlingua.wire.secrets import find_secrets, redact
@@ -697,8 +697,8 @@ def test_words_of_an_error():
     """The status that was put before the message is not said twice."""
     error = make_error(404, {}, Fault("gone"))
 
-    assert (str(error), words_of(error)) == ("HTTP 404: gone", "gone")
-    assert words_of(ValueError("HTTP 404: gone")) == "HTTP 404: gone"
+    assert (str(error), error_text(error)) == ("HTTP 404: gone", "gone")
+    assert error_text(ValueError("HTTP 404: gone")) == "HTTP 404: gone"
 
 
 def test_retry_headers_say_what_the_kind_does_not():

@@ -16,6 +16,7 @@ from interlingua.spec.contracts import (
     Dialect,
     FormPart,
     Frame,
+    NewId,
     Prepared,
     StreamDecoder,
     StreamEncoder,
@@ -26,30 +27,48 @@ from interlingua.spec.facts import Facts
 from interlingua.spec.operations import ItemDecoder, Operation
 from interlingua.spec.warnings import check_losses
 from interlingua.streams.accumulate import StreamAccumulator, events_from_response
+from interlingua.streams.frames import json_frame, read_frame
+from interlingua.streams.segments import ReasoningSegment, TextSegment, ToolCallSegment
+from interlingua.wire.classify import error_text, make_error, read_body, read_fault, status_of
+from interlingua.wire.fields import Fields, extra_of, request_errors
 from interlingua.wire.framing import SSEDecoder, encode_sse
 
 __all__ = [
     "Dialect",
     "Facts",
+    "Fields",
     "FormPart",
     "Frame",
     "ItemDecoder",
+    "NewId",
     "Operation",
     "Prepared",
+    "ReasoningSegment",
     "SSEDecoder",
     "StreamAccumulator",
     "StreamDecoder",
     "StreamEncoder",
+    "TextSegment",
+    "ToolCallSegment",
     "WireCall",
     "check_losses",
     "drop_added_nulls",
     "encode_sse",
+    "error_text",
     "events_from_response",
+    "extra_of",
     "get",
+    "json_frame",
+    "make_error",
     "names",
+    "read_body",
+    "read_fault",
+    "read_frame",
     "register",
+    "request_errors",
     "restore_arguments",
     "start_encoding",
+    "status_of",
 ]
 
 _SHIPPED = ("openai_responses", "openai_chat", "anthropic_messages", "gemini_generate")

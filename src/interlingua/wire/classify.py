@@ -264,7 +264,7 @@ _STATUS_OF: dict[type[SDKError], int] = {
 }
 
 
-def words_of(error: Exception) -> str:
+def error_text(error: Exception) -> str:
     """The message of an error, without the status that `make_error` wrote before it."""
     if not isinstance(error, SDKError):
         return str(error)

@@ -17,12 +17,12 @@ from interlingua.spec.errors import (
     ServerError,
 )
 from interlingua.wire.classify import (
+    error_text,
     make_error,
     read_body,
     read_fault,
     retry_headers,
     status_of,
-    words_of,
 )
 
 _TYPES: tuple[tuple[type[SDKError], str], ...] = (
@@ -64,7 +64,7 @@ def error_body(error: Exception) -> dict[str, Json]:
     """The body, which is also the data of a stream's error event."""
     body: dict[str, Json] = {
         "type": "error",
-        "error": {"type": _type_of(error), "message": words_of(error)},
+        "error": {"type": _type_of(error), "message": error_text(error)},
     }
     if isinstance(error, SDKError):
         request_id = error.provider_request_id or error.request_id

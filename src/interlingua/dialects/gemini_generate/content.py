@@ -335,6 +335,10 @@ def encode_result(
 ) -> dict[str, Json]:
     """A result, with the name of the call it answers; its id is sent if the call's was."""
     call = calls.get(result.tool_call_id)
+    if not result.extra:  # the usual case
+        name = (call.name if call else result.name) or result.tool_call_id
+        sent = {"id": result.tool_call_id} if call is None or _sends_id(call) else {}
+        return {"functionResponse": {**sent, "name": name, **_encode_content(result, warnings)}}
     extra, inner, absent = _split_extra(result, "functionResponse")
     wire: dict[str, Json] = {}
     if not ("id" in absent or "id" in inner) and (call is None or _sends_id(call)):
@@ -367,6 +371,8 @@ def _split_extra(
 
 
 def _sends_id(call: ToolCall) -> bool:
+    if not call.extra:
+        return True
     _, inner, absent = _split_extra(call, "functionCall")
     return not ("id" in absent or "id" in inner)
 

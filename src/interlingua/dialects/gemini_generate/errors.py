@@ -75,7 +75,7 @@ def error_body(error: Exception) -> dict[str, Json]:
     if _STATUSES.get(word or "") != status:
         words = (name for cls, name in _CLASSES if isinstance(error, cls))
         word = next(words, None) or word_for(status)
-    body: dict[str, Json] = {"code": status, "message": classify.words_of(error), "status": word}
+    body: dict[str, Json] = {"code": status, "message": classify.error_text(error), "status": word}
     delay = getattr(error, "retry_after", None)
     if delay is not None:
         body["details"] = [{"@type": f"{RPC}RetryInfo", "retryDelay": f"{delay:g}s"}]

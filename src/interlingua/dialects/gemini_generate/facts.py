@@ -111,17 +111,20 @@ def to_camel(value: Json, shape: Shape) -> Json:
 
 
 def _is_camel(value: Json, shape: Shape) -> bool:
-    pending = [(value, shape)]
-    for item, known in pending:
-        if isinstance(item, dict):
-            if "_" in "".join(item):
+    if isinstance(value, list):
+        return all(_is_camel(item, shape) for item in value if isinstance(item, dict))
+    if not isinstance(value, dict):
+        return True
+    if "_" in "".join(value):
+        return False
+    inner = shape.inner
+    for name, item in value.items() if inner else ():
+        known = inner.get(name)
+        if known is not None:
+            if name in _ARRAYS and isinstance(item, dict):
                 return False
-            for name in known.inner.keys() & item.keys() if known.inner else ():
-                if name in _ARRAYS and isinstance(item[name], dict):
-                    return False
-                pending.append((item[name], known.inner[name]))  # this loop reaches it too
-        elif isinstance(item, list):
-            pending += [(each, known) for each in item]
+            if not _is_camel(item, known):
+                return False
     return True
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from interlingua.dialects.gemini_generate.calls import Links, request_links
 from interlingua.dialects.gemini_generate.content import decode_part, encode_part
 from interlingua.dialects.gemini_generate.facts import NAME, extra_for, mark_absent, take_absent
-from interlingua.spec.content import Json, Opaque, Part, ToolCall, ToolResult
+from interlingua.spec.content import Json, Opaque, Part, Text, ToolCall, ToolResult
 from interlingua.spec.messages import Message, Role
 from interlingua.spec.request import Request
 from interlingua.spec.warnings import WarningList
@@ -51,6 +51,9 @@ def _encode_message(
             return only.data  # see `_decode_content`
     parts: list[Json] = []
     for warnings.part, part in enumerate(content):
+        if type(part) is Text and not part.extra:  # the usual case
+            parts.append({"text": part.text})
+            continue
         if type(part) is ToolCall:
             calls[part.id] = part
         wire = encode_part(part, warnings, calls)

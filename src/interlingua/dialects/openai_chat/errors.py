@@ -56,5 +56,5 @@ def error_body(error: Exception) -> dict[str, Json]:
     kind, code = next(words, (usual, None))
     code = code or getattr(error, "error_code", None)
     return {
-        "error": {"message": classify.words_of(error), "type": kind, "param": None, "code": code}
+        "error": {"message": classify.error_text(error), "type": kind, "param": None, "code": code}
     }

@@ -19,12 +19,12 @@ from interlingua.spec.errors import (
     SDKError,
 )
 from interlingua.wire.classify import (
+    error_text,
     make_error,
     read_body,
     read_fault,
     retry_headers,
     status_of,
-    words_of,
 )
 
 # Codes of this API that the shared table does not have. Most come in `response.failed`, which has
@@ -91,4 +91,4 @@ def error_body(error: Exception) -> dict[str, Json]:
         if isinstance(error, error_class):
             kind, code = name, word
             break
-    return {"error": {"message": words_of(error), "type": kind, "param": None, "code": code}}
+    return {"error": {"message": error_text(error), "type": kind, "param": None, "code": code}}

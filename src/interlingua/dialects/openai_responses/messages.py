@@ -73,7 +73,10 @@ def encode_messages(request: Request, body: dict[str, Json], warnings: WarningLi
     encoder = ItemEncoder(warnings, custom=custom)
     for warnings.message in range(first, len(messages)):
         message = messages[warnings.message]
-        _encode_message(message, encoder)
+        if message.extra:
+            _encode_marked(message, encoder)
+        else:
+            encoder.plain_message(message.role, message.content)
         if message.name is not None:
             warnings.add("name_dropped", f"{warnings.message_path()}.name")
     for item in encoder.messages:
@@ -91,9 +94,10 @@ def _is_instructions(message: Message) -> bool:
     return type(part) is Text and NAME not in part.extra
 
 
-def _encode_message(message: Message, encoder: ItemEncoder) -> None:
+def _encode_marked(message: Message, encoder: ItemEncoder) -> None:
+    """A message that may have fields of this API."""
     extra = extra_of(message, NAME)
-    if not extra:  # the usual case
+    if not extra:
         encoder.plain_message(message.role, message.content)
     elif extra.get(ITEM):
         encoder.items += [part.data for part in message.content if isinstance(part, Opaque)]
