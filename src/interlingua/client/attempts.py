@@ -177,6 +177,11 @@ class Attempts:
         self.records: tuple[Attempt, ...] = ()
         """The finished attempts."""
 
+    @property
+    def is_cancelled(self) -> bool:
+        """Whether the call was cancelled by its id."""
+        return self._scope is not None and self._scope.is_quiet
+
     def answer(self, scope: CancelScope) -> Awaitable[Response]:
         """The whole answer, through all middleware."""
         self._scope = scope

@@ -118,6 +118,7 @@ class CancelScope:
         "cause",
         "clocks",
         "is_cancelled",
+        "is_finished",
         "pauses",
         "replies",
         "task",
@@ -133,6 +134,7 @@ class CancelScope:
         self.unlink: Callable[[], None] | None = None
         self.pauses: bool = pauses
         self.is_cancelled: bool = False
+        self.is_finished: bool = False
         self.task: asyncio.Task[object] | None = None
         """The task that is waiting in this scope, if any."""
         self.clocks: tuple[_Clock, ...] = ()
@@ -150,13 +152,16 @@ class CancelScope:
         task = self.task = asyncio.current_task()
         before = 0 if task is None else task.cancelling()  # may be swallowed earlier ones
         try:
-            return await awaitable
+            value = await awaitable
         except asyncio.CancelledError:
             if self.woke(task, before):
                 raise self.error() from None
             raise
         finally:
             self.task = None
+        if self.is_quiet and task is not None and task.cancelling() > before:
+            task.uncancel()  # a tool, adapter or middleware has swallowed the cancellation
+        return value
 
     def woke(self, task: asyncio.Task[object] | None, before: int) -> bool:
         """
@@ -171,6 +176,12 @@ class CancelScope:
     def cancel(self, reason: str = CANCELLED) -> bool:
         """End the scope; False if it was already ended."""
         return self._end("cancel", reason)
+
+    def finish(self) -> bool:
+        """The work is done, and can no longer be cancelled; False if it was cancelled before."""
+        with _ending:
+            self.is_finished = not self.is_cancelled
+        return self.is_finished or self.cause == "timeout"
 
     def link(self, signal: AbortSignal) -> None:
         """End the scope when this signal fires. `AbortError` if it has fired already."""
@@ -208,7 +219,7 @@ class CancelScope:
 
     def _end(self, cause: Cause, reason: str) -> bool:
         with _ending:
-            if self.is_cancelled:
+            if self.is_cancelled or self.is_finished:
                 return False
             self.cause, self._reason = cause, reason
             self.is_cancelled = True
@@ -298,10 +309,14 @@ class Scopes:
         scope = scope or CancelScope()
         self.add(request_id, scope)
         try:
-            return await scope.wait(awaitable)
+            value = await scope.wait(awaitable)
+            if not scope.finish():
+                raise scope.error()
         except AbortError as error:
             error.add_facts(request_id=request_id)
             raise
+        else:
+            return value
         finally:
             self.remove(request_id, scope)
 

@@ -42,7 +42,7 @@ async def fold_stream(  # noqa: C901, PLR0912 -- one function: every delta passe
     """
     fold = _Fold(request, scope or CancelScope(), accumulator or StreamAccumulator(), finish)
     fold.revise = revise
-    owns_scope = scope is None  # otherwise it belongs to a run
+    fold.owns_scope = owns_scope = scope is None  # otherwise it belongs to a run
     if owns_scope:
         scopes.add(fold.request_id, fold.scope)
     scope, segments = fold.scope, fold.accumulator.open
@@ -106,6 +106,7 @@ class _Fold:
         "_request",
         "accumulator",
         "error",
+        "owns_scope",
         "request_id",
         "revise",
         "scope",
@@ -124,6 +125,7 @@ class _Fold:
         self.request_id: str = request.request_id or ""
         self.scope: CancelScope = scope
         self.accumulator: StreamAccumulator = accumulator
+        self.owns_scope: bool = False
         self.revise: Callable[[StreamEvent, StreamAccumulator], StreamEvent] | None = None
         self.error: Exception | None = None
         """The error to raise after the last event."""
@@ -138,6 +140,8 @@ class _Fold:
         accumulator, kind = self.accumulator, type(event)
         if self._is_finished or (kind is StreamStart and accumulator.has_begun):
             return ()
+        if kind is Finish and self.owns_scope and not self.scope.finish():
+            return ()  # cancelled at the last moment
         missing = () if kind is StreamStart or accumulator.has_begun else (self._start(),)
         if kind in ENDS and self.revise is not None:
             event = self.revise(event, accumulator)

@@ -26,6 +26,7 @@ from interlingua.spec.events import Finish, StreamEvent
 from interlingua.spec.messages import Message
 from interlingua.spec.response import FinishReason, Response
 from interlingua.streams.accumulate import StreamAccumulator
+from interlingua.streams.grammar import DELTAS
 from interlingua.sync.blocking_iterator import BlockingIterator
 from interlingua.sync.client import Client, GenerateOptions, unwrap
 from interlingua.sync.loop_thread import background
@@ -62,7 +63,9 @@ class StreamResult:
 
     def __init__(self, run: Run) -> None:
         self._run = run
-        self._events = BlockingIterator(run.stream())
+        self._events = BlockingIterator(
+            run.stream(), lambda event: type(event) in DELTAS and run.is_cancelled
+        )
         self._progress = Progress()
         self._end: Iterator[StreamEvent] | None = None
 

@@ -130,8 +130,8 @@ class Execution:
         finally:
             scope.close()
             notifier.stop()
-        if failure is None and scope.cause == "timeout":
-            failure = scope.error()
+        if failure is None and scope.is_cancelled:
+            failure = scope.error(None if record.run is None else record.run.partial())
         if notifier.error is not None:
             return record.result(ExecuteError.of(notifier.error, CALLBACK_FAILED), failure)
         return record.result(None if failure is None else ExecuteError.of(failure), failure)
