@@ -6,6 +6,7 @@ import asyncio
 from collections import deque
 from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
+from contextvars import copy_context
 from types import TracebackType
 from typing import Generic, Self, TypeVar
 
@@ -118,7 +119,7 @@ class BlockingIterator(Generic[Item]):
         if self._loop is None:
             loop = background.loop()
             self._loop = loop
-            loop.call_soon_threadsafe(self._pump.start)
+            loop.call_soon_threadsafe(self._pump.start, context=copy_context())
         elif not background.is_running(self._loop):
             raise ConfigurationError(
                 "This stream belongs to another process or to an event loop that was stopped."

@@ -50,6 +50,8 @@ class ExecuteSettings(Callbacks, total=False):
     provider_options: Mapping[str, Any]
     max_tool_rounds: int
     tool_timeout: float | None
+    max_concurrent_tools: int | None
+    max_tool_output: int | None
     approvals: Mapping[str, bool] | None
     """Decisions about `result.pending_approvals`, by call id."""
     max_retries: int

@@ -370,7 +370,9 @@ class Run:
 
 
 _NO_TIMEOUT = TimeoutConfig()
-_TOOL_OPTIONS = frozenset(("tool_timeout", "max_concurrent_tools", "tool_observer"))
+_TOOL_OPTIONS = frozenset(
+    ("tool_timeout", "max_concurrent_tools", "max_tool_output", "tool_observer")
+)
 
 
 def _answer(finish: Finish | None, scope: CancelScope) -> Response:

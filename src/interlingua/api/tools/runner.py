@@ -14,6 +14,13 @@ from typing import Any, Protocol, Self
 import msgspec
 
 from interlingua.api.tools.check import ReadyCall
+from interlingua.api.tools.limits import (
+    MAX_CONCURRENT,
+    MAX_OUTPUT,
+    enter_thread,
+    limit_output,
+    thread_slots,
+)
 from interlingua.api.types.shapes import to_json
 from interlingua.providers.cancel import AbortController, AbortSignal
 from interlingua.spec.content import (
@@ -61,7 +68,9 @@ class ToolRunner(msgspec.Struct, frozen=True, kw_only=True):
     timeout: float | None = None
     """The default timeout in seconds, for tools without one."""
     max_concurrent: int | None = None
-    """The maximum number of tools that run at the same time; None is unlimited."""
+    """The maximum number of tools that run at the same time. None: as `limits.py` says."""
+    max_output: int | None = MAX_OUTPUT
+    """The maximum output of a tool in characters; None is unlimited."""
     observer: ToolObserver | None = None
 
     def __post_init__(self) -> None:
@@ -69,6 +78,8 @@ class ToolRunner(msgspec.Struct, frozen=True, kw_only=True):
             raise ConfigurationError("tool_timeout must be greater than 0")
         if self.max_concurrent is not None and self.max_concurrent < 1:
             raise ConfigurationError("max_concurrent_tools must be at least 1")
+        if self.max_output is not None and self.max_output < 1:
+            raise ConfigurationError("max_tool_output must be at least 1")
 
     @classmethod
     def of(cls, options: Mapping[str, Any]) -> Self:
@@ -76,6 +87,7 @@ class ToolRunner(msgspec.Struct, frozen=True, kw_only=True):
         return cls(
             timeout=options.get("tool_timeout"),
             max_concurrent=options.get("max_concurrent_tools"),
+            max_output=options.get("max_tool_output", MAX_OUTPUT),
             observer=options.get("tool_observer"),
         )
 
@@ -90,7 +102,7 @@ class ToolRunner(msgspec.Struct, frozen=True, kw_only=True):
 
         Each tool gets its own abort signal, which is set by `signal` and by its timeout.
         """
-        slots = asyncio.Semaphore(self.max_concurrent or len(ready) or 1)
+        slots = asyncio.Semaphore(self.max_concurrent or MAX_CONCURRENT)
 
         async def run_one(item: ReadyCall) -> ToolResult:
             async with slots:
@@ -111,6 +123,7 @@ class ToolRunner(msgspec.Struct, frozen=True, kw_only=True):
             observer.on_tool_start(call)
         try:
             result = await self._execute(ready, messages, signal)
+            result = limit_output(result, call, self.max_output)
         except Exception as error:  # noqa: BLE001 -- any error of a handler is sent to the model
             if observer is not None:
                 observer.on_tool_error(call, error)
@@ -136,9 +149,12 @@ class ToolRunner(msgspec.Struct, frozen=True, kw_only=True):
                 "tool_call_id": call.id,
             }
             args, kwargs = tool.bind(call.arguments, context, ready.values)
-            work = _call(partial(tool.execute, *args, **kwargs), inline=tool.inline)
-            limit = self.timeout if tool.timeout is None else tool.timeout
-            value = await _within(work, limit, tool.name, controller)
+            handler = partial(tool.execute, *args, **kwargs)
+            limit = self.max_concurrent
+            threads = thread_slots() if limit is None else asyncio.Semaphore(limit)
+            work = _call(handler, threads, inline=tool.inline)
+            seconds = self.timeout if tool.timeout is None else tool.timeout
+            value = await _within(work, seconds, tool.name, controller)
         finally:
             unlink()
         if isinstance(value, ToolResult):
@@ -161,11 +177,11 @@ def _failure(call: ToolCall, error: Exception) -> ToolResult:
     )
 
 
-async def _call(handler: partial[Any], *, inline: bool) -> Any:
+async def _call(handler: partial[Any], threads: asyncio.Semaphore, *, inline: bool) -> Any:
     try:
         if inspect.iscoroutinefunction(handler):
             return await handler()
-        value = handler() if inline else await _in_thread(handler)
+        value = handler() if inline else await _in_thread(handler, threads)
         return await value if inspect.isawaitable(value) else value
     except StopIteration as error:  # a coroutine must not raise it
         raise SDKError(f"StopIteration: {error}") from error
@@ -203,14 +219,17 @@ def _abandon(task: asyncio.Future[Any], controller: AbortController, reason: str
         _LOG.warning("an abort callback of a tool raised an error", exc_info=True)
 
 
-async def _in_thread(handler: partial[Any]) -> Any:
+async def _in_thread(handler: partial[Any], threads: asyncio.Semaphore) -> Any:
     # A daemon thread, not an executor: asyncio waits for executor threads at exit, so a handler
     # that hangs would hang the program.
     loop = asyncio.get_running_loop()
     future: asyncio.Future[Any] = loop.create_future()
     context = contextvars.copy_context()
+    context.run(enter_thread)
+    await threads.acquire()
 
     def settle(value: Any, error: BaseException | None) -> None:
+        threads.release()  # here: the thread of an abandoned tool counts to its end
         if future.done():
             if inspect.iscoroutine(value):
                 value.close()  # else Python warns that it was never awaited
@@ -232,7 +251,11 @@ async def _in_thread(handler: partial[Any]) -> Any:
         if not loop.is_closed():
             loop.call_soon_threadsafe(settle, value, error)
 
-    threading.Thread(target=work, name=f"tool-{handler.func!r:.40}", daemon=True).start()
+    thread = threading.Thread(target=work, name=f"tool-{handler.func!r:.40}", daemon=True)
+    try:
+        thread.start()
+    except RuntimeError as error:  # the system has no more threads
+        settle(None, SDKError("no thread could be started for the tool", cause=error))
     return await future
 
 
