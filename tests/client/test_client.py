@@ -12,6 +12,7 @@ from interlingua.client.client import Client
 from interlingua.client.registry import ModelEntry, Registry
 from interlingua.client.retry_policy import RetryPolicy
 from interlingua.providers.adapter import HttpAdapter
+from interlingua.providers.named import OpenAICompatibleAdapter
 from interlingua.simulator import Simulator, error, latency, serve_in_thread, text
 from interlingua.spec.contracts import NEUTRAL_PROFILE
 from interlingua.spec.errors import (
@@ -423,7 +424,7 @@ def test_the_model_on_this_machine_answers_only_to_its_name():
     client = Client.from_env({})
 
     assert client.explain(Request(model="local:smollm2", messages="hi")).model == "smollm2"
-    with pytest.raises(ConfigurationError, match="Unknown provider for 'gpt-x'"):
+    with pytest.raises(ConfigurationError, match="'gpt-x' is a model of openai"):
         client.explain(Request(model="gpt-x", messages="hi"))
 
 
@@ -445,7 +446,7 @@ def test_profiles():
 
 def test_mistakes():
     """A default that is not there, an adapter that cannot explain."""
-    with pytest.raises(ConfigurationError, match="default_provider 'x' is not configured"):
+    with pytest.raises(ConfigurationError, match="Provider 'x' is not configured"):
         Client({}, default_provider="x")
 
     class Bare:
@@ -520,3 +521,72 @@ def test_many_at_once():
 
     assert [answer.text for answer in answers] == ["Hello from here."] * 100
     assert len({answer.request_id for answer in answers}) == 100
+
+
+# Names of adapters.
+
+
+def named_by_key(reply):
+    """Two adapters in a client, neither under its own name: a row and a custom adapter."""
+
+    class Custom:
+        name = "other"
+
+        async def complete(self, request):
+            return await row.complete(replace(request, provider=None))
+
+        def stream(self, request):
+            return row.stream(replace(request, provider=None))
+
+    row = OpenAICompatibleAdapter(
+        base_url="http://house.example/v1", transport=CannedTransport(lambda _: reply)
+    )
+    return row, Client({"house": row, "mine": Custom()})
+
+
+CHAT = CannedReply(
+    headers={"content-type": "application/json"},
+    body=b'{"id": "c", "model": "m", "choices": [{"index": 0, "finish_reason": "stop", '
+    b'"message": {"role": "assistant", "content": "hi"}}]}',
+)
+
+
+@pytest.mark.parametrize("key", ["house", "mine"])
+def test_safe_4_an_adapter_is_known_by_its_key(key):
+    """Safe 4: in responses of both modes, attempts, call events and plans; its own name stays."""
+    row, client = named_by_key(CHAT)
+    told = []
+    client.subscribe(told.append)
+
+    async def work():
+        request = Request(model=f"{key}:m", messages="hi")
+        whole = await client.complete(request)
+        events = [event async for event in client.stream(request)]
+        return whole, events
+
+    whole, events = asyncio.run(work())
+
+    assert (whole.provider, whole.attempts[0].provider) == (key, key)
+    assert (events[0].provider, events[-1].response.provider) == (key, key)
+    assert {event.provider for event in told} == {key}
+    assert row.name == "openai_compatible"
+    assert client.explain(Request(model="house:m", messages="hi")).provider == "house"
+
+
+@pytest.mark.parametrize("mode", ["complete", "stream", "list_models"])
+def test_safe_4_in_errors_too(mode):
+    """Safe 4: what an error names is what the caller wrote."""
+    _, client = named_by_key(CannedReply(status=500, body=b'{"error": {"message": "no"}}'))
+
+    async def work():
+        request = Request(model="house:m", messages="hi")
+        if mode == "stream":
+            return [event async for event in client.stream(request)]
+        if mode == "list_models":
+            return await client.list_models("house")
+        return await client.complete(request)
+
+    with pytest.raises(ServerError, match=r"^house") as caught:
+        asyncio.run(work())
+
+    assert caught.value.provider == "house"

@@ -1,5 +1,7 @@
 """Clients from the environment and from files."""
 
+import asyncio
+
 import pytest
 
 from interlingua.client.client import Client
@@ -201,13 +203,75 @@ def test_a_merge_with_something_of_its_own(write):
     assert adapters["openai"]._key == "one"
 
 
-def test_a_missing_key_is_told_when_it_is_used(write):
-    """The file loads; the adapter names the variable that is not set."""
-    adapters, _, _ = read_registry(write(FILE), {})
+@pytest.mark.parametrize("mode", ["complete", "stream", "list_models"])
+def test_safe_2_a_missing_key_of_a_file(write, mode):
+    """Safe 2: the file loads; a call tells the file, the line and the variable, and has a code."""
+    client = Client.from_file(write(FILE), {})
 
-    assert not adapters["claude"].is_configured
-    with pytest.raises(ConfigurationError, match=r"No API key for claude\. Set MY_CLAUDE_KEY"):
-        adapters["claude"].initialize()
+    async def work():
+        request = Request(model="opus", messages="hi")
+        if mode == "stream":
+            return [event async for event in client.stream(request)]
+        return await (client.complete(request) if mode == "complete" else client.list_models())
+
+    line = r"models\.yaml:5: No API key for claude\. Set MY_CLAUDE_KEY"
+    with pytest.raises(ConfigurationError, match=line) as caught:
+        asyncio.run(work() if mode != "list_models" else client.list_models("claude"))
+
+    assert caught.value.error_code == "not_configured"
+
+
+def test_safe_2_a_missing_key_without_its_variable_in_the_file(write):
+    """Safe 2: the line of the adapter, and the variable of its row."""
+    client = Client.from_file(write("adapters:\n  groq: {}\n"), {})
+    with pytest.raises(ConfigurationError, match=r"models\.yaml:2: .*Set GROQ_API_KEY"):
+        asyncio.run(client.complete(Request(model="groq:m", messages="hi")))
+
+
+def test_safe_2_a_path_from_home(write, monkeypatch):
+    """Safe 2: `~` is the home directory."""
+    path = write(FILE)
+    monkeypatch.setenv("HOME", str(path.parent))
+    monkeypatch.setenv("USERPROFILE", str(path.parent))
+
+    assert Client.from_file("~/models.yaml", {}).registry.find("opus") is not None
+
+
+def test_safe_2_a_key_that_is_set_later():
+    """Safe 2: a client of the environment looks again before it refuses."""
+    environ = {}
+    client = Client.from_env(environ)
+    with pytest.raises(ConfigurationError, match="Set GROQ_API_KEY"):
+        client.explain(Request(model="groq:m", messages="hi"))
+    environ["GROQ_API_KEY"] = "k"
+
+    assert client.explain(Request(model="groq:m", messages="hi")).provider == "groq"
+    assert client.explain(Request(model="m", messages="hi")).provider == "groq"
+
+
+@pytest.mark.parametrize("name", ["ollama", "vllm", "llamacpp", "lmstudio"])
+def test_safe_3_rows_without_a_key_work_when_named(name):
+    """Safe 3: at their default address; they are no provider for any other name."""
+    client = Client.from_env({})
+    call = client.explain(Request(model=f"{name}:llama3.2:1b", messages="hi"))
+
+    port = {"ollama": 11434, "vllm": 8000, "llamacpp": 8080, "lmstudio": 1234}[name]
+    assert call.url == f"http://localhost:{port}/v1/chat/completions"
+    assert (call.model, call.provider) == ("llama3.2:1b", name)
+    assert client.explain(Request(model="m", provider=name, messages="hi")).provider == name
+    with pytest.raises(ConfigurationError, match="No provider is configured"):
+        client.explain(Request(model="my-model", messages="hi"))
+
+
+def test_safe_3_without_the_extra(monkeypatch):
+    """Safe 3: how to get it."""
+    monkeypatch.setattr("interlingua.client.config.find_spec", lambda _: None)
+    monkeypatch.setattr("interlingua.client.registry.find_spec", lambda _: None)
+    client = Client.from_env({})
+
+    assert repr(client) == "Client()"
+    with pytest.raises(ConfigurationError, match=r"pip install 'interlingua\[local\]'"):
+        client.explain(Request(model="local:smollm2", messages="hi"))
 
 
 @pytest.mark.parametrize(

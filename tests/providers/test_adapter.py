@@ -276,16 +276,16 @@ def test_headers_and_options():
 @pytest.mark.parametrize("name", ["openai_chat", "groq", "fast", "route"])
 def test_options_by_any_name_it_goes_by(name):
     """Its dialect, its row, its own name, the provider that a client knows it by."""
-    adapter = HttpAdapter("groq", KEY, name="fast", options={"a": 1, "b": {"x": 1}})
+    adapter = HttpAdapter("groq", KEY, name="fast", options={"store": True, "metadata": {"x": 1}})
     request = Request(
-        model="m", messages="hi", provider="route", provider_options={name: {"b": {"y": 2}}}
+        model="m", messages="hi", provider="route", provider_options={name: {"metadata": {"y": 2}}}
     )
 
     call = adapter.dry_run(request)
 
-    assert (call.body["a"], call.body["b"]) == (1, {"x": 1, "y": 2})
+    assert (call.body["store"], call.body["metadata"]) == (True, {"x": 1, "y": 2})
     assert not call.warnings
-    assert request.provider_options == {name: {"b": {"y": 2}}}
+    assert request.provider_options == {name: {"metadata": {"y": 2}}}
 
 
 def test_it_does_not_remember_without_end():

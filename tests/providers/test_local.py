@@ -8,10 +8,10 @@ import pytest
 from msgspec.structs import replace
 
 from interlingua.client.client import Client
-from interlingua.local import local_server
+from interlingua.local import LocalServer, local_server, server_for
 from interlingua.providers.adapter import HttpAdapter
 from interlingua.spec.content import Image, Text
-from interlingua.spec.errors import ContextLengthError, UnsupportedError
+from interlingua.spec.errors import ConfigurationError, ContextLengthError, UnsupportedError
 from interlingua.spec.messages import Message
 from interlingua.spec.request import Request, ResponseFormat, ToolChoice, ToolDefinition
 from support.llama import ask_local
@@ -206,3 +206,43 @@ def test_a_server_that_died_is_started_again(local):
     first, second = ask_local(local, "openai_chat", work)
 
     assert first == second
+
+
+# Which model answers.
+
+
+def answer_from(client, model):
+    request = Request(model=model, messages="hi", max_tokens=2)
+
+    async def work():
+        async with client:
+            return await client.complete(request)
+
+    return asyncio.run(work())
+
+
+@pytest.mark.parametrize("model", ["local:llama3", "local:gpt-5.2", "local:smol", "local:no.gguf"])
+def test_safe_3_no_other_model_answers_for_the_named_one(model):
+    """Safe 3: a name that is not the local model's, or a file that is not there, is an error."""
+    with pytest.raises(ConfigurationError, match=r"The local model is|does not exist"):
+        answer_from(Client.from_env({}), model)
+
+
+@pytest.mark.parametrize("name", ["smollm2", "smollm2-135m", "SmolLM2-135M-Instruct", ""])
+def test_safe_3_the_local_model_answers_to_its_name(name):
+    """Safe 3: or to the beginning of it."""
+    shared = local_server()
+
+    assert server_for(name, shared) is shared
+
+
+def test_safe_3_a_file_is_loaded_by_its_path(gguf, tmp_path):
+    """Safe 3: an existing GGUF file after `local:` has a server of its own."""
+    path = tmp_path / "Other-1B.gguf"
+    path.symlink_to(gguf)
+    response = answer_from(Client.from_env({}), f"local:{path}")
+    local_server(path).stop()
+
+    assert response.model == "Other-1B"
+    own = LocalServer(str(path))
+    assert [server_for(name, own) for name in (str(path), "other-1b", "other")] == [own] * 3

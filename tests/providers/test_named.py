@@ -2,12 +2,16 @@
 
 import pytest
 
+from interlingua.providers.adapter import HttpAdapter
 from interlingua.providers.named import (
     AnthropicAdapter,
     GeminiAdapter,
+    LocalAdapter,
     OpenAIAdapter,
     OpenAICompatibleAdapter,
 )
+from interlingua.providers.rows import find_provider
+from interlingua.spec.errors import ConfigurationError
 from interlingua.spec.request import Request
 
 BASE = "https://proxy.example/v1"
@@ -36,3 +40,47 @@ def test_where_they_call(adapter, url):
 def test_they_can_have_another_name():
     """So that a client may hold two of a kind."""
     assert OpenAIAdapter("k", name="eu").name == "eu"
+
+
+VARIABLES = {
+    "OPENAI_API_KEY": "o",
+    "OPENAI_BASE_URL": "https://proxy.example/v1",
+    "OPENAI_ORG_ID": "org-1",
+    "ANTHROPIC_API_KEY": "a",
+    "GEMINI_API_KEY": "g",
+    "GROQ_API_KEY": "q",
+    "INTERLINGUA_GGUF": "m.gguf",
+}
+
+
+def test_safe_2_adapters_read_their_variables(monkeypatch):
+    """Safe 2: where a key, address or header is not given; what is given goes first."""
+    for name, value in VARIABLES.items():
+        monkeypatch.setenv(name, value)
+    made = [OpenAIAdapter(), AnthropicAdapter(), GeminiAdapter(), HttpAdapter("groq")]
+
+    assert [adapter._key for adapter in made] == ["o", "a", "g", "q"]
+    call = OpenAIAdapter().dry_run(Request(model="m"))
+    assert call.url == "https://proxy.example/v1/responses"
+    assert call.headers["openai-organization"] == "org-1"
+    given = OpenAIAdapter("k", base_url=BASE, default_headers={"OpenAI-Organization": "mine"})
+    call = given.dry_run(Request(model="m"))
+    assert (given._key, call.url) == ("k", f"{BASE}/responses")
+    assert call.headers["openai-organization"] == "mine"
+    assert LocalAdapter().server.gguf == "m.gguf"
+    assert LocalAdapter("n.gguf").server.gguf == "n.gguf"
+    assert HttpAdapter(find_provider("groq"))._key is None  # a row has only names
+
+
+def test_safe_2_a_bad_address_names_its_variable(monkeypatch):
+    """Safe 2: and not the value, which may hold a password."""
+    monkeypatch.setenv("OPENAI_BASE_URL", "https://a:hunter2@b")
+    with pytest.raises(ConfigurationError, match="check OPENAI_BASE_URL") as caught:
+        OpenAIAdapter("k")
+
+    assert "hunter2" not in str(caught.value)
+
+
+def test_names_and_aliases_of_rows():
+    """`google` is the row `gemini`."""
+    assert HttpAdapter("google", "k").name == "gemini"

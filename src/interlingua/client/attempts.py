@@ -337,7 +337,8 @@ class Attempts:
             request = self._resolve(request)
         adapter = calls.adapters[request.provider or ""]
         if not isinstance(adapter, HttpAdapter) or not adapter.has_stations:
-            return await adapter.complete(request, **calls.settings)
+            response = await adapter.complete(request, **calls.settings)
+            return replace(response, provider=request.provider or "")
         if self._ready is None or self._ready[0] is not request:
             self._ready = (request, await adapter.ready(request, logged=self._logged))
         return await adapter.answer(self._ready[1], self._step, attempt)
@@ -353,7 +354,8 @@ class Attempts:
         request = self._resolve(request)
         adapter = self._calls.adapters[request.provider or ""]
         if not isinstance(adapter, HttpAdapter) or not adapter.has_stations:
-            return _raising(adapter.stream(request, **self._calls.settings))
+            events = adapter.stream(request, **self._calls.settings)
+            return _with_provider(events, request.provider or "")
         make_ready = partial(self._make_ready, adapter, request)
         return adapter.events(make_ready, self._scope or CancelScope(), self._step, attempt)
 
@@ -414,6 +416,7 @@ class Attempts:
     ) -> None:
         latency, retryable = round((perf_counter() - began) * 1000), False
         if isinstance(error, SDKError):
+            error.add_facts(provider=request.provider, model=request.model or None)
             kind, message, retryable = error.error_class, error.message, error.retryable
             usage = usage if error.partial is None else error.partial.usage
         elif isinstance(error, (GeneratorExit, asyncio.CancelledError)):
@@ -457,13 +460,24 @@ class Attempts:
                 logger.exception("A subscriber raised an exception on %s.", event.type)
 
 
-async def _raising(events: AsyncIterator[StreamEvent]) -> AsyncGenerator[StreamEvent, None]:
-    """The events of a custom adapter; an `ErrorEvent` is raised, as by other adapters."""
+async def _with_provider(
+    events: AsyncIterator[StreamEvent], provider: str
+) -> AsyncGenerator[StreamEvent, None]:
+    """
+    The events of a custom adapter, whose name in the client may be another than its own.
+
+    An `ErrorEvent` is raised, as by other adapters.
+    """
     try:
         async for event in events:
-            if type(event) is ErrorEvent:
+            if isinstance(event, ErrorEvent):
                 raise event.error
-            yield event
+            if isinstance(event, StreamStart):
+                yield replace(event, provider=provider)
+            elif isinstance(event, Finish) and event.response is not None:
+                yield replace(event, response=replace(event.response, provider=provider))
+            else:
+                yield event
     finally:
         await close_stream(events)
 

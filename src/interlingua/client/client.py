@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
 from inspect import signature
@@ -22,7 +23,13 @@ from interlingua.client.middleware.layers import (
     OperationLayers,
     is_per_attempt,
 )
-from interlingua.client.registry import Registry, Route, check_configured, resolve
+from interlingua.client.registry import (
+    Registry,
+    Route,
+    check_configured,
+    find_adapter,
+    resolve,
+)
 from interlingua.client.retry_policy import RetryPolicy
 from interlingua.providers.adapter import HttpAdapter
 from interlingua.providers.cancel import CancelScope
@@ -30,6 +37,7 @@ from interlingua.providers.log import logger
 from interlingua.providers.media import load_files
 from interlingua.providers.operations import find_performer, name_models
 from interlingua.providers.provider import find_dialect, sign
+from interlingua.providers.rows import row_name
 from interlingua.providers.ulid import new_ulid
 from interlingua.spec.content import Json
 from interlingua.spec.contracts import NEUTRAL_PROFILE, Adapter, Profile
@@ -67,15 +75,13 @@ class Client:
         strict: bool = False,
         on_loss: OnLoss | None = None,
     ) -> None:
-        if default_provider is not None and default_provider not in providers:
-            names = ", ".join(providers) or "none"
-            raise ConfigurationError(
-                f"default_provider {default_provider!r} is not configured (configured: {names})."
-            )
         if strict:
             _check_strict(providers)
-        self._adapters = dict(providers)
-        self._default = default_provider
+        self._adapters = {key: _known_as(key, adapter) for key, adapter in providers.items()}
+        self._chosen: str | None = next(iter(providers)) if len(providers) == 1 else None
+        if default_provider is not None:
+            self._chosen = check_configured(default_provider, providers)
+        self._environ: Mapping[str, str] | None = None
         self._registry = registry or Registry()
         self._route = lru_cache(ROUTES)(self._find_route)
         self._on_loss: OnLoss | None = "strict" if strict else on_loss
@@ -99,24 +105,30 @@ class Client:
         cls,
         environ: Mapping[str, str] | None = None,
         *,
+        default_provider: str | None = None,
         middleware: Iterable[Middleware] = (),
         strict: bool = False,
         on_loss: OnLoss | None = None,
     ) -> Self:
         """
-        A client for every provider with an API key in the environment; the first is the default.
+        A client for every provider with an API key in the environment.
 
-        The local model is never the default: it is used only when it is named.
+        A model of a provider that is not configured is looked up in the environment again, so a
+        key may be set later. Servers on this machine that need no key (`ollama`, `vllm`,
+        `llamacpp`, `lmstudio`) and the local model are used only when they are named.
         """
-        adapters = adapters_from_env(environ)
-        remote = (name for name, adapter in adapters.items() if adapter.server is None)
-        return cls(
-            adapters,
-            default_provider=next(remote, None),
+        environ = os.environ if environ is None else environ
+        client = cls(
+            adapters_from_env(environ, named=row_name(default_provider or "")),
+            default_provider=default_provider,
             middleware=middleware,
             strict=strict,
             on_loss=on_loss,
         )
+        client._environ = environ
+        if default_provider is None:
+            client._chosen = None  # that only one key is set is no choice of the caller
+        return client
 
     @classmethod
     def from_file(
@@ -168,7 +180,7 @@ class Client:
         This also ends a running tool, a wait between attempts, and a wait in a queue.
         """
         is_cancelled = self.calls.scopes.cancel(request_id)
-        for adapter in self._adapters.values():
+        for adapter in tuple(self._adapters.values()):
             cancel = getattr(adapter, "cancel", None)
             if cancel is not None and await cancel(request_id):
                 is_cancelled = True
@@ -208,7 +220,8 @@ class Client:
         A string names an operation of the provider's dialect. Operations are retried and reported
         as calls are, and pass through each middleware that has `perform`.
         """
-        adapter = self._adapters[check_configured(provider, self._adapters)]
+        provider = self._find_key(provider)
+        adapter = self._adapters[provider]
         name = operation if isinstance(operation, str) else operation.name
         request_id = getattr(value, "request_id", None) or new_ulid()
         call = OperationCall(name=name, provider=provider, request_id=request_id)
@@ -235,10 +248,11 @@ class Client:
         If one of several providers fails, that is logged; if all fail, the first error is raised.
         """
         if provider is not None:
+            provider = self._find_key(provider)
             return name_models(await self.perform(provider, "list_models"), provider)
         names = [
             name
-            for name, adapter in self._adapters.items()
+            for name, adapter in tuple(self._adapters.items())
             if hasattr(adapter, "perform") or hasattr(adapter, "list_models")
         ]
         lists = await asyncio.gather(*map(self.list_models, names), return_exceptions=True)
@@ -300,7 +314,32 @@ class Client:
 
     def _find_route(self, provider: str | None, model: str) -> Route:
         request = Request(provider=provider, model=model)
-        return resolve(request, self._adapters, self._registry, self._default)
+        try:
+            return resolve(request, self._adapters, self._registry, self._chosen)
+        except ConfigurationError:
+            if not self._read_environment(provider or model.partition(":")[0]):
+                raise
+        return resolve(request, self._adapters, self._registry, self._chosen)
+
+    def _find_key(self, provider: str) -> str:
+        """The key of the adapter that the caller names."""
+        if find_adapter(provider, self._adapters) is None:
+            self._read_environment(provider)
+        return check_configured(provider, self._adapters)
+
+    def _read_environment(self, name: str) -> bool:
+        """
+        Add the adapters that the environment has by now; return whether there are any.
+
+        A program may set a forgotten key later; a row without a key is added when it is named.
+        """
+        if self._environ is None:
+            return False
+        found = adapters_from_env(self._environ, named=row_name(name), known=self._adapters)
+        for key, adapter in found.items():
+            self._adapters.setdefault(key, adapter)
+        self._route.cache_clear()
+        return bool(found)
 
     def _resolve_again(self, request: Request) -> Request:
         """The request with its route, after a middleware changed the provider or model."""
@@ -311,10 +350,17 @@ class Client:
         return self._address(request)
 
     def _http(self, name: str) -> HttpAdapter:
-        adapter = self._adapters[check_configured(name, self._adapters)]
+        adapter = self._adapters[name]
         if not isinstance(adapter, HttpAdapter):
             raise ConfigurationError(f"The adapter {name!r} is not an HttpAdapter.")
         return adapter
+
+
+def _known_as(key: str, adapter: Adapter) -> Adapter:
+    """The adapter under its key in the client; the caller's own object is not changed."""
+    if isinstance(adapter, HttpAdapter) and adapter.name != key:
+        return adapter.rebind(key)
+    return adapter
 
 
 def _check_strict(adapters: Mapping[str, Adapter]) -> None:

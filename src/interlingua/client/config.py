@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,55 +13,42 @@ from msgspec.structs import replace
 from interlingua.client.registry import ModelEntry, Registry
 from interlingua.providers.adapter import HttpAdapter
 from interlingua.providers.catalog.profiles import check_overrides
+from interlingua.providers.environment import add_environment, first_value
 from interlingua.providers.provider import Provider
 from interlingua.providers.rows import find_provider, providers
 from interlingua.spec.errors import ConfigurationError
 
-_GGUF = "INTERLINGUA_GGUF"
 
-
-def adapters_from_env(environ: Mapping[str, str] | None = None) -> dict[str, HttpAdapter]:
+def adapters_from_env(
+    environ: Mapping[str, str] | None = None,
+    *,
+    named: str | None = None,
+    known: Container[str] = (),
+) -> dict[str, HttpAdapter]:
     """
     An adapter for each provider with a key (or, if it is local, an address) in the environment.
 
     Providers of other packages come after the built-in ones. The local model, if it is installed,
-    comes last. A provider without a base URL is skipped unless the environment has one.
+    comes last. A provider without a base URL is skipped unless the environment has one. A row
+    without a key is also there, at its default address, if it is `named`. Those that are `known`
+    are left out.
     """
     environ = os.environ if environ is None else environ
     adapters: dict[str, HttpAdapter] = {}
-    for row in providers().values():
-        key = _first(environ, row.key_env)
-        base_url = _first(environ, row.base_url_env)
-        is_configured = key or (base_url and not row.key_required)
-        if is_configured and (base_url or row.base_url):
-            adapters[row.name] = _adapter(row, key, base_url, environ)
+    rows = [row for name, row in providers().items() if name not in known]
+    for row in rows:
+        has_address = first_value(environ, row.base_url_env) is not None
+        is_wanted = has_address or row.name == named
+        if row.key_required or not is_wanted:
+            is_wanted = first_value(environ, row.key_env) is not None
+        if is_wanted and (has_address or row.base_url):
+            adapters[row.name] = HttpAdapter(row, **add_environment(row, {}, environ))
     if find_spec("xllamacpp") is not None:  # the extra `local`
-        gguf = _first(environ, (_GGUF,))
-        for row in providers().values():
-            if row.is_embedded:
-                adapters[row.name] = HttpAdapter(row, gguf=gguf)
+        embedded = [row for row in rows if row.is_embedded]
+        adapters |= {
+            row.name: HttpAdapter(row, **add_environment(row, {}, environ)) for row in embedded
+        }
     return adapters
-
-
-def _adapter(
-    row: Provider, key: str | None, base_url: str | None, environ: Mapping[str, str]
-) -> HttpAdapter:
-    headers = _headers(row, environ)
-    try:
-        return HttpAdapter(row, key, base_url=base_url, default_headers=headers)
-    except ConfigurationError as error:
-        names = " or ".join(row.base_url_env)
-        raise ConfigurationError(f"{row.name}: {error.message} (check {names})") from None
-
-
-def _headers(row: Provider, environ: Mapping[str, str]) -> dict[str, str]:
-    values = {header: _first(environ, (name,)) for header, name in row.headers_env.items()}
-    return {header: value for header, value in values.items() if value is not None}
-
-
-def _first(environ: Mapping[str, str], names: tuple[str, ...]) -> str | None:
-    """The value of the first variable that is set and not blank."""
-    return next((environ[name] for name in names if environ.get(name, "").strip()), None)
 
 
 _ADAPTER = {
@@ -89,7 +76,7 @@ _MODEL = {
     "aliases": list,
     "profile": dict,
 }
-_FILE = {"adapters": dict, "models": dict, "default_provider": str}
+_FILE = {"adapters": dict, "models": dict, "default_provider": str, "default_model": str}
 
 
 def read_registry(
@@ -103,7 +90,7 @@ def read_registry(
     not set come from the environment, as in `adapters_from_env`.
     """
     environ = os.environ if environ is None else environ
-    file = read_document(Path(path)).check(_FILE)
+    file = read_document(Path(path).expanduser()).check(_FILE)
     adapters = file.sections("adapters", _ADAPTER)
     models = file.sections("models", _MODEL)
     entries = [_entry(name, section, adapters) for name, section in models.items()]
@@ -112,7 +99,7 @@ def read_registry(
     if default is not None and default not in built:
         raise file.error("default_provider", f"default_provider: no adapter {default!r}")
     try:
-        return built, Registry(entries), default
+        return built, Registry(entries, file.get("default_model", "")), default
     except ConfigurationError as error:
         if error.setting is None or error.model is None:
             raise
@@ -146,21 +133,19 @@ def _build(
     name: str, section: Section, entries: list[ModelEntry], environ: Mapping[str, str]
 ) -> HttpAdapter:
     row = _row(name, section)
-    key = section.get("api_key", "")
-    key = key if key.strip() else _first(environ, row.key_env)
-    base_url = section.get("base_url") or _first(environ, row.base_url_env)
     settings: dict[str, Any] = {
+        "api_key": section.get("api_key", "").strip() or None,
         "name": name,
-        "base_url": base_url,
+        "base_url": section.get("base_url"),
         "dialect": section.get("dialect"),
-        "default_headers": {**_headers(row, environ), **section.get("extra_headers", {})},
+        "default_headers": section.get("extra_headers", {}),
         "timeout": section.get("timeout_seconds"),
         "max_retries": section.get("max_retries", 0),
         "options": section.get("options", {}),
         "profile": _profile(section, name),
         "strict": section.get("strict", False),
         "on_loss": section.get("on_loss"),
-        "gguf": _gguf(row, section, environ),
+        "gguf": section.get("gguf"),
         "model_profiles": {
             entry.wire_name: entry.profile
             for entry in entries
@@ -168,14 +153,14 @@ def _build(
         },
     }
     try:
-        return HttpAdapter(row, key, **settings)
+        adapter = HttpAdapter(row, **add_environment(row, settings, environ))
     except ConfigurationError as error:
         if error.setting is None:
             raise
         key = _KEYS.get(error.setting, error.setting)
-        is_from_env = key == "base_url" and base_url and "base_url" not in section
-        hint = f" (check {' or '.join(row.base_url_env)})" if is_from_env else ""
-        raise section.error(key, f"adapter {name!r}: {error.message}{hint}") from None
+        raise section.error(key, f"adapter {name!r}: {error.message}") from None
+    adapter.source = section.error("api_key_env", "").message
+    return adapter
 
 
 def _row(name: str, section: Section) -> Provider:
@@ -187,11 +172,6 @@ def _row(name: str, section: Section) -> Provider:
     variable = section.get("api_key_env")
     # An error about a missing key then names this variable.
     return row if variable is None else replace(row, key_env=(variable,))
-
-
-def _gguf(row: Provider, section: Section, environ: Mapping[str, str]) -> str | None:
-    path: str | None = section.get("gguf")
-    return _first(environ, (_GGUF,)) if path is None and row.is_embedded else path
 
 
 def _profile(section: Section, name: str) -> Mapping[str, Any]:

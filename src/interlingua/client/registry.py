@@ -1,21 +1,27 @@
 """
 Routing: the provider that serves a model, and the model's name there. Never a guess.
 
-In this order: `provider=` of the request, `provider:model`, an id, alias or tier of the registry
-file, the exact id of a catalog model that one configured provider serves, the default provider.
+In this order: `provider=` of the request; `name:model` with the name of an adapter; an id, alias or
+tier of the registry file; the adapter that the caller chose. If none is chosen: the adapter of the
+one provider that serves an exact id of the catalog; the only remote adapter, unless the name of the
+model points to another provider. Everything else is an error that says what to write or to set.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from importlib.util import find_spec
 from typing import Any, NamedTuple
 
 import msgspec
 
-from interlingua.providers.catalog.models import providers_of
-from interlingua.providers.rows import providers
+from interlingua.providers.catalog.models import get_model_info, list_models, providers_of
+from interlingua.providers.rows import OPEN_MODELS, OTHERS, maker_of, providers, row_name
 from interlingua.spec.errors import ConfigurationError
 from interlingua.spec.request import Request
+
+_LONGEST_NAME = 100
+"""Characters of a name that are compared with known names."""
 
 
 class ModelEntry(
@@ -50,7 +56,9 @@ class Registry:
         registry.find("opus").can_delegate
     """
 
-    def __init__(self, models: Collection[ModelEntry] = ()) -> None:
+    def __init__(self, models: Collection[ModelEntry] = (), default_model: str = "") -> None:
+        self.default_model = default_model
+        """The model of requests without one: an id, an alias, or any name."""
         self.models: dict[str, ModelEntry] = {entry.id: entry for entry in models}
         self._names: dict[str, ModelEntry] = {}
         self._tiers: dict[str, list[ModelEntry]] = {}
@@ -68,11 +76,15 @@ class Registry:
                 self._tiers.setdefault(entry.tier, []).append(entry)
 
     def find(self, name: str) -> ModelEntry | None:
-        """The entry with this id, alias or tier; `ConfigurationError` if the tier has several."""
+        """
+        The entry with this id or alias, or of this tier (`deep` or `tier:deep`).
+
+        `ConfigurationError` if the tier has several.
+        """
         entry = self._names.get(name)
         if entry is not None:
             return entry
-        tier = self._tiers.get(name, ())
+        tier = self._tiers.get(name.removeprefix("tier:"), ())
         if len(tier) > 1:
             choices = ", ".join(entry.id for entry in tier)
             raise ConfigurationError(f"Tier {name!r} has several models; name one of {choices}.")
@@ -85,85 +97,180 @@ class Registry:
 
 def resolve(
     request: Request,
-    configured: Collection[str],
+    adapters: Mapping[str, Any],
     registry: Registry,
-    default_provider: str | None = None,
+    chosen: str | None = None,
 ) -> Route:
-    """The route of a request; `ConfigurationError` names the choices if it is not certain."""
-    model = request.model
+    """
+    The route of a request; `ConfigurationError` names the choices if it is not certain.
+
+    `chosen` is the adapter that the caller chose for all models.
+    """
+    model = request.model or registry.default_model
     if request.provider is not None:
-        return _named(request.provider, model, configured, registry)
-    entry = registry.find(model)
-    if entry is not None and ":" in model:
-        return Route(check_configured(entry.adapter, configured), entry.wire_name)
+        return _named(request.provider, model, adapters, registry)
     prefix, colon, rest = model.partition(":")
-    if colon and (prefix in configured or prefix in providers()):
-        return _named(prefix, rest, configured, registry)
+    if colon and find_adapter(prefix, adapters) is not None:
+        return _named(prefix, rest, adapters, registry)
+    entry = registry.find(model)
     if entry is not None:
-        return Route(check_configured(entry.adapter, configured), entry.wire_name)
-    serving = [name for name in providers_of(model) if name in configured]
+        return Route(check_configured(entry.adapter, adapters), entry.wire_name)
+    if not model:
+        raise ConfigurationError("No model is given. Pass a model, such as openai:gpt-5.2.")
+    if chosen is not None:
+        if colon and _is_at_vendor(adapters[chosen]):
+            _check_prefix(prefix, rest, adapters)
+        return Route(chosen, model)
+    if colon:
+        _check_prefix(prefix, rest, adapters)
+    return _by_name(model, adapters)
+
+
+def find_adapter(name: str, adapters: Collection[str]) -> str | None:
+    """The key of the adapter with this name, or with the row of this alias."""
+    if name in adapters:
+        return name
+    row = row_name(name)
+    return row if row in adapters else None
+
+
+def check_configured(name: str, adapters: Collection[str]) -> str:
+    """The key of the adapter; `ConfigurationError` says what to set if there is none."""
+    key = find_adapter(name, adapters)
+    if key is None:
+        what = f"Provider {name!r} is not configured."
+        raise _error(adapters, what, _setup(name, adapters))
+    return key
+
+
+def _named(name: str, model: str, adapters: Collection[str], registry: Registry) -> Route:
+    """The route of a model at the provider that the caller named."""
+    key = check_configured(name, adapters)
+    for prefix in {name, key}:  # `provider=` and a prefix may name the same provider
+        model = model.removeprefix(f"{prefix}:")
+    entry = registry.find(f"{key}:{model}")
+    if entry is not None and entry.adapter == key:
+        return Route(key, entry.wire_name)
+    if not model:
+        raise ConfigurationError(f"No model is given. Write it after the provider: {key}:model.")
+    return Route(key, model)
+
+
+def _by_name(model: str, adapters: Mapping[str, Any]) -> Route:
+    """The route of a model whose provider the caller did not choose; never a guess."""
+    known = providers_of(model)
+    serving = [key for key, adapter in adapters.items() if _names(key, adapter) & {*known}]
     if len(serving) == 1:
         return Route(serving[0], model)
-    if default_provider is not None:
-        _check_prefix(prefix if colon else "", rest, default_provider)
-        return Route(check_configured(default_provider, configured), model)
-    raise ConfigurationError(_no_route(model, serving, configured))
-
-
-def _named(name: str, model: str, configured: Collection[str], registry: Registry) -> Route:
-    model = model.removeprefix(f"{name}:")  # `provider=` and a prefix may name the same provider
-    entry = registry.find(f"{name}:{model}")
-    if entry is not None and entry.adapter == name:
-        return Route(check_configured(name, configured), entry.wire_name)
-    return Route(check_configured(name, configured), model)
-
-
-def check_configured(name: str, configured: Collection[str]) -> str:
-    """The name; `ConfigurationError` says what to set if that provider is not configured."""
-    if name in configured:
-        return name
-    row = providers().get(name)
-    variables = []
-    if row is not None and row.key_env:
-        variables.append(" or ".join(row.key_env))
-    if row is not None and row.base_url_env and not row.base_url:
-        variables.append(" or ".join(row.base_url_env))
-    advice = f" Set {' and '.join(variables)}." if variables else ""
-    names = ", ".join(configured) or "none"
-    raise ConfigurationError(f"Provider {name!r} is not configured.{advice} Configured: {names}.")
-
-
-def _no_route(model: str, serving: list[str], configured: Collection[str]) -> str:
     if serving:
-        choices = " or ".join(f"{name}:{model}" for name in serving)
-        return f"Several providers serve {model!r}: use {choices}."
-    names = ", ".join(configured)
-    if not names:
-        return "No provider is configured. Set a key such as OPENAI_API_KEY, or pass providers=."
-    prefix, colon, _ = model.partition(":")
-    if colon:
+        choices = " or ".join(f"{key}:{model}" for key in serving)
+        raise ConfigurationError(f"Several providers serve {model!r}: use {choices}.")
+    remote = [key for key, adapter in adapters.items() if not _is_local(adapter)]
+    maker = maker_of(model)
+    if len(remote) == 1 and not known and _may_serve(remote[0], adapters[remote[0]], maker):
+        return Route(remote[0], model)
+    raise _no_route(model, known, maker, remote, adapters)
+
+
+def _names(key: str, adapter: Any) -> set[str]:
+    row = getattr(adapter, "provider", None)
+    return {key} if row is None else {key, row.name}
+
+
+def _is_local(adapter: Any) -> bool:
+    row = getattr(adapter, "provider", None)
+    return row is not None and row.is_local
+
+
+def _is_at_vendor(adapter: Any) -> bool:
+    """Whether it calls the vendor's own address, where no model has another provider's prefix."""
+    row = getattr(adapter, "provider", None)
+    return row is not None and not row.is_local and getattr(adapter, "base_url", "") == row.base_url
+
+
+def _may_serve(key: str, adapter: Any, maker: str | None) -> bool:
+    """Whether the name of a model does not point to another provider."""
+    row = getattr(adapter, "provider", None)
+    if maker == OPEN_MODELS:
+        return row is None or not row.families
+    return maker is None or maker in _names(key, adapter)
+
+
+# Errors.
+
+
+def _error(adapters: Collection[str], *sentences: str) -> ConfigurationError:
+    configured = f"Configured: {', '.join(adapters) or 'none'}."
+    text = " ".join(filter(None, (*sentences, configured)))
+    return ConfigurationError(text, error_code="not_configured")
+
+
+def _setup(name: str, adapters: Collection[str]) -> str:
+    """What to do so that a provider is configured; empty if it is."""
+    row = providers().get(row_name(name) or "")
+    if find_adapter(name, adapters) is not None:
+        return ""
+    if row is None and name.lower() in OTHERS:
         return (
-            f"Unknown provider {prefix!r} in {model!r}. "
-            f"Write one of the configured providers before the colon: {names}."
+            "It has no row: if it serves Chat Completions, add "
+            f"OpenAICompatibleAdapter(key, base_url=...) to the client as {name!r}."
         )
-    return (
-        f"Unknown provider for {model!r}. Write it before the model, as in "
-        f"{next(iter(configured))}:{model}, or set default_provider (configured: {names})."
-    )
+    if row is None:
+        near = _near(name, (*adapters, *providers()))
+        return "" if near is None else f"Did you mean {near!r}?"
+    if row.is_embedded and find_spec("xllamacpp") is None:
+        return "Run `pip install 'interlingua[local]'`."
+    if row.is_local:
+        return f"Add HttpAdapter({row.name!r}) to the client, or use Client.from_env()."
+    address = row.base_url_env if not row.base_url else ()
+    variables = [" or ".join(names) for names in (row.key_env, address) if names]
+    return f"Set {' and '.join(variables)}." if variables else ""
 
 
-def _check_prefix(prefix: str, rest: str, default: str) -> None:
-    """Raise `ConfigurationError` if the prefix looks like a misspelled provider name."""
-    if not prefix:
-        return
-    row = providers().get(default)
-    if row is None or row.is_local:  # local servers have models such as `mixtral:8x7b`
-        return
-    from difflib import get_close_matches
+def _check_prefix(prefix: str, rest: str, adapters: Collection[str]) -> None:
+    """Raise `ConfigurationError` if the prefix is a provider's name, or nearly is."""
+    if row_name(prefix) is not None or prefix.lower() in OTHERS:
+        check_configured(prefix, adapters)
+    near = _near(prefix, (*adapters, *providers(), *OTHERS))
+    if near is not None:
+        what = f"Unknown provider {prefix!r}. Did you mean {near}:{rest}?"
+        other = "If the colon belongs to the name of the model, pass provider=."
+        raise _error(adapters, what, _setup(near, adapters), other)
 
-    matches = get_close_matches(prefix, providers(), n=1, cutoff=0.8)
-    if matches:
-        raise ConfigurationError(
-            f"Unknown provider {prefix!r}. Did you mean {matches[0]}:{rest}? "
-            f"If {default} has a model of this name, pass provider={default!r}."
-        )
+
+def _near(name: str, names: Iterable[str]) -> str | None:
+    from difflib import get_close_matches  # imported only for error messages
+
+    matches = get_close_matches(name.lower()[:_LONGEST_NAME], list(names), n=1, cutoff=0.75)
+    return matches[0] if matches else None
+
+
+def _no_route(
+    model: str,
+    known: Collection[str],
+    maker: str | None,
+    remote: Sequence[str],
+    adapters: Collection[str],
+) -> ConfigurationError:
+    if known:
+        what = f"{model!r} is a model of {' or '.join(known)}, which is not configured."
+        return _error(adapters, what, *(_setup(name, adapters) for name in known))
+    named = " or ".join(f"{key}:{model}" for key in remote)
+    other = f"To use another provider, write it before the model, as in {named}." if named else ""
+    if maker == OPEN_MODELS:
+        what = f"{model!r} is an open model with many hosts."
+        return _error(adapters, what, other or f"Write its host before it, as in ollama:{model}.")
+    if maker is not None:
+        first, _, rest = model.replace("/", ":", 1).partition(":")
+        spelling = f"{maker}:{rest if rest and row_name(first) == maker else model}"
+        what = f"{model!r} is a model of {maker}. Use {spelling}."
+        return _error(adapters, what, _setup(maker, adapters), other)
+    info = get_model_info(_near(model, (info.id for info in list_models())) or "")
+    near = "" if info is None else f"Did you mean {info.provider}:{info.id}?"
+    setup = "" if info is None else _setup(info.provider, adapters)
+    if not remote:
+        setup = setup or "Set a key such as OPENAI_API_KEY, or give adapters to a Client."
+        return _error(adapters, "No provider is configured.", near, setup)
+    what = f"Unknown provider for {model!r}."
+    advice = f"Write it before the model, as in {named}, or set default_provider."
+    return _error(adapters, what, near, setup, advice)

@@ -175,6 +175,24 @@ def local_server(gguf: str | Path | None = None) -> LocalServer:
         return _SHARED[key]
 
 
+def server_for(model: str, server: LocalServer) -> LocalServer:
+    """
+    The server of the model with this name: `server`, or for a path of a GGUF file its own.
+
+    The beginning of a name is enough (`smollm2`), and an empty name means the model of `server`.
+    `ConfigurationError` for any other name: the answer would come from a model that was not named.
+    """
+    if model.lower().endswith(".gguf") and model != str(server.gguf):
+        return local_server(find_model(model))
+    loaded, name = server.model.lower(), model.lower().removesuffix(".gguf")
+    if not name or f"{loaded}-".startswith(f"{Path(name).name}-"):
+        return server
+    raise ConfigurationError(
+        f"The local model is {server.model!r}, not {model!r}. Use local:{server.model}, or "
+        "local:path/to/model.gguf for another model."
+    )
+
+
 def _configure(process: subprocess.Popen[bytes], settings: dict[str, object]) -> str:
     """Send the settings, and return the server's address; empty if the process ends first."""
     assert process.stdin is not None  # noqa: S101 # for the type checker: both are pipes

@@ -6,11 +6,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import attrgetter
 from typing import Any
 
+from interlingua.spec.facts import Facts
 from interlingua.spec.request import Request
 from interlingua.spec.response import Warning
-from interlingua.spec.warnings import make_warning, target_name
+from interlingua.spec.warnings import WarningList, make_warning, target_name
 from interlingua.wire.fields import merge
 
+TOOLS = "tools"
 AUTO_CACHE = "auto_cache"
 """A reserved option, never sent: False leaves prompt caching to the caller."""
 
@@ -23,8 +25,33 @@ def options_for(request: Request, dialect: str) -> dict[str, Any]:
     for name in (dialect, request.provider):
         options = request.provider_options.get(name) if name else None
         if isinstance(options, Mapping):
-            merged = merge(merged, options)
+            merged = merge_options(merged, options)
     return merged
+
+
+def merge_options(body: Mapping[str, Any], options: Mapping[str, Any]) -> dict[str, Any]:
+    """`merge`, but tools are added to those that are there; equal tools are sent once."""
+    merged = merge(body, options)
+    present, more = body.get(TOOLS), options.get(TOOLS)
+    if isinstance(present, (list, tuple)) and isinstance(more, (list, tuple)):
+        merged[TOOLS] = [*present, *(tool for tool in more if tool not in present)]
+    return merged
+
+
+def check_options(options: Mapping[str, Any], facts: Facts, warnings: WarningList) -> None:
+    """Add a note for each option that the dialect is not known to have."""
+    known = facts.options
+    for name in () if known is None else options.keys() - known - {AUTO_CACHE}:
+        path, hint = f"provider_options.{facts.name}.{name}", suggest(name, known or ())
+        warnings.add("option_unknown", path, name=name, owner=facts.name, hint=hint)
+
+
+def suggest(name: str, known: Iterable[str]) -> str:
+    """A question about the nearest of the known names, in brackets; empty if none is near."""
+    from difflib import get_close_matches  # needed only for unknown names
+
+    near = get_close_matches(name, known, n=1, cutoff=0.75)
+    return f" (did you mean {near[0]!r}?)" if near else ""
 
 
 def foreign_options(

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from interlingua.prepare.history.edit import Edits, is_plain_conversation, with_parts
 from interlingua.prepare.history.messages import end_of_prompts, is_blank
 from interlingua.prepare.history.rules import apply_rules, rules_for
-from interlingua.prepare.options import options_for
+from interlingua.prepare.options import check_options, options_for
 from interlingua.prepare.settings import adjust_settings
 from interlingua.spec.content import Text
 from interlingua.spec.contracts import Prepared, Profile
@@ -31,6 +31,8 @@ def prepare(request: Request, profile: Profile, facts: Facts) -> Prepared:
     history = request.messages
     request = adjust_settings(request, profile, warnings)
     options = options_for(request, facts.name)
+    if options and profile.dialect:  # the codec alone says again what it was told
+        check_options(options, facts, warnings)
     if request.messages is not history or not is_plain_conversation(history):
         rules = rules_for(facts, request, profile, options)
         messages = apply_rules(request.messages, rules, warnings=warnings, history=history)

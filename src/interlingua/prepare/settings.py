@@ -11,7 +11,7 @@ from typing import Any, TypeAlias, get_args
 from msgspec.structs import astuple, replace
 
 from interlingua.prepare.media import drop_media
-from interlingua.prepare.options import options_for
+from interlingua.prepare.options import TOOLS, options_for
 from interlingua.prepare.thinking import (
     budget_below_max_tokens,
     budget_to_effort,
@@ -156,6 +156,8 @@ def drop_strict(request: Request, profile: Profile, warnings: WarningList) -> Re
 def choice_without_tools(request: Request, profile: Profile, warnings: WarningList) -> Request:
     """A tool choice without tools."""
     if profile.tool_choice_without_tools or request.tools:
+        return request
+    if request.provider_options and options_for(request, profile.dialect).get(TOOLS):
         return request
     if request.tool_choice is not None:
         if request.tool_choice.mode in _FORCED:

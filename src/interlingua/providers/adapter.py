@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from copy import copy
 from functools import partial
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, ClassVar, Unpack
+from typing import TYPE_CHECKING, Any, ClassVar, Self, Unpack
 
 from msgspec.structs import replace
 
 from interlingua.prepare.media import may_hold_media
+from interlingua.prepare.options import merge_options
 from interlingua.prepare.prepare import prepare
 from interlingua.prepare.schema import restore_arguments, restore_event
 from interlingua.providers.adapter_options import (
@@ -21,6 +24,7 @@ from interlingua.providers.adapter_options import (
     find_server,
     find_timeouts,
     find_transport,
+    unknown_owners,
 )
 from interlingua.providers.answer_check import (
     UNCLEAR,
@@ -32,6 +36,7 @@ from interlingua.providers.answer_check import (
 )
 from interlingua.providers.cancel import CancelScope, Scopes
 from interlingua.providers.catalog.profiles import profile_for
+from interlingua.providers.environment import add_environment
 from interlingua.providers.fold import fold_stream
 from interlingua.providers.http_requests import (
     DryRun,
@@ -67,12 +72,11 @@ from interlingua.spec.errors import ConfigurationError, SDKError
 from interlingua.spec.events import StreamEvent
 from interlingua.spec.operations import ItemDecoder, Operation, ServedModel
 from interlingua.spec.request import OnLoss, Request, ToolChoiceMode
-from interlingua.spec.response import Response
+from interlingua.spec.response import Response, Warning
 from interlingua.spec.warnings import check_losses, current_turn_first
 from interlingua.streams.grammar import DELTAS
 from interlingua.streams.reader import FrameDecoder, StreamReader
 from interlingua.tokens.estimate import estimate_request
-from interlingua.wire.fields import merge
 from interlingua.wire.framing import JSONArrayDecoder
 from interlingua.wire.json_text import dumps, loads
 from interlingua.wire.ratelimit_headers import parse_rate_limit
@@ -91,10 +95,11 @@ class HttpAdapter:
         adapter = HttpAdapter("groq", api_key="…")
         response = await adapter.complete(Request(model="…", messages="Hello"))
 
-    `options` are defaults for the provider options of each request. `profile` and
-    `model_profiles` (by model) override fields of `Profile`. `max_retries` is used by the client;
-    an adapter itself never retries. Use `read_files=False` for requests from a network, whose
-    paths must not be read.
+    A provider given by its name reads its environment variables for the key, address and headers
+    that are not given. `options` are defaults for the provider options of each request. `profile`
+    and `model_profiles` (by model) override fields of `Profile`. `max_retries` is used by the
+    client; an adapter itself never retries. Use `read_files=False` for requests from a network,
+    whose paths must not be read.
     """
 
     has_stations: ClassVar[bool] = True
@@ -110,23 +115,30 @@ class HttpAdapter:
         api_key: str | None = None,
         **settings: Unpack[RowSettings],
     ) -> None:
-        row = find_provider(provider) if isinstance(provider, str) else provider
-        checked = check_settings(settings)
+        if isinstance(provider, str):
+            row = find_provider(provider)
+            found = add_environment(row, {**settings, "api_key": api_key}, os.environ)
+            api_key = found.pop("api_key")
+            checked = check_settings(found)
+        else:
+            row, checked = provider, check_settings(settings)
         self.provider = row
         self.name: str = checked.get("name") or row.name
+        self.source: str = ""
+        """Where it is configured: the beginning of errors about its configuration."""
         self.max_retries: int = checked.get("max_retries", 0)
         is_strict = checked.get("strict", False)
         self.on_loss: OnLoss = "strict" if is_strict else checked.get("on_loss", "content")
         self.reads_files: bool = checked.get("read_files", True)
         self.server: LocalServer | None = find_server(row, checked)
         """The local server that this adapter starts, if any."""
-        self._key = check_key(api_key)
-        self._base_url = find_base_url(row, checked, self.server)
-        self._headers = join_headers(row.headers, checked.get("default_headers", {}))
-        self._signature = sign(row.signing, self._key)
+        self._has_own_server = "server" in checked
+        self._bind(
+            check_key(api_key),
+            find_base_url(row, checked, self.server),
+            join_headers(row.headers, checked.get("default_headers", {})),
+        )
         self._request_id_header = row.request_id_header
-        self._redactor = Redactor((self._key or "",))
-        self._redactor.learn_headers(self._headers)
         self._options: Mapping[str, Any] = checked.get("options", {})
         self._overrides: Mapping[str, Any] = checked.get("profile", {})
         self._model_overrides: Mapping[str, Mapping[str, Any]] = checked.get("model_profiles", {})
@@ -140,10 +152,43 @@ class HttpAdapter:
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.name!r}, base_url={self._base_url!r})"
 
+    def rebind(
+        self,
+        name: str,
+        *,
+        api_key: str | None = None,
+        base_url: str | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> Self:
+        """A copy with another name, key, address or more headers; it shares the connections."""
+        check_settings({"default_headers": headers})
+        twin = copy(self)
+        twin.name = name
+        address = self._base_url
+        if base_url is not None:
+            twin.server = None
+            address = find_base_url(self.provider, {"base_url": base_url}, None)
+        key = self._key if api_key is None else check_key(api_key)
+        twin._bind(key, address, join_headers(self._headers, headers or {}))  # noqa: SLF001
+        return twin
+
+    def _bind(self, key: str | None, base_url: str, headers: Mapping[str, str]) -> None:
+        self._key = key
+        self._base_url = base_url
+        self._headers = headers
+        self._signature = sign(self.provider.signing, key)
+        self._redactor = Redactor((key or "",))
+        self._redactor.learn_headers(headers)
+
     @property
     def dialect(self) -> str:
         """The name of its dialect."""
         return self._dialect_name
+
+    @property
+    def base_url(self) -> str:
+        """The start of its URLs."""
+        return self._base_url
 
     @property
     def is_configured(self) -> bool:
@@ -183,7 +228,10 @@ class HttpAdapter:
     def initialize(self) -> None:
         """Raise `ConfigurationError` if the API key is missing; nothing is sent."""
         if not self.is_configured:
-            raise ConfigurationError(_no_key(self.provider, self.name))
+            variables = " or ".join(self.provider.key_env)
+            advice = f"Set {variables}, or pass" if variables else "Pass"
+            text = f"{self.source}No API key for {self.name}. {advice} api_key=."
+            raise ConfigurationError(text, error_code="not_configured", setting="api_key")
 
     # Calls.
 
@@ -231,6 +279,9 @@ class HttpAdapter:
         """
         try:
             request = await self._gather(request)
+            base_url = self._base_url
+            if self.server is not None:
+                base_url = await self._start_server(request.model)
             profile = self._profiles.get(request.model) or self.profile_for(request.model)
             wire = self._encode(request, profile, stream=stream)
         except SDKError as error:
@@ -239,7 +290,7 @@ class HttpAdapter:
         if wire.warnings:
             log_warnings(wire.warnings, request, self.name, set() if logged is None else logged)
         http = HttpRequest(
-            url=join_url(self._base_url, wire.path),
+            url=join_url(base_url, wire.path),
             headers={**headers_for(wire, self._headers), **self._signature},
             body=dumps(wire.body),
             timeouts=self._timeouts,
@@ -348,17 +399,22 @@ class HttpAdapter:
         error.add_facts(provider=self.name, model=model or None, request_id=request_id)
         self._redactor.redact_error(error)
 
-    async def _start_server(self) -> None:
-        if self.server is not None:
-            url = await asyncio.to_thread(self.server.start)
-            self._base_url = check_base_url(url, self.provider.base_path)
+    async def _start_server(self, model: str) -> str:
+        """The address of the local server for this model, which is started if needed."""
+        server = self.server
+        if server is None:
+            return self._base_url
+        if not self._has_own_server:  # a server that the caller made answers to any name
+            from interlingua.local import server_for
+
+            server = await asyncio.to_thread(server_for, model, server)
+        url = await asyncio.to_thread(server.start)
+        return check_base_url(url, self.provider.base_path)
 
     async def _gather(self, request: Request) -> Request:
         """The request with the bytes of its files, and of URLs that the dialect cannot send."""
         if not self._key:
             self.initialize()
-        if self.server is not None:
-            await self._start_server()
         if self.reads_files and may_hold_media(request.messages):
             request = await gather_media(request, self.profile_for(request.model))
         return request
@@ -375,20 +431,26 @@ class HttpAdapter:
         return restore_arguments(response, ready.request) if ready.request.tools else response
 
     def _encode(self, request: Request, profile: Profile, *, stream: bool) -> WireCall:
+        unknown: list[Warning] = []
         if self._options or request.provider_options:
+            unknown = unknown_owners(request, (self.name, self.provider.name))
             request = self._with_options(request)
         prepared = prepare(request, profile, self._dialect.FACTS)
         wire = self._dialect.encode_request(prepared, profile, stream=stream)
+        if unknown:
+            wire = replace(wire, warnings=(*unknown, *wire.warnings))
         if not wire.warnings:
             return wire
         check_losses(wire.warnings, request, request.on_loss or self.on_loss)
         return replace(wire, warnings=current_turn_first(wire.warnings, request))
 
     async def _perform(self, operation: Operation, value: Any) -> Any:
-        async def send(page: WireCall) -> tuple[HttpReply, bytes]:
-            return await exchange(self._addressed(page), self._transport, self._dialect)
+        call, base_url = await self._encode_operation(operation, value)
 
-        return await perform_pages(operation, await self._encode_operation(operation, value), send)
+        async def send(page: WireCall) -> tuple[HttpReply, bytes]:
+            return await exchange(self._addressed(page, base_url), self._transport, self._dialect)
+
+        return await perform_pages(operation, call, send)
 
     async def _stream_items(
         self,
@@ -401,7 +463,7 @@ class HttpAdapter:
         """None when the reply has begun, then its items as they arrive."""
         self._scopes.add(request_id, scope)
         try:
-            request = self._addressed(await self._encode_operation(operation, value))
+            request = self._addressed(*await self._encode_operation(operation, value))
             try:
                 async with self._transport.send(request) as reply:
                     if reply.status >= 300:
@@ -423,22 +485,21 @@ class HttpAdapter:
         finally:
             self._scopes.remove(request_id, scope)
 
-    def _addressed(self, call: WireCall) -> HttpRequest:
-        return operation_request(
-            call, self._base_url, self._headers, self._signature, self._timeouts
-        )
+    def _addressed(self, call: WireCall, base_url: str) -> HttpRequest:
+        return operation_request(call, base_url, self._headers, self._signature, self._timeouts)
 
-    async def _encode_operation(self, operation: Operation, value: Any) -> WireCall:
-        """The call of an operation, with the provider's own path for it, if any."""
+    async def _encode_operation(self, operation: Operation, value: Any) -> tuple[WireCall, str]:
+        """The call of an operation, with the provider's own path for it, and its base URL."""
         if isinstance(value, Request):
             value = self._with_options(await self._gather(value))
         else:
             self.initialize()
-            await self._start_server()
         model = getattr(value, "model", None)
-        call = operation.encode(value, self.profile_for(model if isinstance(model, str) else ""))
+        model = model if isinstance(model, str) else ""
+        base_url = await self._start_server(model)
+        call = operation.encode(value, self.profile_for(model))
         path = self.provider.operation_paths.get(operation.name)
-        return call if path is None else replace(call, path=path)
+        return call if path is None else replace(call, path=path), base_url
 
     def _reader(self, ready: Ready, reply: HttpReply, began: float) -> StreamReader:
         """The reader for a reply, chosen by its content type."""
@@ -477,7 +538,7 @@ class HttpAdapter:
         for name in dict.fromkeys(names):
             options = options_by_name.get(name) if name else None
             if isinstance(options, Mapping):
-                joined = merge(joined, options)
+                joined = merge_options(joined, options)
         return replace(request, provider_options={**options_by_name, self._dialect_name: joined})
 
 
@@ -488,9 +549,3 @@ def _with_defaults(request: Request, *, strict: bool) -> Request:
         request_id=request.request_id or new_ulid(),
         on_loss=request.on_loss or ("strict" if strict else None),
     )
-
-
-def _no_key(row: Provider, name: str) -> str:
-    variables = " or ".join(row.key_env)
-    source = f"Set {variables} and use Client.from_env(), or pass" if variables else "Pass"
-    return f"No API key for {name}. {source} api_key=."

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, get_args
 
 import msgspec
 
+from interlingua import dialects
+from interlingua.prepare.options import suggest
 from interlingua.providers.catalog.profiles import check_overrides
 from interlingua.providers.provider import Provider, add_scheme, check_base_url, check_dialect
+from interlingua.providers.rows import providers
 from interlingua.spec.contracts import Timeouts, Transport
 from interlingua.spec.errors import ConfigurationError
-from interlingua.spec.request import OnLoss
+from interlingua.spec.request import OnLoss, Request
+from interlingua.spec.response import Warning
+from interlingua.spec.warnings import make_warning
 
 if TYPE_CHECKING:
     from interlingua.local import LocalServer
@@ -134,6 +139,21 @@ def find_transport(settings: Mapping[str, Any]) -> Transport:
     from interlingua.transport import default_transport
 
     return default_transport()
+
+
+def unknown_owners(request: Request, own: Iterable[str]) -> list[Warning]:
+    """A warning for each key of `provider_options` that names no provider, dialect or adapter."""
+    known = {*dialects.names(), *providers(), *own, request.provider}
+    return [
+        make_warning(
+            "options_unknown",
+            f"provider_options.{name}",
+            name=name,
+            hint=suggest(name, filter(None, known)),
+        )
+        for name in request.provider_options
+        if name not in known
+    ]
 
 
 def _unknown(name: str) -> ConfigurationError:

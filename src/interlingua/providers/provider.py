@@ -37,6 +37,10 @@ class Provider(Record, frozen=True, kw_only=True):
 
     name: str
     dialect: str
+    aliases: tuple[str, ...] = ()
+    """Other names that people write before a model, such as `google` for `gemini`."""
+    families: tuple[str, ...] = ()
+    """How the names of the models begin that this provider makes, in lower case."""
     base_url: str = ""
     """The start of its URLs, with the version if the paths of the dialect have none."""
     base_path: str = ""

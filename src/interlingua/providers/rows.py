@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -35,6 +36,10 @@ ROWS: tuple[Provider, ...] = (
     Provider(
         name="openai",
         dialect="openai_responses",
+        families=(
+            *("gpt-", "chatgpt-", "o1", "o3", "o4-", "codex-", "computer-use-", "ft:"),
+            *("text-embedding-3", "text-embedding-ada", "dall-e", "whisper-", "tts-1", "sora-"),
+        ),
         base_url="https://api.openai.com/v1",
         key_env=("OPENAI_API_KEY",),
         base_url_env=("OPENAI_BASE_URL",),
@@ -44,6 +49,7 @@ ROWS: tuple[Provider, ...] = (
     Provider(
         name="anthropic",
         dialect="anthropic_messages",
+        families=("claude",),
         base_url="https://api.anthropic.com",
         signing="x-api-key",
         key_env=("ANTHROPIC_API_KEY",),
@@ -52,28 +58,45 @@ ROWS: tuple[Provider, ...] = (
     Provider(
         name="gemini",
         dialect="gemini_generate",
+        aliases=("google", "googleai", "google_genai"),
+        families=("gemini-", "imagen-", "veo-"),
         base_url="https://generativelanguage.googleapis.com",
         signing="x-goog-api-key",
         key_env=("GEMINI_API_KEY", "GOOGLE_API_KEY"),
         base_url_env=("GEMINI_BASE_URL",),
     ),
     _chat("openrouter", "https://openrouter.ai/api/v1"),
-    _chat("xai", "https://api.x.ai/v1"),
-    _chat("fireworks", "https://api.fireworks.ai/inference/v1"),
+    _chat("xai", "https://api.x.ai/v1", aliases=("x-ai",), families=("grok-",)),
+    _chat(
+        "fireworks",
+        "https://api.fireworks.ai/inference/v1",
+        aliases=("fireworks-ai", "fireworks_ai"),
+    ),
     # Groq's own SDK takes the host without a path.
     _chat("groq", "https://api.groq.com/openai/v1", base_path="/openai/v1"),
-    _chat("mistral", "https://api.mistral.ai/v1"),
-    _chat("deepseek", "https://api.deepseek.com"),
-    _chat("together", "https://api.together.xyz/v1"),
+    _chat(
+        "mistral",
+        "https://api.mistral.ai/v1",
+        aliases=("mistralai",),
+        families=(
+            *("mistral-", "codestral", "ministral", "magistral", "pixtral", "devstral", "voxtral"),
+            *("open-mistral", "open-mixtral"),
+        ),
+    ),
+    _chat("deepseek", "https://api.deepseek.com", families=("deepseek-",)),
+    _chat("together", "https://api.together.xyz/v1", aliases=("togetherai", "together_ai")),
     _chat("cerebras", "https://api.cerebras.ai/v1"),
     _chat(
         "moonshot",
         "https://api.moonshot.ai/v1",
+        aliases=("moonshotai",),
+        families=("kimi-", "moonshot-"),
         key_env=("MOONSHOTAI_API_KEY", "MOONSHOT_API_KEY"),
     ),
-    _chat("zai", "https://api.z.ai/api/paas/v4"),
+    _chat("zai", "https://api.z.ai/api/paas/v4", aliases=("z-ai", "zhipu"), families=("glm-",)),
     _chat(
         "azure",  # each resource has its own host, so there is no base URL
+        aliases=("azure-openai", "azure_openai"),
         base_path="/openai/v1",
         signing="api-key",
         key_env=("AZURE_OPENAI_API_KEY",),
@@ -81,7 +104,8 @@ ROWS: tuple[Provider, ...] = (
     ),
     _local("ollama", 11434, base_url_env=("OLLAMA_BASE_URL", "OLLAMA_HOST")),
     _local("vllm", 8000),
-    _local("llamacpp", 8080),
+    _local("llamacpp", 8080, aliases=("llama.cpp", "llama-cpp", "llama_cpp")),
+    _local("lmstudio", 1234, aliases=("lm-studio", "lm_studio")),
     Provider(
         name="local",  # the embedded model; its address is known once it runs
         dialect="openai_chat",
@@ -90,18 +114,83 @@ ROWS: tuple[Provider, ...] = (
         is_local=True,
         is_embedded=True,
     ),
-    Provider(name="openai_compatible", dialect="openai_chat", key_required=False),
+    Provider(
+        name="openai_compatible",
+        dialect="openai_chat",
+        aliases=("openai-compatible",),
+        key_required=False,
+    ),
 )
+
+OTHERS: Mapping[str, tuple[str, ...]] = {
+    "ai21": ("jamba-",),
+    "bedrock": ("nova-", "titan-"),
+    "cohere": ("command-",),
+    "databricks": ("dbrx-",),
+    "deepinfra": (),
+    "huggingface": (),
+    "nvidia": ("nemotron-",),
+    "perplexity": ("sonar",),
+    "replicate": (),
+    "sagemaker": (),
+    "vertex": (),
+    "vertex_ai": (),
+    "watsonx": ("granite-",),
+}
+"""Well-known providers without a row, with the families of their models."""
+
+OPEN_FAMILIES = ("gpt-oss", "llama", "qwen", "minimax-", "muse-")
+OPEN_MODELS = "a host of open models"
+"""The maker of the open families: a provider without families of its own serves them."""
+
+_WORD_END = re.compile("[/:.@]")
 
 _BUILTIN = {row.name: row for row in ROWS}
 
 
 def find_provider(name: str) -> Provider:
-    """The provider of that name; `ConfigurationError` lists the known names."""
-    row = _BUILTIN.get(name) or providers().get(name)
+    """The provider of that name or alias; `ConfigurationError` lists the known names."""
+    row = _BUILTIN.get(name) or providers().get(row_name(name) or name)
     if row is None:
         raise ConfigurationError(f"no provider {name!r}; there are {', '.join(providers())}")
     return row
+
+
+def row_name(name: str) -> str | None:
+    """The name of the row with this name or alias, in any case; None if there is none."""
+    return _names().get(name.lower())
+
+
+@cache
+def _names() -> dict[str, str]:
+    rows = providers().values()
+    aliases = {alias: row.name for row in rows for alias in row.aliases}
+    return aliases | {row.name.lower(): row.name for row in rows}
+
+
+def maker_of(model: str) -> str | None:
+    """
+    The provider that a model's name points to, by a word or a family in it; None if unclear.
+
+        maker_of("us.anthropic.claude-opus-5"), maker_of("gpt-7"), maker_of("llama3")
+        # anthropic, openai, OPEN_MODELS
+    """
+    name = model.lower()
+    for word in _WORD_END.split(name)[:-1]:
+        if word in OTHERS or row_name(word):
+            return row_name(word) or word
+    makers = _makers()
+    families = "|".join(map(re.escape, sorted(makers, key=len, reverse=True)))
+    match = re.search(f"(?:^|{_WORD_END.pattern})({families})", name)
+    return None if match is None else makers[match[1]]
+
+
+@cache
+def _makers() -> dict[str, str]:
+    """Each family with its maker."""
+    rows = {row.name: row.families for row in providers().values()}
+    table = {**rows, **OTHERS, OPEN_MODELS: OPEN_FAMILIES}
+    return {family: maker for maker, families in table.items() for family in families}
 
 
 @cache

@@ -190,6 +190,9 @@ class Profile(Record, frozen=True, kw_only=True):
     signed_calls: bool = False
     """Tool calls in the history without a thought signature are rejected."""
 
+    stateless: bool = False
+    """The provider stores answers unless it is asked not to; it is asked, by default."""
+
     caching: bool = False
     """Prompt caching is supported; the encoder requests it where the dialect requires that."""
     cache_breakpoints: int | None = None

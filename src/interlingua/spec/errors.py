@@ -117,7 +117,7 @@ class SDKError(Exception):
     status_code: int | None = None
     """The HTTP status, if there was one."""
     error_code: str | None = None
-    """The provider's own code or type of the error."""
+    """The provider's own code or type of the error; `not_configured` if there is no key for it."""
     request_id: str | None = None
     """The id of our request."""
     provider_request_id: str | None = None

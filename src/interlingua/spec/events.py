@@ -174,6 +174,8 @@ class Finish(_Event, frozen=True, kw_only=True, tag="finish"):
     type: ClassVar[Literal["finish"]] = "finish"
     finish_reason: FinishReason
     usage: Usage = Usage()
+    warnings: tuple[Warning, ...] = ()
+    """About the end of the answer; those about the request are in `StreamStart`."""
     response: Response | None = None
     latency_ms: float | None = None
     """The time since the request was sent."""

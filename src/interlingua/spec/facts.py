@@ -107,6 +107,10 @@ class HistoryRules(Record, frozen=True, kw_only=True):
     """A thinking part and its signatures are valid only for the model that created them."""
     signed_thinking: bool = False
     """A thinking part must be signed or redacted."""
+    bare_thinking: bool = True
+    """A thinking part may be a mere reference: the server stores its content."""
+    thinking_content: str = ""
+    """The field in `extra` of a thinking part that holds its content as plain text."""
     trailing_thinking: bool = True
     """A thinking part may be the last part of a turn."""
     thinking_only: bool = True
@@ -218,6 +222,8 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     """Which histories all of its servers accept."""
     schema: SchemaRules | None = None
     """The JSON Schema rules for strict tools and formats; None if everything is accepted."""
+    options: frozenset[str] | None = None
+    """The known keys of its provider options; None if they are not known."""
     json_mode: bool = True
     """Whether it can ask for any JSON object. If not, `prepare` adds an instruction."""
     cache: CacheRules = CacheRules()

@@ -74,6 +74,10 @@ _SETTINGS = {
     "n_dropped": _NO_SETTING,
     "name_dropped": "{target} does not support names of speakers; the name was dropped.",
     "options_dropped": "Options of {owner} do not apply to {target} and were dropped: {names}.",
+    "options_unknown": (
+        "{name!r} in `provider_options` is no known provider or dialect{hint}; its options were "
+        "not sent."
+    ),
     "parallel_tool_calls_dropped": _NO_SETTING,
     "presence_penalty_dropped": _NO_SETTING,
     "reasoning_effort_dropped": _NO_SETTING,
@@ -152,6 +156,10 @@ _NOTES = {
     "answer_replaced": (
         "A middleware replaced the answer after parts of another answer had been shown."
     ),
+    "usage_limited": (
+        "The provider reported {part} {name} tokens but only {whole} input tokens; {whole} were "
+        "counted. Its own figures are in `usage.raw`."
+    ),
     # sent in another form, with nothing left out
     "allowed_tools_narrowed": (
         "{target} has no list of allowed tools; only the allowed tools were sent."
@@ -173,6 +181,7 @@ _NOTES = {
     "json_mode_as_instruction": (
         "{target} has no JSON mode; an instruction to answer with one JSON object was sent."
     ),
+    "option_unknown": "{name!r} is no known option of {owner}{hint}; it was sent unchanged.",
     "media_type_guessed": "{target} requires a media type for a URL; {media_type} was sent.",
     "refusal_as_text": "{target} does not support a refusal in this place; text was sent.",
     "stale_thinking_as_text": "{reason}; the thinking was sent as text.",

@@ -164,7 +164,7 @@ class StreamAccumulator:
             ),
             finish_reason=finish.finish_reason,
             usage=finish.usage,
-            warnings=start.warnings,
+            warnings=(*start.warnings, *finish.warnings),
             rate_limit=start.rate_limit,
             request_id=start.request_id,
             latency_ms=finish.latency_ms,

@@ -67,13 +67,20 @@ class Client:
         cls,
         environ: Mapping[str, str] | None = None,
         *,
+        default_provider: str | None = None,
         middleware: Iterable[Middleware] = (),
         strict: bool = False,
         on_loss: OnLoss | None = None,
     ) -> Self:
         """Like `interlingua.Client.from_env`."""
         return cls.wrap(
-            AsyncClient.from_env(environ, middleware=middleware, strict=strict, on_loss=on_loss)
+            AsyncClient.from_env(
+                environ,
+                default_provider=default_provider,
+                middleware=middleware,
+                strict=strict,
+                on_loss=on_loss,
+            )
         )
 
     @classmethod

@@ -1,10 +1,14 @@
 """The client that is used where none is given."""
 
+import asyncio
+
 import pytest
 
-from interlingua import sync
+from interlingua import execute, generate, sync
 from interlingua.api.run.run import get_default_client, set_default_client
 from interlingua.client.client import Client
+from interlingua.providers.rows import ROWS
+from interlingua.simulator import Simulator, serve_in_thread, text
 from interlingua.spec.errors import ConfigurationError
 
 
@@ -37,3 +41,46 @@ def test_only_a_client_will_do():
     """One that blocks is none: the blocking functions use the same default."""
     with pytest.raises(ConfigurationError, match=r"not interlingua\.sync\.client\.Client"):
         set_default_client(sync.Client({}))
+
+
+PROVIDER_VARIABLES = [
+    name for row in ROWS for name in (*row.key_env, *row.base_url_env, *row.headers_env.values())
+]
+
+
+@pytest.fixture
+def no_keys(monkeypatch):
+    for name in PROVIDER_VARIABLES:
+        monkeypatch.delenv(name, raising=False)
+    set_default_client(None)
+    return monkeypatch
+
+
+@pytest.mark.parametrize("model", ["openai:gpt-5.2", "gpt-5.2"])
+@pytest.mark.parametrize("ask", [lambda *a: asyncio.run(generate(*a)), sync.generate])
+def test_safe_2_a_forgotten_key(no_keys, model, ask):
+    """Safe 2: the error names the variable; once it is set, the next call works."""
+    with pytest.raises(ConfigurationError, match="Set OPENAI_API_KEY") as caught:
+        ask(model, "hi")
+    assert caught.value.error_code == "not_configured"
+    assert "local:" not in caught.value.message
+    with serve_in_thread(Simulator(text("There."))) as server:
+        no_keys.setenv("OPENAI_API_KEY", "k")
+        no_keys.setenv("OPENAI_BASE_URL", server.url)
+        assert ask(model, "hi").text == "There."
+
+        with pytest.raises(ConfigurationError, match="Set ANTHROPIC_API_KEY"):
+            ask("claude-haiku-4-5", "hi")
+        no_keys.setenv("ANTHROPIC_API_KEY", "k")  # another one is found later too
+        no_keys.setenv("ANTHROPIC_BASE_URL", server.url)
+        assert ask("claude-haiku-4-5", "hi").response.provider == "anthropic"
+
+
+def test_safe_2_by_code_in_execute(no_keys):
+    """Safe 2: `execute` returns the code."""
+    assert no_keys
+
+    async def work():
+        return await execute("openai:gpt-5.2", "hi")
+
+    assert asyncio.run(work()).error.code == "not_configured"

@@ -317,9 +317,10 @@ def test_field_bug_67_reasoning_is_counted_once():
 
 def test_field_bug_70_contradicting_counts():
     """Subsets never exceed what they are part of; negative and odd counts are nothing."""
-    assert used(completion_tokens_details={"reasoning_tokens": 99}).reasoning_tokens == 5
+    thought = used(completion_tokens_details={"reasoning_tokens": 99})
+    assert (thought.output_tokens, thought.reasoning_tokens) == (104, 99)
     more = used(prompt_tokens_details={"cached_tokens": 90})
-    assert more.input_tokens == 100
+    assert (more.input_tokens, more.cache_read_tokens) == (10, 10)
     assert decode_usage({"prompt_tokens": -1, "completion_tokens": "x"}) == Usage(
         raw={"prompt_tokens": -1, "completion_tokens": "x"}
     )

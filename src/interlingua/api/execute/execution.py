@@ -23,7 +23,6 @@ from interlingua.spec.content import ToolCall
 from interlingua.spec.errors import (
     AbortError,
     ConfigurationError,
-    ProviderError,
     RequestTimeoutError,
     SDKError,
 )
@@ -380,7 +379,7 @@ class ExecuteResult(msgspec.Struct, frozen=True, kw_only=True):
 
 def _code(error: Exception) -> str:
     match error:
-        case ProviderError(error_code=str(code)) if code:
+        case SDKError(error_code=str(code)) if code:
             return code
         case AbortError():
             return "cancelled"

@@ -15,6 +15,8 @@ NAME = "anthropic_messages"
 PATH = "/v1/messages"
 VERSION = "2026-10-21"
 VERSION_HEADER = "anthropic-version"
+BETAS = ("betas", "beta_headers", "beta_features")
+"""The options that hold beta flags: a list, or a string for one flag."""
 DEFAULT_MAX_TOKENS = 16_384  # the API requires a value; it includes thinking tokens
 
 
@@ -130,9 +132,17 @@ CACHE = CacheRules(
     first_image=True,
 )
 
+OPTIONS = words(
+    "path version model max_tokens messages system stop_sequences stream tools tool_choice "
+    "thinking output_config output_format cache_control metadata service_tier speed inference_geo "
+    "container diagnostics mcp_servers context_management compaction fallbacks "
+    "fallback_credit_token thread temperature top_p top_k anthropic_version"
+)
+
 FACTS = Facts(
     name=NAME,
     history=HISTORY,
+    options=OPTIONS.union(BETAS),
     schema=STRICT_SCHEMA,
     json_mode=False,
     cache=CACHE,

@@ -7,6 +7,7 @@ from typing import Any
 
 from interlingua import dialects
 from interlingua.dialects.anthropic_messages.facts import (
+    BETAS,
     CACHE,
     DEFAULT_MAX_TOKENS,
     FACTS,
@@ -20,7 +21,7 @@ from interlingua.dialects.anthropic_messages.facts import (
 from interlingua.dialects.anthropic_messages.messages import decode_messages, encode_messages
 from interlingua.dialects.anthropic_messages.tools import decode_tools, encode_tools
 from interlingua.prepare.cache import add_marks
-from interlingua.prepare.options import AUTO_CACHE, Settings, foreign_options
+from interlingua.prepare.options import AUTO_CACHE, Settings, foreign_options, merge_options
 from interlingua.prepare.prepare import start_encoding
 from interlingua.prepare.schema import encode_schema
 from interlingua.prepare.thinking import thinking_mode
@@ -28,7 +29,7 @@ from interlingua.spec.content import Json
 from interlingua.spec.contracts import NEUTRAL_PROFILE, Prepared, Profile, WireCall
 from interlingua.spec.request import Request, ResponseFormat
 from interlingua.spec.warnings import WarningList
-from interlingua.wire.fields import Fields, extra_of, merge, request_errors
+from interlingua.wire.fields import Fields, extra_of, request_errors
 
 _BETA_HEADER = "anthropic-beta"
 _MODEL_IN_PATH = re.compile(r"(?<=/models/)[^/:]+(?=:)")
@@ -68,7 +69,7 @@ def encode_request(
     _encode_settings(request, body, warnings)
     if stream:
         body["stream"] = True
-    body = merge(body, options) if options else body
+    body = merge_options(body, options) if options else body
     return WireCall(
         path=path,
         body=add_marks(body, CACHE, profile) if cached else body,
@@ -82,7 +83,10 @@ def _headers(options: dict[str, Any], profile: Profile) -> dict[str, str]:
     """The version and beta headers; removes their options from `options`."""
     version = profile.api_version or VERSION
     headers = {VERSION_HEADER: str(options.pop("version", version))}
-    betas = (*(options.pop("betas", None) or ()), *(options.pop("beta_headers", None) or ()))
+    betas: list[str] = []
+    for name in BETAS:
+        flags = options.pop(name, None) or ()
+        betas += [flags] if isinstance(flags, str) else map(str, flags)
     if betas:
         headers[_BETA_HEADER] = ",".join(dict.fromkeys(betas))
     return headers

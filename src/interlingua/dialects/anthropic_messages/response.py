@@ -21,6 +21,7 @@ from interlingua.wire.fields import (
     whole_object,
 )
 from interlingua.wire.ratelimit_headers import parse_rate_limit
+from interlingua.wire.usage import make_usage
 
 _REASONS: dict[str, Reason] = {
     "end_turn": "stop",
@@ -119,12 +120,12 @@ def decode_usage(wire: Json) -> Usage:
     )
     details = wire.get("output_tokens_details")
     thinking = details.get("thinking_tokens") if isinstance(details, dict) else None
-    return Usage(
+    return make_usage(
         input_tokens=(input_tokens or 0) + (read or 0) + (written or 0),
         output_tokens=output or 0,
-        reasoning_tokens=count(thinking),
-        cache_read_tokens=read,
-        cache_write_tokens=written,
+        reasoning=count(thinking),
+        cache_read=read,
+        cache_write=written,
         raw=wire,
     )
 

@@ -132,7 +132,12 @@ class Decoder:
         _keep_name(extra, "responseId", self._names[0], envelope.id)
         _keep_name(extra, "modelVersion", self._names[1], envelope.model)
         self._events.append(
-            events.Finish(finish_reason=reason, usage=envelope.usage, extra={NAME: extra})
+            events.Finish(
+                finish_reason=reason,
+                usage=envelope.usage,
+                warnings=tuple(envelope.notes),
+                extra={NAME: extra},
+            )
         )
         return self._events
 

@@ -18,14 +18,14 @@ from interlingua.dialects.gemini_generate.facts import (
 )
 from interlingua.dialects.gemini_generate.messages import decode_messages, encode_messages
 from interlingua.dialects.gemini_generate.tools import decode_tools, encode_tools
-from interlingua.prepare.options import AUTO_CACHE, Settings, foreign_options
+from interlingua.prepare.options import AUTO_CACHE, Settings, foreign_options, merge_options
 from interlingua.prepare.prepare import start_encoding
 from interlingua.prepare.schema import encode_schema, from_openapi
 from interlingua.spec.content import Json
 from interlingua.spec.contracts import NEUTRAL_PROFILE, Prepared, Profile, WireCall
 from interlingua.spec.request import Request, ResponseFormat
 from interlingua.spec.warnings import WarningList
-from interlingua.wire.fields import Fields, extra_of, merge, request_errors
+from interlingua.wire.fields import Fields, extra_of, request_errors
 
 _match_path = re.compile(r"(.*/models/)([^/:]+)(:\w+)").fullmatch
 _generate = re.compile(r":(?:g|streamG)enerateContent$")
@@ -68,7 +68,7 @@ def encode_request(
     _encode_settings(request, body, warnings)
     return WireCall(
         path=path,
-        body=merge(body, options) if options else body,
+        body=merge_options(body, options) if options else body,
         stream=stream,
         warnings=(*warnings.warnings, *foreign_options(request, NAME, dialects.names)),
     )

@@ -21,9 +21,11 @@ from interlingua.dialects.gemini_generate.facts import (
 from interlingua.spec.content import Json, ToolCall
 from interlingua.spec.contracts import NEUTRAL_PROFILE, NewId, Profile
 from interlingua.spec.messages import Message
-from interlingua.spec.response import FinishReason, Reason, Response, Usage
+from interlingua.spec.response import FinishReason, Reason, Response, Usage, Warning
+from interlingua.spec.warnings import WarningList
 from interlingua.wire.fields import Fields, carried_body, carry_body, counts, extra_of, whole_object
 from interlingua.wire.ratelimit_headers import parse_rate_limit
+from interlingua.wire.usage import make_usage
 
 # A client may ask for enums as numbers. Only the numbers on which the vendor's two APIs agree
 # are listed; the others are `other`.
@@ -50,6 +52,7 @@ _FINISH_REASONS: dict[Reason, str] = {
 _NUMBERS = frozenset(str(number) for number in range(100))
 _COUNTED = ("prompt", "toolUsePrompt", "candidates", "thoughts", "cachedContent")
 _COUNTS = tuple(f"{name}TokenCount" for name in _COUNTED)
+_TOTAL = "totalTokenCount"
 _ANSWER = frozenset(("candidates", "promptFeedback", "modelVersion", "responseId"))
 
 
@@ -62,6 +65,7 @@ class Envelope(NamedTuple):
     finish: str | None
     block: str | None
     usage: Usage
+    notes: list[Warning]
     extra: dict[str, Json]
 
 
@@ -86,6 +90,7 @@ def decode_response(
         message=Message(role="assistant", content=content),
         finish_reason=decode_finish(envelope, has_calls=has_calls),
         usage=envelope.usage,
+        warnings=envelope.notes,
         rate_limit=parse_rate_limit(headers or {}),
         raw=body,
         extra={NAME: envelope.extra},
@@ -123,13 +128,15 @@ def read_envelope(whole: dict[str, Json]) -> Envelope:
         if len(candidates) > 1:
             unread["candidates"] = candidates[1:]
     feedback = unread.get("promptFeedback")
+    notes = WarningList()
     return Envelope(
         id=take_text(fields, "responseId") or "",
         model=take_text(fields, "modelVersion") or "",
         parts=parts,
         finish=finish,
         block=_enum_word(feedback.get("blockReason")) if isinstance(feedback, dict) else None,
-        usage=decode_usage(fields.object("usageMetadata")),
+        usage=decode_usage(fields.object("usageMetadata"), notes),
+        notes=notes.warnings,
         extra=unread,
     )
 
@@ -223,17 +230,18 @@ def encode_finish(finish: FinishReason, *, native: bool) -> str | int | None:
     return raw if is_known else _FINISH_REASONS.get(finish.reason, "OTHER")
 
 
-def decode_usage(wire: Json) -> Usage:
+def decode_usage(wire: Json, notes: WarningList | None = None) -> Usage:
     """The vendor's `candidatesTokenCount` leaves out the thoughts; our output includes them."""
     if not isinstance(wire, dict):
         return Usage()
     prompt, tools, answer, thoughts, cached = counts(wire, *_COUNTS)
-    return Usage(
+    return make_usage(
         input_tokens=(prompt or 0) + (tools or 0),
         output_tokens=(answer or 0) + (thoughts or 0),
-        reasoning_tokens=thoughts,
-        cache_read_tokens=cached,
+        reasoning=thoughts,
+        cache_read=cached,
         raw=wire,
+        notes=notes,
     )
 
 
@@ -245,7 +253,7 @@ def encode_usage(usage: Usage, *, native: bool) -> dict[str, Json]:
     wire: dict[str, Json] = {
         "promptTokenCount": usage.input_tokens,
         "candidatesTokenCount": max(0, usage.output_tokens - (thoughts or 0)),
-        "totalTokenCount": usage.total_tokens,
+        _TOTAL: usage.total_tokens,
     }
     if thoughts is not None:
         wire["thoughtsTokenCount"] = thoughts
@@ -285,6 +293,7 @@ class Frames:
     def __init__(self) -> None:
         self._top: dict[str, Json] = {}
         self._usage: dict[str, Json] = {}
+        self._agreed: dict[str, Json] = {}  # the last figures that agree with their own total
         self._main: int | None = None  # the index of the candidate that is the answer
         self._candidates: dict[int, _Candidate] = {}
         self._malformed: list[Json] = []  # candidates that are not objects
@@ -301,16 +310,34 @@ class Frames:
         """Adds figures: they are cumulative, but later frames may leave some out."""
         if isinstance(usage, dict):
             fold(self._usage, usage)
+            if _beside_total(usage) == 0:
+                self._agreed = usage
 
     def whole(self) -> dict[str, Json]:
         """The body so far."""
         body = dict(self._top)
         if self._usage or isinstance(body.get("usageMetadata"), dict):
-            body["usageMetadata"] = self._usage
+            body["usageMetadata"] = self._whole_usage()
         if self._main is not None:
             main, *others = [candidate.whole() for candidate in self._candidates.values()]
             body["candidates"] = [main, *self._malformed, *others]
         return body
+
+    def _whole_usage(self) -> dict[str, Json]:
+        """
+        The figures together, unless an earlier one in them makes them contradict the total.
+
+        Then they are those that last agreed with their own total, if they are nearer to it.
+        """
+        usage, agreed = self._usage, self._agreed
+        beside = _beside_total(usage)
+        if not beside or not agreed:
+            return usage
+        total, agreed_total = counts(usage, _TOTAL)[0] or 0, counts(agreed, _TOTAL)[0] or 0
+        if abs(total - agreed_total) >= abs(beside):
+            return usage
+        others = {name: value for name, value in usage.items() if name not in _COUNTS}
+        return {**others, **agreed}
 
     def _is_main(self, candidate: Json, place: int) -> bool:
         if not isinstance(candidate, dict):
@@ -324,6 +351,12 @@ class Frames:
         is_main = index == self._main
         self._candidates.setdefault(index, _Candidate()).feed(candidate, with_parts=not is_main)
         return is_main
+
+
+def _beside_total(usage: dict[str, Json]) -> int | None:
+    """How many tokens of the total the other figures leave out; None if there is no total."""
+    total, *parts = counts(usage, _TOTAL, *_COUNTS[:-1])
+    return None if total is None else total - sum(part or 0 for part in parts)
 
 
 class _Candidate:

@@ -40,6 +40,7 @@ from interlingua.spec.content import Json, Part, Refusal, Text, Thinking
 from interlingua.spec.contracts import NEUTRAL_PROFILE, Frame, NewId, Profile, StreamDecoder
 from interlingua.spec.errors import StreamError
 from interlingua.spec.events import Finish, ProviderEvent, ReasoningEnd, StreamEvent, StreamStart
+from interlingua.spec.warnings import WarningList
 from interlingua.streams.frames import DONE, read_frame
 from interlingua.streams.segments import ReasoningSegment, TextSegment
 from interlingua.wire.fields import extra_of, merge
@@ -202,6 +203,7 @@ class Decoder:
         events = [*self._begin(), *parts.finish()]
         body = self._start.get("body")  # a body without a choice, see `carry_body`
         failed = isinstance(body, dict) and bool(body.get("error"))
+        notes = WarningList()
         finish = Finish(
             finish_reason=decode_finish(
                 self._finish,
@@ -209,7 +211,8 @@ class Decoder:
                 has_refusal=parts.has_refusal,
                 failed=failed,
             ),
-            usage=decode_usage(self._usage),
+            usage=decode_usage(self._usage, notes),
+            warnings=tuple(notes.warnings),
             extra=extra_for(self._late, choice=self._choice, choices=self._others) or {NAME: {}},
             message_extra=extra_for(parts.extra),
         )

@@ -16,6 +16,7 @@ import msgspec
 
 from interlingua.dialects.openai_shared import CACHE_KEY_STEPS, STRICT_SCHEMA
 from interlingua.prepare.cache import ALL, MODEL, TOOLS
+from interlingua.prepare.schema.read import words
 from interlingua.spec.content import Extra, Json
 from interlingua.spec.contracts import Profile
 from interlingua.spec.facts import CacheRules, CacheStep, Facts, HistoryRules
@@ -161,9 +162,34 @@ CACHE = CacheRules(
     ),
 )
 
+_OPENAI = words(
+    "path field_names model messages max_completion_tokens max_tokens temperature top_p "
+    "frequency_penalty presence_penalty logit_bias logprobs top_logprobs seed n stop tools "
+    "tool_choice parallel_tool_calls functions function_call response_format reasoning_effort "
+    "verbosity stream stream_options store metadata user safety_identifier prompt_cache_key "
+    "prompt_cache_options prompt_cache_retention service_tier moderation prediction modalities "
+    "audio web_search_options"
+)
+_COMPATIBLE = words(
+    "top_k min_p top_a typical_p repetition_penalty repeat_penalty length_penalty thinking "
+    "reasoning include_reasoning reasoning_format enable_thinking thinking_budget "
+    "chat_template chat_template_kwargs provider models route transforms plugins usage "
+    "search_parameters deferred random_seed safe_prompt prompt_mode document_image_limit "
+    "document_page_limit disable_tool_validation citation_options documents search_settings "
+    "context_length_exceeded_behavior prompt_truncate_len perf_metrics_in_response raw_output "
+    "echo ignore_eos min_tokens stop_token_ids bad_words best_of use_beam_search "
+    "skip_special_tokens structured_outputs guided_json guided_regex guided_choice "
+    "guided_grammar priority mm_processor_kwargs add_generation_prompt continue_final_message "
+    "options keep_alive think num_ctx format mirostat mirostat_tau mirostat_eta grammar "
+    "json_schema cache_prompt n_probs n_predict n_keep samplers id_slot timings_per_token "
+    "data_sources request_id do_sample web_search safety_model compute_setting extra_body "
+    "venice_parameters search_context_size clear_thinking"
+)
+
 FACTS = Facts(
     name=NAME,
     history=HISTORY,
+    options=_OPENAI | _COMPATIBLE,
     schema=STRICT_SCHEMA,
     cache=CACHE,
     quirks=ChatQuirks,

@@ -25,14 +25,14 @@ from interlingua.dialects.openai_chat.messages import decode_messages, encode_me
 from interlingua.dialects.openai_chat.tools import decode_tools, encode_tools
 from interlingua.dialects.openai_shared import STRICT_SCHEMA
 from interlingua.prepare.cache import add_cache_key
-from interlingua.prepare.options import AUTO_CACHE, Settings, foreign_options
+from interlingua.prepare.options import AUTO_CACHE, Settings, foreign_options, merge_options
 from interlingua.prepare.prepare import start_encoding
 from interlingua.prepare.schema import encode_schema
 from interlingua.spec.content import Json
 from interlingua.spec.contracts import NEUTRAL_PROFILE, Prepared, Profile, WireCall
 from interlingua.spec.request import FormatType, Request, ResponseFormat
 from interlingua.spec.warnings import WarningList
-from interlingua.wire.fields import Fields, merge, request_errors, wrong_type
+from interlingua.wire.fields import Fields, request_errors, wrong_type
 
 _MODEL_IN_PATH = re.compile(r"(?<=/deployments/)[^/?]+(?=/)")
 _FIELD_NAMES = "field_names"  # an option beside the body's fields: the names in `_RENAMED`
@@ -69,7 +69,7 @@ def encode_request(
         body["stream"] = True
         if quirks.stream_usage:
             body["stream_options"] = {"include_usage": True}
-    body = merge(body, options) if options else body
+    body = merge_options(body, options) if options else body
     return WireCall(
         path=path,
         body=add_cache_key(body, request, CACHE, profile) if has_cache_key else body,

@@ -40,6 +40,7 @@ from interlingua.wire.fields import (
 )
 from interlingua.wire.ratelimit_headers import parse_rate_limit
 from interlingua.wire.tool_calls import call_ids, counting_ids, plain_calls
+from interlingua.wire.usage import make_usage
 
 _REASONS: dict[str, Reason] = {
     "stop": "stop",
@@ -98,12 +99,14 @@ def decode_response(
         failed=bool(unread.get("error")),
     )
     choice_extra = extra_for(choice.left, missing_in_choice).get(NAME)
+    notes = WarningList()
     return Response(
         id=fields.text("id") or "",
         model=fields.text("model") or "",
         message=message,
         finish_reason=finish_reason,
-        usage=decode_usage(usage),
+        usage=decode_usage(usage, notes),
+        warnings=notes.warnings,
         rate_limit=parse_rate_limit(headers or {}),
         raw=body,
         extra=extra_for(unread, missing, choice=choice_extra, choices=others) or {NAME: {}},
@@ -214,7 +217,7 @@ def find_usage(body: Mapping[str, Json]) -> dict[str, Json] | None:
     return None
 
 
-def decode_usage(wire: Json) -> Usage:
+def decode_usage(wire: Json, notes: WarningList | None = None) -> Usage:
     """Our counts: input includes cached tokens, output includes reasoning."""
     if not isinstance(wire, dict):
         return Usage()
@@ -223,19 +226,24 @@ def decode_usage(wire: Json) -> Usage:
     read = _count(input_details, "cached_tokens", wire, *_READ)
     written = _count(input_details, "cache_write_tokens", wire, "cache_creation_input_tokens")
     reasoning = _count(output_details, "reasoning_tokens", wire, "reasoning_tokens")
+    audio = _count(input_details, "audio_tokens", wire)
     prompt = known_int(wire.get("prompt_tokens"))
     completion = known_int(wire.get("completion_tokens"))
-    if reasoning and count(wire.get("total_tokens")) == prompt + completion + reasoning:
-        completion += reasoning  # xAI does not count reasoning as part of the completion
-    if (read or 0) + (written or 0) > prompt:
-        prompt += (read or 0) + (written or 0)  # then the server does not include them
-    return Usage(
+    # What the total shows to be counted beside a figure is added to it, and nothing else is:
+    # reasoning at xAI, audio at Mistral, cached tokens at hosts that count as Anthropic does.
+    beside = known_int(wire.get("total_tokens")) - prompt - completion
+    if reasoning and beside == reasoning:
+        completion += reasoning
+    elif beside > 0 and beside in (audio, read, written, (read or 0) + (written or 0)):
+        prompt += beside
+    return make_usage(
         input_tokens=prompt,
         output_tokens=completion,
-        reasoning_tokens=None if reasoning is None else min(reasoning, completion),
-        cache_read_tokens=read,
-        cache_write_tokens=written,
+        reasoning=reasoning,
+        cache_read=read,
+        cache_write=written,
         raw=wire,
+        notes=notes,
     )
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from interlingua.dialects.openai_shared import CACHE_KEY_STEPS, STRICT_SCHEMA
 from interlingua.prepare.cache import AFTER_SYSTEM, ALL, MODEL, TOOLS
+from interlingua.prepare.schema.read import words
 from interlingua.spec.content import Extra, Json, ToolType
 from interlingua.spec.facts import CacheRules, CacheStep, Facts, HistoryRules
 
@@ -102,6 +103,7 @@ HISTORY = HistoryRules(
     media={"audio": ()},
     thinking="native",
     unmarked_thinking=("encrypted",),
+    thinking_content="content",
     trailing_thinking=False,  # «provided without its required following item»
     paired_thinking=True,
     bound=("id", "status"),  # «provided without its required 'reasoning' item»
@@ -123,9 +125,18 @@ CACHE = CacheRules(
     stored=("previous_response_id", "conversation"),
 )
 
+OPTIONS = words(
+    "path model input instructions max_output_tokens temperature top_p top_logprobs tools "
+    "tool_choice parallel_tool_calls max_tool_calls text reasoning include store "
+    "previous_response_id conversation stream stream_options background metadata "
+    "prompt_cache_key prompt_cache_options prompt_cache_retention safety_identifier service_tier "
+    "truncation context_management moderation prompt image access_programs user provider"
+)
+
 FACTS = Facts(
     name=NAME,
     history=HISTORY,
+    options=OPTIONS,
     schema=STRICT_SCHEMA,
     cache=CACHE,
     sealed_field="encrypted_content",

@@ -11,14 +11,14 @@ from interlingua.dialects.openai_responses.messages import decode_messages, enco
 from interlingua.dialects.openai_responses.tools import decode_tools, encode_tools
 from interlingua.dialects.openai_shared import STRICT_SCHEMA
 from interlingua.prepare.cache import add_cache_key
-from interlingua.prepare.options import AUTO_CACHE, Settings, foreign_options
+from interlingua.prepare.options import AUTO_CACHE, Settings, foreign_options, merge_options
 from interlingua.prepare.prepare import start_encoding
 from interlingua.prepare.schema import encode_schema
 from interlingua.spec.content import Json
 from interlingua.spec.contracts import NEUTRAL_PROFILE, Prepared, Profile, WireCall
 from interlingua.spec.request import Request, ResponseFormat
 from interlingua.spec.warnings import WarningList
-from interlingua.wire.fields import Fields, extra_of, merge, request_errors, wrong_type
+from interlingua.wire.fields import Fields, extra_of, request_errors, wrong_type
 
 # Our name: the API's name, and the reader of the field.
 _SETTINGS: dict[str, tuple[str, Callable[[Fields, str], Json]]] = {
@@ -32,6 +32,8 @@ _supported = Settings(*_SETTINGS)
 _unsupported = Settings(
     "stop_sequences", "seed", "frequency_penalty", "presence_penalty", "top_k", "thinking_budget"
 )
+_NEED_STORE = ("previous_response_id", "conversation", "background")
+_ENCRYPTED = "reasoning.encrypted_content"
 
 
 def encode_request(
@@ -49,13 +51,32 @@ def encode_request(
     _encode_settings(request, body, warnings)
     if stream:
         body["stream"] = True
-    body = merge(body, options) if options else body
+    if profile.stateless and path == PATH:
+        _ask_not_to_store(body, options, profile)
+    body = merge_options(body, options) if options else body
     return WireCall(
         path=path,
         body=add_cache_key(body, request, CACHE, profile) if keyed else body,
         stream=stream,
         warnings=(*warnings.warnings, *foreign_options(request, NAME, dialects.names)),
     )
+
+
+def _ask_not_to_store(body: dict[str, Json], options: dict[str, Json], profile: Profile) -> None:
+    """
+    Ask for an answer that is not stored, unless the caller stores it or refers to a stored one.
+
+    Then the encrypted thinking comes with the answer, and the history can be sent to any server.
+    """
+    if options.get("store") is None and not any(map(options.get, _NEED_STORE)):
+        options.pop("store", None)
+        body["store"] = False
+    asked = options.get("include") or []
+    is_stored = options.get("store") is not False and "store" not in body
+    # Models that do not think reject it: «Encrypted content is not supported with this model».
+    if is_stored or not profile.thinking or not isinstance(asked, list):
+        return
+    options["include"] = list(dict.fromkeys((*asked, _ENCRYPTED)))
 
 
 def decode_request(call: WireCall) -> Request:

@@ -24,6 +24,7 @@ from interlingua.wire.fields import (
 )
 from interlingua.wire.ratelimit_headers import parse_rate_limit
 from interlingua.wire.tool_calls import call_ids, counting_ids, plain_calls
+from interlingua.wire.usage import make_usage
 
 _STATUSES: dict[str, Reason] = {
     "completed": "stop",
@@ -82,12 +83,14 @@ def decode_response(
     fields = Fields(whole, strict=False)
     make_id = call_ids(new_id or counting_ids())
     content = tuple([part for item in fields.take("output") for part in read_item(item, make_id)])
+    notes = WarningList()
     return Response(
         id=fields.text("id") or "",
         model=fields.text("model") or "",
         message=Message(role="assistant", content=content),
         finish_reason=_decode_status(fields, content),
-        usage=decode_usage(fields.object("usage")),
+        usage=decode_usage(fields.object("usage"), notes),
+        warnings=notes.warnings,
         rate_limit=parse_rate_limit(headers or {}),
         raw=body,
         extra={NAME: fields.left},
@@ -185,7 +188,7 @@ def _encode_status(response: Response, *, native: bool) -> dict[str, Json]:
     return fields
 
 
-def decode_usage(wire: Json) -> Usage:
+def decode_usage(wire: Json, notes: WarningList | None = None) -> Usage:
     """The totals include the tokens of the details, as ours do."""
     if not isinstance(wire, dict):
         return Usage()
@@ -195,13 +198,14 @@ def decode_usage(wire: Json) -> Usage:
     )
     cache_read, cache_write = counts(input_details, "cached_tokens", "cache_write_tokens")
     input_tokens, output_tokens = counts(wire, "input_tokens", "output_tokens")
-    return Usage(
+    return make_usage(
         input_tokens=input_tokens or 0,
         output_tokens=output_tokens or 0,
-        reasoning_tokens=count(output_details.get("reasoning_tokens")),
-        cache_read_tokens=cache_read,
-        cache_write_tokens=cache_write,
+        reasoning=count(output_details.get("reasoning_tokens")),
+        cache_read=cache_read,
+        cache_write=cache_write,
         raw=wire,
+        notes=notes,
     )
 
 

@@ -52,6 +52,7 @@ RULES: tuple[tuple[Rule, frozenset[Trigger]], ...] = (
     (thinking.drop_stale_thinking, frozenset({"has_metadata"})),
     (thinking.drop_foreign_thinking, frozenset({Thinking})),
     (thinking.drop_unsigned_thinking, frozenset({Thinking})),
+    (thinking.drop_bare_thinking, frozenset({Thinking})),
     (texts.clean_surrogates, frozenset({"invalid_unicode"})),
     (thinking.sign_calls, frozenset({ToolCall})),
     (texts.drop_blank_texts, frozenset({"blank_text"})),
@@ -138,6 +139,8 @@ def rules_for(
     changes = {} if profile is NEUTRAL_PROFILE else _profile_changes(request, profile)
     if options and not options.keys().isdisjoint(facts.history.stored_options):
         changes["stored"] = True
+    if profile.stateless and not options.get("store"):
+        changes["bare_thinking"] = False
     if "path" in options:  # another operation, such as counting tokens, may have no messages
         changes["least"] = "nothing"
     changes |= _quirk_changes(facts, profile)

@@ -127,6 +127,20 @@ def drop_unsigned_thinking(messages: Messages, target: HistoryRules, edits: Edit
     return edit(messages, lambda message: _settle(message, loss, target, edits))
 
 
+def drop_bare_thinking(messages: Messages, target: HistoryRules, edits: Edits) -> Messages:
+    """References to thinking that the server was asked not to store."""
+    if target.bare_thinking:
+        return messages
+
+    def is_bare(part: Thinking) -> bool:
+        plain = extra_of(part, target.dialect).get(target.thinking_content)
+        return not (part.data or part.signature or plain)
+
+    why = f"{edits.target} stores no answers, and this thinking is without its content"
+    loss = _Loss(_UNSIGNED, why, is_bare)
+    return edit(messages, lambda message: _settle(message, loss, target, edits))
+
+
 def _settle(message: Message, loss: _Loss, target: HistoryRules, edits: Edits) -> Message | None:
     """The message with lost thinking dropped or sent as text, and the parts bound to it freed."""
     lost = [part for part in message.content if type(part) is Thinking and loss.is_lost(part)]

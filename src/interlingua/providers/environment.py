@@ -1,0 +1,44 @@
+"""What the environment says about a provider: its key, address, headers and local model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from interlingua.providers.provider import Provider, add_scheme, check_base_url
+from interlingua.spec.errors import ConfigurationError
+
+_GGUF = "INTERLINGUA_GGUF"
+
+
+def first_value(environ: Mapping[str, str], names: Iterable[str]) -> str | None:
+    """The value of the first variable that is set and not blank."""
+    return next((environ[name] for name in names if environ.get(name, "").strip()), None)
+
+
+def add_environment(
+    row: Provider, settings: Mapping[str, Any], environ: Mapping[str, str]
+) -> dict[str, Any]:
+    """The settings of an adapter; those that are None or missing come from its variables."""
+    known = {name: value for name, value in settings.items() if value is not None}
+    found: dict[str, Any] = {"api_key": first_value(environ, row.key_env)}
+    if "base_url" not in known and "server" not in known:
+        found["base_url"] = _address(row, environ)
+        found["gguf"] = first_value(environ, (_GGUF,)) if row.is_embedded else None
+    values = {header: first_value(environ, (name,)) for header, name in row.headers_env.items()}
+    headers = {header: value for header, value in values.items() if value is not None}
+    given = known.get("default_headers", {})
+    if headers and isinstance(given, Mapping):  # the adapter checks what is given
+        known["default_headers"] = {**headers, **given}
+    return {**found, **known}
+
+
+def _address(row: Provider, environ: Mapping[str, str]) -> str | None:
+    url = first_value(environ, row.base_url_env)
+    if url is None:
+        return None
+    try:
+        return check_base_url(add_scheme(url, row), row.base_path)
+    except ConfigurationError as error:  # its message does not contain the value
+        text = f"{row.name}: {error.message} (check {' or '.join(row.base_url_env)})"
+        raise ConfigurationError(text, setting="base_url") from None

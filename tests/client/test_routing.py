@@ -1,0 +1,229 @@
+"""Where a prompt goes: to the provider that the caller named or configured, or nowhere."""
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from interlingua.client.client import Client
+from interlingua.providers.adapter import HttpAdapter
+from interlingua.providers.catalog.models import list_models, providers_of
+from interlingua.providers.catalog.profiles import _load
+from interlingua.providers.named import OpenAIAdapter, OpenAICompatibleAdapter
+from interlingua.providers.rows import OPEN_MODELS, OTHERS, ROWS, maker_of, providers, row_name
+from interlingua.spec.errors import ConfigurationError
+from interlingua.spec.request import Request
+
+KEYS = {row.name: row.key_env[0] for row in ROWS if row.key_required}
+KEYLESS = ["ollama", "vllm", "llamacpp", "lmstudio"]
+THREE = "openai anthropic gemini"
+
+
+def environment(names):
+    environ = {KEYS[name]: "k" for name in names.split()}
+    return environ | {"AZURE_OPENAI_ENDPOINT": "https://x.example"} if "azure" in names else environ
+
+
+def route(client, model, provider=None):
+    """The provider and model of a call, as every mode of the client finds them."""
+    plan = client.explain(Request(model=model, provider=provider, messages="hi"))
+    return plan.provider, plan.model
+
+
+@pytest.mark.parametrize(
+    ("configured", "model", "expected"),
+    [
+        # A prefix is a key of the client, a row or an alias.
+        (THREE, "openai:gpt-5.2", "openai gpt-5.2"),
+        (THREE, "google:gemini-2.5-flash", "gemini gemini-2.5-flash"),
+        (THREE, "Google:gemini-2.5-flash", "gemini gemini-2.5-flash"),
+        (THREE, "openai:ft:gpt-4.1:acme::x", "openai ft:gpt-4.1:acme::x"),
+        (THREE, "gemini:anthropic/claude", "gemini anthropic/claude"),
+        ("groq", "groq:openai/gpt-oss-120b", "groq openai/gpt-oss-120b"),
+        # Rows without a key work when they are named.
+        (THREE, "ollama:llama3.2:1b", "ollama llama3.2:1b"),
+        ("", "lmstudio:qwen3", "lmstudio qwen3"),
+        ("", "llama.cpp:m", "llamacpp m"),
+        # An exact id of the catalog.
+        (THREE, "claude-haiku-4-5", "anthropic claude-haiku-4-5"),
+        (THREE, "gpt-5.2", "openai gpt-5.2"),
+        ("groq openai", "openai/gpt-oss-120b", "groq openai/gpt-oss-120b"),
+        # A bare name goes to the only remote provider, if nothing points elsewhere.
+        ("openai", "my-finetune", "openai my-finetune"),
+        ("openai", "gpt-7-new", "openai gpt-7-new"),
+        ("openai", "ft:gpt-4.1:acme::x", "openai ft:gpt-4.1:acme::x"),
+        ("groq", "llama-9-instant", "groq llama-9-instant"),
+        ("gemini", "models/gemini-9", "gemini models/gemini-9"),
+        ("fireworks", "accounts/fireworks/models/deepseek-v9", None),
+        ("together", "meta-llama/Llama-9", "together meta-llama/Llama-9"),
+    ],
+)
+def test_safe_1_where_a_prompt_goes(configured, model, expected):
+    """Safe 1: the keys that are set, the model, and the provider that gets the prompt."""
+    expected = expected or f"{configured} {model}"
+    assert route(Client.from_env(environment(configured)), model) == tuple(expected.split())
+
+
+@pytest.mark.parametrize(
+    ("configured", "model", "hint"),
+    [
+        (THREE, "bedrock:claude", "'bedrock' is not configured.*OpenAICompatibleAdapter"),
+        (THREE, "cohere:command-r", "'cohere' is not configured"),
+        (THREE, "anthropic/claude-haiku-4-5", "Use anthropic:claude-haiku-4-5"),
+        (THREE, "llama3", "openai:llama3 or anthropic:llama3 or gemini:llama3"),
+        (THREE, "openai:", "Write it after the provider: openai:model"),
+        (THREE, "unheard-of", "Unknown provider for 'unheard-of'.*openai:unheard-of"),
+        (THREE, "groq:m", "Set GROQ_API_KEY.*Configured: openai, anthropic, gemini"),
+        (THREE, "azure:m", "Set AZURE_OPENAI_API_KEY and AZURE_OPENAI_ENDPOINT"),
+        (THREE, "antropic:claude-haiku-4-5", "Did you mean anthropic:claude-haiku-4-5"),
+        (THREE, "openai/gpt-oss-120b", "a model of groq or openrouter.*GROQ_API_KEY"),
+        ("groq openrouter", "openai/gpt-oss-120b", "use openrouter:openai.* or groq:openai"),
+        ("anthropic", "gpt-5.2", "a model of openai, which is not configured. Set OPENAI_API_KEY"),
+        ("anthropic", "gpt-7-new", "Use openai:gpt-7-new. Set OPENAI_API_KEY"),
+        ("anthropic", "ft:gpt-4.1:acme::x", "Set OPENAI_API_KEY"),
+        ("anthropic", "o3-mini-new", "Set OPENAI_API_KEY"),
+        ("anthropic", "ollama/llama3", "Use ollama:llama3"),
+        ("anthropic", "llama3", "open model"),
+        ("anthropic", "gpt-oss:20b", "open model"),
+        ("openai", "us.anthropic.claude-9", "a model of anthropic.*Set ANTHROPIC_API_KEY"),
+        ("openai", "command-r-plus", "a model of cohere"),
+        ("openai", "CLAUDE-9", "a model of anthropic"),
+        ("openrouter", "anthropic/claude-99", "Set ANTHROPIC_API_KEY.*openrouter:anthropic/claude"),
+        ("azure", "gpt-4o", "Set OPENAI_API_KEY"),
+        ("", "gpt-5.2", "Set OPENAI_API_KEY"),
+        ("", "gpt-5.2x-made-up", "Use openai:gpt-5.2x-made-up. Set OPENAI_API_KEY"),
+        ("", "antropic:claude-haiku-4-5", "Did you mean anthropic:.* Set ANTHROPIC_API_KEY"),
+        ("", "gtp-5.2", "Did you mean openai:gpt-5.2.* Set OPENAI_API_KEY"),
+        ("openai anthropic", "gtp-5.2", "Did you mean openai:gpt-5.2"),
+        ("", "unheard-of", "Set a key such as OPENAI_API_KEY"),
+        ("openai", "", "No model is given"),
+    ],
+)
+def test_safe_1_and_where_it_does_not(configured, model, hint):
+    """Safe 1: an error that says what to write or to set; never the local model instead."""
+    with pytest.raises(ConfigurationError) as caught:
+        route(Client.from_env(environment(configured)), model)
+
+    assert re.search(hint, caught.value.message), caught.value.message
+    assert "local:" not in caught.value.message
+
+
+PROXY = OpenAICompatibleAdapter(base_url="http://proxy.example/v1")
+NATIVE = [
+    *("ft:gpt-4.1:acme::x", "openai/gpt-oss-120b", "llama3.2:1b", "gpt-4o", "claude-opus-4-6"),
+    *("mistral:7b", "bedrock:x", "accounts/a/models/b", "a:b/c"),
+]
+
+
+@pytest.mark.parametrize("model", NATIVE)
+def test_safe_1_what_the_caller_chose_takes_any_id(model):
+    """Safe 1: a default, the only adapter, or `provider=`: the id is sent as it is written."""
+    both = {"house": PROXY, "anthropic": HttpAdapter("anthropic", "k")}
+
+    assert route(Client({"house": PROXY}), model) == ("house", model)
+    assert route(Client(both, default_provider="house"), model) == ("house", model)
+    assert route(Client(both), model, provider="house") == ("house", model)
+    assert route(Client(both), f"house:{model}") == ("house", model)
+
+
+def test_safe_1_an_adapter_of_the_client_goes_before_the_choice():
+    """Safe 1: `name:model` names it, also by an alias; the catalog does not overrule a choice."""
+    both = {"openai": OpenAIAdapter("k"), "gemini": HttpAdapter("gemini", "k")}
+    client = Client(both, default_provider="openai")
+
+    assert route(client, "google:gemini-2.5-flash") == ("gemini", "gemini-2.5-flash")
+    assert route(client, "gemini-2.5-flash") == ("openai", "gemini-2.5-flash")
+    assert route(Client(both, default_provider="google"), "gpt-5.2") == ("gemini", "gpt-5.2")
+    house = Client({"google": PROXY, "gemini": HttpAdapter("gemini", "k")})
+    assert route(house, "google:m") == ("google", "m")  # a key goes before an alias
+
+
+@pytest.mark.parametrize("model", ["anthropic:claude", "antropic:claude", "cohere:command-r"])
+def test_safe_1_at_a_vendors_own_address_another_providers_prefix_is_refused(model):
+    """Safe 1: no model of OpenAI has such a name, so the prompt was meant for another."""
+    for client in (
+        Client({"openai": OpenAIAdapter("k")}),
+        Client.from_env({"OPENAI_API_KEY": "k"}, default_provider="openai"),
+    ):
+        with pytest.raises(ConfigurationError, match=r"not configured|Did you mean"):
+            route(client, model)
+        assert route(client, model, provider="openai") == ("openai", model)
+
+
+def test_safe_1_a_client_by_hand_gets_no_other_provider():
+    """Safe 1: a model name from a stranger does not make a program call its own machine."""
+    client = Client({"openai": OpenAIAdapter("k"), "groq": HttpAdapter("groq", "k")})
+    with pytest.raises(ConfigurationError, match=r"Add HttpAdapter\('ollama'\) to the client"):
+        route(client, "ollama:llama3")
+
+
+def test_safe_1_no_model_is_chosen_for_the_caller(tmp_path):
+    """Safe 1: an empty model needs the default of the registry file."""
+    path = tmp_path / "models.yaml"
+    path.write_text(
+        "default_model: best\nadapters: {openai: {api_key: k}}\nmodels:\n"
+        "  openai:gpt-5.2: {aliases: [best]}\n"
+    )
+
+    assert route(Client.from_file(path, {}), "") == ("openai", "gpt-5.2")
+    for client in (Client({"openai": OpenAIAdapter("k")}), Client.from_env({})):
+        with pytest.raises(ConfigurationError, match="No model is given"):
+            route(client, "")
+
+
+# The law.
+
+WORDS = [
+    *(row.name for row in ROWS), *(alias for row in ROWS for alias in row.aliases), *OTHERS,
+    *(model.id for model in list_models()), *(family for row in ROWS for family in row.families),
+    *("gpt-", "llama3", "x", "", "ft", "us", "models", "1b"),
+]  # fmt: skip
+MODELS = st.lists(st.sampled_from(WORDS) | st.text(max_size=8), min_size=1, max_size=3).flatmap(
+    lambda words: st.sampled_from("/:.-").map(lambda mark: mark.join(words))
+)
+
+
+@given(model=MODELS | st.text(), keys=st.sets(st.sampled_from(sorted(KEYS))))
+def test_safe_1_the_law(model, keys):
+    """Safe 1: what is used was named, or is the only one that the catalog or the name allows."""
+    client = Client.from_env(environment(" ".join(sorted(keys))))
+    try:
+        provider, sent = client._route(None, model)
+    except ConfigurationError as error:
+        assert "local:" not in error.message
+        return
+    prefix, colon, rest = model.partition(":")
+    if colon and row_name(prefix) is not None:
+        assert (provider, sent) == (row_name(prefix), rest.removeprefix(f"{prefix}:"))
+        return
+    assert sent == model
+    assert prefix.lower() not in OTHERS or not colon
+    serving = keys.intersection(providers_of(model))
+    assert provider in keys
+    assert {provider} == (serving or keys)
+    if not serving:
+        own = providers()[provider].families
+        assert maker_of(model) in (None, provider) or (maker_of(model) == OPEN_MODELS and not own)
+
+
+@given(model=MODELS | st.text(), key=st.sampled_from(["house", *sorted(KEYS)]))
+def test_safe_1_the_law_of_a_choice(model, key):
+    """Safe 1: one adapter by hand gets the prompt, or nobody does."""
+    try:
+        assert Client({key: PROXY})._route(None, model).provider == key
+    except ConfigurationError as error:
+        assert "No model is given" in error.message
+
+
+@pytest.mark.parametrize("prefix", _load().models)
+def test_safe_1_every_family_of_the_profiles_has_a_maker(prefix):
+    """Safe 1: a family that is known for its profile is known for its maker too."""
+    assert maker_of(prefix) is not None
+
+
+@pytest.mark.parametrize("model", list_models(), ids=lambda model: f"{model.provider}-{model.id}")
+def test_safe_1_the_catalog_agrees_with_the_families(model):
+    """Safe 1: a model's name never points to a provider other than its own, unless it hosts it."""
+    maker, own = maker_of(model.id), providers()[model.provider].families
+    assert maker in (None, model.provider) or not own
