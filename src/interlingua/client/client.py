@@ -32,7 +32,7 @@ from interlingua.client.registry import (
 )
 from interlingua.client.retry_policy import RetryPolicy
 from interlingua.providers.adapter import HttpAdapter
-from interlingua.providers.cancel import CancelScope
+from interlingua.providers.cancel import CancelScope, running_loop
 from interlingua.providers.log import logger
 from interlingua.providers.media import load_files
 from interlingua.providers.operations import find_performer, name_models
@@ -247,6 +247,7 @@ class Client:
 
         If one of several providers fails, that is logged; if all fail, the first error is raised.
         """
+        running_loop()
         if provider is not None:
             provider = self._find_key(provider)
             return name_models(await self.perform(provider, "list_models"), provider)
@@ -282,6 +283,7 @@ class Client:
 
     async def close(self) -> None:
         """Cancel all runs and calls, and close all connections."""
+        running_loop()
         self.calls.scopes.cancel_all()
         closing = (adapter.close() for adapter in self._adapters.values())
         for failure in await asyncio.gather(*closing, return_exceptions=True):

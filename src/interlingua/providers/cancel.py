@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable
 from typing import Literal, TypeAlias, TypeVar
 
 from interlingua.spec.contracts import HttpReply
-from interlingua.spec.errors import AbortError, RequestTimeoutError, SDKError
+from interlingua.spec.errors import AbortError, ConfigurationError, RequestTimeoutError, SDKError
 from interlingua.spec.response import Response
 
 Value = TypeVar("Value")
@@ -99,6 +99,17 @@ class AbortController:
         self.signal._fire(reason)  # noqa: SLF001 -- they belong together
 
 
+def running_loop() -> asyncio.AbstractEventLoop:
+    """The event loop of asyncio; `ConfigurationError` if there is none, as under trio."""
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        raise ConfigurationError(
+            "There is no running asyncio event loop. Call this from a coroutine under asyncio.run(). "
+            "Programs with trio or another loop use the functions of interlingua.sync in a thread."
+        ) from None
+
+
 class CancelScope:
     """
     The lifetime of one run or call; any thread may end it.
@@ -126,7 +137,7 @@ class CancelScope:
     )
 
     def __init__(self, *, pauses: bool = True) -> None:
-        self._loop = asyncio.get_running_loop()
+        self._loop = running_loop()
         self.cause: Cause | None = None
         self._reason = ""
         self._controller: AbortController | None = None

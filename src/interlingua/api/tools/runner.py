@@ -187,6 +187,10 @@ async def _call(handler: partial[Any], threads: asyncio.Semaphore, *, inline: bo
         raise SDKError(f"StopIteration: {error}") from error
     except SystemExit as error:  # argparse raises it; it would end the event loop
         raise SDKError(f"the tool called sys.exit({error.code!r})") from error
+    except (Exception, asyncio.CancelledError, KeyboardInterrupt):  # the last may be Ctrl-C
+        raise
+    except BaseException as error:
+        raise SDKError(f"{type(error).__name__}: {error}") from error
 
 
 async def _within(
@@ -244,8 +248,9 @@ async def _in_thread(handler: partial[Any], threads: asyncio.Semaphore) -> Any:
         error: BaseException | None = None
         try:
             value = context.run(handler)
-        except StopIteration as failure:  # a future does not accept it
-            error = SDKError(f"StopIteration: {failure}")
+        except (StopIteration, KeyboardInterrupt) as failure:
+            # A future does not accept the first; the second, in a thread, is not Ctrl-C.
+            error = SDKError(f"{type(failure).__name__}: {failure}", cause=failure)
         except BaseException as failure:  # noqa: BLE001 -- passed on to the event loop
             error = failure
         if not loop.is_closed():

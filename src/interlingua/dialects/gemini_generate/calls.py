@@ -64,8 +64,11 @@ class Links:
         return None
 
     def _new(self) -> str:
-        while (call_id := self._make()) in self._names:
-            pass
+        call_id = self._make()
+        if call_id in self._names:  # the caller's source may repeat itself
+            call_id = f"{call_id}_{len(self._names)}"
+        while call_id in self._names:
+            call_id += "_"
         return call_id
 
 
