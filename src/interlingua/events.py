@@ -22,6 +22,7 @@ from interlingua.spec.events import (
     ToolCallDelta,
     ToolCallEnd,
     ToolCallStart,
+    ToolResultEvent,
 )
 
 __all__ = [
@@ -44,4 +45,5 @@ __all__ = [
     "ToolCallDelta",
     "ToolCallEnd",
     "ToolCallStart",
+    "ToolResultEvent",
 ]

@@ -209,7 +209,7 @@ def test_encoding_and_files_once_for_all_attempts(mode, monkeypatch, tmp_path):
     encode = adapter._encode
     monkeypatch.setattr(adapter, "_encode", lambda *a, **k: encoded.append(1) or encode(*a, **k))
     client = Client({"anthropic": adapter})
-    request = Request(model=MODEL, messages=Message.user([Image(url=str(path))]))
+    request = Request(model=MODEL, messages=Message.user([Image(path=path)]))
 
     async def work():
         if mode == "complete":

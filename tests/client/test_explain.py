@@ -58,7 +58,7 @@ def test_files_are_read_and_fetches_are_told(tmp_path):
     path = tmp_path / "a.png"
     path.write_bytes(b"\x89PNG\r\n\x1a\n")
     page = Document(url="https://example.com/a.pdf", media_type="application/pdf")
-    request = Request(model="groq:m", messages=[Message.user([Image(url=str(path)), page])])
+    request = Request(model="groq:m", messages=[Message.user([Image(path=path), page])])
     told = CLIENT.explain(request)
 
     assert "iVBORw0KGgo=" in repr(told.body)
@@ -66,12 +66,13 @@ def test_files_are_read_and_fetches_are_told(tmp_path):
     assert CLIENT.explain(replace(request, model="anthropic:m")).fetches == ()
 
 
-def test_files_of_somebody_else_are_not_read():
+def test_an_adapter_that_reads_no_files():
     """As in the call itself."""
     adapter = HttpAdapter("openai", KEY, read_files=False)
-    request = Request(model="openai:m", messages=[Message.user([Image(url="/no/such/file.png")])])
+    request = Request(model="openai:m", messages=[Message.user([Image(path="/no/such/file.png")])])
 
-    assert Client({"openai": adapter}).explain(request).fetches == ()
+    with pytest.raises(ConfigurationError, match="read_files=False"):
+        Client({"openai": adapter}).explain(request)
     with pytest.raises(ConfigurationError, match=r"cannot read '/no/such/file\.png'"):
         CLIENT.explain(request)
 

@@ -76,7 +76,7 @@ def test_images(provider, form, tmp_path):
     image = {
         "bytes": Image(data=PNG, media_type="image/png"),
         "url": Image(url="https://example.com/dot.png", media_type="image/png"),
-        "file": Image(url=str(path)),
+        "file": Image(path=path),
     }[form]
     question = Message(role="user", content=(Text(text="What is it?"), image))
     with simulated(text("A dot.")) as peer:

@@ -347,7 +347,7 @@ async def collect(events):
 @pytest.mark.parametrize("mode", ["complete", "stream"])
 def test_errors_before_anything_is_sent_have_the_id(mode):
     """A file that is not there, a key that is missing, a loss in strict mode, an id taken."""
-    lost = Message.user([Image(url="/no/such/file.png")])
+    lost = Message.user([Image(path="/no/such/file.png")])
     for adapter, fields in (
         (HttpAdapter("anthropic", KEY), {"messages": [lost]}),
         (HttpAdapter("anthropic"), {}),

@@ -39,7 +39,7 @@ def test_files_are_loaded_and_addresses_told(tmp_path):
     """Without a network."""
     path = tmp_path / "a.png"
     path.write_bytes(b"\x89PNG\r\n\x1a\n")
-    request = Request(messages=[Message.user([Image(url=str(path)), PAGE])])
+    request = Request(messages=[Message.user([Image(path=path), PAGE])])
 
     loaded, fetches = load_files(request, profile("groq"))
 

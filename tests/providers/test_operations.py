@@ -226,7 +226,7 @@ def test_files_count_too(tmp_path):
     """They are read as for a call."""
     path = tmp_path / "a.png"
     path.write_bytes(b"\x89PNG\r\n\x1a\n")
-    request = Request(model="m", messages=[Message.user([Image(url=str(path))])])
+    request = Request(model="m", messages=[Message.user([Image(path=path)])])
     (sent,) = sent_for("anthropic", "count_tokens", request)
 
     assert b"iVBORw0KGgo=" in sent.body

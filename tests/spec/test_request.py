@@ -10,7 +10,7 @@ from hypothesis import given, settings
 
 import interlingua
 from interlingua.conformance.strategies import conversations, requests
-from interlingua.spec.content import ToolResult
+from interlingua.spec.content import Audio, Document, Image, ToolResult
 from interlingua.spec.errors import ConfigurationError
 from interlingua.spec.events import StreamStart
 from interlingua.spec.messages import Message
@@ -39,7 +39,6 @@ FALSY = {
     "provider": "",
     "request_id": "",
     "parallel_tool_calls": False,
-    "tools": (),
     "stop_sequences": (),
     "metadata": {},
 }
@@ -51,33 +50,47 @@ LENIENT = {  # the fields for which a constructor takes more than they hold
     Message: {"content"},
     Response: {"warnings"},
     StreamStart: {"warnings"},
+    Image: {"url", "path"},
+    Audio: {"url", "path"},
+    Document: {"url", "path"},
 }
 
 
 @pytest.mark.parametrize("kind", LENIENT)
 def test_a_type_checker_sees_the_fields(kind):
     """The constructor written for it has every field, by keyword, with the field's default."""
-    (source,) = ast.parse(inspect.getsource(kind)).body
+    source = source_of(kind)
     (unseen,) = (node for node in source.body if isinstance(node, ast.If))
     (constructor,) = unseen.body
     given_by = constructor.args
     seen = {
         argument.arg: (ast.unparse(argument.annotation), default and ast.unparse(default))
-        for argument, default in zip(given_by.kwonlyargs, given_by.kw_defaults, strict=True)
+        for argument, default in (
+            *zip(given_by.args[1:], given_by.defaults, strict=True),
+            *zip(given_by.kwonlyargs, given_by.kw_defaults, strict=True),
+        )
     }
-    fields = {
+    declared = {
         node.target.id: (ast.unparse(node.annotation), default_of(node.value))
-        for node in source.body
-        if isinstance(node, ast.AnnAssign) and node.target.id in kind.__struct_fields__
+        for base in reversed(kind.__mro__)
+        if base.__module__.startswith("interlingua.spec.")
+        for node in source_of(base).body
+        if isinstance(node, ast.AnnAssign)
     }
+    fields = {name: declared[name] for name in kind.__struct_fields__}
 
     assert (constructor.name, ast.unparse(unseen.test)) == ("__init__", "TYPE_CHECKING")
-    assert [argument.arg for argument in given_by.args] == ["self"]
+    assert [argument.arg for argument in given_by.args] == ["self", *kind.__match_args__]
     assert (given_by.posonlyargs, given_by.vararg, given_by.kwarg) == ([], None, None)
-    assert tuple(seen) == tuple(fields) == kind.__struct_fields__
+    assert sorted(seen) == sorted(fields)
     assert {name for name in fields if seen[name][0] != fields[name][0]} == LENIENT[kind]
     assert [seen[name][1] for name in fields] == [default for _, default in fields.values()]
     assert kind.__init__ is object.__init__  # at run time msgspec makes it, in `__new__`
+
+
+def source_of(kind):
+    (source,) = ast.parse(inspect.getsource(kind)).body
+    return source
 
 
 def default_of(node):
@@ -131,6 +144,13 @@ def test_copies_are_equal(request):
 def test_plain_text_is_a_user_message(messages):
     """A string, alone or among messages, is what the user says."""
     assert Request(messages=messages).messages == (Message.user("hi"),)
+
+
+@pytest.mark.parametrize("tools", [None, (), []])
+def test_safe_37_no_tools(tools):
+    """Safe 37: `tools` is the empty tuple when there are none, however that was said."""
+    assert Request(tools=tools).tools == Request().tools == ()
+    assert Request(tools=tools) == Request()
 
 
 def test_one_message_needs_no_list():

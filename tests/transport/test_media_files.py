@@ -4,12 +4,13 @@ import asyncio
 import os
 
 import pytest
+from msgspec.structs import replace
 
 from interlingua.spec.content import Audio, Document, Image, Text, ToolResult
 from interlingua.spec.errors import ConfigurationError
 from interlingua.spec.messages import Message
 from interlingua.spec.request import Request
-from interlingua.transport.media import load_media, load_media_async
+from interlingua.transport.media import load_media, load_media_async, paths_from_urls
 
 PNG = b"\x89PNG\r\n\x1a\nrest"
 PDF = b"%PDF-1.7 rest"
@@ -45,13 +46,13 @@ def test_each_kind(tmp_path):
     sound = tmp_path / "sound.wav"
     sound.write_bytes(b"RIFF....WAVE")
 
-    assert one(Image(url=str(picture), detail="low")) == Image(
+    assert one(Image(path=str(picture), detail="low")) == Image(
         data=PNG, media_type="image/png", detail="low"
     )
-    assert one(Document(url=str(paper))) == Document(
+    assert one(Document(path=str(paper))) == Document(
         data=PDF, media_type="application/pdf", file_name="paper"
     )
-    assert one(Audio(url=str(sound))).media_type == "audio/wav"
+    assert one(Audio(path=str(sound))).media_type == "audio/wav"
 
 
 def test_given_values_are_kept(tmp_path):
@@ -59,7 +60,7 @@ def test_given_values_are_kept(tmp_path):
     path = tmp_path / "a.txt"
     path.write_text("x")
 
-    part = Document(url=str(path), media_type="text/x-special", file_name="b.txt")
+    part = Document(path=str(path), media_type="text/x-special", file_name="b.txt")
 
     assert one(part) == Document(data=b"x", media_type="text/x-special", file_name="b.txt")
 
@@ -70,8 +71,8 @@ def test_relative_paths(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "a.png").write_bytes(PNG)
 
-    assert one(Image(url="~/a.png")).data == PNG
-    assert one(Image(url="./a.png")).data == PNG
+    assert one(Image(path="~/a.png")).data == PNG
+    assert one(Image(path="./a.png")).data == PNG
 
 
 def test_tool_results(tmp_path):
@@ -79,7 +80,7 @@ def test_tool_results(tmp_path):
     path = tmp_path / "a.png"
     path.write_bytes(PNG)
     text = Text(text="/etc/hosts")
-    result = ToolResult(tool_call_id="c", content=(text, Image(url=str(path))))
+    result = ToolResult(tool_call_id="c", content=(text, Image(path=str(path))))
     request = Request(messages=(Message.user("hi"), Message(role="tool", content=(result,))))
 
     got = load_both(request)
@@ -94,6 +95,7 @@ def test_tool_results(tmp_path):
     [
         Text(text="/etc/hosts"),
         Image(url="https://a.example/b.png"),
+        Image(url="gs://bucket/a.png"),
         Image(url="data:image/png;base64,AAAA"),
         Image(url="//a.example/b.png"),
         Image(data=PNG),
@@ -124,7 +126,7 @@ def test_unreadable_files(tmp_path):
         ("nul\0", "cannot read"),
     ):
         with pytest.raises(ConfigurationError, match=why) as caught:
-            one(Image(url=f"{tmp_path}/{name}"), max_bytes=10)
+            one(Image(path=f"{tmp_path}/{name}"), max_bytes=10)
         assert "messages[0].content[0]" in str(caught.value)
 
 
@@ -134,14 +136,14 @@ def test_pipes_are_not_opened(tmp_path):
     os.mkfifo(tmp_path / "pipe")
 
     with pytest.raises(ConfigurationError, match="not a regular file"):
-        one(Image(url=f"{tmp_path}/pipe"))
+        one(Image(path=f"{tmp_path}/pipe"))
 
 
 def test_as_large_as_the_limit(tmp_path):
     """The limit itself is allowed."""
     (tmp_path / "a").write_bytes(b"x" * 10)
 
-    assert one(Document(url=f"{tmp_path}/a"), max_bytes=10).data == b"x" * 10
+    assert one(Document(path=f"{tmp_path}/a"), max_bytes=10).data == b"x" * 10
 
 
 def test_root_folder(tmp_path):
@@ -152,7 +154,31 @@ def test_root_folder(tmp_path):
     (tmp_path / "secret").write_bytes(b"x")
     (root / "link").symlink_to(tmp_path / "secret")
 
-    assert one(Image(url=f"{root}/a.png"), root=root).data == PNG
+    assert one(Image(path=f"{root}/a.png"), root=root).data == PNG
     for name in ("../secret", "link"):
         with pytest.raises(ConfigurationError, match="outside"):
-            one(Document(url=f"{root}/{name}"), root=root)
+            one(Document(path=f"{root}/{name}"), root=root)
+
+
+@pytest.mark.parametrize("nested", [False, True])
+@pytest.mark.parametrize("kind", [Image, Audio, Document])
+def test_safe_5_a_path_as_url_is_not_read(tmp_path, kind, nested):
+    """Safe 5: it may come from a stranger; the error says where it is and what to use."""
+    path = tmp_path / "a.png"
+    path.write_bytes(PNG)
+    part = kind(url=str(path))
+    content = ToolResult(tool_call_id="c", content=(part,)) if nested else part
+    request = Request(messages=(Message(role="user", content=(content,)),))
+
+    with pytest.raises(ConfigurationError, match="use path= instead of url=") as caught:
+        load_both(request)
+    assert str(caught.value).startswith("messages[0].content[0]")
+    assert load_both(paths_from_urls(request)) == load_both(
+        Request(messages=(Message(role="user", content=(_with_path(content, path),)),))
+    )
+
+
+def _with_path(content, path):
+    if isinstance(content, ToolResult):
+        return replace(content, content=(_with_path(content.content[0], path),))
+    return type(content)(path=path)

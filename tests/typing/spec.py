@@ -5,11 +5,13 @@ Checked by mypy, never run.
 """
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import assert_never, assert_type
 
 import interlingua
 from interlingua import (
     BuiltinTool,
+    Document,
     GenerateResult,
     Image,
     Message,
@@ -43,7 +45,7 @@ def said() -> Iterator[Message]:
 request = Request(messages="Hi", tools=tools, stop_sequences="END")
 assert_type(request.messages, tuple[Message, ...])
 assert_type(request.messages[0].content, tuple[Part, ...])
-assert_type(request.tools, tuple[ToolDefinition | BuiltinTool, ...] | None)
+assert_type(request.tools, tuple[ToolDefinition | BuiltinTool, ...])
 assert_type(request.stop_sequences, tuple[str, ...] | None)
 Request(messages=Message.user("Hi"), stop_sequences=["END"])
 Request(messages=["Hi", Message.assistant("Hello")], tools=())
@@ -55,6 +57,9 @@ Message(role="user", content="Hi")
 Message(role="user", content=Text(text="Hi"))
 Message(role="user", content=["What is this?", Image(url="https://example.com/cat.png")])
 assert_type(Message(role="user", content=[Text(text="Hi")]).content, tuple[Part, ...])
+Message(role="user", content=[Text("What is this?"), Image(Path("cat.png")), Image(b"GIF89a")])
+Message(role="user", content=[Image("https://example.com/cat.png"), Document(path="paper.pdf")])
+Image("a", b"b")  # type: ignore[call-arg] # only one value by position
 ToolResult(tool_call_id="1", content=["A picture:", Image(file_id="f")])
 assert_type(ToolChoice(allowed=["look"]).allowed, tuple[str, ...] | None)
 ToolChoice(allowed="look")

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from interlingua.wire.media import (
     decode_base64,
     encode_base64,
-    is_local_path,
+    local_path,
     make_data_url,
     media_type_for,
     parse_data_url,
@@ -152,13 +152,33 @@ def test_media_type_for(data, name, media_type):
     assert media_type_for(data, name, "x/default") == media_type
 
 
-@pytest.mark.parametrize("text", ["/a.png", "./a.png", "../a.png", "~/a.png", "~me/a.png"])
-def test_local_paths(text):
-    """Absolute, relative and home paths are local."""
-    assert is_local_path(text)
+@pytest.mark.parametrize(
+    ("url", "path"),
+    [
+        ("/a.png", "/a.png"),
+        ("./a.png", "./a.png"),
+        ("../a.png", "../a.png"),
+        ("~/a.png", "~/a.png"),
+        ("~me/a.png", "~me/a.png"),
+        ("C:\\a.png", "C:\\a.png"),
+        ("c:/a.png", "c:/a.png"),
+        (".\\a.png", ".\\a.png"),
+        ("..\\a.png", "..\\a.png"),
+        ("\\\\server\\share\\a.png", "\\\\server\\share\\a.png"),
+        ("file:///a%20b.png", "/a b.png"),
+        ("FILE://localhost/a.png", "/a.png"),
+        ("file:/a.png", "/a.png"),
+        ("file:a.png", "a.png"),
+    ],
+)
+def test_safe_5_urls_that_look_like_paths(url, path):
+    """Safe 5: absolute, relative, home, drive and `file:` forms are paths."""
+    assert local_path(url) == path
 
 
-@pytest.mark.parametrize("text", ["", "a.png", "//host/a.png", "https://a/b", "data:,a", ".a"])
-def test_what_is_no_local_path(text):
+@pytest.mark.parametrize(
+    "url", ["", "a.png", "//host/a.png", "https://a/b", "data:,a", ".a", "gs://a/b", "c:a", "x:"]
+)
+def test_what_is_no_local_path(url):
     """URLs, network paths and bare names are not."""
-    assert not is_local_path(text)
+    assert local_path(url) is None

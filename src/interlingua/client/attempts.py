@@ -65,6 +65,8 @@ class CallCompleted(_CallEvent, frozen=True, kw_only=True, tag="call_completed")
     usage: Usage = Usage()
     finish_reason: str = "other"
     latency_ms: int = 0
+    resent: bool = False
+    """The request was sent twice: the server had closed the connection that was reused."""
 
 
 class CallFailed(_CallEvent, frozen=True, kw_only=True, tag="call_failed"):
@@ -75,6 +77,8 @@ class CallFailed(_CallEvent, frozen=True, kw_only=True, tag="call_failed"):
     message: str = ""
     retryable: bool = False
     latency_ms: int = 0
+    resent: bool = False
+    """As in `CallCompleted`."""
 
 
 CallEvent: TypeAlias = CallStarted | CallCompleted | CallFailed
@@ -147,6 +151,7 @@ class Attempts:
         "_count",
         "_logged",
         "_ready",
+        "_resent",
         "_retry",
         "_scope",
         "_shown",
@@ -171,6 +176,7 @@ class Attempts:
         self._step = step
         self._logged: set[str] = set() if logged is None else logged
         self._count = 0
+        self._resent = False  # in the current attempt
         self._ready: tuple[Request, Ready] | None = None
         self._shown: Shown | None = None  # only set if there is middleware
         self._scope: CancelScope | None = None
@@ -340,7 +346,8 @@ class Attempts:
             response = await adapter.complete(request, **calls.settings)
             return replace(response, provider=request.provider or "")
         if self._ready is None or self._ready[0] is not request:
-            self._ready = (request, await adapter.ready(request, logged=self._logged))
+            ready = await adapter.ready(request, logged=self._logged, on_resend=self._note_resend)
+            self._ready = (request, ready)
         return await adapter.answer(self._ready[1], self._step, attempt)
 
     def _open(self, request: Request, attempt: int) -> AsyncIterator[StreamEvent]:
@@ -362,7 +369,9 @@ class Attempts:
     async def _make_ready(self, adapter: HttpAdapter, request: Request) -> Ready:
         """The encoded stream request, made once for all attempts that send the same one."""
         if self._ready is None or self._ready[0] is not request:
-            ready = await adapter.ready(request, stream=True, logged=self._logged)
+            ready = await adapter.ready(
+                request, stream=True, logged=self._logged, on_resend=self._note_resend
+            )
             self._ready = (request, ready)
         return self._ready[1]
 
@@ -383,6 +392,7 @@ class Attempts:
         """The number of the attempt that begins now."""
         number = self._count
         self._count += 1
+        self._resent = False
         if self._subscribers:
             self._notify(CallStarted(**self._facts(number, request), stream=stream))
         return number
@@ -403,7 +413,13 @@ class Attempts:
             reason = end.finish_reason.reason
             facts = self._facts(number, request)
             self._notify(
-                CallCompleted(**facts, usage=usage, finish_reason=reason, latency_ms=latency)
+                CallCompleted(
+                    **facts,
+                    usage=usage,
+                    finish_reason=reason,
+                    latency_ms=latency,
+                    resent=self._resent,
+                )
             )
 
     def _fail(
@@ -440,8 +456,12 @@ class Attempts:
                     message=message,
                     retryable=retryable,
                     latency_ms=latency,
+                    resent=self._resent,
                 )
             )
+
+    def _note_resend(self) -> None:
+        self._resent = True
 
     def _facts(self, number: int, request: Request) -> dict[str, Any]:
         return {

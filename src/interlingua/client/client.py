@@ -47,6 +47,7 @@ from interlingua.spec.operations import Operation, ServedModel
 from interlingua.spec.request import OnLoss, Request
 from interlingua.spec.response import Response, Warning
 from interlingua.spec.warnings import raising_losses
+from interlingua.transport.media import paths_from_urls
 from interlingua.wire.secrets import redact_headers
 
 ROUTES = 256
@@ -62,7 +63,8 @@ class Client:
 
     It holds no state between requests. Many tasks, threads and event loops may use it at once.
     `on_loss` is the default for `Request.on_loss`: which losses raise `UnsupportedError` before
-    anything is sent. `strict=True` means `on_loss="strict"`.
+    anything is sent. `strict=True` means `on_loss="strict"`. `read_path_urls=True` reads a `url`
+    of a part that looks like a path; use it only if the program builds all content itself.
     """
 
     def __init__(
@@ -74,6 +76,7 @@ class Client:
         registry: Registry | None = None,
         strict: bool = False,
         on_loss: OnLoss | None = None,
+        read_path_urls: bool = False,
     ) -> None:
         if strict:
             _check_strict(providers)
@@ -85,6 +88,7 @@ class Client:
         self._registry = registry or Registry()
         self._route = lru_cache(ROUTES)(self._find_route)
         self._on_loss: OnLoss | None = "strict" if strict else on_loss
+        self._reads_path_urls = read_path_urls
         layers = tuple(middleware)
         outer = [layer for layer in layers if not is_per_attempt(layer)]
         inner = [layer for layer in layers if is_per_attempt(layer)]
@@ -109,6 +113,7 @@ class Client:
         middleware: Iterable[Middleware] = (),
         strict: bool = False,
         on_loss: OnLoss | None = None,
+        read_path_urls: bool = False,
     ) -> Self:
         """
         A client for every provider with an API key in the environment.
@@ -124,6 +129,7 @@ class Client:
             middleware=middleware,
             strict=strict,
             on_loss=on_loss,
+            read_path_urls=read_path_urls,
         )
         client._environ = environ
         if default_provider is None:
@@ -139,6 +145,7 @@ class Client:
         middleware: Iterable[Middleware] = (),
         strict: bool = False,
         on_loss: OnLoss | None = None,
+        read_path_urls: bool = False,
     ) -> Self:
         """A client for the adapters and models of a registry file (YAML)."""
         adapters, registry, default = read_registry(path, environ)
@@ -149,6 +156,7 @@ class Client:
             registry=registry,
             strict=strict,
             on_loss=on_loss,
+            read_path_urls=read_path_urls,
         )
 
     def __repr__(self) -> str:
@@ -196,7 +204,8 @@ class Client:
         """
         The exact wire request and every change to it, without key or network.
 
-        Files are read. URLs that the call itself would fetch are not: `fetches` lists them.
+        The files that parts name by `path` are read. URLs that the call itself would fetch are
+        not: `fetches` lists them.
         """
         request = self._address(request)
         return explain(self._http(request.provider or ""), request, stream=stream)
@@ -305,6 +314,8 @@ class Client:
 
     def _address(self, request: Request) -> Request:
         """The request with its provider, the provider's name for the model, and an id."""
+        if self._reads_path_urls:
+            request = paths_from_urls(request)
         route = self._route(request.provider, request.model)
         return replace(
             request,
@@ -405,9 +416,8 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
 
 def explain(adapter: HttpAdapter, request: Request, *, stream: bool = False) -> Explanation:
     """The exact wire request with its key redacted, and every change and warning."""
-    fetches: tuple[str, ...] = ()
-    if adapter.reads_files:
-        request, fetches = load_files(request, adapter.profile_for(request.model))
+    profile = adapter.profile_for(request.model)
+    request, fetches = load_files(request, profile, reads_files=adapter.reads_files)
     call = adapter.dry_run(replace(request, on_loss="warn"), stream=stream)
     facts = find_dialect(adapter.dialect).FACTS
     refused = raising_losses(call.warnings, request, request.on_loss or adapter.on_loss)

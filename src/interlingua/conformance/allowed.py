@@ -514,7 +514,7 @@ _CHANGES: dict[str, _Change] = {
 
 
 def tools_of(request: Request) -> list[dict[str, Any]]:
-    return [_tool(tool) for tool in request.tools or ()]
+    return [_tool(tool) for tool in request.tools]
 
 
 def _tool(tool: ToolSpec) -> dict[str, Any]:

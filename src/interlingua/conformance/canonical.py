@@ -40,11 +40,9 @@ def request_survives(dialect: Dialect, request: Request) -> list[str]:
     warned = tuple(warning.path for warning in call.warnings if warning.path)
     broken = settings_survive(request, back, warned)
     tools = [
-        _tool(tool)
-        for i, tool in enumerate(request.tools or ())
-        if not _covered(f"tools[{i}]", warned)
+        _tool(tool) for i, tool in enumerate(request.tools) if not _covered(f"tools[{i}]", warned)
     ]
-    returned = [_tool(tool) for tool in back.tools or ()]
+    returned = [_tool(tool) for tool in back.tools]
     if not _within(tools, returned):
         broken.append(f"tools: {tools!r} came back as {returned!r}")
     return broken + _parts_survive(request, back, warned)

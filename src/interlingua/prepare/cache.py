@@ -85,9 +85,7 @@ def conversation_key(request: Request) -> str | None:
             break
     else:
         return None
-    tools = [
-        _bare(tool) if isinstance(tool, ToolDefinition) else tool for tool in request.tools or ()
-    ]
+    tools = [_bare(tool) if isinstance(tool, ToolDefinition) else tool for tool in request.tools]
     return blake2b(dumps([tools, opening]), digest_size=16).hexdigest()
 
 

@@ -291,7 +291,7 @@ def _limit(
 
 
 def _without_tools(request: Request) -> Request:
-    return replace(request, tools=None, tool_choice=None, parallel_tool_calls=None)
+    return replace(request, tools=(), tool_choice=None, parallel_tool_calls=None)
 
 
 def _without_logprobs(

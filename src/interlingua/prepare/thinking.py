@@ -150,7 +150,7 @@ def tools_before_thinking(request: Request, profile: Profile, warnings: WarningL
         return request
     if not can_stop(profile):
         warnings.add("tools_dropped", "tools", when=" while it thinks, and it always thinks")
-        return replace(request, tools=None, tool_choice=None, parallel_tool_calls=None)
+        return replace(request, tools=(), tool_choice=None, parallel_tool_calls=None)
     warnings.add("thinking_off_for_tools", "reasoning_effort")
     return replace(request, reasoning_effort="none", thinking_budget=None)
 

@@ -17,10 +17,11 @@ from interlingua.spec.errors import AbortError, ConfigurationError, RequestTimeo
 from interlingua.spec.response import Response
 
 Value = TypeVar("Value")
-Cause: TypeAlias = Literal["cancel", "abort", "timeout"]
-"""What ended a scope: `cancel(id)` or `close()`, the caller's signal, or a timeout."""
+Cause: TypeAlias = Literal["cancel", "close", "abort", "timeout"]
+"""What ended a scope: `cancel(id)`, `close()`, the caller's signal, or a timeout."""
 
 CANCELLED = "The call was cancelled."
+CLOSED = "The call was cancelled because its client was closed."
 ABORTED = "The caller aborted."
 _RESOLUTION = 0.001  # seconds; a timer may fire slightly early
 
@@ -105,7 +106,7 @@ def running_loop() -> asyncio.AbstractEventLoop:
         return asyncio.get_running_loop()
     except RuntimeError:
         raise ConfigurationError(
-            "There is no running asyncio event loop. Call this from a coroutine under asyncio.run(). "
+            "There is no running asyncio event loop. Call this in a coroutine under asyncio.run. "
             "Programs with trio or another loop use the functions of interlingua.sync in a thread."
         ) from None
 
@@ -184,9 +185,9 @@ class CancelScope:
 
     # Ending.
 
-    def cancel(self, reason: str = CANCELLED) -> bool:
+    def cancel(self, reason: str = CANCELLED, cause: Cause = "cancel") -> bool:
         """End the scope; False if it was already ended."""
-        return self._end("cancel", reason)
+        return self._end(cause, reason)
 
     def finish(self) -> bool:
         """The work is done, and can no longer be cancelled; False if it was cancelled before."""
@@ -340,7 +341,7 @@ class Scopes:
         """End all scopes."""
         for scopes in tuple(self._by_id.values()):
             for scope in scopes:
-                scope.cancel()
+                scope.cancel(CLOSED, cause="close")
 
     def __len__(self) -> int:
         return len(self._by_id)

@@ -7,17 +7,32 @@ from interlingua.providers.provider import find_dialect
 from interlingua.spec.content import MEDIA_TYPES
 from interlingua.spec.contracts import Profile
 from interlingua.spec.request import Request
-from interlingua.transport.media import Media, fetch_media, find_media, load_media, load_media_async
+from interlingua.transport.media import (
+    Media,
+    fetch_media,
+    find_media,
+    load_media,
+    load_media_async,
+    refuse_files,
+)
 
 
-async def gather_media(request: Request, profile: Profile) -> Request:
+async def gather_media(request: Request, profile: Profile, *, reads_files: bool = True) -> Request:
     """The request with the bytes of its files, and of the URLs that the target does not accept."""
+    if not reads_files:
+        refuse_files(request)
+        return request
     request = await load_media_async(request)
     return await fetch_media(request, bytes_only(profile))
 
 
-def load_files(request: Request, profile: Profile) -> tuple[Request, tuple[str, ...]]:
+def load_files(
+    request: Request, profile: Profile, *, reads_files: bool = True
+) -> tuple[Request, tuple[str, ...]]:
     """The request with the bytes of its files, and the paths of parts whose URL must be fetched."""
+    if not reads_files:
+        refuse_files(request)
+        return request, ()
     request = load_media(request)
     kinds = bytes_only(profile)
 

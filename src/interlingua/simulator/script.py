@@ -218,7 +218,7 @@ def _callable_tools(request: Request) -> list[ToolDefinition]:
     choice = request.tool_choice
     if choice is not None and choice.mode == "none":
         return []
-    tools = [tool for tool in request.tools or () if isinstance(tool, ToolDefinition)]
+    tools = [tool for tool in request.tools if isinstance(tool, ToolDefinition)]
     if choice is not None and choice.tool_name is not None:
         return [tool for tool in tools if tool.name == choice.tool_name]
     return tools

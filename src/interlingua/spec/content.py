@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
-from typing import Any, ClassVar, Literal, NoReturn, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NoReturn, Protocol, TypeAlias
 
 import msgspec
+
+from interlingua.spec.errors import ConfigurationError
 
 Json: TypeAlias = Any
 """A JSON value: None, bool, int, float, str, list, or dict with string keys."""
@@ -33,44 +35,132 @@ class _Part(Record, frozen=True, kw_only=True, tag_field="kind"):
     extra: Extra = {}
 
 
-class Text(_Part, frozen=True, kw_only=True, tag="text"):
-    """Plain text."""
-
-    kind: ClassVar[Literal["text"]] = "text"
+class _TextPart(_Part, frozen=True):  # its field may be given by position
     text: str
 
 
-class Image(_Part, frozen=True, kw_only=True, tag="image"):
-    """An image by URL, bytes, or the id of an uploaded file: exactly one of the three."""
+class Text(_TextPart, frozen=True, kw_only=True, tag="text"):
+    """Plain text."""
+
+    kind: ClassVar[Literal["text"]] = "text"
+
+
+class PathObject(Protocol):
+    """A path such as `pathlib.Path`."""
+
+    def __fspath__(self) -> str:
+        """The path as a string."""
+
+
+class FilePath(str):
+    """
+    The path of a file that is read before the request is sent.
+
+    It is a type of its own, so that JSON and dicts cannot produce it: their text may come from
+    a stranger.
+    """
+
+    __slots__ = ()
+
+
+class _MediaPart(_Part, frozen=True):  # as in `_TextPart`
+    url: str | None = None
+
+
+class _FilePart(_MediaPart, frozen=True, kw_only=True):
+    data: bytes | None = None
+    file_id: str | None = None
+    path: FilePath | None = None
+    """A file on this machine; only the program itself can name one."""
+    media_type: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.path is not None and type(self.path) is not FilePath:
+            self._set_path("path", self.path)
+        value: Any = self.url  # the one value by position: a URL, bytes or a path
+        if value is None or type(value) is str:
+            return
+        if isinstance(value, (bytes, bytearray)) and self.data is None:
+            msgspec.structs.force_setattr(self, "data", bytes(value))
+            msgspec.structs.force_setattr(self, "url", None)
+        elif hasattr(value, "__fspath__") and self.path is None:
+            self._set_path("url", value)
+            msgspec.structs.force_setattr(self, "url", None)
+
+    def _set_path(self, field: str, value: Any) -> None:
+        path = value.__fspath__() if hasattr(value, "__fspath__") else value
+        if not isinstance(path, str) or not path:
+            raise ConfigurationError(
+                f"{type(self).__name__}: {field} must be the path of a file, not {value!r:.60}"
+            )
+        msgspec.structs.force_setattr(self, "path", FilePath(path))
+
+
+class Image(_FilePart, frozen=True, kw_only=True, tag="image"):
+    """
+    An image by URL, bytes, id of an uploaded file, or path of a local file: exactly one of them.
+
+        Image("https://example.com/cat.png"), Image(b"…"), Image(Path("cat.png"))
+    """
 
     kind: ClassVar[Literal["image"]] = "image"
-    url: str | None = None
-    data: bytes | None = None
-    file_id: str | None = None
-    media_type: str | None = None
     detail: str | None = None
 
+    if TYPE_CHECKING:  # `__post_init__` accepts more types than the fields declare
 
-class Audio(_Part, frozen=True, kw_only=True, tag="audio"):
-    """Audio by URL, bytes, or the id of an uploaded file."""
+        def __init__(
+            self,
+            url: str | bytes | PathObject | None = None,
+            *,
+            data: bytes | None = None,
+            file_id: str | None = None,
+            path: str | PathObject | None = None,
+            media_type: str | None = None,
+            detail: str | None = None,
+            extra: Extra = ...,
+        ) -> None: ...
+
+
+class Audio(_FilePart, frozen=True, kw_only=True, tag="audio"):
+    """Audio, as an `Image` is given."""
 
     kind: ClassVar[Literal["audio"]] = "audio"
-    url: str | None = None
-    data: bytes | None = None
-    file_id: str | None = None
-    media_type: str | None = None
+
+    if TYPE_CHECKING:  # as in `Image`
+
+        def __init__(
+            self,
+            url: str | bytes | PathObject | None = None,
+            *,
+            data: bytes | None = None,
+            file_id: str | None = None,
+            path: str | PathObject | None = None,
+            media_type: str | None = None,
+            extra: Extra = ...,
+        ) -> None: ...
 
 
-class Document(_Part, frozen=True, kw_only=True, tag="document"):
-    """A PDF, text, video or other file: exactly one of `url`, `data`, `file_id` and `text`."""
+class Document(_FilePart, frozen=True, kw_only=True, tag="document"):
+    """A PDF, text, video or other file: given as an `Image` is, or by its `text`."""
 
     kind: ClassVar[Literal["document"]] = "document"
-    url: str | None = None
-    data: bytes | None = None
-    file_id: str | None = None
     text: str | None = None
-    media_type: str | None = None
     file_name: str | None = None
+
+    if TYPE_CHECKING:  # as in `Image`
+
+        def __init__(
+            self,
+            url: str | bytes | PathObject | None = None,
+            *,
+            data: bytes | None = None,
+            file_id: str | None = None,
+            path: str | PathObject | None = None,
+            text: str | None = None,
+            media_type: str | None = None,
+            file_name: str | None = None,
+            extra: Extra = ...,
+        ) -> None: ...
 
 
 class ToolCall(_Part, frozen=True, kw_only=True, tag="tool_call"):
@@ -129,7 +219,11 @@ class ToolResult(_Part, frozen=True, kw_only=True, tag="tool_result"):
         return self.content if isinstance(self.content, tuple) else None
 
 
-class Thinking(_Part, frozen=True, kw_only=True, tag="thinking"):
+class _ThinkingPart(_Part, frozen=True):  # as in `_TextPart`
+    text: str = ""
+
+
+class Thinking(_ThinkingPart, frozen=True, kw_only=True, tag="thinking"):
     """
     The visible thinking of the model.
 
@@ -138,7 +232,6 @@ class Thinking(_Part, frozen=True, kw_only=True, tag="thinking"):
     """
 
     kind: ClassVar[Literal["thinking"]] = "thinking"
-    text: str = ""
     signature: str | None = None
     redacted: bool = False
     data: str | None = None

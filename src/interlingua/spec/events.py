@@ -13,7 +13,17 @@ from typing import TYPE_CHECKING, ClassVar, Literal, TypeAlias
 
 import msgspec
 
-from interlingua.spec.content import Extra, Json, Part, Record, Text, Thinking, ToolCall, ToolType
+from interlingua.spec.content import (
+    Extra,
+    Json,
+    Part,
+    Record,
+    Text,
+    Thinking,
+    ToolCall,
+    ToolResult,
+    ToolType,
+)
 from interlingua.spec.errors import SDKError
 from interlingua.spec.response import FinishReason, RateLimit, Response, Usage, Warning
 
@@ -147,6 +157,13 @@ class ProviderEvent(_Event, frozen=True, kw_only=True, tag="provider_event"):
     index: int | None = None
 
 
+class ToolResultEvent(_Event, frozen=True, kw_only=True, tag="tool_result"):
+    """A tool that the run called has ended; sent as each one ends, before `StepFinish`."""
+
+    type: ClassVar[Literal["tool_result"]] = "tool_result"
+    result: ToolResult
+
+
 class StepFinish(_Event, frozen=True, kw_only=True, tag="step_finish"):
     """One step of a tool loop has ended; more may follow."""
 
@@ -197,6 +214,7 @@ StreamEvent: TypeAlias = (
     | ToolCallDelta
     | ToolCallEnd
     | ProviderEvent
+    | ToolResultEvent
     | StepFinish
     | ErrorEvent
     | Finish

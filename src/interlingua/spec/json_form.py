@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
 from interlingua.spec import errors
+from interlingua.spec.content import FilePath
 from interlingua.spec.errors import DecodeError, ProviderError, SDKError
 from interlingua.spec.events import StreamEvent
 from interlingua.spec.messages import Message
@@ -52,8 +54,13 @@ def to_document(value: Message | Request | Response | StreamEvent) -> dict[str, 
     return document
 
 
-def from_document(document: Any, kind: TypeForm[T]) -> T:
-    """The value in a document; `kind` is `Message`, `Request`, `Response` or `StreamEvent`."""
+def from_document(document: Any, kind: TypeForm[T], *, trust_paths: bool = False) -> T:
+    """
+    The value in a document; `kind` is `Message`, `Request`, `Response` or `StreamEvent`.
+
+    A document may come from a stranger, so the `path` of a part, which names a file to read, is
+    refused. `trust_paths=True` accepts it in documents that the program wrote itself.
+    """
     if isinstance(document, dict):
         version = document.get(_VERSION_KEY, FORMAT_VERSION)
         if type(version) is not int or version > FORMAT_VERSION:
@@ -63,7 +70,8 @@ def from_document(document: Any, kind: TypeForm[T]) -> T:
                 path=_VERSION_KEY,
             )
     try:
-        value: T = msgspec.convert(document, kind, dec_hook=_decode_error)
+        hook = partial(_decode_hook, trust_paths=trust_paths)
+        value: T = msgspec.convert(document, kind, dec_hook=hook)
         return value
     except msgspec.ValidationError as error:
         raise DecodeError(f"not a {_name(kind)} document: {error}") from error
@@ -80,14 +88,12 @@ def to_json(value: Message | Request | Response | StreamEvent) -> bytes:
         return json.dumps(document, separators=(",", ":")).encode()
 
 
-def from_json(data: bytes | str | dict[str, Any], kind: TypeForm[T]) -> T:
-    """
-    The reverse of `to_json`; parsed JSON may be passed as a dict.
-
-    `kind` is `Message`, `Request`, `Response` or `StreamEvent`.
-    """
+def from_json(
+    data: bytes | str | dict[str, Any], kind: TypeForm[T], *, trust_paths: bool = False
+) -> T:
+    """The reverse of `to_json`, as `from_document`; parsed JSON may be passed as a dict."""
     if isinstance(data, dict):
-        return from_document(data, kind)
+        return from_document(data, kind, trust_paths=trust_paths)
     try:
         document = msgspec.json.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError):
@@ -97,12 +103,12 @@ def from_json(data: bytes | str | dict[str, Any], kind: TypeForm[T]) -> T:
             raise DecodeError(f"not a {_name(kind)} document: {error}") from error
     except RecursionError as error:
         raise DecodeError(f"not a {_name(kind)} document: nested too deeply") from error
-    return from_document(document, kind)
+    return from_document(document, kind, trust_paths=trust_paths)
 
 
 def _encode(value: Message | Request | Response | StreamEvent) -> dict[str, Any]:
     try:
-        document = msgspec.to_builtins(value, str_keys=True, enc_hook=_encode_error)
+        document = msgspec.to_builtins(value, str_keys=True, enc_hook=_encode_hook)
     except RecursionError as error:
         raise DecodeError(f"a {type(value).__name__} nested too deeply for JSON") from error
     if isinstance(value, Response):
@@ -133,7 +139,9 @@ def _tuples_to_lists(document: dict[str, Any]) -> None:
                 waiting.append(item)
 
 
-def _encode_error(value: Any) -> Any:
+def _encode_hook(value: Any) -> Any:
+    if isinstance(value, FilePath):
+        return str(value)
     if not isinstance(value, SDKError):
         raise DecodeError(f"a {type(value).__name__} has no JSON form")
     # A class that the application derived is written as its nearest base class here.
@@ -142,7 +150,17 @@ def _encode_error(value: Any) -> Any:
     return _ErrorDocument(kind=next(known), message=value.message, **fields)
 
 
-def _decode_error(_: type, value: Any) -> SDKError:
+def _decode_hook(kind: type, value: Any, *, trust_paths: bool) -> SDKError | FilePath:
+    if kind is not FilePath:
+        return _decode_error(value)
+    if not trust_paths:
+        raise ValueError(
+            "a document cannot name files to read; pass trust_paths=True if you wrote it"
+        )
+    return FilePath(value)
+
+
+def _decode_error(value: Any) -> SDKError:
     document = msgspec.convert(value, _ErrorDocument)
     kind = _error_kind(document.kind)
     if kind is None:  # written by a newer version of the library

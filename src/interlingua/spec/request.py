@@ -87,7 +87,7 @@ class Request(Record, frozen=True, kw_only=True):
     model: str = ""
     messages: tuple[Message, ...] = ()
     provider: str | None = None
-    tools: tuple[ToolSpec, ...] | None = None
+    tools: tuple[ToolSpec, ...] = ()
     tool_choice: ToolChoice | None = None
     parallel_tool_calls: bool | None = None
     response_format: ResponseFormat | None = None
@@ -123,7 +123,7 @@ class Request(Record, frozen=True, kw_only=True):
             model: str = "",
             messages: str | Message | Iterable[str | Message] = (),
             provider: str | None = None,
-            tools: Iterable[ToolSpec] | None = None,
+            tools: Iterable[ToolSpec] | None = (),
             tool_choice: ToolChoice | None = None,
             parallel_tool_calls: bool | None = None,
             response_format: ResponseFormat | None = None,
@@ -151,8 +151,9 @@ class Request(Record, frozen=True, kw_only=True):
         messages: Any = self.messages  # callers may pass a string
         if type(messages) is not tuple or not _MESSAGE.issuperset(map(type, messages)):
             set_field(self, "messages", _messages(messages))
-        if self.tools is not None and type(self.tools) is not tuple:
-            set_field(self, "tools", tuple(self.tools))
+        tools: Any = self.tools
+        if type(tools) is not tuple:
+            set_field(self, "tools", () if tools is None else tuple(tools))
         if self.stop_sequences is not None and type(self.stop_sequences) is not tuple:
             set_field(self, "stop_sequences", _texts(self.stop_sequences))
 

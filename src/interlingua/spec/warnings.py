@@ -160,6 +160,7 @@ _NOTES = {
         "The provider reported {part} {name} tokens but only {whole} input tokens; {whole} were "
         "counted. Its own figures are in `usage.raw`."
     ),
+    "usage_estimated": "{target} reported no usage; the token counts are estimates.",
     # sent in another form, with nothing left out
     "allowed_tools_narrowed": (
         "{target} has no list of allowed tools; only the allowed tools were sent."

@@ -23,6 +23,7 @@ from interlingua.spec.events import (
     ToolCallDelta,
     ToolCallEnd,
     ToolCallStart,
+    ToolResultEvent,
 )
 
 
@@ -34,6 +35,7 @@ class Action(Enum):
     DELTA = "delta"
     END = "end"
     WHOLE = "whole"
+    RESULT = "result"
     STEP = "step"
     ERROR = "error"
     CLOSE = "close"
@@ -58,6 +60,7 @@ RULES: dict[type, Rule] = {
     ToolCallDelta: Rule(Action.DELTA, "tool_call"),
     ToolCallEnd: Rule(Action.END, "tool_call"),
     ProviderEvent: Rule(Action.WHOLE),
+    ToolResultEvent: Rule(Action.RESULT),
     StepFinish: Rule(Action.STEP),
     ErrorEvent: Rule(Action.ERROR),
     Finish: Rule(Action.CLOSE),
@@ -84,7 +87,7 @@ class Grammar:
 
     `StreamStart` comes first and exactly one `Finish` last. Starts have an increasing `index`.
     A delta or end belongs to an open segment with the same id, kind and index. No segment is
-    open at `StepFinish`, `ErrorEvent` and `Finish`.
+    open at `ToolResultEvent`, `StepFinish`, `ErrorEvent` and `Finish`.
     """
 
     __slots__ = ("_last_index", "_open", "_seen", "finished", "started")

@@ -44,6 +44,7 @@ class Client:
         registry: Registry | None = None,
         strict: bool = False,
         on_loss: OnLoss | None = None,
+        read_path_urls: bool = False,
     ) -> None:
         self.asynchronous: AsyncClient = AsyncClient(
             providers,
@@ -52,6 +53,7 @@ class Client:
             registry=registry,
             strict=strict,
             on_loss=on_loss,
+            read_path_urls=read_path_urls,
         )
         """The async client that does the work."""
 
@@ -71,6 +73,7 @@ class Client:
         middleware: Iterable[Middleware] = (),
         strict: bool = False,
         on_loss: OnLoss | None = None,
+        read_path_urls: bool = False,
     ) -> Self:
         """Like `interlingua.Client.from_env`."""
         return cls.wrap(
@@ -80,6 +83,7 @@ class Client:
                 middleware=middleware,
                 strict=strict,
                 on_loss=on_loss,
+                read_path_urls=read_path_urls,
             )
         )
 
@@ -92,11 +96,17 @@ class Client:
         middleware: Iterable[Middleware] = (),
         strict: bool = False,
         on_loss: OnLoss | None = None,
+        read_path_urls: bool = False,
     ) -> Self:
         """Like `interlingua.Client.from_file`."""
         return cls.wrap(
             AsyncClient.from_file(
-                path, environ, middleware=middleware, strict=strict, on_loss=on_loss
+                path,
+                environ,
+                middleware=middleware,
+                strict=strict,
+                on_loss=on_loss,
+                read_path_urls=read_path_urls,
             )
         )
 

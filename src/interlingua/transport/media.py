@@ -22,7 +22,15 @@ from urllib.parse import urlsplit
 
 from msgspec.structs import replace
 
-from interlingua.spec.content import MEDIA_TYPES, Audio, Document, Image, Part, ToolResult
+from interlingua.spec.content import (
+    MEDIA_TYPES,
+    Audio,
+    Document,
+    FilePath,
+    Image,
+    Part,
+    ToolResult,
+)
 from interlingua.spec.errors import (
     ConfigurationError,
     DecodeError,
@@ -33,7 +41,7 @@ from interlingua.spec.errors import (
 from interlingua.spec.messages import Message
 from interlingua.spec.request import Request
 from interlingua.version import USER_AGENT
-from interlingua.wire.media import is_local_path, media_type_for
+from interlingua.wire.media import local_path, media_type_for
 
 if TYPE_CHECKING:
     import aiohttp
@@ -142,11 +150,10 @@ def load_media(
     root: str | PathLike[str] | None = None,
 ) -> Request:
     """
-    The request with each local path in a part's `url` (`/…`, `./…`, `~…`) replaced by the bytes.
+    The request with the bytes of each part's `path`; the same object if there is none.
 
-    Returns the same object if there is no path. With `root`, only files inside that folder are
-    read. Use it only for requests that your program built itself: in a request from the network
-    a path was chosen by a stranger.
+    With `root`, only files inside that folder are read. A `url` that looks like a path raises
+    `ConfigurationError`: it may come from a stranger, so it is never read.
     """
     inside = None if root is None else Path(root).resolve()
     budget = _Budget(max_total)
@@ -222,9 +229,10 @@ def _in_parts(
 
 
 def with_bytes(part: Media, data: bytes, media_type: str | None, name: str | None) -> Media:
-    """The part with `data` in place of `url`."""
+    """The part with `data` in place of `url` or `path`."""
     fields: dict[str, Any] = {
         "url": None,
+        "path": None,
         "data": data,
         "media_type": part.media_type or media_type,
     }
@@ -233,12 +241,45 @@ def with_bytes(part: Media, data: bytes, media_type: str | None, name: str | Non
     return replace(part, **fields)
 
 
+def refuse_files(request: Request) -> None:
+    """Raise `ConfigurationError` if a part names a file."""
+    for where, part in find_media(request, _names_file):
+        if part.path is not None:
+            raise ConfigurationError(
+                f"{where}: this adapter has read_files=False, so {part.path!r} was not read; "
+                "pass the bytes as data="
+            )
+        raise _not_a_url(part, where)
+
+
+def paths_from_urls(request: Request) -> Request:
+    """The request with `path` in place of each `url` that looks like a path."""
+
+    def change(part: Media, _: str) -> Media:
+        return replace(part, url=None, path=FilePath(local_path(part.url or "") or ""))
+
+    return replace_media(request, _has_path_url, change)
+
+
 def _names_file(part: Media) -> bool:
-    return part.url is not None and is_local_path(part.url)
+    return part.path is not None or _has_path_url(part)
+
+
+def _has_path_url(part: Media) -> bool:
+    return part.url is not None and local_path(part.url) is not None
+
+
+def _not_a_url(part: Media, where: str) -> ConfigurationError:
+    return ConfigurationError(
+        f"{where}.url is a path, {part.url!r:.80}, and was not read, because a URL may come from "
+        "a stranger; if your program chose the file, use path= instead of url="
+    )
 
 
 def _load(part: Media, where: str, max_bytes: int, inside: Path | None) -> Media:
-    name = part.url or ""
+    if part.path is None:
+        raise _not_a_url(part, where)
+    name = part.path
     try:
         path = Path(name).expanduser()
         if inside is not None and not path.resolve().is_relative_to(inside):

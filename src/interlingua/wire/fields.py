@@ -66,6 +66,10 @@ class Fields:
         """An array."""
         return self._typed(key, list, "an array")
 
+    def items(self, key: str) -> list[Any]:
+        """The items of an array; an empty one stays unread, so that it is written again."""
+        return [] if self.left.get(key) == [] else self.array(key) or []
+
     def object(self, key: str) -> dict[str, Any] | None:
         """An object."""
         value = self.left.get(key)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import base64
 import binascii
+import re
 from collections.abc import Mapping
-from urllib.parse import unquote_to_bytes
+from urllib.parse import unquote, unquote_to_bytes
 
 _URL_SAFE = bytes.maketrans(b"-_", b"+/")
 _WHITE_SPACE = b" \t\r\n\f\v"
@@ -163,9 +164,17 @@ def media_type_for(data: bytes, name: str | None = None, default: str | None = N
     return sniffed
 
 
-def is_local_path(text: str) -> bool:
-    """Whether the text looks like a path on this machine, and not like a URL."""
-    return text.startswith(("/", "./", "../", "~")) and not text.startswith("//")
+_PATH_STARTS = ("/", "./", "../", "~", ".\\", "..\\", "\\")
+_DRIVE = re.compile(r"[A-Za-z]:[\\/]")
+_FILE_URL = re.compile(r"file:(?://(?:localhost)?(?=/))?", re.IGNORECASE)
+
+
+def local_path(url: str) -> str | None:
+    """The path on this machine that a URL looks like; None if it looks like no path."""
+    if url[:5].lower() == "file:":
+        return unquote(_FILE_URL.sub("", url, count=1))
+    is_path = url.startswith(_PATH_STARTS) and not url.startswith("//")
+    return url if is_path or _DRIVE.match(url) else None
 
 
 def _decode_body(body: str, *, is_base64: bool) -> bytes | None:

@@ -259,7 +259,7 @@ def test_by_the_profile_of_the_model(provider):
 
     (request,) = peer.app.script.requests
     assert request.response_format is not None
-    assert request.tools is None
+    assert request.tools == ()
 
 
 def test_a_conversation_goes_on_after_it():

@@ -4,20 +4,29 @@ import functools
 
 import pytest
 
-from interlingua.api.tools.binding import CONTEXT, read_handler
+from interlingua.api.tools.binding import read_handler
+from interlingua.api.tools.context import ToolContext
+from interlingua.providers.cancel import AbortController, AbortSignal
 from interlingua.spec.errors import ConfigurationError
+from interlingua.spec.messages import Message
 
 PARAMETERS = {
     "type": "object",
     "properties": {"city": {"type": "string"}, "days": {"type": "integer"}},
     "required": ["city"],
 }
-CONTEXT_VALUES = {"messages": ("m",), "abort_signal": "signal", "tool_call_id": "id"}
+CONTEXT = ToolContext(
+    tool_call_id="id",
+    tool_name="tool",
+    messages=(Message.user("hi"),),
+    abort_signal=AbortController().signal,
+    deps="deps",
+)
 ARGUMENTS = {"city": "Oslo", "days": 2}
 
 
 def called(handler, parameters=PARAMETERS, arguments=ARGUMENTS):
-    args, kwargs = read_handler(handler, parameters, "tool").bind(arguments, CONTEXT_VALUES)
+    args, kwargs = read_handler(handler, parameters, "tool").bind(arguments, CONTEXT)
     return handler(*args, **kwargs)
 
 
@@ -32,7 +41,11 @@ def test_arguments_are_passed_as_one_dict():
     """If the handler's only required parameter is not in the schema."""
     assert called(lambda arguments: arguments) == ARGUMENTS
     assert called(lambda city, /: city) == ARGUMENTS
-    assert called(lambda arguments, tool_call_id: (arguments, tool_call_id)) == (ARGUMENTS, "id")
+
+    def handler(arguments, run: ToolContext[str]):
+        return arguments, run.tool_call_id
+
+    assert called(handler) == (ARGUMENTS, "id")
 
 
 def test_a_single_declared_parameter_is_passed_by_name():
@@ -46,23 +59,35 @@ def test_a_single_declared_parameter_is_passed_by_name():
 def test_context_goes_to_handlers_that_declare_it():
     """Only the declared parameters are passed, and none to `**kwargs`."""
 
-    def handler(city, days, messages, *, abort_signal):
-        return city, days, messages, abort_signal
+    def handler(city, days, history: list[Message], *, stop: AbortSignal | None = None):
+        return city, days, history, stop
 
-    assert called(handler) == ("Oslo", 2, ("m",), "signal")
+    assert called(handler) == ("Oslo", 2, [Message.user("hi")], CONTEXT.abort_signal)
     assert called(lambda city, **rest: (city, rest)) == ("Oslo", {"days": 2})
-    assert read_handler(lambda **rest: rest, PARAMETERS, "tool").context == frozenset()
+    assert read_handler(lambda **rest: rest, PARAMETERS, "tool").context == {}
 
 
 def test_a_declared_parameter_is_not_context():
-    """A tool whose schema has `messages` gets the model's argument."""
-    parameters = {"type": "object", "properties": {name: {} for name in CONTEXT}}
-    arguments = dict.fromkeys(CONTEXT, "mine")
+    """A parameter that the schema declares gets the model's argument, whatever its annotation."""
+    parameters = {"type": "object", "properties": {"run": {}}}
+
+    def handler(run: ToolContext):
+        return run
+
+    assert called(handler, parameters, {"run": "mine"}) == "mine"
+
+
+def test_safe_12_names_alone_are_not_context():
+    """`messages`, `tool_call_id` and `abort_signal` are names like others."""
+    names = ("messages", "tool_call_id", "abort_signal")
+    parameters = {"type": "object", "properties": {name: {} for name in names}}
 
     def handler(messages, abort_signal, tool_call_id):
         return messages, abort_signal, tool_call_id
 
-    assert called(handler, parameters, arguments) == ("mine", "mine", "mine")
+    assert called(handler, parameters, dict.fromkeys(names, "mine")) == ("mine", "mine", "mine")
+    with pytest.raises(ConfigurationError, match=r"needs 'messages'.*ToolContext"):
+        read_handler(lambda city, days, messages: (city, days, messages), PARAMETERS, "tool")
 
 
 def test_field_bug_79_a_handler_cannot_change_the_call():

@@ -5,11 +5,11 @@ import asyncio
 import pytest
 
 from interlingua.api.tools.check import decide, prepare
-from interlingua.api.tools.runner import ToolRunner
 from interlingua.api.tools.tool import Tool, tool
 from interlingua.api.types import FunctionHints
 from interlingua.spec.content import ToolCall
 from interlingua.spec.errors import ConfigurationError, InvalidToolCallError, SDKError
+from support.runs import run_tools
 
 LIST = {
     "type": "object",
@@ -152,7 +152,7 @@ def test_arguments_are_read_once():
         patch.setattr(FunctionHints, "read", lambda *a: reads.append(1) or read(*a))
         made = ToolCall(id="a", name="pay", arguments={"euros": 1, "tags": ["x"]})
         ready = asyncio.run(prepare([made], {"pay": pay}))
-        (result,) = asyncio.run(ToolRunner().run(ready, ()))
+        (result,) = asyncio.run(run_tools(ready))
 
     assert result.content == "1 ['x', 'changed']"
     assert made.arguments == {"euros": 1, "tags": ["x"]}

@@ -11,7 +11,6 @@ from interlingua.api.execute.execution import execute
 from interlingua.api.run.generate import generate, stream
 from interlingua.api.tools.check import prepare
 from interlingua.api.tools.limits import MAX_CONCURRENT, MAX_MEDIA, MAX_OUTPUT
-from interlingua.api.tools.runner import ToolRunner
 from interlingua.api.tools.tool import Tool
 from interlingua.client.client import Client
 from interlingua.spec.content import Image, ToolCall
@@ -19,6 +18,7 @@ from interlingua.spec.errors import ConfigurationError
 from interlingua.spec.messages import Message
 from interlingua.spec.response import FinishReason, Response
 from interlingua.streams.accumulate import events_from_response
+from support.runs import run_tools
 
 
 class Counting:
@@ -177,10 +177,10 @@ def test_safe_17_a_tool_that_hangs_keeps_its_thread():
     async def work():
         tools = {"hang": Tool(name="hang", execute=hang)}
         ready = await prepare(calls(80, "hang"), tools)
-        results = await ToolRunner(timeout=0.3).run(ready, ())
+        results = await run_tools(ready, (), None, timeout=0.3)
         most = counting.most
         release.set()
-        again = await ToolRunner(timeout=20).run(ready[:1], ())
+        again = await run_tools(ready[:1], (), None, timeout=20)
         return results, most, again
 
     results, most, again = asyncio.run(work())

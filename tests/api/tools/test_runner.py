@@ -11,12 +11,14 @@ import time
 import pytest
 
 from interlingua.api.tools.check import ReadyCall, prepare
+from interlingua.api.tools.context import ToolContext
 from interlingua.api.tools.runner import ToolRunner
 from interlingua.api.tools.tool import Tool, tool
 from interlingua.providers.cancel import AbortController, AbortSignal
 from interlingua.spec.content import Image, ToolCall, ToolResult
 from interlingua.spec.errors import ConfigurationError, RequestTimeoutError, SDKError
 from interlingua.spec.messages import Message
+from support.runs import run_tools
 from support.simulated import settled
 
 HOW = {"type": "object", "properties": {"how": {"type": "string"}}}
@@ -43,7 +45,7 @@ def call(name, id="a", **arguments):  # noqa: A002 -- the part's word
 
 async def run_async(*calls, tools=(double, wait), signal=None, **settings):
     ready = await prepare(calls, {tool.name: tool for tool in tools})
-    return await ToolRunner(**settings).run(ready, HISTORY, signal)
+    return await run_tools(ready, HISTORY, signal, **settings)
 
 
 def run(*calls, **settings):
@@ -200,10 +202,12 @@ def test_context_is_passed_to_parameters_that_declare_it():
     """Context variables of the caller are set, in a thread too."""
 
     @tool
-    def look(city: str, messages: tuple, abort_signal: AbortSignal, tool_call_id: str) -> str:
+    def look(city: str, history: tuple[Message, ...], stop: AbortSignal, run: ToolContext) -> str:
         """Look."""
-        assert not abort_signal.aborted
-        return f"{city} {len(messages)} {tool_call_id} {WHO.get()}"
+        assert not stop.aborted
+        assert run.abort_signal is stop
+        assert run.messages == history
+        return f"{city} {len(history)} {run.tool_call_id} {WHO.get()}"
 
     async def work():
         WHO.set("me")
@@ -316,7 +320,7 @@ def test_a_call_that_is_not_ready_is_not_run():
         ReadyCall(call=call("pay", "1"), tool=made, error=SDKError("not allowed")),
         ReadyCall(call=call("pay", "2"), tool=made, waits=True),
     ]
-    results = asyncio.run(ToolRunner().run(ready, HISTORY))
+    results = asyncio.run(run_tools(ready, HISTORY))
 
     assert ran == []
     assert [result.content for result in results] == [

@@ -12,8 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from interlingua.api.tools.context import ToolContext
 from interlingua.api.tools.tool import FunctionTool, Tool, ToolAnnotations, check_tools, tool
 from interlingua.prepare.schema import narrow
+from interlingua.providers.cancel import AbortController
 from interlingua.spec.errors import ConfigurationError, InvalidToolCallError
 from interlingua.spec.request import BuiltinTool, Request, ToolDefinition
 from support.facts import ANTHROPIC, GEMINI_JSON_SCHEMA, OPENAI_STRICT
@@ -34,8 +36,19 @@ class Place:
     near: list[Place] = dataclasses.field(default_factory=list)
 
 
+CONTEXT = ToolContext(
+    tool_call_id="7",
+    tool_name="weather",
+    messages=(),
+    abort_signal=AbortController().signal,
+    deps="deps",
+)
+
+
 @tool
-def weather(place: Place, day: dt.date | None = None, *, tool_call_id: str = "") -> str:
+def weather(
+    place: Place, day: dt.date | None = None, *, run: ToolContext[str] | None = None
+) -> str:
     """
     Say the weather.
 
@@ -43,7 +56,7 @@ def weather(place: Place, day: dt.date | None = None, *, tool_call_id: str = "")
         place: Where.
         day: When; today if left out.
     """
-    return f"{place.city} {day} {tool_call_id}".strip()
+    return f"{place.city} {day} {run.tool_call_id if run else ''}".strip()
 
 
 def test_a_function_becomes_a_tool():
@@ -61,21 +74,21 @@ def test_a_function_becomes_a_tool():
 
 def test_a_tool_can_be_called_like_its_function():
     """The decorated function runs."""
-    assert weather(Place("Oslo"), tool_call_id="7") == "Oslo None 7"
+    assert weather(Place("Oslo"), run=CONTEXT) == "Oslo None 7"
 
 
 def test_arguments_are_converted():
     """To dates and dataclasses, for example."""
     args, kwargs = weather.bind(
         {"place": {"city": "Oslo", "near": [{"city": "Moss"}]}, "day": "2024-05-06"},
-        {"tool_call_id": "7", "messages": (), "abort_signal": None},
+        CONTEXT,
     )
 
     assert args == ()
     assert kwargs == {
         "place": Place("Oslo", [Place("Moss")]),
         "day": dt.date(2024, 5, 6),
-        "tool_call_id": "7",
+        "run": CONTEXT,
     }
 
 
@@ -89,7 +102,7 @@ def test_problems_are_those_of_the_types_then_of_the_schema():
     assert weather.validator(bad) == []
     assert weather.problems(bad) == ["day: expected date or null, got 'someday'"]
     with pytest.raises(InvalidToolCallError, match="day: expected date or null, got 'someday'"):
-        weather.bind(bad, {})
+        weather.bind(bad, CONTEXT)
     assert weather.problems({"place": {"city": "Oslo"}}) == []
 
 
@@ -162,7 +175,7 @@ def test_async_functions_are_tools():
         return n + 1
 
     assert asyncio.run(later(1)) == 2
-    assert asyncio.run(later.execute(**later.bind({"n": 2}, {})[1])) == 3
+    assert asyncio.run(later.execute(**later.bind({"n": 2}, CONTEXT)[1])) == 3
 
 
 def test_methods_are_tools_of_their_object():
@@ -173,9 +186,9 @@ def test_methods_are_tools_of_their_object():
             self.count = 0
 
         @tool(timeout=3)
-        def add(self, n: int, tool_call_id: str) -> int:
+        def add(self, n: int, run: ToolContext) -> int:
             """Add to the count."""
-            self.count += n if tool_call_id else 0
+            self.count += n if run.tool_call_id else 0
             return self.count
 
         @staticmethod
@@ -185,15 +198,15 @@ def test_methods_are_tools_of_their_object():
 
     first, second = Counter(), Counter()
     add = first.add
-    assert add.execute(**add.bind({"n": 2}, {"tool_call_id": "x"})[1]) == 2
-    assert (first.add(1, "x"), second.count, add.timeout) == (3, 0, 3)
+    assert add.execute(**add.bind({"n": 2}, CONTEXT)[1]) == 2
+    assert (first.add(1, CONTEXT), second.count, add.timeout) == (3, 0, 3)
     assert "self" not in add.parameters["properties"]
     assert first.zero() == 0
     assert isinstance(first.zero, FunctionTool)
     with pytest.raises(ConfigurationError, match="take it from an object"):
         check_tools([Counter.add])
     with pytest.raises(ConfigurationError, match="take it from an object"):
-        Counter.add.bind({"n": 1}, {})
+        Counter.add.bind({"n": 1}, CONTEXT)
 
 
 def test_local_types_are_found():
@@ -210,8 +223,8 @@ def test_local_types_are_found():
     def again(x: list[Local]) -> int:
         return len(x)
 
-    assert take.bind({"x": {"a": 1}}, {})[1] == {"x": Local(1)}
-    assert again.bind({"x": [{"a": 1}]}, {})[1] == {"x": [Local(1)]}
+    assert take.bind({"x": {"a": 1}}, CONTEXT)[1] == {"x": Local(1)}
+    assert again.bind({"x": [{"a": 1}]}, CONTEXT)[1] == {"x": [Local(1)]}
 
 
 @given(st.from_regex(re.compile(r"[a-zA-Z][\w-]{0,63}", re.ASCII), fullmatch=True))
@@ -250,7 +263,7 @@ def test_a_tool_without_the_decorator():
     parameters = {"type": "object", "properties": {"day": {"type": "string"}}}
     made = Tool(name="a", parameters=parameters, execute=lambda day: day)
 
-    assert made.bind({"day": "2024-05-06"}, {}) == ((), {"day": "2024-05-06"})
+    assert made.bind({"day": "2024-05-06"}, CONTEXT) == ((), {"day": "2024-05-06"})
     assert made.problems({"day": 1}) == ['day: 1 is not of type "string"']
     assert made(day=3) == 3
     assert made.definition.parameters is parameters
@@ -262,9 +275,9 @@ def test_the_signature_is_read_again_for_a_changed_copy():
     made = Tool(name="a", parameters=parameters, execute=lambda day: day)
     other = msgspec.structs.replace(made, execute=lambda everything: everything)
 
-    assert other.bind({"day": "x"}, {}) == (({"day": "x"},), {})
+    assert other.bind({"day": "x"}, CONTEXT) == (({"day": "x"},), {})
     kept = msgspec.structs.replace(weather, timeout=1)
-    assert kept.bind({"place": {"city": "a"}}, {})[1] == {"place": Place("a")}
+    assert kept.bind({"place": {"city": "a"}}, CONTEXT)[1]["place"] == Place("a")
 
 
 def test_a_tool_without_a_function_is_passive():
@@ -273,7 +286,7 @@ def test_a_tool_without_a_function_is_passive():
 
     assert not passive.is_active
     assert passive.definition.parameters == NO_INPUT
-    for call in (passive, lambda: passive.bind({}, {})):
+    for call in (passive, lambda: passive.bind({}, CONTEXT)):
         with pytest.raises(ConfigurationError, match="passive"):
             call()
 

@@ -14,6 +14,7 @@ from interlingua.api.execute.messages import AnyMessage, decode_messages
 from interlingua.api.run.generate import StreamResult
 from interlingua.api.run.options import AnyTool, TimeoutConfig, check_options, timeouts_of
 from interlingua.api.run.run import Run, get_default_client
+from interlingua.api.tools.runner import ToolErrorText
 from interlingua.client.client import Client
 from interlingua.providers.adapter import HttpAdapter
 from interlingua.providers.cancel import AbortSignal, CancelScope
@@ -51,6 +52,8 @@ class ExecuteSettings(Callbacks, total=False):
     tool_timeout: float | None
     max_concurrent_tools: int | None
     max_tool_output: int | None
+    tool_error: ToolErrorText | None
+    deps: Any
     approvals: Mapping[str, bool] | None
     """Decisions about `result.pending_approvals`, by call id."""
     max_retries: int

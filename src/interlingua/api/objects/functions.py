@@ -12,7 +12,7 @@ import msgspec
 from interlingua.api.objects.schema import VALUE, ObjectSchema, object_schema
 from interlingua.api.objects.strategy import ObjectGoal, plan
 from interlingua.api.run.loop import GenerateResult
-from interlingua.api.run.options import GenerateOptions, check_options
+from interlingua.api.run.options import GenerateOptions, check_options, make_tool_choice
 from interlingua.api.run.run import Run, get_default_client
 from interlingua.providers.cancel import CANCELLED
 from interlingua.spec.content import Json
@@ -107,6 +107,8 @@ def _start(
     answer = object_schema(schema)
     goal = plan(client, request, answer, tools=tools, max_validation_retries=retries)
     all_tools = tools if goal.tool is None else (*tools, goal.tool)
+    if settings.get("tool_choice") is not None:
+        settings["tool_choice"] = goal.allow_answer(make_tool_choice(settings["tool_choice"]))
     return Run(model, prompt, {**settings, "client": client, "tools": all_tools}, goal), goal
 
 

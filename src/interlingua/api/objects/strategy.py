@@ -86,25 +86,33 @@ class ObjectGoal:
             return replace(request, response_format=format_of(self.schema))
         return _instruct(request, _WRITE.format(schema=dump_text(self.schema.wire_schema)))
 
+    def allow_answer(self, choice: ToolChoice | None) -> ToolChoice | None:
+        """The caller's tool choice, with the tool of the answer among the allowed ones."""
+        if self.tool is None or choice is None:
+            return choice
+        if choice.mode == "none":
+            return ToolChoice(allowed=(self.tool.name,))
+        if choice.allowed is None:
+            return choice
+        return replace(choice, allowed=(*choice.allowed, self.tool.name))
+
     def _ask_by_tool(self, request: Request, name: str, *, is_last: bool) -> Request:
         original = request.tool_choice
-        if not self._has_tools or is_last or (original is not None and original.mode == "none"):
+        # Kept in each step: some dialects send only the allowed tools, and a list that changes
+        # is not read from the provider's cache.
+        allowed = None if original is None else original.allowed
+        if not self._has_tools or is_last or allowed == (name,):
             only = (name,) if self._has_tools else None
             choices = [
-                ToolChoice(mode="named", tool_name=name),
+                ToolChoice(mode="named", tool_name=name, allowed=allowed),
                 ToolChoice(mode="required", allowed=only),
             ]
         elif original is not None and original.mode == "named":
             choices = [original]
         else:
-            allowed = None if original is None else original.allowed
-            allowed = None if allowed is None else (*allowed, name)
             choices = [ToolChoice(mode="required", allowed=allowed)]
         forced = _first_accepted(request, choices, self._profile)
-        if forced is not None:
-            return forced
-        choice = None if original is None or original.mode == "none" else original
-        return _instruct(replace(request, tool_choice=choice), _CALL.format(name=name))
+        return forced or _instruct(request, _CALL.format(name=name))
 
     def _make_tool(self, tools: Sequence[Any]) -> Tool:
         taken = {getattr(tool, "name", None) for tool in tools}

@@ -28,7 +28,7 @@ from interlingua.prepare.history import PROMPTS, drop_oldest_turns
 from interlingua.spec.content import Text, ToolCall, ToolResult
 from interlingua.spec.errors import ConfigurationError
 from interlingua.spec.messages import Message
-from interlingua.spec.request import Request
+from interlingua.spec.request import Request, ToolChoice
 from interlingua.spec.response import FinishReason, Reason, Response, Usage, Warning
 from interlingua.spec.warnings import make_warning
 from interlingua.wire.fields import extra_of, merge
@@ -43,6 +43,8 @@ class StepResult(
 
     response: Response
     tool_results: tuple[ToolResult, ...] = ()
+    tool_errors: Mapping[str, Exception] = {}
+    """Why tool calls failed, by call id: the exceptions themselves."""
 
     @property
     def text(self) -> str:
@@ -170,7 +172,9 @@ class ToolLoop:
         if max_tool_rounds < 0:
             raise ConfigurationError("max_tool_rounds must be 0 or more.")
         self._first = request
-        self._tools = tools
+        self.tools: Mapping[str, Tool] = callable_tools(tools, request.tool_choice)
+        """The tools that may be called, by name. A call of another is answered as unknown."""
+        self._runs_tools = any(tool.is_active for tool in tools.values())
         self._rounds_left = max_tool_rounds
         self._stop_when = stop_when
         self._continuations = 0
@@ -269,13 +273,15 @@ class ToolLoop:
         )
         self.messages = (*before, replace(last, content=content))
 
-    def finish_step(self, results: Sequence[ToolResult] = ()) -> StepResult:
-        """End the step with the results of its calls, in their order."""
+    def finish_step(
+        self, results: Sequence[ToolResult] = (), errors: Mapping[str, Exception] | None = None
+    ) -> StepResult:
+        """End the step with the results of its calls, in their order, and why calls failed."""
         response = self._answer
         if response is None:
             raise ConfigurationError("Call feed before finish_step.")
         self._answer = None
-        step = StepResult(response=response, tool_results=tuple(results))
+        step = StepResult(response=response, tool_results=tuple(results), tool_errors=errors or {})
         reason = response.finish_reason.reason
         if reason == _CUT and self._has_continuation(response):
             self._continuations += 1
@@ -299,9 +305,9 @@ class ToolLoop:
     def _may_run(self, response: Response, calls: tuple[ToolCall, ...]) -> bool:
         if self._rounds_left <= 0 or response.finish_reason.reason in _UNSAFE:
             return False
-        if not any(tool.is_active for tool in self._tools.values()):
+        if not self._runs_tools:
             return False
-        tools = [self._tools.get(call.name) for call in calls]
+        tools = [self.tools.get(call.name) for call in calls]
         return all(tool is None or tool.is_active for tool in tools)
 
     def _add_results(self, results: Sequence[ToolResult]) -> None:
@@ -312,10 +318,10 @@ class ToolLoop:
         self._has_run = True
 
     def _next(self) -> Request:
-        # A required tool was called: requiring it again would never end.
+        # A required tool was called: requiring it again would never end. The allowed tools stay.
         choice = self._first.tool_choice
         if choice is not None and choice.mode in ("required", "named"):
-            choice = None
+            choice = None if choice.allowed is None else ToolChoice(allowed=choice.allowed)
         return replace(self._first, messages=self._sent(), tool_choice=choice)
 
     def _sent(self) -> tuple[Message, ...]:
@@ -336,6 +342,14 @@ class ToolLoop:
     def _has_continuation(self, response: Response) -> bool:
         """Whether the answer is only a first part, with a token to get the rest."""
         return self._continuations < MAX_CONTINUATIONS and bool(_continuation_options(response))
+
+
+def callable_tools(tools: Mapping[str, Tool], choice: ToolChoice | None) -> Mapping[str, Tool]:
+    """The tools that a tool choice lets the model call."""
+    if choice is None or (choice.mode != "none" and choice.allowed is None):
+        return tools
+    allowed = () if choice.mode == "none" else choice.allowed or ()
+    return {name: tool for name, tool in tools.items() if name in allowed}
 
 
 def join_answers(first: Response, then: Response) -> Response:

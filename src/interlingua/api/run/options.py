@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
+from itertools import takewhile
 from math import isfinite
 from typing import Any, Literal, TypeAlias, TypedDict, get_args
 
@@ -10,12 +11,14 @@ import msgspec
 
 from interlingua.api.run.loop import StopCondition
 from interlingua.api.tools.check import RepairToolCall
-from interlingua.api.tools.runner import ToolObserver
+from interlingua.api.tools.runner import ToolErrorText, ToolObserver
 from interlingua.api.tools.tool import Tool
 from interlingua.client.client import Client
 from interlingua.client.retry_policy import DEFAULT_POLICY, RetryPolicy
+from interlingua.prepare.history import PROMPTS
 from interlingua.providers.cancel import AbortSignal
 from interlingua.providers.ulid import new_ulid
+from interlingua.spec.content import Text
 from interlingua.spec.errors import ConfigurationError
 from interlingua.spec.messages import Message
 from interlingua.spec.request import (
@@ -92,6 +95,14 @@ class RunOptions(RequestOptions, total=False):
     They apply to the calls at the end of `messages`, not to later calls.
     """
     tool_observer: ToolObserver | None
+    tool_error: ToolErrorText | None
+    """
+    Makes what the model is sent for a call that failed, from the call and the exception.
+
+    By default that is the class and message of the exception.
+    """
+    deps: Any
+    """The `deps` of each `ToolContext`."""
     on_overflow: Literal["raise", "truncate"]
     """
     What to do when the history is too long: raise, or drop the oldest turns and send it again.
@@ -248,6 +259,8 @@ _CHECKS: dict[str, _Check] = {
     "max_tool_output": _INTEGER,
     "approvals": (_are_decisions, "a mapping of ids to True or False"),
     "tool_observer": (_is_observer, "a ToolObserver"),
+    "tool_error": _FUNCTION,
+    "deps": _ANYTHING,
     "on_overflow": ((lambda value: value in ("raise", "truncate")), "'raise' or 'truncate'"),
     "max_retries": _COUNT,
     "retry_policy": _type(RetryPolicy, "a RetryPolicy"),
@@ -277,7 +290,28 @@ def make_messages(
         raise ConfigurationError(f"prompt must be a string or a Message, not a {kind}.")
     if not conversation:
         raise ConfigurationError("messages is empty: there is nothing to answer.")
-    return conversation if system is None else (Message.system(system), *conversation)
+    return conversation if system is None else _with_system(system, conversation)
+
+
+_FROM_SYSTEM = {"from_option": "system"}
+"""The metadata of the message that `system=` makes, so that a later call finds it again."""
+
+
+def _with_system(system: str, conversation: tuple[Message, ...]) -> tuple[Message, ...]:
+    """The conversation with `system`, in place of what an earlier `system=` put there."""
+    message = Message(role="system", content=(Text(text=system),), metadata=_FROM_SYSTEM)
+    for index, prompt in enumerate(takewhile(_is_prompt, conversation)):
+        if prompt.metadata.get("from_option") == "system":
+            if prompt.text == system:
+                return conversation
+            return (*conversation[:index], message, *conversation[index + 1 :])
+    first = conversation[0]
+    has_it = _is_prompt(first) and first.text == system
+    return conversation if has_it else (message, *conversation)
+
+
+def _is_prompt(message: Message) -> bool:
+    return message.role in PROMPTS
 
 
 def _read_messages(messages: Any) -> tuple[Message, ...]:

@@ -20,7 +20,7 @@ from interlingua.api.run.options import (
     timeouts_of,
 )
 from interlingua.api.tools.check import ReadyCall, decide, prepare
-from interlingua.api.tools.runner import ToolRunner
+from interlingua.api.tools.runner import ToolRound, ToolRunner
 from interlingua.api.tools.tool import check_tools
 from interlingua.client.client import Client
 from interlingua.providers.cancel import ABORTED, AbortSignal, CancelScope
@@ -33,12 +33,19 @@ from interlingua.spec.errors import (
     SDKError,
     StreamError,
 )
-from interlingua.spec.events import ErrorEvent, Finish, StepFinish, StreamEvent, StreamStart
+from interlingua.spec.events import (
+    ErrorEvent,
+    Finish,
+    StepFinish,
+    StreamEvent,
+    StreamStart,
+    ToolResultEvent,
+)
 from interlingua.spec.messages import Message
 from interlingua.spec.request import Request
 from interlingua.spec.response import FinishReason, Response, Usage
 from interlingua.streams.accumulate import StreamAccumulator
-from interlingua.tokens.estimate import estimate_request
+from interlingua.tokens.estimate import estimate_usage
 
 
 class Goal(Protocol):
@@ -81,11 +88,11 @@ class Run:
             stop_when=options.get("stop_when"),
         )
         self._request_id = request.request_id or ""
-        self._tools = by_name
         self._approvals: Mapping[str, bool] | None = options.get("approvals")
         self._repair = options.get("repair_tool_call")
         has_tools = by_name or not _TOOL_OPTIONS.isdisjoint(options)
-        self._runner = ToolRunner.of(options) if has_tools else None
+        self._runner = ToolRunner.of(options) if has_tools else _NO_TOOLS
+        self._tools: ToolRound | None = None  # the tools that are running
         self._goal = goal
         self._sent: Request | None = None
         self._scope = scope
@@ -150,7 +157,10 @@ class Run:
                     if not self._shorten():
                         raise
                     continue
-                await self._finish_step(response, scope)
+                tools = await self._take_answer(response, scope)
+                if tools is not None:
+                    await scope.wait(self._run_all(tools, scope))
+                self._finish_step(tools)
                 step += 1
             if not scope.finish():
                 raise scope.error()
@@ -196,8 +206,11 @@ class Run:
                     continue
                 finally:
                     await events.aclose()
-                result = await self._finish_step(_answer(finish, scope), scope)
-                last = self._end_step(finish, step, result, scope)
+                tools = await self._take_answer(_answer(finish, scope), scope)
+                if tools is not None:
+                    async for event in self._tool_events(tools, scope):
+                        yield event
+                last = self._end_step(finish, step, self._finish_step(tools), scope)
                 scope.pause()
                 yield last
                 scope.resume()
@@ -277,20 +290,24 @@ class Run:
         """Shorten a history that did not fit; False if that is not allowed or not possible."""
         return self._truncates and self.loop.shorten()
 
-    async def _finish_step(self, response: Response, scope: CancelScope) -> StepResult:
+    async def _take_answer(self, response: Response, scope: CancelScope) -> ToolRound | None:
+        """Give the answer to the loop; the calls to run, None if there are none."""
         if scope.clocks:
             scope.end_step()
         calls = self.loop.feed(response)
         self._accumulator = None  # from here on the loop has the answer
-        results: tuple[ToolResult, ...] = ()
-        if calls:
-            ready = await self._ready(calls, scope)
-            waits = [item.waits for item in ready]
-            if any(waits):
-                self.loop.pause([item.call for item in ready], waits)
-            else:
-                results = await self._run_tools(ready, scope)
-        step = self.loop.finish_step(results)
+        if not calls:
+            return None
+        ready = await self._ready(calls, scope)
+        waits = [item.waits for item in ready]
+        if any(waits):
+            self.loop.pause([item.call for item in ready], waits)
+            return None
+        return ToolRound(ready, self.loop.messages)
+
+    def _finish_step(self, tools: ToolRound | None) -> StepResult:
+        self._tools = None
+        step = self.loop.finish_step(*(((), {}) if tools is None else tools.outcome()))
         if self._goal is not None and self.loop.request is None and not self.loop.pending_approvals:
             reply = self._goal.review(step.response)
             if reply:
@@ -349,27 +366,48 @@ class Run:
     async def _resume(self, scope: CancelScope) -> None:
         """Run the calls at the end of the conversation that were waiting for approval."""
         calls = self.loop.open_calls()
-        tools = [self._tools.get(call.name) for call in calls]
+        tools = [self.loop.tools.get(call.name) for call in calls]
         needs_approval = any(tool is not None and tool.needs_approval for tool in tools)
         if not calls or not (needs_approval or self._approvals is not None):
             return
         ready = decide(await self._ready(calls, scope), self._approvals or {})
         if self._approvals is not None:
-            self.loop.resume(await self._run_tools(ready, scope))
+            round_ = ToolRound(ready, self.loop.messages)
+            await scope.wait(self._run_all(round_, scope))
+            self._tools = None
+            self.loop.resume(round_.settled())
 
     async def _ready(
         self, calls: tuple[ToolCall, ...], scope: CancelScope
     ) -> tuple[ReadyCall, ...]:
-        return await scope.wait(prepare(calls, self._tools, self._repair))
+        return await scope.wait(prepare(calls, self.loop.tools, self._repair))
 
-    async def _run_tools(
-        self, ready: tuple[ReadyCall, ...], scope: CancelScope
-    ) -> tuple[ToolResult, ...]:
-        runner = self._runner or ToolRunner()
-        return await scope.wait(runner.run(ready, self.loop.messages, scope.signal))
+    async def _run_all(self, tools: ToolRound, scope: CancelScope) -> None:
+        self._tools = tools
+        async for _ in self._runner.run(tools, scope.signal):
+            pass
+
+    async def _tool_events(
+        self, tools: ToolRound, scope: CancelScope
+    ) -> AsyncGenerator[StreamEvent, None]:
+        """Run the tools; an event as each one ends."""
+        self._tools = tools
+        results = self._runner.run(tools, scope.signal)
+        try:
+            while (result := await scope.wait(_next(results))) is not None:
+                scope.pause()
+                yield ToolResultEvent(result=result)
+                scope.resume()
+        finally:
+            await results.aclose()
+
+
+async def _next(results: AsyncGenerator[ToolResult, None]) -> ToolResult | None:
+    return await anext(results, None)
 
 
 _NO_TIMEOUT = TimeoutConfig()
+_NO_TOOLS = ToolRunner()
 _TOOL_OPTIONS = frozenset(
     ("tool_timeout", "max_concurrent_tools", "max_tool_output", "tool_observer")
 )
@@ -420,18 +458,7 @@ def fill_usage(partial: Response, request: Request) -> Response:
     Many providers report usage only at the end of a stream, but bill a cancelled stream too.
     Nothing is estimated if nothing has arrived.
     """
-    usage, message = partial.usage, partial.message
-    if partial.finish_reason.reason not in ("cancelled", "error") or not message.content:
+    if partial.finish_reason.reason not in ("cancelled", "error") or not partial.message.content:
         return partial
-
-    def estimate(message: Message) -> int:
-        alone = Request(model=request.model, messages=(message,))
-        return estimate_request(alone, partial.provider)
-
-    output = estimate(message) - estimate(replace(message, content=()))
-    filled = replace(
-        usage,
-        input_tokens=usage.input_tokens or estimate_request(request, partial.provider),
-        output_tokens=max(usage.output_tokens, output),
-    )
-    return partial if filled == usage else replace(partial, usage=replace(filled, estimated=True))
+    usage = estimate_usage(partial.usage, request, partial.message, partial.provider)
+    return partial if usage is partial.usage else replace(partial, usage=usage)

@@ -8,12 +8,10 @@ from typing import Any
 
 import msgspec
 
+from interlingua.api.tools.context import ContextValue, ToolContext, find_context
 from interlingua.api.types import FunctionHints
 from interlingua.spec.content import Json
 from interlingua.spec.errors import ConfigurationError, InvalidToolCallError, MismatchError
-
-CONTEXT = frozenset(("messages", "abort_signal", "tool_call_id"))
-"""The context parameters: a handler that declares one gets it, unless the schema has the name."""
 
 _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 _BY_NAME = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
@@ -23,8 +21,8 @@ class Calling(msgspec.Struct, frozen=True, kw_only=True):
     """How to call a handler."""
 
     handler: Callable[..., Any]
-    context: frozenset[str] = frozenset()
-    """The names in `CONTEXT` that it takes."""
+    context: Mapping[str, ContextValue] = {}
+    """The parameters that get their value from the run."""
     takes_mapping: bool = False
     """Whether it takes all arguments as one dict instead of by name."""
     names: frozenset[str] | None = None
@@ -51,11 +49,11 @@ class Calling(msgspec.Struct, frozen=True, kw_only=True):
     def bind(
         self,
         arguments: Mapping[str, Json],
-        context: Mapping[str, Any],
+        context: ToolContext[Any],
         values: Mapping[str, Any] | None = None,
     ) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """The positional and keyword arguments for the handler; `values` are the typed ones."""
-        injected = {name: context[name] for name in self.context if name in context}
+        injected = {name: take(context) for name, take in self.context.items()}
         if values is not None:
             return (), {**values, **injected}
         # Copies, because the call stays in the history and a handler may change its arguments.
@@ -93,12 +91,9 @@ def read_handler(handler: Any, parameters: Mapping[str, Json], tool: str) -> Cal
         signature = inspect.signature(handler).parameters
     except (TypeError, ValueError):  # some functions written in C have no signature
         return Calling(handler=handler)
-    names = [
-        parameter
-        for parameter in signature.values()
-        if parameter.name in declared or parameter.name not in CONTEXT
-    ]
-    context = CONTEXT & (signature.keys() - declared)
+    found = find_context(handler)
+    context = {name: take for name, take in found.items() if name not in declared}
+    names = [parameter for parameter in signature.values() if parameter.name not in context]
     if _takes_mapping(names, declared):
         return Calling(handler=handler, context=context, takes_mapping=True)
     _check_names(names, parameters, tool)
@@ -140,5 +135,6 @@ def _check_names(names: list[inspect.Parameter], parameters: Mapping[str, Json],
         if is_needed and parameter.kind not in (parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL):
             raise ConfigurationError(
                 f"the handler of the tool {tool!r} needs {parameter.name!r}, but the schema does "
-                "not declare it"
+                "not declare it; annotate a parameter that the library fills in, for example "
+                "`context: ToolContext`"
             )

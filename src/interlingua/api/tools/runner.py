@@ -7,13 +7,14 @@ import contextvars
 import inspect
 import logging
 import threading
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, Protocol, Self
+from typing import Any, Protocol, Self, TypeAlias
 
 import msgspec
 
 from interlingua.api.tools.check import ReadyCall
+from interlingua.api.tools.context import ToolContext
 from interlingua.api.tools.limits import (
     MAX_CONCURRENT,
     MAX_OUTPUT,
@@ -46,6 +47,10 @@ from interlingua.wire.media import sniff
 
 _LOG = logging.getLogger("interlingua")
 _RUN_CANCELLED = "the run was cancelled"
+_INTERRUPTED = (
+    "The run ended while this tool was running. It is not known whether it took effect; "
+    "it was not run again."
+)
 _PARTS = (Text, Image, Audio, Document, Opaque)
 
 
@@ -62,6 +67,43 @@ class ToolObserver(Protocol):
         """Called if the tool failed; the model is sent the error."""
 
 
+ToolErrorText: TypeAlias = Callable[[ToolCall, Exception], Any]
+"""
+Makes what the model is sent for a call that failed; sync or async.
+
+It may return whatever a tool may return; None stands for the class and message of the error.
+"""
+
+
+class ToolRound:
+    """The calls of one answer, and their results as far as there are any."""
+
+    def __init__(self, ready: Sequence[ReadyCall], messages: tuple[Message, ...]) -> None:
+        self.ready = tuple(ready)
+        self.messages = messages
+        self.started: set[int] = set()
+        self.results: dict[int, ToolResult] = {}
+        """By the position of the call."""
+        self.errors: dict[str, Exception] = {}
+        """Why calls failed, by their id."""
+
+    def outcome(self) -> tuple[tuple[ToolResult, ...], dict[str, Exception]]:
+        """The results, and why calls failed."""
+        return self.settled(), self.errors
+
+    def settled(self) -> tuple[ToolResult, ...]:
+        """
+        The results in the order of the calls, also of a round that was cut short.
+
+        A call that had begun gets an error result, so that it is not run again: its tool may have
+        taken effect. A call that had not begun has no result.
+        """
+        return tuple(
+            self.results.get(index) or _error_result(self.ready[index].call, _INTERRUPTED)
+            for index in sorted(self.started)
+        )
+
+
 class ToolRunner(msgspec.Struct, frozen=True, kw_only=True):
     """Runs tool calls."""
 
@@ -72,6 +114,9 @@ class ToolRunner(msgspec.Struct, frozen=True, kw_only=True):
     max_output: int | None = MAX_OUTPUT
     """The maximum output of a tool in characters; None is unlimited."""
     observer: ToolObserver | None = None
+    tool_error: ToolErrorText | None = None
+    deps: Any = None
+    """The `deps` of each `ToolContext`."""
 
     def __post_init__(self) -> None:
         if self.timeout is not None and not self.timeout > 0:
@@ -89,45 +134,56 @@ class ToolRunner(msgspec.Struct, frozen=True, kw_only=True):
             max_concurrent=options.get("max_concurrent_tools"),
             max_output=options.get("max_tool_output", MAX_OUTPUT),
             observer=options.get("tool_observer"),
+            tool_error=options.get("tool_error"),
+            deps=options.get("deps"),
         )
 
     async def run(
-        self,
-        ready: Sequence[ReadyCall],
-        messages: tuple[Message, ...],
-        signal: AbortSignal | None = None,
-    ) -> tuple[ToolResult, ...]:
+        self, calls: ToolRound, signal: AbortSignal | None = None
+    ) -> AsyncGenerator[ToolResult, None]:
         """
-        Run the calls; return one result for each, in the same order, also for those that failed.
+        Run the calls; yields one result for each as it ends, also for those that failed.
 
         Each tool gets its own abort signal, which is set by `signal` and by its timeout.
         """
         slots = asyncio.Semaphore(self.max_concurrent or MAX_CONCURRENT)
+        ended: asyncio.Queue[asyncio.Future[ToolResult]] = asyncio.Queue()
 
-        async def run_one(item: ReadyCall) -> ToolResult:
+        async def run_one(index: int) -> ToolResult:
             async with slots:
-                return await self._run(item, messages, signal)
+                return await self._run(index, calls, signal)
 
-        tasks = [asyncio.ensure_future(run_one(item)) for item in ready]
+        tasks = [asyncio.ensure_future(run_one(index)) for index in range(len(calls.ready))]
+        for task in tasks:
+            task.add_done_callback(ended.put_nowait)
         try:
-            return tuple(await asyncio.gather(*tasks))
+            for _ in tasks:
+                yield (await ended.get()).result()
         finally:
-            for task in tasks:  # if the run was cancelled, some are still running
+            running = [task for task in tasks if not task.done()]
+            for task in running:  # if the run was cancelled, some are still running
                 task.cancel()
+            if running:
+                await asyncio.wait(running)
 
-    async def _run(
-        self, ready: ReadyCall, messages: tuple[Message, ...], signal: AbortSignal | None
-    ) -> ToolResult:
-        call, observer = ready.call, self.observer
+    async def _run(self, index: int, calls: ToolRound, signal: AbortSignal | None) -> ToolResult:
+        ready, observer = calls.ready[index], self.observer
+        call = ready.call
+        calls.started.add(index)
         if observer is not None:
             observer.on_tool_start(call)
         try:
-            result = await self._execute(ready, messages, signal)
+            result = await self._execute(ready, calls.messages, signal)
             result = limit_output(result, call, self.max_output)
         except Exception as error:  # noqa: BLE001 -- any error of a handler is sent to the model
+            if ready.error is None:
+                _LOG.warning("The tool %r failed.", call.name, exc_info=error)
+            calls.errors[call.id] = error
+            result = calls.results[index] = await self._failure(call, error)
             if observer is not None:
                 observer.on_tool_error(call, error)
-            return _failure(call, error)
+            return result
+        calls.results[index] = result
         if observer is not None:
             observer.on_tool_end(call, result)
         return result
@@ -142,12 +198,14 @@ class ToolRunner(msgspec.Struct, frozen=True, kw_only=True):
             raise InvalidToolCallError("the call has not been approved")
         controller = AbortController()
         unlink = _link(signal, controller)
+        context = ToolContext(
+            tool_call_id=call.id,
+            tool_name=call.name,
+            messages=messages,
+            abort_signal=controller.signal,
+            deps=self.deps,
+        )
         try:
-            context = {
-                "messages": messages,
-                "abort_signal": controller.signal,
-                "tool_call_id": call.id,
-            }
             args, kwargs = tool.bind(call.arguments, context, ready.values)
             handler = partial(tool.execute, *args, **kwargs)
             limit = self.max_concurrent
@@ -161,6 +219,19 @@ class ToolRunner(msgspec.Struct, frozen=True, kw_only=True):
             return msgspec.structs.replace(value, tool_call_id=call.id)
         return ToolResult(tool_call_id=call.id, name=call.name, content=to_result_content(value))
 
+    async def _failure(self, call: ToolCall, error: Exception) -> ToolResult:
+        """The result of a call that failed, as `tool_error` says."""
+        content: Any = None
+        if self.tool_error is not None:
+            try:
+                content = self.tool_error(call, error)
+                content = await content if inspect.isawaitable(content) else content
+                content = None if content is None else to_result_content(content)
+            except Exception:  # noqa: BLE001 -- logged for the programmer; the model cannot fix it
+                _LOG.warning("tool_error failed for a call of %r", call.name, exc_info=True)
+                content = None
+        return _error_result(call, _describe(error) if content is None else content)
+
 
 def _link(signal: AbortSignal | None, controller: AbortController) -> Callable[[], None]:
     if signal is None:
@@ -168,13 +239,15 @@ def _link(signal: AbortSignal | None, controller: AbortController) -> Callable[[
     return signal.add_callback(lambda: controller.abort(signal.reason or _RUN_CANCELLED))
 
 
-def _failure(call: ToolCall, error: Exception) -> ToolResult:
+def _describe(error: Exception) -> str:
     message = str(error)
     if not isinstance(error, SDKError):  # the message of a KeyError, say, is only the key
         message = f"{type(error).__name__}: {message}" if message else type(error).__name__
-    return ToolResult(
-        tool_call_id=call.id, name=call.name, content=message or type(error).__name__, is_error=True
-    )
+    return message or type(error).__name__
+
+
+def _error_result(call: ToolCall, content: Any) -> ToolResult:
+    return ToolResult(tool_call_id=call.id, name=call.name, content=content, is_error=True)
 
 
 async def _call(handler: partial[Any], threads: asyncio.Semaphore, *, inline: bool) -> Any:

@@ -20,7 +20,8 @@ from typing import (
 
 import msgspec
 
-from interlingua.api.tools.binding import CONTEXT, Calling, copied, read_handler
+from interlingua.api.tools.binding import Calling, copied, read_handler
+from interlingua.api.tools.context import ToolContext, find_context
 from interlingua.api.types import read_function
 from interlingua.api.types.schema import Validator
 from interlingua.prepare.schema.read import find_unreadable
@@ -68,8 +69,9 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
     With `execute`, a sync or async function, the tool is active: the library runs it. It passes the
     arguments by name, or all as one dict if the function's only required parameter is not in the
-    schema. The function also gets `messages`, `abort_signal` and `tool_call_id` if it has
-    parameters of these names. Without `execute` the tool is passive: the caller handles its calls.
+    schema. A parameter annotated with `ToolContext`, `AbortSignal`, `list[Message]` or
+    `tuple[Message, ...]` gets that of the run. Without `execute` the tool is passive: the caller
+    handles its calls.
     """
 
     name: str
@@ -138,7 +140,7 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     def bind(
         self,
         arguments: Mapping[str, Json],
-        context: Mapping[str, Any],
+        context: ToolContext[Any],
         values: Mapping[str, Any] | None = None,
     ) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """
@@ -247,15 +249,17 @@ def tool(
     Make a tool from a function.
 
     The type hints become the schema, the docstring the descriptions, and the arguments of a call
-    are converted to the hinted types. `messages`, `abort_signal` and `tool_call_id` are not in the
-    schema: the library passes them. A plain function runs in a thread unless it is `inline`.
+    are converted to the hinted types. Parameters of the types `ToolContext`, `AbortSignal`,
+    `list[Message]` and `tuple[Message, ...]` are not in the schema: the library passes them. A
+    plain function runs in a thread unless it is `inline`.
     """
     frame = inspect.currentframe()
     names = frame.f_back.f_locals if frame is not None and frame.f_back is not None else {}
     del frame  # a reference to its own frame would be a reference cycle
 
     def make(function: F) -> FunctionTool[F]:
-        hints = read_function(function, leave_out=CONTEXT, names=names)
+        context = find_context(function, names)
+        hints = read_function(function, leave_out=frozenset(context), names=names)
         return FunctionTool(
             name=hints.name if name is None else name,
             description=hints.description if description is None else description,
@@ -266,7 +270,7 @@ def tool(
             strict=strict,
             needs_approval=needs_approval,
             inline=inline,
-            calling=Calling(handler=function, context=hints.left_out, hints=hints),
+            calling=Calling(handler=function, context=context, hints=hints),
         )
 
     return make if function is None else make(function)

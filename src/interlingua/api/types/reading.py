@@ -284,8 +284,6 @@ class FunctionHints(msgspec.Struct, frozen=True, kw_only=True):
     description: str
     schema: dict[str, Json]
     record: shapes.Record
-    left_out: frozenset[str]
-    """The parameters that the function has but the schema leaves out."""
     takes_self: bool
     """Whether it is a method that is not bound to an object yet."""
 
@@ -326,7 +324,7 @@ def read_function(
     _check_parameters(visible, name)
     names = names or {}
     docstring = parse_docstring(_docstring(inner))
-    hints = _hints(inner, visible, names)
+    hints = parameter_hints(inner, visible, names)
     record = _record(name, visible, hints, docstring.parameters, names)
     definitions = Definitions()
     return FunctionHints(
@@ -334,7 +332,6 @@ def read_function(
         description=docstring.description,
         schema=definitions.finish(record.write(definitions)),
         record=record,
-        left_out=leave_out & {parameter.name for parameter in parameters},
         takes_self=takes_self,
     )
 
@@ -359,9 +356,12 @@ def _check_parameters(parameters: list[inspect.Parameter], name: str) -> None:
             )
 
 
-def _hints(
+def parameter_hints(
     inner: Any, parameters: list[inspect.Parameter], names: Mapping[str, Any]
 ) -> dict[str, Any]:
+    """The type hints of some parameters of a function; strings are resolved."""
+    while isinstance(inner, functools.partial):
+        inner = inner.func
     function = inner if hasattr(inner, "__code__") or inspect.ismethod(inner) else inner.__call__
     function = inspect.unwrap(function)
     globals_ = getattr(function, "__globals__", {})

@@ -62,7 +62,7 @@ def encode_request(
         default = DEFAULT_MAX_TOKENS + (request.thinking_budget or 0)
         body["max_tokens"] = profile.max_output_tokens or default
     encode_messages(request, body, warnings)
-    if request.tools is not None or request.tool_choice or request.parallel_tool_calls is not None:
+    if request.tools or request.tool_choice or request.parallel_tool_calls is not None:
         encode_tools(request, body, warnings)
     if request.reasoning_effort or request.thinking_budget is not None or request.provider_options:
         _encode_thinking(request, profile, body, warnings)

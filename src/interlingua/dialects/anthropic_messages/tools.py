@@ -21,11 +21,9 @@ def encode_tools(request: Request, body: dict[str, Json], warnings: WarningList)
     """`tools` and `tool_choice`."""
     choice = request.tool_choice
     allowed = choice.allowed if choice else None
-    if request.tools is not None:
-        tools = [
-            _encode_tool(tool, warnings, f"tools[{i}]") for i, tool in enumerate(request.tools)
-        ]
-        body["tools"] = [tool for tool in tools if tool and _is_allowed(tool, allowed)]
+    tools = [_encode_tool(tool, warnings, f"tools[{i}]") for i, tool in enumerate(request.tools)]
+    if kept := [tool for tool in tools if tool and _is_allowed(tool, allowed)]:
+        body["tools"] = kept
     if allowed is not None:
         warnings.add("allowed_tools_narrowed", "tool_choice.allowed")
     if choice is not None or request.parallel_tool_calls is not None:
@@ -35,8 +33,8 @@ def encode_tools(request: Request, body: dict[str, Json], warnings: WarningList)
 def decode_tools(fields: Fields) -> dict[str, Any]:
     """The request's `tools`, `tool_choice` and `parallel_tool_calls`."""
     settings: dict[str, Any] = {}
-    tools = fields.array("tools")
-    if tools is not None:
+    tools = fields.items("tools")
+    if tools:
         settings["tools"] = tuple(_decode_tool(tool, f"tools[{i}]") for i, tool in enumerate(tools))
     choice = fields.fields("tool_choice")
     if choice is not None:

@@ -228,8 +228,8 @@ FACTS = Facts(
     options=words(
         "path contents systemInstruction system_instruction tools toolConfig tool_config "
         "safetySettings safety_settings generationConfig generation_config cachedContent "
-        "cached_content serviceTier service_tier store labels continuationToken model modelArmorConfig "
-        "continuation_token generateContentRequest generate_content_request"
+        "cached_content serviceTier service_tier store labels continuationToken model "
+        "modelArmorConfig continuation_token generateContentRequest generate_content_request"
     ),
     token_family="gemini",  # noqa: S106 -- not a password
     sealed_field=SIGNATURE,

@@ -38,8 +38,8 @@ _VALIDATED = "VALIDATED"
 
 def encode_tools(request: Request, body: dict[str, Json], warnings: WarningList) -> None:
     """Adds `tools` and `toolConfig` to the body."""
-    if request.tools is not None:
-        body["tools"] = _encode_list(request.tools, warnings)
+    if request.tools and (tools := _encode_list(request.tools, warnings)):
+        body["tools"] = tools
     if request.tool_choice is not None:
         body["toolConfig"] = {_CALLING: _encode_choice(request.tool_choice)}
     if request.parallel_tool_calls is not None:
@@ -49,8 +49,8 @@ def encode_tools(request: Request, body: dict[str, Json], warnings: WarningList)
 def decode_tools(fields: Fields) -> dict[str, Json]:
     """The request's `tools` and `tool_choice`."""
     settings: dict[str, Json] = {}
-    tools = fields.array("tools")
-    if tools is not None:
+    tools = fields.items("tools")
+    if tools:
         specs: list[ToolSpec] = []
         after_group = False
         for position, tool in enumerate(tools):

@@ -39,12 +39,12 @@ _MODES: dict[str, ToolChoiceMode] = {
 def decode_tools(fields: Fields) -> dict[str, Json]:
     """The request's `tools`, `tool_choice` and `parallel_tool_calls`."""
     settings: dict[str, Json] = {"parallel_tool_calls": fields.flag("parallel_tool_calls")}
-    tools = fields.array("tools")
-    legacy = fields.array(_LEGACY_TOOLS)
-    if tools is not None or legacy is not None:
+    tools = fields.items("tools")
+    legacy = fields.items(_LEGACY_TOOLS)
+    if tools or legacy:
         settings["tools"] = (
-            *(_decode_tool(tool, f"tools[{i}]") for i, tool in enumerate(tools or ())),
-            *(_decode_legacy(tool, f"functions[{i}]") for i, tool in enumerate(legacy or ())),
+            *(_decode_tool(tool, f"tools[{i}]") for i, tool in enumerate(tools)),
+            *(_decode_legacy(tool, f"functions[{i}]") for i, tool in enumerate(legacy)),
         )
     for key in (LEGACY, "tool_choice"):
         wire = fields.left.get(key)
@@ -125,7 +125,7 @@ def encode_tools(
     """Write `tools`, `tool_choice` and `parallel_tool_calls`, or the deprecated `functions`."""
     tools: list[Json] = []
     legacy: list[Json] = []
-    for i, tool in enumerate(request.tools or ()):
+    for i, tool in enumerate(request.tools):
         if isinstance(tool, ToolDefinition):
             wire = _encode_tool(tool, warnings, f"tools[{i}]")
             if mark_of(tool, SENT_AS) == _LEGACY_TOOLS:
@@ -136,7 +136,7 @@ def encode_tools(
             tools.append(tool.data)
         else:
             warnings.add("builtin_tool_dropped", f"tools[{i}]", owner=tool.dialect)
-    if tools or request.tools == ():
+    if tools:
         body["tools"] = tools
     if legacy:
         body[_LEGACY_TOOLS] = legacy
@@ -171,7 +171,7 @@ def _encode_choice(choice: ToolChoice, request: Request, quirks: ChatQuirks) -> 
         return {"name": choice.tool_name}
     is_custom = form == "custom" or any(
         isinstance(tool, ToolDefinition) and tool.type == "custom" and tool.name == choice.tool_name
-        for tool in request.tools or ()
+        for tool in request.tools
     )
     kind = "custom" if is_custom else "function"
     return complete({"type": kind, kind: {"name": choice.tool_name}}, choice)

@@ -17,13 +17,11 @@ _NO_INPUT = {"type": "object", "properties": {}}
 
 def encode_tools(request: Request, body: dict[str, Json], warnings: WarningList) -> None:
     """`tools`, `tool_choice` and `parallel_tool_calls`."""
-    if request.tools is not None:
-        tools = [
-            _encode_tool(tool, warnings, f"tools[{i}]") for i, tool in enumerate(request.tools)
-        ]
-        body["tools"] = [tool for tool in tools if tool is not None]
+    tools = [_encode_tool(tool, warnings, f"tools[{i}]") for i, tool in enumerate(request.tools)]
+    if kept := [tool for tool in tools if tool is not None]:
+        body["tools"] = kept
     if request.tool_choice is not None:
-        definitions = [tool for tool in request.tools or () if isinstance(tool, ToolDefinition)]
+        definitions = [tool for tool in request.tools if isinstance(tool, ToolDefinition)]
         custom = {tool.name for tool in definitions if tool.type == "custom"}
         body["tool_choice"] = _encode_choice(request.tool_choice, custom)
     if request.parallel_tool_calls is not None:
@@ -36,8 +34,8 @@ def decode_tools(fields: Fields) -> dict[str, Any]:
         "tool_choice": _decode_choice(fields),
         "parallel_tool_calls": fields.flag("parallel_tool_calls"),
     }
-    tools = fields.array("tools")
-    if tools is not None:
+    tools = fields.items("tools")
+    if tools:
         settings["tools"] = tuple(_decode_tool(tool, f"tools[{i}]") for i, tool in enumerate(tools))
     return settings
 

@@ -341,7 +341,9 @@ def is_plain_conversation(messages: Messages) -> bool:
     before: Role | None = None
     for message in messages:
         content, role = message.content, message.role
-        if len(content) != 1 or type(content[0]) is not Text or message.metadata:
+        if len(content) != 1 or type(content[0]) is not Text:
+            return False
+        if message.metadata and content[0].extra:  # a signature of another model, maybe
             return False
         text = content[0].text
         if not text.isascii() or not text or text.isspace() or role == before:

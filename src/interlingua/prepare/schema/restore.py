@@ -56,7 +56,7 @@ def _strict_schemas(request: Request) -> dict[str, Any]:
     """The schemas of strict tools, by name: only these were given nulls."""
     return {
         tool.name: tool.parameters
-        for tool in request.tools or ()
+        for tool in request.tools
         if isinstance(tool, ToolDefinition) and tool.strict and tool.parameters is not None
     }
 

@@ -10,12 +10,12 @@ from mcp import StdioServerParameters
 
 from interlingua.api.tools.check import prepare
 from interlingua.api.tools.mcp import mcp_tools
-from interlingua.api.tools.runner import ToolRunner
 from interlingua.api.tools.tool import ToolAnnotations, check_tools
 from interlingua.spec.content import Audio, Image, Text, ToolCall, ToolResult
 from interlingua.spec.errors import ConfigurationError
 from interlingua.wire.json_text import loads
 from support.mcp_server import PNG, WAV
+from support.runs import run_tools
 
 PATIENCE = 60.0  # seconds a test waits for what must happen; it is no measure of speed
 KEY = "key-very-secret"
@@ -27,7 +27,7 @@ async def run_calls(tools, *calls):
         ToolCall(id=f"c{number}", name=name, arguments=arguments)
         for number, (name, arguments) in enumerate(calls)
     ]
-    return await ToolRunner().run(await prepare(asked, check_tools(tools)), ())
+    return await run_tools(await prepare(asked, check_tools(tools)))
 
 
 def run(server, *calls, **settings):
