@@ -138,7 +138,10 @@ class CancelScope:
     )
 
     def __init__(self, *, pauses: bool = True) -> None:
-        self._loop = running_loop()
+        try:
+            self._loop = asyncio.get_running_loop()
+        except RuntimeError:
+            self._loop = running_loop()  # raises
         self.cause: Cause | None = None
         self._reason = ""
         self._controller: AbortController | None = None
@@ -171,7 +174,7 @@ class CancelScope:
             raise
         finally:
             self.task = None
-        if self.is_quiet and task is not None and task.cancelling() > before:
+        if self.is_cancelled and task is not None and task.cancelling() > before:
             task.uncancel()  # a tool, adapter or middleware has swallowed the cancellation
         return value
 

@@ -161,7 +161,7 @@ class Run:
                     await scope.wait(self._run_all(tools, scope))
                 self._finish_step(tools)
                 step += 1
-            if not scope.finish():
+            if scope.is_cancelled and scope.cause != "timeout":
                 raise scope.error()
         except SDKError as error:
             self._account(error)
