@@ -174,7 +174,7 @@ class CancelScope:
             raise
         finally:
             self.task = None
-        if self.is_cancelled and task is not None and task.cancelling() > before:
+        if self.cause is not None and task is not None and task.cancelling() > before:
             task.uncancel()  # a tool, adapter or middleware has swallowed the cancellation
         return value
 
