@@ -14,7 +14,8 @@ At the end, `loop.steps` has all steps and `loop.messages` the whole conversatio
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import inspect
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import reduce
 from operator import add
 from typing import Any, Generic, TypeAlias, TypeVar
@@ -141,7 +142,8 @@ class GenerateResult(
         return tuple(warning for step in self.steps for warning in step.warnings)
 
 
-StopCondition: TypeAlias = Callable[[Sequence[StepResult]], bool]
+StopCondition: TypeAlias = Callable[[Sequence[StepResult]], bool | Awaitable[bool]]
+"""Says, after the tools of a step have run, whether the run ends there; sync or async."""
 
 _UNSAFE = ("length", "content_filter", "cancelled", "error")  # calls may be cut off or unwanted
 _PAUSED: Reason = "other"  # the canonical reason for the raw reasons in `Facts.paused`
@@ -183,6 +185,8 @@ class ToolLoop:
         self._new_warnings: tuple[Warning, ...] = ()
         self.request: Request | None = request
         """The next request; None when the loop is over."""
+        self.verdict: Awaitable[bool] | None = None
+        """What an async `stop_when` returned after the last step; `judge` waits for it."""
         self._answer: Response | None = None
         self._unfinished: Response | None = None  # the first part of an answer that is continued
         self.messages: tuple[Message, ...] = request.messages
@@ -292,10 +296,18 @@ class ToolLoop:
         if results:
             self._add_results(results)
             stops = self._stop_when is not None and self._stop_when(tuple(self.steps))
+            if inspect.isawaitable(stops):
+                self.verdict, stops = stops, False
             self.request = None if stops else self._next()
         else:
             self.request = self._next_after_pause(response) if reason == _PAUSED else None
         return step
+
+    async def judge(self) -> None:
+        """Wait for the `verdict` of an async `stop_when`, and stop if it says so."""
+        verdict, self.verdict = self.verdict, None
+        if verdict is not None and await verdict:
+            self.request = None
 
     def ask_again(self, messages: Sequence[Message]) -> None:
         """Continue after the end with more messages."""

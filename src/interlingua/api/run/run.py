@@ -159,7 +159,7 @@ class Run:
                 tools = await self._take_answer(response, scope)
                 if tools is not None:
                     await scope.wait(self._run_all(tools, scope))
-                self._finish_step(tools)
+                await self._finish_step(tools, scope)
                 step += 1
             if scope.is_cancelled and scope.cause != "timeout":
                 raise scope.error()
@@ -209,7 +209,8 @@ class Run:
                 if tools is not None:
                     async for event in self._tool_events(tools, scope):
                         yield event
-                last = self._end_step(finish, step, self._finish_step(tools), scope)
+                result = await self._finish_step(tools, scope)
+                last = self._end_step(finish, step, result, scope)
                 scope.pause()
                 yield last
                 scope.resume()
@@ -304,9 +305,11 @@ class Run:
             return None
         return ToolRound(ready, self.loop.messages)
 
-    def _finish_step(self, tools: ToolRound | None) -> StepResult:
+    async def _finish_step(self, tools: ToolRound | None, scope: CancelScope) -> StepResult:
         self._tools = None
         step = self.loop.finish_step(*(((), {}) if tools is None else tools.outcome()))
+        if self.loop.verdict is not None:
+            await scope.wait(self.loop.judge())
         if self._goal is not None and self.loop.request is None and not self.loop.pending_approvals:
             reply = self._goal.review(step.response)
             if reply:

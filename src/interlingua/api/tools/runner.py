@@ -23,6 +23,7 @@ from interlingua.api.tools.limits import (
     thread_slots,
 )
 from interlingua.api.types.shapes import to_json
+from interlingua.providers.callbacks import settle
 from interlingua.providers.cancel import AbortController, AbortSignal
 from interlingua.spec.content import (
     Audio,
@@ -55,7 +56,7 @@ _PARTS = (Text, Image, Audio, Document, Opaque)
 
 
 class ToolObserver(Protocol):
-    """Callbacks for each tool call."""
+    """Callbacks for each tool call, sync or async."""
 
     def on_tool_start(self, call: ToolCall) -> object:
         """Called before the tool runs."""
@@ -171,7 +172,7 @@ class ToolRunner(msgspec.Struct, frozen=True, kw_only=True):
         call = ready.call
         calls.started.add(index)
         if observer is not None:
-            observer.on_tool_start(call)
+            await settle(observer.on_tool_start(call))
         try:
             result = await self._execute(ready, calls.messages, signal)
             result = limit_output(result, call, self.max_output)
@@ -181,11 +182,11 @@ class ToolRunner(msgspec.Struct, frozen=True, kw_only=True):
             calls.errors[call.id] = error
             result = calls.results[index] = await self._failure(call, error)
             if observer is not None:
-                observer.on_tool_error(call, error)
+                await settle(observer.on_tool_error(call, error))
             return result
         calls.results[index] = result
         if observer is not None:
-            observer.on_tool_end(call, result)
+            await settle(observer.on_tool_end(call, result))
         return result
 
     async def _execute(
