@@ -95,7 +95,7 @@ def check_key(key: Any) -> str | None:
     """The key; `ConfigurationError`, without the key in its message, if it is not text."""
     if key is not None and not isinstance(key, str):
         raise ConfigurationError("api_key must be a text", setting="api_key")
-    if key is not None and not (key.isascii() and key.isprintable()):
+    if key is not None and not key.isprintable():
         raise ConfigurationError(
             "api_key has a line break, or another character that no header can carry; copy the "
             "key again",
