@@ -29,7 +29,7 @@ from interlingua.spec.errors import (
 from interlingua.spec.messages import Message
 from interlingua.spec.plain_dicts import AnyMessage
 from interlingua.spec.request import AnyTool, ToolChoice, list_tools
-from interlingua.spec.response import Reason, Response, Usage, Warning
+from interlingua.spec.response import Reason, Response, Usage, Warning, summarize
 
 MAX_TOOL_ROUNDS = 20
 """The default of `max_tool_rounds`."""
@@ -382,6 +382,19 @@ class ExecuteResult(msgspec.Struct, frozen=True, kw_only=True):
     """
     pending_approvals: tuple[ToolCall, ...] = ()
     """Calls that need approval: continue with `messages` and `approvals={call.id: True}`."""
+
+    def __repr__(self) -> str:
+        return summarize(
+            self,
+            text=self.text,
+            reasoning=self.reasoning,
+            error=None if self.error is None else self.error.message,
+            finish_reason=self.finish_reason,
+            messages=len(self.messages),
+            total_tokens=self.usage.total_tokens,
+            pending_approvals=[call.name for call in self.pending_approvals],
+            warnings=[warning.code for warning in self.warnings],
+        )
 
     def to_dict(self, *, camel: bool = True) -> dict[str, Any]:
         """As JSON, without the conversation and without empty fields."""

@@ -30,7 +30,7 @@ from interlingua.spec.content import Text, ToolCall, ToolResult
 from interlingua.spec.errors import ConfigurationError
 from interlingua.spec.messages import Message
 from interlingua.spec.request import Request, ToolChoice
-from interlingua.spec.response import FinishReason, Reason, Response, Usage, Warning
+from interlingua.spec.response import FinishReason, Reason, Response, Usage, Warning, summarize
 from interlingua.spec.warnings import make_warning
 from interlingua.wire.fields import extra_of, merge
 
@@ -46,6 +46,19 @@ class StepResult(
     tool_results: tuple[ToolResult, ...] = ()
     tool_errors: Mapping[str, Exception] = {}
     """Why tool calls failed, by call id: the exceptions themselves."""
+
+    def __repr__(self) -> str:
+        return summarize(
+            self,
+            text=self.text,
+            reasoning=self.reasoning,
+            tool_calls=[call.name for call in self.tool_calls],
+            tool_results=len(self.tool_results),
+            finish_reason=self.finish_reason.reason,
+            input_tokens=self.usage.input_tokens,
+            output_tokens=self.usage.output_tokens,
+            warnings=[warning.code for warning in self.warnings],
+        )
 
     @property
     def text(self) -> str:
@@ -95,6 +108,22 @@ class GenerateResult(
     """Calls that need approval: continue with `messages` and `approvals={call.id: True}`."""
     output: Output = None  # type: ignore[assignment]
     """The object of `generate_object`."""
+
+    def __repr__(self) -> str:
+        usage = self.total_usage if self.steps else Usage()
+        return summarize(
+            self,
+            text=self.text if self.steps else "",
+            output=self.output,
+            tool_calls=[call.name for call in self.tool_calls] if self.steps else (),
+            finish_reason=self.finish_reason.reason if self.steps else None,
+            steps=len(self.steps),
+            messages=len(self.messages),
+            input_tokens=usage.input_tokens,
+            output_tokens=usage.output_tokens,
+            pending_approvals=[call.name for call in self.pending_approvals],
+            warnings=list(dict.fromkeys(warning.code for warning in self.warnings)),
+        )
 
     @property
     def response(self) -> Response:
