@@ -18,7 +18,6 @@ from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_add
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
-from urllib.parse import urlsplit
 
 from msgspec.structs import replace
 
@@ -40,6 +39,7 @@ from interlingua.spec.errors import (
 )
 from interlingua.spec.messages import Message
 from interlingua.spec.request import Request
+from interlingua.transport.timeouts import address_of
 from interlingua.version import USER_AGENT
 from interlingua.wire.media import local_path, media_type_for
 
@@ -381,7 +381,7 @@ async def fetch(
         raise
     except TimeoutError:
         error = RequestTimeoutError(
-            f"timed out after {seconds:g} s while fetching a file from {_host(url)}",
+            f"timed out after {seconds:g} s while fetching a file from {address_of(url)}",
             phase="request",
             retryable=False,
         )
@@ -389,7 +389,7 @@ async def fetch(
         error = ConfigurationError("cannot parse the URL of a file to fetch")
     except Exception as failure:  # noqa: BLE001 -- all are translated
         error = _forbidden_cause(failure) or NetworkError(
-            f"cannot fetch from {_host(url)}: {type(failure).__name__}"
+            f"cannot fetch from {address_of(url)}: {type(failure).__name__}"
         )
     raise error
 
@@ -527,10 +527,3 @@ def _forbidden_cause(failure: BaseException) -> ConfigurationError | None:
 
 def _is_web(url: str | None) -> bool:
     return url is not None and url[:8].lower().startswith(("http://", "https://"))
-
-
-def _host(url: str) -> str:
-    try:
-        return urlsplit(url).hostname or "no host"
-    except ValueError:
-        return "no host"
