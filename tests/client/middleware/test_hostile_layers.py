@@ -469,6 +469,35 @@ def test_safe_6_yielding_something_else(way):
     assert "Not an event: str" in str(tried.error)
 
 
+@ways
+def test_safe_6_a_stream_that_returns_nothing(way):
+    """Safe 6: a plain function without a `return` is named."""
+
+    class Wrong:
+        def stream(self, request, call_next):
+            call_next(request)
+
+    tried = Tried(way, Wrong())
+
+    assert isinstance(tried.error, ConfigurationError)
+    assert "returned NoneType, not an async iterator" in str(tried.error)
+
+
+@ways
+def test_safe_6_a_plain_function_as_complete(way):
+    """Safe 6: it may return the response itself, or what `next` returns."""
+
+    class Plain:
+        def complete(self, request, call_next):
+            return DONE if request.messages[-1].text == "?" else call_next(request)
+
+    tried = Tried(way, Plain(), copy(noting))
+
+    assert tried.error is None
+    assert tried.ran == []
+    assert tried.result.text == "done"
+
+
 def test_safe_6_a_coroutine_as_stream():
     """Safe 6: a common mistake is refused when the client is made."""
 

@@ -54,6 +54,7 @@ class Handover:
         self._has_shown = False
         self._finish: Finish | None = None
         self._task: asyncio.Task[Response] | None = None
+        self._layer: object = None
         self._loop = asyncio.get_running_loop()
         self._slot: asyncio.Future[StreamEvent | None] = self._loop.create_future()
         self._taken: asyncio.Future[None] = self._loop.create_future()
@@ -99,8 +100,9 @@ class Handover:
 
     # In the reader's task.
 
-    def start(self, work: Coroutine[Any, Any, Response]) -> None:
+    def start(self, work: Coroutine[Any, Any, Response], layer: object) -> None:
         """Start the task of the layer."""
+        self._layer = layer
         self._task = self._loop.create_task(work)
         self._task.add_done_callback(self._stop)
 
@@ -119,7 +121,7 @@ class Handover:
         """
         if self._task is None:
             return []
-        response, finish = check_returned(self._task.result(), self._task.get_coro()), self._finish
+        response, finish = check_returned(self._task.result(), self._layer), self._finish
         is_same = finish is not None and response is finish.response
         if not self._has_shown:
             if is_same and finish is not None:

@@ -24,12 +24,13 @@ from __future__ import annotations
 import inspect
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Coroutine, Iterable
 from functools import partial
-from typing import Any, Protocol, TypeAlias, TypeVar, runtime_checkable
+from typing import Any, Protocol, TypeAlias, TypeVar, cast, runtime_checkable
 
 import msgspec
 from msgspec.structs import replace
 
 from interlingua.client.middleware.handover import Handover, check_returned, without_raw
+from interlingua.providers.callbacks import settle
 from interlingua.providers.fold import close_stream
 from interlingua.spec.content import Part
 from interlingua.spec.errors import ConfigurationError, StreamError
@@ -272,7 +273,7 @@ async def _complete(
         answers.append(await call_next(request))
         return answers[-1]
 
-    response = check_returned(await hook(request, following), hook)
+    response = check_returned(await settle(hook(request, following)), hook)
     return without_raw(response, answers[-1]) if answers else response
 
 
@@ -292,7 +293,7 @@ async def _replay(
 
     shown = Shown()
     response: Response | None = None
-    passed = hook(request, lambda request: shown.attach(replayed(request), is_first=True))
+    passed = _events(hook, request, lambda request: shown.attach(replayed(request), is_first=True))
     async for event in shown.attach(passed):
         if type(event) is Finish and response is None:
             response = event.response
@@ -317,7 +318,7 @@ async def _stream(
     If a layer inside replaced the answer after a part of it was delivered, this layer has not seen
     the new answer in its events. It is then called once more with the new answer as a whole.
     """
-    events = hook(request, call_next)
+    events = _events(hook, request, call_next)
     try:
         async for event in events:
             if type(event) is Finish:
@@ -328,6 +329,18 @@ async def _stream(
             yield event
     finally:
         await close_stream(events)
+
+
+def _events(
+    hook: Callable[..., AsyncIterator[StreamEvent]], request: Request, call_next: StreamNext
+) -> AsyncIterator[StreamEvent]:
+    events: Any = hook(request, call_next)
+    if hasattr(events, "__aiter__"):
+        return cast(AsyncIterator[StreamEvent], events)
+    raise ConfigurationError(
+        f"The middleware {hook!r} returned {type(events).__name__}, not an async iterator of "
+        "events. Make it an async generator (with `yield`), or return `next(request)`."
+    )
 
 
 async def _return(response: Response, _: Request) -> Response:
@@ -343,7 +356,8 @@ async def _stream_by_complete(
 ) -> AsyncGenerator[StreamEvent, None]:
     """Pass a stream through a layer of the coroutine shape."""
     handover = Handover(call_next, hold=hold)
-    handover.start(hook(request, handover.next))
+    work: Any = hook(request, handover.next)
+    handover.start(work if inspect.iscoroutine(work) else settle(work), hook)
     try:
         async for event in handover.events():
             yield event
