@@ -355,7 +355,7 @@ class Attempts:
             await policy.notify(error, retries, delay)
             return delay
         if self._calls.has_layers:
-            error.partial = None  # no layer has seen it
+            error.drop_partial()  # no layer has seen it
         advice = None if policy is None else policy.explain(error, retries)
         error.add_facts(attempts=self.records, advice=advice)
         return None

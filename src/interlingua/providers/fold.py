@@ -187,7 +187,7 @@ class _Fold:
         events: list[StreamEvent] = []
         error = self.error
         if self.revise is not None and isinstance(error, SDKError):
-            error.partial = None  # an adapter's own would show what middleware has removed
+            error.drop_partial()  # an adapter's own would show what middleware has removed
         if not accumulator.has_begun:
             if error is not None:
                 return events

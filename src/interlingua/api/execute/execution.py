@@ -129,6 +129,7 @@ class Execution:
                 failure = error
             await notifier.settle()
         finally:
+            scope.finish()  # a later `cancel` does nothing
             scope.close()
             notifier.stop()
         if failure is None and scope.is_cancelled:

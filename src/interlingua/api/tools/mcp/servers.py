@@ -120,7 +120,7 @@ def open_transport(
     connect_timeout: float | None,
     errlog: TextIO | None,
     on_status: Callable[[int], object],
-    on_stderr: Callable[[bytes], object],
+    on_stderr: Callable[[bytes], object] = lambda _: None,
 ) -> AbstractAsyncContextManager[Any]:
     """
     The `mcp` transport to a server.

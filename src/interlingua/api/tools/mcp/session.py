@@ -281,9 +281,7 @@ class Connection:
     def _with_stderr(self, error: SDKError) -> SDKError:
         """The error, with the last lines that the server wrote to stderr."""
         text = self._redactor.redact_text(self._stderr.decode(errors="replace")).strip()
-        if text:
-            error.message = f"{error.message}. The server wrote to stderr:\n{text}"
-        return error
+        return error.add_facts(advice=f"the server wrote to stderr: {text}" if text else None)
 
     def _on_status(self, status: int) -> None:
         self._status = status
