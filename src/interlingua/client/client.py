@@ -40,6 +40,7 @@ from interlingua.providers.environment import add_environment
 from interlingua.providers.log import logger
 from interlingua.providers.media import load_files
 from interlingua.providers.operations import find_performer, name_models
+from interlingua.providers.profile_check import wrong_kind
 from interlingua.providers.provider import find_dialect, sign
 from interlingua.providers.rows import find_provider, row_name
 from interlingua.providers.ulid import new_ulid
@@ -514,10 +515,13 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
 def explain(adapter: HttpAdapter, request: Request, *, stream: bool = False) -> Explanation:
     """The exact wire request with its key redacted, and every change and warning."""
     profile = adapter.profile_for(request.model)
+    on_loss = request.on_loss or adapter.on_loss
+    if profile.kind != "chat" and on_loss != "warn":
+        raise wrong_kind(request, profile)
     request, fetches = load_files(request, profile, reads_files=adapter.reads_files)
     call = adapter.dry_run(replace(request, on_loss="warn"), stream=stream)
     facts = find_dialect(adapter.dialect).FACTS
-    refused = raising_losses(call.warnings, request, request.on_loss or adapter.on_loss)
+    refused = raising_losses(call.warnings, request, on_loss)
     return Explanation(
         provider=adapter.name,
         model=request.model,

@@ -654,7 +654,8 @@ class HttpAdapter:
             if isinstance(options, Mapping):
                 joined = merge_options(joined, options)
         headers = take_headers(self.provider, joined)
-        options = {**options_by_name, self._dialect_name: joined}
+        others = {name: own for name, own in options_by_name.items() if name not in names}
+        options = {**others, self._dialect_name: joined}
         return replace(request, provider_options=options), headers
 
 
