@@ -21,9 +21,11 @@ from interlingua.providers.adapter_options import (
     check_key,
     check_settings,
     find_base_url,
+    find_headers,
     find_server,
     find_timeouts,
     find_transport,
+    take_headers,
     unknown_owners,
 )
 from interlingua.providers.answer_check import (
@@ -39,6 +41,7 @@ from interlingua.providers.answer_check import (
 )
 from interlingua.providers.cancel import CancelScope, Scopes
 from interlingua.providers.catalog.profiles import profile_for
+from interlingua.providers.default_options import under_request
 from interlingua.providers.environment import add_environment
 from interlingua.providers.fold import fold_body, fold_stream
 from interlingua.providers.http_requests import (
@@ -104,7 +107,7 @@ class HttpAdapter:
         response = await adapter.complete(Request(model="…", messages="Hello"))
 
     A provider given by its name reads its environment variables for the key, address and headers
-    that are not given. `options` are defaults for the provider options of each request. `profile`
+    that are not given. `options` are fields of the body that a request does not set. `profile`
     and `model_profiles` (by model) override fields of `Profile`. `max_retries` is used by the
     client; an adapter itself never retries. With `read_files=False` it neither reads the files
     that parts name by `path` nor fetches URLs.
@@ -144,7 +147,7 @@ class HttpAdapter:
         self._bind(
             check_key(api_key),
             find_base_url(row, checked, self.server),
-            join_headers(row.headers, checked.get("default_headers", {})),
+            find_headers(row, checked),
         )
         self._request_id_header = row.request_id_header
         self._options: Mapping[str, Any] = checked.get("options", {})
@@ -242,8 +245,15 @@ class HttpAdapter:
         """An offline estimate of the number of input tokens."""
         return estimate_request(request, self._family)
 
-    def initialize(self) -> None:
-        """Raise `ConfigurationError` if the API key is missing; nothing is sent."""
+    def initialize(self) -> Any:
+        """
+        Raise `ConfigurationError` if the API key is missing; nothing is sent.
+
+        A client calls it before the first call. A subclass may make it async.
+        """
+        self._check_key()
+
+    def _check_key(self) -> None:
         if not self.is_configured:
             variables = " or ".join(self.provider.key_env)
             advice = f"Set {variables}, or pass" if variables else "Pass"
@@ -478,7 +488,7 @@ class HttpAdapter:
     async def _gather(self, request: Request) -> Request:
         """The request with the bytes of its files, and of URLs that the dialect cannot send."""
         if not self._key:
-            self.initialize()
+            self._check_key()
         if may_hold_media(request.messages):
             profile = self.profile_for(request.model)
             request = await gather_media(request, profile, reads_files=self.reads_files)
@@ -507,14 +517,17 @@ class HttpAdapter:
     def _encode(self, request: Request, profile: Profile, *, stream: bool) -> WireCall:
         if profile.kind != "chat" and not self._is_lenient(request):
             raise wrong_kind(request, profile)
+        headers: dict[str, str] = {}
         unknown: list[Warning] = []
         if self._options or request.provider_options:
-            unknown = unknown_owners(request, (self.name, self.provider.name))
-            request = self._with_options(request)
+            row = self.provider
+            unknown = unknown_owners(request, (self.name, row.name, *row.aliases))
+            request, headers = self._with_options(request, profile)
         prepared = prepare(request, profile, self._dialect.FACTS)
         wire = self._dialect.encode_request(prepared, profile, stream=stream)
-        if unknown:
-            wire = replace(wire, warnings=(*unknown, *wire.warnings))
+        if headers or unknown:
+            warnings = (*unknown, *wire.warnings)
+            wire = replace(wire, headers={**wire.headers, **headers}, warnings=warnings)
         if not wire.warnings:
             return wire
         check_losses(wire.warnings, request, request.on_loss or self.on_loss)
@@ -580,16 +593,18 @@ class HttpAdapter:
 
     async def _encode_operation(self, operation: Operation, value: Any) -> tuple[WireCall, str]:
         """The call of an operation, with the provider's own path for it, and its base URL."""
-        if isinstance(value, Request):
-            value = self._with_options(await self._gather(value))
-        else:
-            self.initialize()
         model = getattr(value, "model", None)
         model = model if isinstance(model, str) else ""
+        profile = self.profile_for(model)
+        headers: dict[str, str] = {}
+        if isinstance(value, Request):
+            value, headers = self._with_options(await self._gather(value), profile)
+        else:
+            self._check_key()
         base_url = await self._start_server(model)
-        call = operation.encode(value, self.profile_for(model))
-        path = self.provider.operation_paths.get(operation.name)
-        return call if path is None else replace(call, path=path), base_url
+        call = operation.encode(value, profile)
+        path = self.provider.operation_paths.get(operation.name, call.path)
+        return replace(call, path=path, headers={**call.headers, **headers}), base_url
 
     def _reader(self, ready: Ready, reply: HttpReply, began: float) -> StreamReader:
         """The reader for a reply, chosen by its content type."""
@@ -623,16 +638,25 @@ class HttpAdapter:
             estimate=partial(estimate_finish, request=request, family=self._family),
         )
 
-    def _with_options(self, request: Request) -> Request:
-        """The request with the adapter's options merged under its own, under any of its names."""
-        options_by_name = request.provider_options
-        joined = self._options
-        names = (self._dialect_name, self.provider.name, self.name, request.provider)
+    def _with_options(self, request: Request, profile: Profile) -> tuple[Request, dict[str, str]]:
+        """
+        The request with the adapter's options under it, and the headers that its options are.
+
+        Its own options are over it, under any of the adapter's names.
+        """
+        options_by_name, joined = request.provider_options, {}
+        if self._options:
+            joined = under_request(self._options, request, profile, self._dialect)
+        row = self.provider
+        names = (self._dialect_name, *row.aliases, row.name, self.name, request.provider)
         for name in dict.fromkeys(names):
             options = options_by_name.get(name) if name else None
             if isinstance(options, Mapping):
                 joined = merge_options(joined, options)
-        return replace(request, provider_options={**options_by_name, self._dialect_name: joined})
+        headers = take_headers(self.provider, joined)
+        others = {name: own for name, own in options_by_name.items() if name not in names}
+        options = {**others, self._dialect_name: joined}
+        return replace(request, provider_options=options), headers
 
 
 def _with_defaults(request: Request, *, strict: bool) -> Request:

@@ -170,8 +170,8 @@ class Profile(Record, frozen=True, kw_only=True):
     """`n` greater than 1 is supported."""
     logprobs: bool | None = None
     """Log probabilities of tokens are supported."""
-    verbosity: bool | None = None
-    """`verbosity` is supported."""
+    verbosity: bool | Literal["instruction"] | None = None
+    """`verbosity` is supported, or is sent as an instruction."""
     stop_sequences: int | None = None
     """The maximum number of stop sequences."""
 
@@ -223,6 +223,13 @@ class Profile(Record, frozen=True, kw_only=True):
     """System messages are supported."""
     system_mid_conversation: bool | None = None
     """System messages are also supported after the first turn."""
+    single_system_prompt: bool = False
+    """Several leading system messages are rejected; they are joined by a blank line."""
+    moves_media: bool | None = None
+    """
+    Media in system or assistant messages, where the format has none, is moved to the next user
+    message; if False, it is refused.
+    """
     prefill: bool | None = None
     """The last message may be from the assistant; the model continues it."""
     tool_call_id_pattern: str | None = None
@@ -519,7 +526,12 @@ class Transport(Protocol):
 
 
 class Adapter(Protocol):
-    """Answers requests."""
+    """
+    Answers requests.
+
+    Other methods are optional: `initialize` (called once, before the first call) and `close`, each
+    sync or async; `cancel`, `profile_for`, `perform`, `list_models`, `count_tokens`.
+    """
 
     name: str
 
@@ -528,6 +540,3 @@ class Adapter(Protocol):
 
     def stream(self, request: Request) -> AsyncIterator[StreamEvent]:
         """The events of the response, as they arrive."""
-
-    async def close(self) -> None:
-        """Release connections and other resources."""
