@@ -6,7 +6,7 @@ from typing import get_args
 import msgspec
 import pytest
 
-from interlingua.spec.content import Text, Thinking, ToolCall
+from interlingua.spec.content import Text, Thinking, ToolCall, ToolResult
 from interlingua.spec.errors import StreamError
 from interlingua.spec.events import (
     ErrorEvent,
@@ -24,6 +24,7 @@ from interlingua.spec.events import (
     ToolCallDelta,
     ToolCallEnd,
     ToolCallStart,
+    ToolResultEvent,
 )
 from interlingua.spec.response import (
     FinishReason,
@@ -44,6 +45,7 @@ EVENTS = [
     ToolCallDelta(id="c", index=2, delta="{}"),
     ToolCallEnd(id="c", index=2, tool_call=ToolCall(id="call_1", name="look")),
     ProviderEvent(),
+    ToolResultEvent(result=ToolResult(tool_call_id="call_1", content="x")),
     StepFinish(step=0, response=Response()),
     ErrorEvent(error=StreamError("cut")),
     Finish(finish_reason=FinishReason(reason="stop")),
@@ -58,11 +60,12 @@ def test_all_kinds_are_here():
 
 @pytest.mark.parametrize("event", EVENTS, ids=IDS)
 def test_type_is_the_name_in_snake_case(event):
-    """`TextDelta` says `text_delta`, and so for each; `ErrorEvent` says `error`."""
+    """`TextDelta` says `text_delta`; names that a part or an error has too end with `Event`."""
     name = type(event).__name__
     snake = re.sub("(?<!^)(?=[A-Z])", "_", name).lower()
 
-    assert event.type == ("error" if name == "ErrorEvent" else snake)
+    short = name in ("ErrorEvent", "ToolResultEvent")
+    assert event.type == (snake.removesuffix("_event") if short else snake)
 
 
 @pytest.mark.parametrize("event", EVENTS, ids=IDS)

@@ -166,6 +166,10 @@ class SDKError(Exception):
                 setattr(self, name, value)
         return self
 
+    def drop_partial(self) -> None:
+        """Forget the partial response, because a middleware has not let it through."""
+        vars(self).pop("partial", None)
+
     def forbid_retry(self) -> None:
         """Say that the call cannot be repeated, for instance as its body can be read only once."""
         self.retryable = False

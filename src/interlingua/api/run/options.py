@@ -78,6 +78,9 @@ class RunOptions(RequestOptions, total=False):
     repair_tool_call: RepairToolCall | None
     tool_timeout: float | None
     max_concurrent_tools: int | None
+    """How many tools run at the same time. By default 64, and 64 tool threads in all runs."""
+    max_tool_output: int | None
+    """The limit of a tool's output in characters; None is unlimited. Defaults to 1,000,000."""
     approvals: Mapping[str, bool] | None
     """
     Decisions about `result.pending_approvals`, by call id.
@@ -224,6 +227,7 @@ _CHECKS: dict[str, _Check] = {
     "repair_tool_call": _FUNCTION,
     "tool_timeout": _SECONDS,
     "max_concurrent_tools": ((lambda value: _is_whole(value, 1)), "an integer of 1 or more"),
+    "max_tool_output": ((lambda value: _is_whole(value, 1)), "an integer of 1 or more"),
     "approvals": (_are_decisions, "a mapping of ids to True or False"),
     "tool_observer": (_is_observer, "a ToolObserver"),
     "tool_error": _FUNCTION,

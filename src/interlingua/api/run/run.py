@@ -25,6 +25,7 @@ from interlingua.api.tools.runner import ToolRound, ToolRunner
 from interlingua.api.tools.tool import check_tools
 from interlingua.client.client import Client
 from interlingua.providers.cancel import ABORTED, AbortSignal, CancelScope
+from interlingua.providers.fold import as_sdk_error
 from interlingua.spec.content import ToolCall, ToolResult
 from interlingua.spec.errors import (
     AbortError,
@@ -106,13 +107,21 @@ class Run:
         self._accumulator: StreamAccumulator | None = None
         self._error: Exception | None = None
         self._response: Response | None = None
+        self._opened: CancelScope | None = None
+        self._partial: Response | None = None  # the last answer of a run cancelled by its id
+        self._cut: Response | None = None  # the same, with the finish reason "cancelled"
 
     def result(self, output: Any = None) -> GenerateResult[Any]:
         """The steps so far, the conversation and the output."""
-        loop = self.loop
+        loop, cut = self.loop, self._cut
+        steps, messages = tuple(loop.steps), loop.messages
+        if cut is not None:
+            steps = (*steps, StepResult(response=cut))
+            is_new = cut.message.content and messages[-1] != cut.message
+            messages = (*messages, cut.message) if is_new else messages
         return GenerateResult(
-            steps=tuple(loop.steps),
-            messages=loop.messages,
+            steps=steps,
+            messages=messages,
             pending_approvals=loop.pending_approvals,
             output=output,
         )
@@ -121,6 +130,8 @@ class Run:
         """The answer of a stream so far; None before it has begun."""
         if isinstance(self._error, SDKError):
             return self._error.partial
+        if self._cut is not None:
+            return self._partial
         if self._accumulator is not None and self._accumulator.has_begun:
             return self._accumulator.partial()
         return self.loop.last_response
@@ -151,8 +162,10 @@ class Run:
                 tools = await self._take_answer(response, scope)
                 if tools is not None:
                     await scope.wait(self._run_all(tools, scope))
-                self._finish_step(tools)
+                await self._finish_step(tools, scope)
                 step += 1
+            if scope.is_cancelled and scope.cause != "timeout":
+                raise scope.error()
         except SDKError as error:
             self._account(error)
             raise
@@ -199,19 +212,17 @@ class Run:
                 if tools is not None:
                     async for event in self._tool_events(tools, scope):
                         yield event
-                last = self._end_step(finish, step, self._finish_step(tools))
+                result = await self._finish_step(tools, scope)
+                last = self._end_step(finish, step, result, scope)
                 scope.pause()
                 yield last
                 scope.resume()
                 step += 1
-        except SDKError as error:
-            closing = self._fail(error, finish, scope)
-            for event in closing if is_open else ():
-                yield event
-            raise
         except Exception as error:
-            self._error = error
-            raise
+            for event in self._fail(error, finish, is_open=is_open):
+                yield event
+            if self._error is not None:
+                raise
         finally:
             scope.close()
             self.client.calls.scopes.remove(self._request_id, scope)
@@ -220,6 +231,11 @@ class Run:
     def is_aborted(self) -> bool:
         """Whether the caller's signal has fired."""
         return self._signal is not None and self._signal.aborted
+
+    @property
+    def is_cancelled(self) -> bool:
+        """Whether the run was cancelled by its id."""
+        return self._opened is not None and self._opened.is_quiet
 
     def abort_error(self) -> AbortError:
         """The error for a reader that aborted after the run ended but before reading it all."""
@@ -247,7 +263,7 @@ class Run:
 
     def _open_scope(self) -> CancelScope:
         """The scope of the run, registered under its id for `client.cancel`."""
-        scope = self._scope or CancelScope()
+        self._opened = scope = self._scope or CancelScope()
         if self._signal is not None:
             scope.link(self._signal)
         if self._timeouts.total is not None:
@@ -292,38 +308,65 @@ class Run:
             return None
         return ToolRound(ready, self.loop.messages)
 
-    def _finish_step(self, tools: ToolRound | None) -> StepResult:
+    async def _finish_step(self, tools: ToolRound | None, scope: CancelScope) -> StepResult:
         self._tools = None
         step = self.loop.finish_step(*(((), {}) if tools is None else tools.outcome()))
+        if self.loop.verdict is not None:
+            await scope.wait(self.loop.judge())
         if self._goal is not None and self.loop.request is None and not self.loop.pending_approvals:
             reply = self._goal.review(step.response)
             if reply:
                 self.loop.ask_again(reply)
         return step
 
-    def _end_step(self, finish: Finish | None, step: int, result: StepResult) -> StreamEvent:
+    def _end_step(
+        self, finish: Finish | None, step: int, result: StepResult, scope: CancelScope
+    ) -> StreamEvent:
         """The event that ends a step: `StepFinish`, or `Finish` after the last one."""
         if self.loop.request is not None or finish is None:
             return StepFinish(step=step, response=result.response)
+        if self._scope is None and not scope.finish():
+            raise scope.error()
+        self.client.calls.scopes.remove(self._request_id, scope)
         self._response = result.response
         return replace(finish, response=result.response)
 
-    def _fail(
-        self, error: SDKError, finish: Finish | None, scope: CancelScope
-    ) -> list[StreamEvent]:
-        """The closing events of a stream that failed, as in the stream of one call."""
-        self._error = error
-        self._account(error)
-        partial = error.partial
-        usage = Usage() if partial is None else partial.usage
-        if finish is not None and finish.finish_reason.reason in ("cancelled", "error"):
-            # The call has already delivered the other closing events.
-            return [replace(finish, usage=usage, response=partial)]
+    def _fail(self, error: Exception, finish: Finish | None, *, is_open: bool) -> list[StreamEvent]:
+        """
+        The closing events of a stream that failed, as in the stream of one call.
+
+        There are none if nothing was delivered before, unless the run was cancelled by its id.
+        """
+        known = as_sdk_error(error)
+        self._account(known)
+        is_cancelled = self._opened is not None and self._opened.is_cancelled
+        reason = FinishReason(reason="cancelled" if is_cancelled else "error")
+        partial = known.partial
         events: list[StreamEvent] = []
-        if not scope.is_cancelled:
-            events.append(ErrorEvent(error=error, response=partial))
-        reason = FinishReason(reason="cancelled" if scope.is_cancelled else "error")
+        if self.is_cancelled and isinstance(error, AbortError):
+            partial = self._cut_off(partial, reason)
+            if not is_open:
+                request_id, model = partial.request_id, partial.model
+                events.append(StreamStart(request_id=request_id, model=model))
+        else:
+            self._error = error
+            if not is_open:
+                return []
+        is_told = finish is not None and finish.finish_reason.reason in ("cancelled", "error")
+        if not is_cancelled and not is_told:  # else the call has delivered it
+            events.append(ErrorEvent(error=known, response=partial))
+        usage = Usage() if partial is None else partial.usage
         return [*events, Finish(finish_reason=reason, usage=usage, response=partial)]
+
+    def _cut_off(self, partial: Response | None, reason: FinishReason) -> Response:
+        """The last answer of a run that was cancelled by its id."""
+        request = self.loop.request
+        if partial is None:
+            model = "" if request is None else request.model
+            partial = Response(request_id=self._request_id, model=model)
+        self._partial = partial
+        self._response = self._cut = replace(partial, finish_reason=reason)
+        return self._cut
 
     async def _resume(self, scope: CancelScope) -> None:
         """Run the calls at the end of the conversation that were waiting for approval."""
@@ -370,7 +413,9 @@ async def _next(results: AsyncGenerator[ToolResult, None]) -> ToolResult | None:
 
 _NO_TIMEOUT = TimeoutConfig()
 _NO_TOOLS = ToolRunner()
-_TOOL_OPTIONS = frozenset(("tool_timeout", "max_concurrent_tools", "tool_observer"))
+_TOOL_OPTIONS = frozenset(
+    ("tool_timeout", "max_concurrent_tools", "max_tool_output", "tool_observer")
+)
 
 
 def _answer(finish: Finish | None, scope: CancelScope) -> Response:
