@@ -10,6 +10,7 @@ from interlingua.simulator import Simulator, text
 from interlingua.simulator.app import check_body
 from interlingua.wire.ratelimit_headers import lower_names
 from support import corpus
+from support.exceptions import REPAIRED
 from support.simulator_calls import ask, call, hello, read
 
 DIALECTS = dialects.names()
@@ -87,13 +88,6 @@ def test_safe_23_valid_bodies_pass(dialect, stream):
     assert read(dialect, reply, stream=stream).text == "in"
 
 
-BROKEN = {  # no vendor accepts these: two were edited, one is from a host that checks nothing
-    "activeagent-vcr-ollama-chat-common-format-tools-agent-common-format-multiple-tools-1d7d878d.01",
-    "dd-trace-py-contrib-anthropic-anthropic-completion-tools-call-with-tool-result-stream-d24dd84c.00",
-    "dd-trace-py-contrib-anthropic-anthropic-completion-tools-call-with-tool-result-stream-helper-c7a47810.00",
-}
-
-
 @pytest.mark.skipif(not corpus.is_here(), reason="the recordings are not at hand")
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_safe_23_recorded_requests_are_accepted(dialect):
@@ -114,4 +108,4 @@ def test_safe_23_recorded_requests_are_accepted(dialect):
         except RefusedError as error:
             refused[record["id"]] = error.failure.message
 
-    assert refused.keys() <= BROKEN, "\n".join(f"{k} {v}" for k, v in refused.items())
+    assert refused.keys() <= REPAIRED.keys(), "\n".join(f"{k} {v}" for k, v in refused.items())
