@@ -64,10 +64,10 @@ def next_deadline(
         since, seconds = waiting_since, timeouts.stream_read
     elif phase == "first_byte":
         first = timeouts.first_byte
-        if first is None or (seconds is not None and seconds <= first):
-            reason = "request"
-        else:
+        if first is not None and (seconds is None or first < seconds):
             seconds = first
+        elif seconds is not None:
+            reason = "request"
     end = None if seconds is None else since + seconds
     total = None if timeouts.total is None else began + timeouts.total
     if total is not None and (end is None or total < end):
