@@ -12,7 +12,7 @@ from interlingua.streams.reader import FrameDecoder
 
 LARGE = 1024 * 1024
 """Bytes from which an answer is decoded, or a request encoded, in a thread."""
-_PIECE = 64 * 1024
+_PIECE = 32 * 1024
 _BATCH = 256
 
 
@@ -49,6 +49,8 @@ class FrameBatches:
                     yield frames if len(frames) <= _BATCH else frames[at : at + _BATCH]
                     if len(frames) > _BATCH:
                         await asyncio.sleep(0)
+                if len(pieces) > 1:
+                    await asyncio.sleep(0)
 
 
 def _no_content(seconds: float) -> RequestTimeoutError:

@@ -13,7 +13,7 @@ from interlingua.spec.contracts import HttpRequest, Limits
 from interlingua.spec.errors import ConfigurationError, DecodeError, SDKError
 
 _PIECE = 256 * 1024
-_INFLATED_PIECE = 64 * 1024
+_INFLATED_PIECE = 32 * 1024  # its reader may have to decode thousands of events
 
 
 class FileBody:
@@ -108,7 +108,7 @@ ACCEPTED = "gzip, deflate"
 _GZIP_OR_ZLIB = 32 + zlib.MAX_WBITS  # zlib detects which header is there
 
 
-_STEPS = 8  # pieces after which other tasks run: at most 512 KiB
+_STEPS = 8  # members of a gzip file, perhaps empty ones, after which other tasks run
 
 
 class Inflater:
@@ -175,7 +175,7 @@ async def inflate(chunks: AsyncIterable[bytes], inflater: Inflater) -> AsyncIter
         for step, piece in enumerate(inflater.feed(chunk), 1):
             if piece:
                 yield piece
-            if step % _STEPS == 0:
+            if len(piece) == _INFLATED_PIECE or step % _STEPS == 0:
                 await asyncio.sleep(0)
     if not inflater.is_complete:
         raise EOFError
