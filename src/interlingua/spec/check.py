@@ -8,7 +8,7 @@ once per call, and the high-level functions once per run.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from math import inf
 from types import NoneType, UnionType
@@ -22,6 +22,7 @@ from interlingua.spec.content import (
     Document,
     FilePath,
     Image,
+    Json,
     Opaque,
     Part,
     Text,
@@ -29,6 +30,7 @@ from interlingua.spec.content import (
     ToolResult,
 )
 from interlingua.spec.errors import ConfigurationError
+from interlingua.spec.messages import Message
 from interlingua.spec.request import (
     BuiltinTool,
     Request,
@@ -116,16 +118,66 @@ def check_request(request: Request) -> None:
         _check_text(request.model, "model")
     if not request.messages and not request.provider_options:
         raise ConfigurationError("messages is empty: there is nothing to answer.")
-    for i, message in enumerate(request.messages):
-        if message.name is not None or message.id is not None or message.metadata:
-            _check_fields(message, ("messages", i))
-        for j, part in enumerate(message.content):
-            if type(part) is not Text or part.extra or type(part.text) is not str:
-                _check_part(part, ((("messages", i), "content"), j))
+    _check_messages(request.messages)
     if request.tools or request.tool_choice:
         _check_tools(request)
     if request.response_format or request.provider_options or request.metadata:
         _check_values(request)
+
+
+def _check_messages(messages: Sequence[Message]) -> None:
+    values: list[Json] = []
+    for i, message in enumerate(messages):
+        if message.name is not None or message.id is not None or message.metadata:
+            _check_fields(message, ("messages", i))
+        for j, part in enumerate(message.content):
+            if not _is_usual(part, values):
+                _check_part(part, ((("messages", i), "content"), j))
+    if values and not _are_json(values):
+        for i, message in enumerate(messages):
+            for j, part in enumerate(message.content):
+                _check_part(part, ((("messages", i), "content"), j))
+
+
+def _is_usual(part: Part, values: list[Json]) -> bool:
+    """Whether nothing but the JSON in the part, which is added to `values`, can be wrong."""
+    kind = type(part)
+    if part.extra:
+        return False
+    if kind is Text:
+        return type(part.text) is str  # type: ignore[union-attr]
+    if kind is ToolCall:
+        values.append(part.arguments)  # type: ignore[union-attr]
+        return _is_usual_call(part)  # type: ignore[arg-type]
+    return kind is ToolResult and _is_usual_result(part)  # type: ignore[arg-type]
+
+
+def _is_usual_call(call: ToolCall) -> bool:
+    raw = call.raw_arguments
+    return (
+        type(call.id) is type(call.name) is str
+        and call.name != ""
+        and type(call.arguments) is dict
+        and (raw is None or type(raw) is str)
+        and call.type == "function"
+    )
+
+
+def _is_usual_result(result: ToolResult) -> bool:
+    is_named = result.name is None or type(result.name) is str
+    return (
+        type(result.content) is type(result.tool_call_id) is str
+        and is_named
+        and type(result.is_error) is bool
+    )
+
+
+def _are_json(values: list[Json]) -> bool:
+    """Whether all are certainly JSON. NaN is written as null, so a null is looked at again."""
+    try:
+        return b"null" not in msgspec.json.encode(values)
+    except (TypeError, ValueError, RecursionError):
+        return False
 
 
 def _check_text(text: str, name: str) -> None:
@@ -234,6 +286,8 @@ _SOURCES = ("url", "data", "file_id", "path", "text")
 def _check_part(part: Part, place: _Place) -> None:
     _check_fields(part, place)
     if type(part) is ToolCall:
+        if not part.name:
+            raise ConfigurationError(f"{_path((place, 'name'))} is empty.")
         _check_json(part.arguments, (place, "arguments"))
     elif type(part) is Opaque:
         _check_json(part.data, (place, "data"))
