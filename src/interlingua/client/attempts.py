@@ -23,9 +23,11 @@ from interlingua.providers.cancel import CANCELLED, CancelScope, Scopes
 from interlingua.providers.fold import close_stream, fold_stream
 from interlingua.providers.http_requests import Ready
 from interlingua.providers.log import logger
+from interlingua.providers.origin import message_of
 from interlingua.spec.contracts import Adapter
 from interlingua.spec.errors import ErrorClass, SDKError, StreamError
 from interlingua.spec.events import Finish, StreamEvent, StreamStart
+from interlingua.spec.messages import Message
 from interlingua.spec.request import Request
 from interlingua.spec.response import Attempt, FinishReason, Response, Usage
 from interlingua.streams.accumulate import StreamAccumulator
@@ -98,6 +100,7 @@ class Calls:
         outer: CallLayers,
         inner: CallLayers,
         settings: Mapping[str, Any],
+        registry_id: Callable[[str, str], str | None],
     ) -> None:
         self.adapters = adapters
         self.address = address
@@ -106,6 +109,8 @@ class Calls:
         self.inner = inner
         self.settings = settings
         """Keyword arguments for `complete` and `stream` of custom adapters."""
+        self.registry_id = registry_id
+        """The id in the registry file of a provider's model, if it has one."""
         self.scopes: Scopes = Scopes()
         """The active runs and calls."""
         self.subscribers: tuple[Subscriber, ...] = ()
@@ -183,7 +188,11 @@ class Attempts:
         outer = self._calls.outer
         if outer.is_empty:
             return self.complete(self.request)
-        return outer.wrap_complete(self.complete)(self.request)
+        return self._answer_through(outer)
+
+    async def _answer_through(self, outer: CallLayers) -> Response:
+        response = await outer.wrap_complete(self.complete)(self.request)
+        return replace(response, message=self._message(response))
 
     def fold(
         self, scope: CancelScope | None = None, accumulator: StreamAccumulator | None = None
@@ -196,6 +205,7 @@ class Attempts:
             scope,
             accumulator=accumulator,
             finish=self.finish,
+            label=self._message,
         )
 
     def events(self, scope: CancelScope) -> AsyncIterator[StreamEvent]:
@@ -211,7 +221,15 @@ class Attempts:
         """The response of a stream, from the events that have left the middleware."""
         shown = self._shown
         response = accumulator.response() if shown is None else shown.settle(finish, accumulator)
-        return replace(response, attempts=self.records)
+        return replace(response, attempts=self.records, message=self._message(response))
+
+    def _message(self, response: Response) -> Message:
+        """The message of the answer, labelled with the attempt that made it."""
+        made = self.records[-1] if self.records else None
+        if made is None:  # a middleware answered
+            return message_of(response, response.provider, response.model)
+        registry_id = self._calls.registry_id(made.provider, made.model)
+        return message_of(response, made.provider, made.model, registry_id)
 
     # The loop.
 
@@ -242,7 +260,9 @@ class Attempts:
                     self._complete(number, began, request, _PERFORMED)
                     return result
                 self._complete(number, began, request, result)
-                return replace(result, attempts=self.records)
+                if not self._calls.outer.is_empty:
+                    return replace(result, attempts=self.records)
+                return replace(result, attempts=self.records, message=self._message(result))
             await asyncio.sleep(delay)
         raise AssertionError("unreachable")
 

@@ -55,6 +55,7 @@ from interlingua.providers.operations import (
     note_used_body,
     perform_pages,
 )
+from interlingua.providers.origin import message_of
 from interlingua.providers.provider import Provider, check_base_url, find_dialect, join_url, sign
 from interlingua.providers.rows import find_provider
 from interlingua.providers.ulid import new_ulid
@@ -421,7 +422,8 @@ class HttpAdapter:
         return request
 
     async def _complete(self, request: Request) -> Response:
-        return await self.answer(await self.ready(request))
+        response = await self.answer(await self.ready(request))
+        return replace(response, message=message_of(response, self.name, request.model))
 
     def _decode(self, body: Json, ready: Ready, headers: Mapping[str, str]) -> Response:
         response = self._dialect.decode_response(

@@ -13,8 +13,10 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from msgspec.structs import replace
 
 from interlingua.providers.cancel import CancelScope, Scopes
+from interlingua.providers.origin import message_of
 from interlingua.spec.errors import SDKError, StreamError
 from interlingua.spec.events import ErrorEvent, Finish, StreamEvent, StreamStart
+from interlingua.spec.messages import Message
 from interlingua.spec.request import Request
 from interlingua.spec.response import FinishReason, Reason, Response
 from interlingua.streams.accumulate import StreamAccumulator
@@ -29,16 +31,18 @@ async def fold_stream(  # noqa: C901, PLR0912 -- one function: every delta passe
     *,
     accumulator: StreamAccumulator | None = None,
     finish: Callable[[Finish, StreamAccumulator], Response] | None = None,
+    label: Callable[[Response], Message] | None = None,
 ) -> AsyncGenerator[StreamEvent, None]:
     """
     The events of a stream, always with a proper end.
 
     Without a `scope`, one is made and registered in `scopes` under the request's id. `accumulator`
     is for callers that read the partial response; `finish` makes the response of a completed
-    stream. A cancelled stream ends with `Finish(reason=cancelled)`; then the error of the scope is
-    raised, unless the stream was cancelled by its id.
+    stream, and `label` the message of one that failed. A cancelled stream ends with
+    `Finish(reason=cancelled)`; then the error of the scope is raised, unless the stream was
+    cancelled by its id.
     """
-    fold = _Fold(request, scope or CancelScope(), accumulator or StreamAccumulator(), finish)
+    fold = _Fold(request, scope or CancelScope(), accumulator or StreamAccumulator(), finish, label)
     owns_scope = scope is None  # otherwise it belongs to a run
     if owns_scope:
         scopes.add(fold.request_id, fold.scope)
@@ -92,6 +96,7 @@ class _Fold:
     __slots__ = (
         "_finish",
         "_is_finished",
+        "_label",
         "_request",
         "accumulator",
         "error",
@@ -105,9 +110,11 @@ class _Fold:
         scope: CancelScope,
         accumulator: StreamAccumulator,
         finish: Callable[[Finish, StreamAccumulator], Response] | None,
+        label: Callable[[Response], Message] | None,
     ) -> None:
         self._request = request
         self._finish = finish
+        self._label = label or self._message
         self._is_finished = False
         self.request_id: str = request.request_id or ""
         self.scope: CancelScope = scope
@@ -123,8 +130,10 @@ class _Fold:
             return event
         self._is_finished = True
         finish = self._finish
-        response = accumulator.response() if finish is None else finish(event, accumulator)
-        return replace(event, response=response)
+        if finish is not None:
+            return replace(event, response=finish(event, accumulator))
+        response = accumulator.response()
+        return replace(event, response=replace(response, message=self._label(response)))
 
     def stop(self, error: SDKError) -> None:
         """The events have ended; that is this error unless `Finish` was seen."""
@@ -170,10 +179,14 @@ class _Fold:
 
     def _partial(self, reason: Reason) -> Response:
         partial, request = self.accumulator.partial(), self._request
-        return replace(
+        partial = replace(
             partial,
             model=partial.model or request.model,
             provider=partial.provider or request.provider or "",
             request_id=partial.request_id or request.request_id,
             finish_reason=FinishReason(reason=reason),
         )
+        return replace(partial, message=self._label(partial))
+
+    def _message(self, response: Response) -> Message:
+        return message_of(response, self._request.provider or "", self._request.model)

@@ -25,6 +25,7 @@ from msgspec.structs import replace
 from interlingua import dialects
 from interlingua.api.tools.tool import Tool
 from interlingua.prepare.history import PROMPTS, drop_oldest_turns
+from interlingua.providers.origin import with_usage
 from interlingua.spec.content import Text, ToolCall, ToolResult
 from interlingua.spec.errors import ConfigurationError
 from interlingua.spec.messages import Message
@@ -364,7 +365,8 @@ def join_answers(first: Response, then: Response) -> Response:
     message = replace(then.message, content=(*parts, *rest))
     # Both parts may have the same warnings.
     warnings = tuple(dict.fromkeys((*first.warnings, *then.warnings)))
-    return replace(then, message=message, usage=first.usage + then.usage, warnings=warnings)
+    joined = replace(then, message=message, warnings=warnings)
+    return with_usage(joined, first.usage + then.usage)
 
 
 def _continued(request: Request, response: Response) -> Request:

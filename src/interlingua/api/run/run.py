@@ -24,6 +24,7 @@ from interlingua.api.tools.runner import ToolRound, ToolRunner
 from interlingua.api.tools.tool import check_tools
 from interlingua.client.client import Client
 from interlingua.providers.cancel import ABORTED, AbortSignal, CancelScope
+from interlingua.providers.origin import with_usage
 from interlingua.spec.content import ToolCall, ToolResult
 from interlingua.spec.errors import (
     AbortError,
@@ -430,4 +431,4 @@ def fill_usage(partial: Response, request: Request) -> Response:
         input_tokens=usage.input_tokens or estimate_request(request, partial.provider),
         output_tokens=max(usage.output_tokens, output),
     )
-    return partial if filled == usage else replace(partial, usage=replace(filled, estimated=True))
+    return partial if filled == usage else with_usage(partial, replace(filled, estimated=True))
