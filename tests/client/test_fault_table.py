@@ -28,6 +28,7 @@ from interlingua.spec.errors import (
     AuthenticationError,
     ContextLengthError,
     DecodeError,
+    ErrorClass,
     InvalidRequestError,
     NetworkError,
     NotFoundError,
@@ -60,19 +61,20 @@ def failure_of(peer, request):
 # What the provider says.
 
 STATUSES = {
-    401: (AuthenticationError, False),
-    403: (AccessDeniedError, False),
-    404: (NotFoundError, False),
-    408: (ProviderTimeoutError, True),
-    409: (InvalidRequestError, True),  # as the vendors' own clients have it
-    413: (ContextLengthError, False),
-    422: (InvalidRequestError, False),
-    429: (RateLimitError, True),
-    500: (ServerError, True),
-    502: (ServerError, True),
-    503: (ServerError, True),
-    504: (ServerError, True),
-    529: (ServerError, True),
+    401: (AuthenticationError, ErrorClass.AUTH, False),
+    403: (AccessDeniedError, ErrorClass.AUTH, False),
+    404: (NotFoundError, ErrorClass.INVALID_REQUEST, False),
+    408: (ProviderTimeoutError, ErrorClass.NETWORK, True),
+    # retryable, as the vendors' own clients have it
+    409: (InvalidRequestError, ErrorClass.INVALID_REQUEST, True),
+    413: (ContextLengthError, ErrorClass.CONTEXT_OVERFLOW, False),
+    422: (InvalidRequestError, ErrorClass.INVALID_REQUEST, False),
+    429: (RateLimitError, ErrorClass.RATE_LIMIT, True),
+    500: (ServerError, ErrorClass.SERVER_ERROR, True),
+    502: (ServerError, ErrorClass.SERVER_ERROR, True),
+    503: (ServerError, ErrorClass.SERVER_ERROR, True),
+    504: (ServerError, ErrorClass.SERVER_ERROR, True),
+    529: (ServerError, ErrorClass.SERVER_ERROR, True),
 }
 
 
@@ -80,14 +82,14 @@ STATUSES = {
 @pytest.mark.parametrize("status", sorted(STATUSES))
 def test_statuses(provider, status):
     """Each vendor's own body for each, whole and streamed; before the first event no events."""
-    kind, retryable = STATUSES[status]
+    kind, error_class, retryable = STATUSES[status]
     with simulated(error(status)) as peer:
         whole = failure_of(peer, peer.ask(provider, request_id="r"))
         events, streamed = stream(peer, peer.ask(provider, request_id="r"))
 
     assert events == []
     for failure in (whole, streamed):
-        assert type(failure) is kind
+        assert (type(failure), failure.error_class) == (kind, error_class)
         assert (failure.status_code, failure.retryable) == (status, retryable)
         assert (failure.provider, failure.request_id) == (provider, "r")
         assert failure.partial is None

@@ -1,5 +1,8 @@
 """Tasks of an agent, by every dialect."""
 
+import json
+from dataclasses import dataclass
+
 import pytest
 
 from interlingua.api.tools.tool import Tool, tool
@@ -81,25 +84,61 @@ def test_many_tools(provider):
     assert result.text == "this is 17"
 
 
+@dataclass
+class Guest:
+    """Somebody who stays."""
+
+    name: str
+    age: int | None = None
+
+
 @every_provider
 def test_strict_schemas(provider):
-    """Optional parameters, nested objects, arrays of objects; what was not given stays absent."""
+    """
+    Optional parameters, nested objects, arrays of objects; what was not given stays absent.
+
+    OpenAI's strict mode has no optional properties: they are required and may be null. A null on
+    the wire is the default in the tool, and goes back as a null.
+    """
     seen = []
 
     @tool(strict=True)
-    def book(city: str, nights: int = 1, guests: list[dict[str, str]] | None = None) -> str:
+    def book(city: str, nights: int = 1, guests: list[Guest] | None = None) -> str:
         """Book a room."""
         seen.append((city, nights, guests))
         return "booked"
 
     def play(request):
-        return text("ok") if given(request) else tool_call("book", city="Oslo")
+        guests = [{"name": "Ann", "age": None}]
+        return (
+            text("ok")
+            if given(request)
+            else tool_call("book", city="Oslo", nights=None, guests=guests)
+        )
 
     with simulated(play) as peer:
         result = ask(peer, provider, tools=[book])
+        first, second = (exchange.call.body for exchange in peer.app.script.received)
 
     assert result.text == "ok"
-    assert seen == [("Oslo", 1, None)]
+    assert seen == [("Oslo", 1, [Guest("Ann")])]
+    sent = first["tools"][0]
+    if provider == "gemini":  # it has no strict tools
+        assert "strict" not in json.dumps(sent)
+        assert {warning.code for warning in result.warnings} == {"strict_dropped"}
+        return
+    sent = sent.get("function", sent)
+    assert (sent["strict"], result.warnings) == (True, ())
+    schema = sent.get("parameters") or sent["input_schema"]
+    guest = schema["properties"]["guests"]["anyOf"][0]["items"]
+    assert schema["additionalProperties"] is guest["additionalProperties"] is False
+    if provider == "anthropic":  # optional properties stay optional
+        assert (schema["required"], guest["required"]) == (["city"], ["name"])
+        return
+    assert schema["properties"]["nights"]["type"] == ["integer", "null"]
+    assert schema["required"] == ["city", "nights", "guests"]
+    assert guest["required"] == ["name", "age"]
+    assert r'"nights\":null' in json.dumps(second, separators=(",", ":"))
 
 
 @every_provider

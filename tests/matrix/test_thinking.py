@@ -29,26 +29,38 @@ def test_thinking_and_its_tokens(provider):
     assert thoughts == own
 
 
-@every_provider
-def test_cached_tokens(provider):
-    """From the second turn on most of the input is read from the cache."""
+def cached_shares(provider, **options):
+    """For each turn of a conversation: the share of the input that was read from the cache."""
 
     async def work(client):
         history = [Message.system("You are a careful assistant. " * 40)]
         shares = []
         for number in range(5):
             history.append(Message.user(f"Question {number}: " + "please explain. " * 10))
-            result = await generate(named(provider), messages=history, client=client)
+            result = await generate(named(provider), messages=history, client=client, **options)
             history = list(result.messages)
             read = result.usage.cache_read_tokens or 0
             shares.append(read / result.usage.input_tokens)
         return shares
 
     with simulated(text("An answer. " * 5)) as peer:
-        shares = run(peer, work)
+        return run(peer, work)
+
+
+@every_provider
+def test_cached_tokens(provider):
+    """From the second turn on most of the input is read from the cache."""
+    shares = cached_shares(provider)
 
     assert shares[0] == 0
     assert all(share > 0.5 for share in shares[1:])
+
+
+def test_nothing_is_cached_without_marks():
+    """Where the vendor needs marks, and the caller switched them off."""
+    shares = cached_shares("anthropic", provider_options={"anthropic": {"auto_cache": False}})
+
+    assert shares == [0] * 5
 
 
 @every_provider

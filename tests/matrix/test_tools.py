@@ -118,16 +118,15 @@ def test_passive_tools_are_the_callers(provider):
 @every_provider
 @pytest.mark.parametrize("choice", ["auto", "none", "required", "get_weather"])
 def test_tool_choices(provider, choice):
-    """Each mode reaches the provider, or a warning says why not."""
+    """Each mode reaches the provider, without a warning."""
     with simulated(text("ok")) as peer:
         result = ask(peer, provider, tools=[get_weather], tool_choice=choice)
         (request,) = peer.app.script.requests
 
-    arrived = request.tool_choice
-    mode = "named" if choice == "get_weather" else choice
-    if not any("tool" in warning.code for warning in result.warnings):
-        assert arrived is None or arrived.mode == mode or choice == "none"
-        assert (arrived is not None) or choice in ("auto", "none")
+    assert request.tool_choice.mode == ("named" if choice == "get_weather" else choice)
+    assert request.tool_choice.tool_name == ("get_weather" if choice == "get_weather" else None)
+    assert [tool.name for tool in request.tools] == ["get_weather"]
+    assert result.warnings == ()
 
 
 @every_provider

@@ -270,7 +270,7 @@ def test_a_script_beside_other_answers_is_a_mistake(more):
 
 
 def test_lifespan_and_other_protocols():
-    """Servers ask it to start and stop; it is no websocket."""
+    """Servers ask it to start and stop; other protocols are not known."""
     asked = [{"type": "lifespan.startup"}, {"type": "lifespan.shutdown"}]
     sent = []
 
@@ -283,7 +283,7 @@ def test_lifespan_and_other_protocols():
     asyncio.run(Simulator()({"type": "lifespan"}, receive, send))
     assert sent == ["lifespan.startup.complete", "lifespan.shutdown.complete"]
     with pytest.raises(NotImplementedError):
-        asyncio.run(Simulator()({"type": "websocket"}, receive, send))
+        asyncio.run(Simulator()({"type": "webtransport"}, receive, send))
 
 
 def test_a_client_that_leaves_before_it_has_asked():

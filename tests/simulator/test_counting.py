@@ -2,10 +2,20 @@
 
 import math
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from interlingua import Image, Message, Request, Text, Thinking, ToolCall, ToolDefinition
+from interlingua import (
+    BuiltinTool,
+    Image,
+    Message,
+    Request,
+    Text,
+    Thinking,
+    ToolCall,
+    ToolDefinition,
+)
 from interlingua.simulator.answer import PrefixCache, count_text, count_usage, prompt_text
 
 prompts = st.text("ab", max_size=40)
@@ -62,6 +72,79 @@ def test_cache_marks_do_not_change_a_prompt():
         return prompt_text(Request(model="m", messages=(Message.user((Text(text="x"), part)),)))
 
     assert prompt(marked) == prompt(image)
+
+
+CLAUDE = "anthropic_messages"
+MARK = {CLAUDE: {"cache_control": {"type": "ephemeral"}}}
+LONG = "A long text that is the same in each turn. " * 10
+
+
+def turns(count, *, marked):
+    """A conversation of so many turns, marked at its end."""
+    messages = [Message.system(LONG)]
+    for number in range(count):
+        messages += [Message.user(f"Question {number}"), Message.assistant("An answer.")]
+    last = Text(text="And now?", extra=MARK if marked else {})
+    return Request(model="m", messages=[*messages, Message.user([last])])
+
+
+@pytest.mark.parametrize("marked", [True, False])
+def test_safe_23_marked_prefixes_only(marked):
+    """Where the vendor needs marks, nothing else is written or read."""
+    cache = PrefixCache()
+    first, second = (
+        count_usage(turns(count, marked=marked), (), cache, CLAUDE) for count in (1, 2)
+    )
+
+    whole = len(prompt_text(turns(1, marked=True)) + "\n") // 4
+    assert (first.cache_read_tokens, first.cache_write_tokens) == (0, whole if marked else 0)
+    # The mark moved on: the prefix that was written ends with a text that is not there any more.
+    assert (second.cache_read_tokens or 0) == 0
+    assert second.input_tokens == count_text(prompt_text(turns(2, marked=marked)))
+
+
+def test_safe_23_a_conversation_reads_what_its_last_turn_wrote():
+    """The rest up to the mark is written; more than twenty blocks back nothing is found."""
+    cache = PrefixCache()
+    mark = {CLAUDE: {"cache_control": {"type": "ephemeral"}}}
+    history = (Message.system(LONG), Message.user("First question?"))
+    first = Request(model="m", messages=history, provider_options=mark)
+    longer = (*history, Message.assistant("Yes."), Message.user("Why?"))
+    second = Request(model="m", messages=longer, provider_options=mark)
+    far = Request(
+        model="m",
+        messages=(*history, *(Message.user(f"{i}") for i in range(21))),
+        provider_options=mark,
+    )
+
+    written = count_usage(first, (), cache, CLAUDE).cache_write_tokens
+    usage = count_usage(second, (), cache, CLAUDE)
+    assert usage.cache_read_tokens == written > 0
+    assert 0 < usage.cache_write_tokens == (len(prompt_text(second)) + 1) // 4 - written
+    assert count_usage(far, (), cache, CLAUDE).cache_read_tokens == 0
+
+
+@pytest.mark.parametrize("place", ["tool", "builtin", "system"])
+def test_safe_23_a_mark_on_tools_or_system_text(place):
+    """What stands before it is read again, whatever follows."""
+    tool = ToolDefinition(name="f", description=LONG, extra=MARK if place == "tool" else {})
+    builtin = BuiltinTool(
+        dialect=CLAUDE, data={"type": "x", **(MARK[CLAUDE] if place == "builtin" else {})}
+    )
+    system = Message.system([Text(text=LONG, extra=MARK if place == "system" else {})])
+    cache = PrefixCache()
+    usages = [
+        count_usage(
+            Request(model="m", tools=(tool, builtin), messages=(system, Message.user(question))),
+            (),
+            cache,
+            CLAUDE,
+        )
+        for question in ("One?", "Two?")
+    ]
+
+    assert usages[0].cache_write_tokens == usages[1].cache_read_tokens > 50
+    assert usages[0].cache_read_tokens == usages[1].cache_write_tokens == 0
 
 
 def test_tools_count():

@@ -20,7 +20,16 @@ from interlingua.simulator import (
     text,
 )
 from support.run_profile import examples
-from support.simulator_calls import BASE, ask, call_async, decode_stream, hello, read, read_stream
+from support.simulator_calls import (
+    BASE,
+    ask,
+    call_async,
+    decode_stream,
+    encode,
+    hello,
+    read,
+    read_stream,
+)
 
 DIALECTS = dialects.names()
 BODY = {"model": "m", "messages": [{"role": "user", "content": "hi"}], "stream": True}
@@ -39,7 +48,7 @@ SPARE = {  # bytes at the end that may be missing without anything being lost
 def test_cut_cleanly_at_every_byte_of_a_stream(dialect):
     """Exactly so many bytes come, and no cut passes for a whole answer."""
     turn = text("Wö")
-    wire = dialects.get(dialect).encode_request(hello(), stream=True)
+    wire = encode(dialect, hello(), stream=True)
     whole = ask(Simulator(turn), dialect, hello(), stream=True).body
 
     async def replies():

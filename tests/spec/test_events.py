@@ -6,7 +6,7 @@ from typing import get_args
 import msgspec
 import pytest
 
-from interlingua.spec.content import Text, Thinking, ToolCall
+from interlingua.spec.content import Text, Thinking, ToolCall, ToolResult
 from interlingua.spec.errors import StreamError
 from interlingua.spec.events import (
     ErrorEvent,
@@ -24,6 +24,7 @@ from interlingua.spec.events import (
     ToolCallDelta,
     ToolCallEnd,
     ToolCallStart,
+    ToolResultEvent,
 )
 from interlingua.spec.response import (
     FinishReason,
@@ -44,6 +45,7 @@ EVENTS = [
     ToolCallDelta(id="c", index=2, delta="{}"),
     ToolCallEnd(id="c", index=2, tool_call=ToolCall(id="call_1", name="look")),
     ProviderEvent(),
+    ToolResultEvent(result=ToolResult(tool_call_id="call_1", content="rain")),
     StepFinish(step=0, response=Response()),
     ErrorEvent(error=StreamError("cut")),
     Finish(finish_reason=FinishReason(reason="stop")),
@@ -60,9 +62,11 @@ def test_all_kinds_are_here():
 def test_type_is_the_name_in_snake_case(event):
     """`TextDelta` says `text_delta`, and so for each; `ErrorEvent` says `error`."""
     name = type(event).__name__
+    if name in ("ErrorEvent", "ToolResultEvent"):  # they would have the name of another class
+        name = name.removesuffix("Event")
     snake = re.sub("(?<!^)(?=[A-Z])", "_", name).lower()
 
-    assert event.type == ("error" if name == "ErrorEvent" else snake)
+    assert event.type == snake
 
 
 @pytest.mark.parametrize("event", EVENTS, ids=IDS)

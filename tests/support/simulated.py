@@ -45,9 +45,9 @@ def adapters(url, *, key=KEY, **settings):
 
 
 @contextlib.contextmanager
-def simulated(*answers, key=None, **settings):
-    """A simulator that answers so."""
-    app = Simulator(*answers, key=key)
+def simulated(*answers, key=None, strict=True, **settings):
+    """A simulator that answers so, and refuses what the vendors would refuse."""
+    app = Simulator(*answers, key=key, strict=strict)
     with serve_in_thread(app) as server:
         yield Peer(app, server, **settings)
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from interlingua import Request, dialects
 from interlingua.dialects import SSEDecoder, StreamAccumulator
+from interlingua.providers.catalog.profiles import profile_for
 
 BASE = {"openai_chat": "/v1"}  # where the path of a dialect leaves the version out
 
@@ -67,9 +68,15 @@ def call(app, path, body=None, headers=None, *, method="POST"):
     return asyncio.run(call_async(app, path, body, headers, method=method))
 
 
+def encode(dialect, request, *, stream=False):
+    """The call of a client that knows the dialect's profile."""
+    profile = profile_for(dialect, request.model)
+    return dialects.get(dialect).encode_request(request, profile, stream=stream)
+
+
 def ask(app, dialect, request, *, stream=False, headers=None):
     """The reply to a canonical request, sent in that dialect."""
-    wire = dialects.get(dialect).encode_request(request, stream=stream)
+    wire = encode(dialect, request, stream=stream)
     path = BASE.get(dialect, "") + wire.path
     return call(app, path, wire.body, {**wire.headers, **(headers or {})})
 

@@ -73,7 +73,14 @@ from interlingua.errors import (
 )
 from interlingua.events import Finish, StreamEvent, TextDelta
 from interlingua.execution import Chunk, ExecuteError, ExecuteResult, ExecuteUsage, Execution
-from interlingua.tools import FunctionTool, ToolAnnotations, ToolObserver, convert, schema_of
+from interlingua.tools import (
+    FunctionTool,
+    ToolAnnotations,
+    ToolContext,
+    ToolObserver,
+    convert,
+    schema_of,
+)
 
 # A module satisfies the contract.
 all_four: tuple[Dialect, ...] = (
@@ -201,7 +208,11 @@ async def objects_of_any_form() -> None:
 assert_type(check_tools([*tools, ToolDefinition(name="g")]), dict[str, Tool])
 assert_type(search.definition, ToolDefinition)
 assert_type(search.problems({}), list[str])
-assert_type(search.bind({}, {}), tuple[tuple[Any, ...], dict[str, Any]])
+
+
+def bind_arguments(context: ToolContext[None]) -> None:
+    assert_type(search.bind({}, context), tuple[tuple[Any, ...], dict[str, Any]])
+
 
 assert_type(convert({}, Message), Message)
 assert_type(convert([], list[int]), list[int])

@@ -23,13 +23,12 @@ from interlingua.providers.cancel import CANCELLED, CancelScope, Scopes
 from interlingua.providers.fold import close_stream, fold_stream
 from interlingua.providers.http_requests import Ready
 from interlingua.providers.log import logger
-from interlingua.providers.origin import message_of
 from interlingua.spec.contracts import Adapter
-from interlingua.spec.errors import ErrorClass, SDKError, StreamError
+from interlingua.spec.errors import AbortError, ErrorClass, SDKError, StreamError
 from interlingua.spec.events import Finish, StreamEvent, StreamStart
 from interlingua.spec.messages import Message
 from interlingua.spec.request import Request
-from interlingua.spec.response import Attempt, FinishReason, Response, Usage
+from interlingua.spec.response import Attempt, FinishReason, Response, Usage, label_message
 from interlingua.streams.accumulate import StreamAccumulator
 from interlingua.streams.grammar import is_content
 
@@ -67,6 +66,8 @@ class CallCompleted(_CallEvent, frozen=True, kw_only=True, tag="call_completed")
     usage: Usage = Usage()
     finish_reason: str = "other"
     latency_ms: int = 0
+    resent: bool = False
+    """The request was sent twice: the server had closed the connection that was reused."""
 
 
 class CallFailed(_CallEvent, frozen=True, kw_only=True, tag="call_failed"):
@@ -77,6 +78,8 @@ class CallFailed(_CallEvent, frozen=True, kw_only=True, tag="call_failed"):
     message: str = ""
     retryable: bool = False
     latency_ms: int = 0
+    resent: bool = False
+    """As in `CallCompleted`."""
 
 
 CallEvent: TypeAlias = CallStarted | CallCompleted | CallFailed
@@ -100,7 +103,7 @@ class Calls:
         outer: CallLayers,
         inner: CallLayers,
         settings: Mapping[str, Any],
-        registry_id: Callable[[str, str], str | None],
+        registry_ids: Mapping[tuple[str, str], str],
     ) -> None:
         self.adapters = adapters
         self.address = address
@@ -109,8 +112,8 @@ class Calls:
         self.inner = inner
         self.settings = settings
         """Keyword arguments for `complete` and `stream` of custom adapters."""
-        self.registry_id = registry_id
-        """The id in the registry file of a provider's model, if it has one."""
+        self.registry_ids = registry_ids
+        """The ids of the registry file, by provider and model."""
         self.scopes: Scopes = Scopes()
         """The active runs and calls."""
         self.subscribers: tuple[Subscriber, ...] = ()
@@ -150,8 +153,10 @@ class Attempts:
     __slots__ = (
         "_calls",
         "_count",
+        "_failure",
         "_logged",
         "_ready",
+        "_resent",
         "_retry",
         "_scope",
         "_shown",
@@ -176,6 +181,8 @@ class Attempts:
         self._step = step
         self._logged: set[str] = set() if logged is None else logged
         self._count = 0
+        self._failure: SDKError | None = None  # of the last attempt
+        self._resent = False  # in the current attempt
         self._ready: tuple[Request, Ready] | None = None
         self._shown: Shown | None = None  # only set if there is middleware
         self._scope: CancelScope | None = None
@@ -225,11 +232,16 @@ class Attempts:
 
     def _message(self, response: Response) -> Message:
         """The message of the answer, labelled with the attempt that made it."""
-        made = self.records[-1] if self.records else None
-        if made is None:  # a middleware answered
-            return message_of(response, response.provider, response.model)
-        registry_id = self._calls.registry_id(made.provider, made.model)
-        return message_of(response, made.provider, made.model, registry_id)
+        if not self.records:  # a middleware answered
+            return label_message(response, self._id, response.provider, response.model)
+        made = self.records[-1]
+        registry_id = self._calls.registry_ids.get((made.provider, made.model))
+        return label_message(response, self._id, made.provider, made.model, registry_id)
+
+    @property
+    def _id(self) -> str:
+        """The id of the answer's message: that of the run, and the step."""
+        return f"{self.request.request_id}-{self._step}"
 
     # The loop.
 
@@ -260,9 +272,14 @@ class Attempts:
                     self._complete(number, began, request, _PERFORMED)
                     return result
                 self._complete(number, began, request, result)
-                if not self._calls.outer.is_empty:
-                    return replace(result, attempts=self.records)
-                return replace(result, attempts=self.records, message=self._message(result))
+                message = label_message(
+                    result,
+                    f"{request.request_id}-{self._step}",
+                    request.provider or "",
+                    request.model,
+                    self._calls.registry_ids.get((request.provider or "", request.model)),
+                )
+                return replace(result, attempts=self.records, message=message)
             await asyncio.sleep(delay)
         raise AssertionError("unreachable")
 
@@ -322,12 +339,22 @@ class Attempts:
             return RetryPolicy(max_retries=retries) if retries else policy
         return policy
 
+    def explain(self, error: SDKError) -> None:
+        """Add what is known of the call to an error that ended it, such as a timeout in a wait."""
+        request = self.request
+        error.add_facts(request_id=request.request_id, attempts=self.records or None)
+        if not isinstance(error, AbortError):  # that is not about the provider
+            error.add_facts(provider=request.provider, model=request.model)
+        if self._failure is not error:
+            error.add_cause(self._failure)
+
     def _delay(
         self, error: BaseException, policy: RetryPolicy | None, retries: int
     ) -> float | None:
         """The seconds until the next attempt; None if there is none."""
         if not isinstance(error, SDKError):
             return None
+        self._failure = error
         delay = None if policy is None else policy.delay(error, retries)
         if policy is not None and delay is not None:
             policy.notify(error, retries, delay)
@@ -347,7 +374,8 @@ class Attempts:
             response = await adapter.complete(request, **calls.settings)
             return replace(response, provider=request.provider or "")
         if self._ready is None or self._ready[0] is not request:
-            self._ready = (request, await adapter.ready(request, logged=self._logged))
+            ready = await adapter.ready(request, logged=self._logged, on_resend=self._note_resend)
+            self._ready = (request, ready)
         return await adapter.answer(self._ready[1], self._step, attempt)
 
     def _open(self, request: Request, attempt: int) -> AsyncIterator[StreamEvent]:
@@ -369,7 +397,9 @@ class Attempts:
     async def _make_ready(self, adapter: HttpAdapter, request: Request) -> Ready:
         """The encoded stream request, made once for all attempts that send the same one."""
         if self._ready is None or self._ready[0] is not request:
-            ready = await adapter.ready(request, stream=True, logged=self._logged)
+            ready = await adapter.ready(
+                request, stream=True, logged=self._logged, on_resend=self._note_resend
+            )
             self._ready = (request, ready)
         return self._ready[1]
 
@@ -390,6 +420,7 @@ class Attempts:
         """The number of the attempt that begins now."""
         number = self._count
         self._count += 1
+        self._resent = False
         if self._subscribers:
             self._notify(CallStarted(**self._facts(number, request), stream=stream))
         return number
@@ -397,6 +428,7 @@ class Attempts:
     def _complete(
         self, number: int, began: float, request: Request, end: Response | Finish
     ) -> None:
+        self._failure = None
         latency, usage = round((perf_counter() - began) * 1000), end.usage
         attempt = Attempt(
             number=number,
@@ -410,7 +442,13 @@ class Attempts:
             reason = end.finish_reason.reason
             facts = self._facts(number, request)
             self._notify(
-                CallCompleted(**facts, usage=usage, finish_reason=reason, latency_ms=latency)
+                CallCompleted(
+                    **facts,
+                    usage=usage,
+                    finish_reason=reason,
+                    latency_ms=latency,
+                    resent=self._resent,
+                )
             )
 
     def _fail(
@@ -447,8 +485,12 @@ class Attempts:
                     message=message,
                     retryable=retryable,
                     latency_ms=latency,
+                    resent=self._resent,
                 )
             )
+
+    def _note_resend(self) -> None:
+        self._resent = True
 
     def _facts(self, number: int, request: Request) -> dict[str, Any]:
         return {

@@ -55,10 +55,10 @@ from interlingua.providers.operations import (
     note_used_body,
     perform_pages,
 )
-from interlingua.providers.origin import message_of
 from interlingua.providers.provider import Provider, check_base_url, find_dialect, join_url, sign
 from interlingua.providers.rows import find_provider
 from interlingua.providers.ulid import new_ulid
+from interlingua.providers.usage import estimate_finish, estimate_response
 from interlingua.spec.content import Json
 from interlingua.spec.contracts import (
     AdapterCapabilities,
@@ -73,7 +73,7 @@ from interlingua.spec.errors import ConfigurationError, SDKError
 from interlingua.spec.events import StreamEvent
 from interlingua.spec.operations import ItemDecoder, Operation, ServedModel
 from interlingua.spec.request import OnLoss, Request, ToolChoiceMode
-from interlingua.spec.response import Response, Warning
+from interlingua.spec.response import Response, Warning, label_message
 from interlingua.spec.warnings import check_losses, current_turn_first
 from interlingua.streams.grammar import DELTAS
 from interlingua.streams.reader import FrameDecoder, StreamReader
@@ -147,6 +147,7 @@ class HttpAdapter:
         self._scopes = Scopes()
         self._dialect_name: str = checked.get("dialect") or row.dialect
         self._dialect: Dialect = find_dialect(self._dialect_name)
+        self._family = self._dialect.FACTS.token_family
         self._transport = find_transport(checked)
         self._timeouts = find_timeouts(checked)
 
@@ -224,7 +225,7 @@ class HttpAdapter:
 
     def estimate_input_tokens(self, request: Request) -> int:
         """An offline estimate of the number of input tokens."""
-        return estimate_request(request, self._dialect.FACTS.token_family)
+        return estimate_request(request, self._family)
 
     def initialize(self) -> None:
         """Raise `ConfigurationError` if the API key is missing; nothing is sent."""
@@ -270,13 +271,18 @@ class HttpAdapter:
     # The stations of a call. A client calls them itself, with its own scope and its own fold.
 
     async def ready(
-        self, request: Request, *, stream: bool = False, logged: set[str] | None = None
+        self,
+        request: Request,
+        *,
+        stream: bool = False,
+        logged: set[str] | None = None,
+        on_resend: Callable[[], object] | None = None,
     ) -> Ready:
         """
         Read the files and URLs of a request, prepare it, encode it, address and sign it.
 
         All attempts of the request send the same bytes. `logged` holds the codes of warnings
-        that were already logged for the request.
+        that were already logged for the request. `on_resend`: see `HttpRequest`.
         """
         try:
             request = await self._gather(request)
@@ -295,6 +301,8 @@ class HttpAdapter:
             headers={**headers_for(wire, self._headers), **self._signature},
             body=dumps(wire.body),
             timeouts=self._timeouts,
+            keep_alive=self.provider.keep_alive,
+            on_resend=on_resend,
         )
         return Ready(request=request, profile=profile, http=http, warnings=wire.warnings)
 
@@ -423,7 +431,8 @@ class HttpAdapter:
 
     async def _complete(self, request: Request) -> Response:
         response = await self.answer(await self.ready(request))
-        return replace(response, message=message_of(response, self.name, request.model))
+        message = label_message(response, request.request_id or "", self.name, request.model)
+        return replace(response, message=message)
 
     def _decode(self, body: Json, ready: Ready, headers: Mapping[str, str]) -> Response:
         response = self._dialect.decode_response(
@@ -431,6 +440,9 @@ class HttpAdapter:
         )
         if response.finish_reason.reason in UNCLEAR:
             check_answer(response, body, headers, ready.request, self._dialect)
+        usage = response.usage
+        if not (usage.input_tokens or usage.output_tokens):
+            response = estimate_response(response, ready.request, self._family)
         return restore_arguments(response, ready.request) if ready.request.tools else response
 
     def _encode(self, request: Request, profile: Profile, *, stream: bool) -> WireCall:
@@ -489,7 +501,14 @@ class HttpAdapter:
             self._scopes.remove(request_id, scope)
 
     def _addressed(self, call: WireCall, base_url: str) -> HttpRequest:
-        return operation_request(call, base_url, self._headers, self._signature, self._timeouts)
+        return operation_request(
+            call,
+            base_url,
+            self._headers,
+            self._signature,
+            self._timeouts,
+            keep_alive=self.provider.keep_alive,
+        )
 
     async def _encode_operation(self, operation: Operation, value: Any) -> tuple[WireCall, str]:
         """The call of an operation, with the provider's own path for it, and its base URL."""
@@ -531,6 +550,7 @@ class HttpAdapter:
             frames=frames,
             edit=partial(restore_event, request=request) if request.tools else None,
             check=lambda response: check_body(response, request, dialect.NAME),
+            estimate=partial(estimate_finish, request=request, family=self._family),
         )
 
     def _with_options(self, request: Request) -> Request:

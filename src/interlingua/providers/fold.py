@@ -13,12 +13,11 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from msgspec.structs import replace
 
 from interlingua.providers.cancel import CancelScope, Scopes
-from interlingua.providers.origin import message_of
 from interlingua.spec.errors import SDKError, StreamError
 from interlingua.spec.events import ErrorEvent, Finish, StreamEvent, StreamStart
 from interlingua.spec.messages import Message
 from interlingua.spec.request import Request
-from interlingua.spec.response import FinishReason, Reason, Response
+from interlingua.spec.response import FinishReason, Reason, Response, label_message
 from interlingua.streams.accumulate import StreamAccumulator
 from interlingua.streams.grammar import DELTAS
 
@@ -189,4 +188,5 @@ class _Fold:
         return replace(partial, message=self._label(partial))
 
     def _message(self, response: Response) -> Message:
-        return message_of(response, self._request.provider or "", self._request.model)
+        request = self._request
+        return label_message(response, self.request_id, request.provider or "", request.model)

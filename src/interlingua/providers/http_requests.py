@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from urllib.parse import quote, urlencode
 
 import msgspec
+from msgspec.structs import replace
 
 from interlingua.providers.provider import join_url
 from interlingua.providers.ulid import new_ulid
@@ -88,7 +89,7 @@ def add_request_id(ready: Ready, header: str, step: int, attempt: int) -> HttpRe
     if not is_valid or header in http.headers:
         return http
     headers = {**http.headers, header: f"{request_id}-{step}-{attempt}"}
-    return HttpRequest(url=http.url, headers=headers, body=http.body, timeouts=http.timeouts)
+    return replace(http, headers=headers)
 
 
 def operation_request(
@@ -97,6 +98,8 @@ def operation_request(
     defaults: Mapping[str, str],
     key_headers: Mapping[str, str],
     timeouts: Timeouts | None,
+    *,
+    keep_alive: bool = True,
 ) -> HttpRequest:
     """
     The HTTP request of an operation, with its address and key.
@@ -116,6 +119,7 @@ def operation_request(
         headers={**headers, **key_headers},
         body=body,
         timeouts=timeouts,
+        keep_alive=keep_alive,
     )
 
 

@@ -58,6 +58,8 @@ class Provider(Record, frozen=True, kw_only=True):
     """The header, in lower case, that carries the client's id of each attempt."""
     operation_paths: Mapping[str, str] = {}
     """The paths of operations, if they differ from those of the dialect."""
+    keep_alive: bool = True
+    """Connections are reused; False for a server that breaks them between two calls."""
     is_local: bool = False
     """It runs on the user's machine: it needs no key and has no price."""
     is_embedded: bool = False

@@ -24,6 +24,7 @@ from interlingua.serving.asgi import (
     path_of,
     query_of,
     read_body,
+    refuse_websocket,
 )
 from interlingua.spec.content import Json
 from interlingua.spec.contracts import WireCall
@@ -206,6 +207,9 @@ class Application(ABC):
         if scope["type"] == "lifespan":
             await answer_lifespan(receive, send)
             return
+        if scope["type"] == "websocket":
+            await refuse_websocket(scope, receive, send)
+            return
         if scope["type"] != "http":
             raise NotImplementedError(f"unsupported ASGI scope: {scope['type']}")
         body = await read_body(receive)
@@ -237,8 +241,14 @@ def check_key(incoming: Incoming, key: str) -> None:
 
 
 def check_form(incoming: Incoming) -> None:
-    """Raise `RefusedError` for an unknown URL, a missing header, or a body that is not JSON."""
+    """
+    Raise `RefusedError` for a WebSocket, an unknown URL, a missing header, or a body without JSON.
+
+    Clients that try a WebSocket first, such as Codex, use HTTP after a 426, and only then.
+    """
     call = incoming.call
+    if call.headers.get("upgrade", "").lower() == "websocket":
+        raise RefusedError(Failure(status=426, message="WebSockets are not supported; use HTTP."))
     if incoming.route.kind == "unknown":
         address = f"{call.method} {call.path}"
         raise RefusedError(Failure(status=404, message=f"Unknown request URL: {address}"))

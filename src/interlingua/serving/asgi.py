@@ -42,6 +42,17 @@ def query_of(scope: Mapping[str, Any]) -> str:
     return text
 
 
+async def refuse_websocket(scope: Scope, receive: Receive, send: Send) -> None:
+    """Answer a WebSocket with 426, or close it if the server cannot send a status."""
+    await receive()  # the request to connect
+    if "websocket.http.response" not in (scope.get("extensions") or {}):
+        await send({"type": "websocket.close"})
+        return
+    kind = "websocket.http.response"
+    await send({"type": f"{kind}.start", "status": 426, "headers": [(b"content-length", b"0")]})
+    await send({"type": f"{kind}.body", "body": b""})
+
+
 async def read_body(receive: Receive) -> bytes | None:
     """The whole body; None if the client disconnected before its end."""
     chunks: list[bytes] = []

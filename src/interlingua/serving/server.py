@@ -18,7 +18,7 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from email.utils import formatdate
 from http import HTTPStatus
-from typing import NamedTuple
+from typing import NamedTuple, cast
 from urllib.parse import unquote
 
 from interlingua.serving.asgi import (
@@ -77,9 +77,9 @@ class Connection(asyncio.Protocol):
     # Callbacks of asyncio.Protocol.
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)  # noqa: S101 -- always true for TCP
-        self._transport = transport
-        transport.set_write_buffer_limits(high=0)  # `write` waits until its data is sent
+        # A transport of uvloop has the methods of `asyncio.Transport` but is not derived from it.
+        self._transport = cast("asyncio.Transport", transport)
+        self._transport.set_write_buffer_limits(high=0)  # `write` waits until its data is sent
         self._others.add(self)
         self._task = asyncio.ensure_future(self._run())
 

@@ -35,7 +35,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 2
     models = options.model or None
     script = Script(lambda request: answer(request) + pace, keep=_MAX_EXCHANGES)
-    app = Simulator(script, key=key, models=models)
+    app = Simulator(script, key=key, models=models, strict=options.strict)
     try:
         with contextlib.suppress(KeyboardInterrupt):
             asyncio.run(_serve(app, options.host, options.port))
@@ -67,6 +67,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--port", type=int, default=8899, help="port to listen on, 0 for a free one (%(default)s)")
     add("--script", choices=sorted(_SCRIPTS), default="tools", help="how to answer (%(default)s)")
     add("--model", action="append", help="know only this model; may be repeated")
+    add("--strict", action="store_true", help="refuse bodies that the vendors would refuse")
     add("--key-env", metavar="NAME", help="require the key that this variable holds")
     add("--first", type=float, default=0.0, help="seconds before each reply")
     add("--between", type=float, default=0.0, help="seconds between the events of a stream")

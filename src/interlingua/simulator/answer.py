@@ -1,7 +1,8 @@
 """
 A turn as a vendor would send it: the response or the frames of its stream, the usage, the headers.
 
-Tokens are four characters each; those of a prompt that was sent before count as cached.
+Tokens are four characters each. Those of a prompt that was sent before count as cached; a vendor
+that caches only what stands before a mark reads and writes nothing else.
 """
 
 from __future__ import annotations
@@ -10,10 +11,11 @@ import base64
 import hashlib
 import re
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from itertools import takewhile
 from threading import Lock
+from typing import NamedTuple
 
 import msgspec
 
@@ -40,7 +42,7 @@ from interlingua.spec.events import (
 )
 from interlingua.spec.messages import Message
 from interlingua.spec.operations import ServedModel, ServerFacts
-from interlingua.spec.request import Request
+from interlingua.spec.request import BuiltinTool, Request
 from interlingua.spec.response import FinishReason, RateLimit, Response, Usage
 from interlingua.streams.accumulate import events_from_response
 from interlingua.wire.framing import encode_sse
@@ -51,11 +53,19 @@ CHARACTERS = 4
 DIMENSIONS = 8
 """Of embedding vectors, by default."""
 _MAX_PREFIXES = 1_000_000
+_LOOK_BACK = 20  # blocks before a mark, as Anthropic documents
 _words = re.compile(r"\S+\s*|\s+").findall
 
 
+class Block(NamedTuple):
+    """A piece of a prompt, and whether a cache mark is on it."""
+
+    text: str
+    is_marked: bool = False
+
+
 class PrefixCache:
-    """A simulated prompt cache, which stores every prompt; safe to use from several threads."""
+    """A simulated prompt cache; safe to use from several threads."""
 
     def __init__(self) -> None:
         self._seen: dict[int, None] = {}
@@ -66,19 +76,62 @@ class PrefixCache:
         prefixes = list(_prefixes(prompt))
         with self._lock:
             known = sum(1 for _ in takewhile(self._seen.__contains__, prefixes))
-            if len(self._seen) > _MAX_PREFIXES:
-                self._seen.clear()  # bounds the memory
-            self._seen.update(dict.fromkeys(prefixes))
+            self._store(prefixes)
         return known
+
+    def read_marked(self, blocks: Sequence[Block]) -> tuple[int, int]:
+        """
+        The tokens that are read and written where only marked prefixes are cached.
+
+        A mark writes the prefix that ends with its block, and reads the longest prefix that
+        was written before and ends at most `_LOOK_BACK` blocks earlier.
+        """
+        marks = [index for index, block in enumerate(blocks) if block.is_marked]
+        if not marks:
+            return 0, 0
+        prefixes, tokens, prefix, size = [], [], 0, 0
+        for block in blocks[: marks[-1] + 1]:
+            prefix = hash((prefix, block.text))
+            size += len(block.text) + 1
+            prefixes.append(prefix)
+            tokens.append(size // CHARACTERS)
+        with self._lock:
+            reached = {i for mark in marks for i in range(max(0, mark - _LOOK_BACK), mark + 1)}
+            read = max((tokens[i] for i in reached if prefixes[i] in self._seen), default=0)
+            self._store(prefixes[mark] for mark in marks)
+        return read, tokens[-1] - read
+
+    def _store(self, prefixes: Iterable[int]) -> None:
+        if len(self._seen) > _MAX_PREFIXES:
+            self._seen.clear()  # bounds the memory
+        self._seen.update(dict.fromkeys(prefixes))
 
 
 def prompt_text(request: Request) -> str:
     """The prompt in the order of real prompt caches: tools, then messages."""
-    lines = [request.model, *(dump_text(msgspec.to_builtins(tool)) for tool in request.tools)]
+    return "\n".join(block.text for block in prompt_blocks(request))
+
+
+def prompt_blocks(request: Request, dialect: str = "", mark: str = "") -> list[Block]:
+    """The blocks of the prompt; `mark` is the name of the dialect's cache mark."""
+
+    def is_marked(fields: Json) -> bool:
+        return isinstance(fields, Mapping) and bool(fields.get(mark))
+
+    blocks = [Block(request.model)]
+    for tool in request.tools:
+        fields = msgspec.to_builtins(tool)
+        extra = fields.pop("extra", {})
+        own = fields.get("data") if isinstance(tool, BuiltinTool) else extra.get(dialect)
+        blocks.append(Block(dump_text(fields), is_marked(own)))
     for message in request.messages:
-        lines.append(message.role)
-        lines += (_part_text(part) for part in message.content)
-    return "\n".join(lines)
+        texts = [_part_text(part) for part in message.content] or [""]
+        marks = [is_marked(part.extra.get(dialect)) for part in message.content] or [False]
+        texts[0] = f"{message.role}\n{texts[0]}"
+        blocks += map(Block, texts, marks)
+    if is_marked(request.provider_options.get(dialect)):
+        blocks[-1] = blocks[-1]._replace(is_marked=True)
+    return blocks
 
 
 def count_text(text: str) -> int:
@@ -86,16 +139,24 @@ def count_text(text: str) -> int:
     return -(-len(text) // CHARACTERS)
 
 
-def count_usage(request: Request, parts: tuple[Part, ...], cache: PrefixCache) -> Usage:
+def count_usage(
+    request: Request, parts: tuple[Part, ...], cache: PrefixCache, dialect: str = ""
+) -> Usage:
     """The usage of a response with these parts."""
     prompt = prompt_text(request)
+    rules = dialects.get(dialect).FACTS.cache if dialect else None
+    if rules is not None and rules.mark:
+        read, written = cache.read_marked(prompt_blocks(request, dialect, rules.mark))
+    else:
+        read, written = cache.read(prompt), None
     thinking = sum(count_text(part.text) for part in parts if isinstance(part, Thinking))
     other = sum(count_text(_part_text(part)) for part in parts if not isinstance(part, Thinking))
     return Usage(
         input_tokens=count_text(prompt),
         output_tokens=thinking + other,
         reasoning_tokens=thinking or None,
-        cache_read_tokens=cache.read(prompt),
+        cache_read_tokens=read,
+        cache_write_tokens=written,
     )
 
 
@@ -201,7 +262,7 @@ def make_response(
     )
     usage = turn.usage
     if usage is None:
-        usage = count_usage(request, parts, cache)
+        usage = count_usage(request, parts, cache, dialect)
     return Response(
         id=f"{facts.response_prefix}simulated{number:06d}",
         model=request.model,

@@ -13,6 +13,7 @@ import time
 from collections.abc import AsyncIterable, Iterable, Mapping
 
 from interlingua import dialects
+from interlingua.providers.catalog.profiles import profile_for
 from interlingua.serving.application import (
     SSE,
     Application,
@@ -151,7 +152,8 @@ class Simulator(Application):
     Answers requests from a script: turns, functions, or a `Script`.
 
     With `key`, requests need that key; by default none is needed. With `models`, any other model
-    is unknown.
+    is unknown (404). With `strict`, a body is refused (400) if a required field is missing, or if
+    the client side of its dialect would have to change the request for the model.
     """
 
     def __init__(
@@ -159,10 +161,12 @@ class Simulator(Application):
         *answers: Answer | Script,
         key: str | None = None,
         models: Iterable[str] | None = None,
+        strict: bool = False,
     ) -> None:
         self.script: Script = _script_of(answers)
         self._key = key
         self._models = None if models is None else tuple(models)
+        self._strict = strict
         self._cache = PrefixCache()
 
     async def handle(self, incoming: Incoming, receive: Receive, send: Send) -> None:
@@ -194,6 +198,8 @@ class Simulator(Application):
         dialect, is_stream = dialects.get(incoming.dialect), incoming.call.stream
         request = exchange.request = dialect.decode_request(incoming.call)
         self._check_model(request.model)
+        if self._strict:
+            check_body(incoming, request)
         turn = self._ask(exchange, request)
         failure = turn.failure or (None if is_stream else turn.late_failure)
         if failure is not None:
@@ -232,6 +238,22 @@ class Simulator(Application):
     def _check_model(self, model: str) -> None:
         if self._models is not None and model not in self._models:
             raise RefusedError(Failure(status=404, model=model))
+
+
+def check_body(incoming: Incoming, request: Request) -> None:
+    """Raise `RefusedError` for a body that the vendor would refuse."""
+    call, facts = incoming.call, serve_of(incoming.dialect).SERVER
+    given = {*call.body, "model"} if request.model else {*call.body}  # a path may name the model
+    for name in facts.required_fields:
+        if name not in given:
+            raise RefusedError(Failure(status=400, message=f"{name}: Field required"))
+    version = call.headers.get(facts.version_header)
+    overrides = {} if version is None else {"api_version": version}
+    profile = profile_for(incoming.dialect, request.model, overrides=overrides)
+    for warning in dialects.get(incoming.dialect).encode_request(request, profile).warnings:
+        if not warning.code.endswith("_implied"):  # a default, which vendors accept
+            message = f"{warning.path}: {warning.message}" if warning.path else warning.message
+            raise RefusedError(Failure(status=400, message=message))
 
 
 def _refusal(exchange: Exchange, incoming: Incoming, failure: Failure) -> Reply:

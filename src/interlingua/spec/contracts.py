@@ -411,6 +411,13 @@ class HttpRequest(msgspec.Struct, frozen=True, kw_only=True):
     body: Content = b""
     timeouts: Timeouts | None = None
     """For this request only; None for those of the transport."""
+    keep_alive: bool = True
+    """Whether the connection may serve other requests, before and after this one."""
+    on_resend: Callable[[], object] | None = None
+    """
+    Called if the request is sent once more, because the server had closed the connection that was
+    reused: it ended before one byte of the reply.
+    """
 
     @property
     def body_size(self) -> int | None:

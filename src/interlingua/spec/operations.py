@@ -98,6 +98,10 @@ class ServerFacts(msgspec.Struct, frozen=True, kw_only=True):
     key_query: str = ""
     """The query parameter that may contain the key."""
     required_headers: tuple[str, ...] = ()
+    version_header: str = ""
+    """The header that names the version of the API."""
+    required_fields: tuple[str, ...] = ()
+    """The fields that the body of a request for an answer must have."""
     stream_field: str = "stream"
     """The body field that is true to request a stream."""
     stream_path: str = ""

@@ -156,10 +156,15 @@ _NOTES = {
     "answer_replaced": (
         "A middleware replaced the answer after parts of another answer had been shown."
     ),
+    "tool_rounds_exhausted": (
+        "The run ended after {rounds} tool rounds, and calls of {names} were not run. Raise "
+        "`max_tool_rounds`, or continue with `resume=`."
+    ),
     "usage_limited": (
         "The provider reported {part} {name} tokens but only {whole} input tokens; {whole} were "
         "counted. Its own figures are in `usage.raw`."
     ),
+    "usage_estimated": "{target} reported no usage; the token counts are estimates.",
     # sent in another form, with nothing left out
     "allowed_tools_narrowed": (
         "{target} has no list of allowed tools; only the allowed tools were sent."

@@ -206,7 +206,7 @@ def _replay_part(index: int, part: Part) -> list[StreamEvent]:
 
 def _complete(finish: Finish, response: Response, start: StreamStart) -> Response:
     """The response that `Finish` carries, with what only the stream's start and end know."""
-    warnings = (*start.warnings, *response.warnings)
+    warnings = (*start.warnings, *response.warnings, *finish.warnings)
     latency = finish.latency_ms
     return msgspec.structs.replace(
         response,

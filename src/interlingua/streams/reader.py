@@ -20,8 +20,16 @@ from typing import Protocol
 
 from msgspec.structs import replace
 
+from interlingua.spec.content import Part
 from interlingua.spec.contracts import Frame, StreamDecoder
-from interlingua.spec.events import Finish, StreamEvent, StreamStart
+from interlingua.spec.events import (
+    Finish,
+    ReasoningEnd,
+    StreamEvent,
+    StreamStart,
+    TextEnd,
+    ToolCallEnd,
+)
 from interlingua.spec.response import Response
 from interlingua.wire.framing import SSEDecoder
 
@@ -43,9 +51,20 @@ class StreamReader:
     `known` has what the caller knows about the answer: provider, request id, model, warnings and
     rate limit. `elapsed` returns the milliseconds since the request was sent. `edit` may change
     events that are not deltas. `check` may reject a whole response at the end of the body.
+    `estimate` returns the `Finish` for an answer of these parts whose usage was not reported.
     """
 
-    __slots__ = ("_check", "_edit", "_elapsed", "_known", "decoder", "frames", "is_finished")
+    __slots__ = (
+        "_check",
+        "_edit",
+        "_elapsed",
+        "_estimate",
+        "_known",
+        "_parts",
+        "decoder",
+        "frames",
+        "is_finished",
+    )
 
     def __init__(
         self,
@@ -56,6 +75,7 @@ class StreamReader:
         frames: FrameDecoder | None = None,
         edit: Callable[[StreamEvent], StreamEvent] | None = None,
         check: Callable[[Response], None] | None = None,
+        estimate: Callable[[Finish, tuple[Part, ...]], Finish] | None = None,
     ) -> None:
         self.frames: FrameDecoder = frames or SSEDecoder()
         self.decoder: StreamDecoder = decoder
@@ -63,6 +83,8 @@ class StreamReader:
         self._elapsed = elapsed
         self._edit = edit
         self._check = check
+        self._estimate = estimate
+        self._parts: list[Part] = []
         self.is_finished: bool = False
         """Whether `Finish` was read; what follows is ignored."""
 
@@ -95,4 +117,11 @@ class StreamReader:
         elif type(event) is Finish:
             self.is_finished = True
             event = replace(event, latency_ms=self._elapsed())
+            usage = event.usage
+            if self._estimate is not None and not (usage.input_tokens or usage.output_tokens):
+                event = self._estimate(event, tuple(self._parts))
+        elif type(event) is TextEnd or type(event) is ReasoningEnd:
+            self._parts.append(event.part)
+        elif type(event) is ToolCallEnd:
+            self._parts.append(event.tool_call)
         return event if self._edit is None else self._edit(event)

@@ -306,7 +306,9 @@ class ExecuteOptions(ExecuteSettings, total=False):
 
 
 def execute(
-    model: str, messages: Iterable[AnyMessage] | str, **options: Unpack[ExecuteOptions]
+    model: str,
+    messages: Iterable[AnyMessage] | str | None = None,
+    **options: Unpack[ExecuteOptions],
 ) -> ExecuteResult:
     """
     Like `interlingua.execute`, blocking.

@@ -14,6 +14,8 @@ from collections.abc import Mapping
 from math import ceil
 from typing import Any, assert_never
 
+from msgspec.structs import replace
+
 from interlingua.spec.content import (
     Audio,
     Document,
@@ -28,6 +30,7 @@ from interlingua.spec.content import (
 )
 from interlingua.spec.messages import Message
 from interlingua.spec.request import BuiltinTool, Request
+from interlingua.spec.response import Usage
 from interlingua.tokens.rates import Rates, rates_for
 from interlingua.wire.json_text import dump_text
 
@@ -118,6 +121,24 @@ def estimate_request(request: Request, family: str = "") -> int:
     if tally.format_nodes:
         tokens += rates.format + rates.format_node * tally.format_nodes
     return ceil(tokens)
+
+
+def estimate_usage(usage: Usage, request: Request, message: Message, family: str = "") -> Usage:
+    """
+    The usage with an estimate of each total that was not reported, marked as `estimated`.
+
+    `message` is the answer to the request. An output total below the estimate is raised to it.
+    """
+
+    def estimate(message: Message) -> int:
+        return estimate_request(Request(model=request.model, messages=(message,)), family)
+
+    output = estimate(message) - estimate(replace(message, content=()))
+    input_tokens = usage.input_tokens or estimate_request(request, family)
+    output_tokens = max(usage.output_tokens, output)
+    if (input_tokens, output_tokens) == (usage.input_tokens, usage.output_tokens):
+        return usage
+    return replace(usage, input_tokens=input_tokens, output_tokens=output_tokens, estimated=True)
 
 
 def _count(text: str) -> float:

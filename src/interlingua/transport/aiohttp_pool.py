@@ -5,9 +5,7 @@ from __future__ import annotations
 import asyncio
 import io
 import os
-import socket
 import ssl
-import struct
 import weakref
 from collections.abc import AsyncIterator, Mapping
 from contextlib import suppress
@@ -24,12 +22,18 @@ from interlingua.spec.errors import (
     StreamError,
     TimeoutPhase,
 )
+from interlingua.transport.aiohttp_connector import (
+    Connector,
+    Response,
+    StaleConnectionError,
+    cut,
+)
 from interlingua.transport.bodies import (
     ACCEPTED,
     Inflater,
     OutgoingBody,
     inflater_for,
-    length_headers,
+    sent_headers,
 )
 from interlingua.transport.proxies import Proxies
 from interlingua.transport.timeouts import (
@@ -37,32 +41,18 @@ from interlingua.transport.timeouts import (
     head_clock,
     host_of,
     is_one_value,
+    system_error,
     timeout_error,
     too_large,
 )
 from interlingua.version import USER_AGENT
+from interlingua.wire.multipart import is_repeatable
 
 KEEP_ALIVE = 60.0
 """Seconds an idle connection is kept. Tools may run between two requests of a conversation."""
 
 _MAX_HEADER = 64 * 1024
 _LARGE = 1 << 20  # aiohttp warns about bodies of bytes above this size
-_RESET = struct.pack("ii", 1, 0)  # SO_LINGER on, 0 seconds: close() sends a reset
-
-
-class Response(aiohttp.ClientResponse):
-    """A response that resets its connection if the status line and headers do not arrive."""
-
-    async def start(self, connection: Any) -> aiohttp.ClientResponse:
-        """Wait for the status line and the headers."""
-        try:
-            return await super().start(connection)
-        except BaseException:
-            # A normal close waits until the server has read the rest of the request, and a server
-            # that has stopped reading never does.
-            if connection.transport is not None:
-                cut(connection.transport)
-            raise
 
 
 class Pool:
@@ -76,13 +66,14 @@ class Pool:
         self.lingering: set[Exchange] = set()
         """Exchanges whose reader has finished, and whose body may end at any moment."""
         self._clocks: dict[float | None, aiohttp.ClientTimeout] = {}
+        self._connector = Connector(
+            limit=0,
+            keepalive_timeout=KEEP_ALIVE,
+            ssl=True if tls is None else tls,
+            resolver=aiohttp.ThreadedResolver(),
+        )
         self.session: aiohttp.ClientSession = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(
-                limit=0,
-                keepalive_timeout=KEEP_ALIVE,
-                ssl=True if tls is None else tls,
-                resolver=aiohttp.ThreadedResolver(),
-            ),
+            connector=self._connector,
             cookie_jar=aiohttp.DummyCookieJar(),
             headers={"accept-encoding": ACCEPTED, "user-agent": USER_AGENT},
             skip_auto_headers=("content-type",),
@@ -92,11 +83,31 @@ class Pool:
             max_line_size=_MAX_HEADER,
             max_field_size=_MAX_HEADER,
         )
-        # aiohttp may send a request again after a lost connection; only the retry policy may do so.
+        # aiohttp would send a request again after a loss of any connection, also of a new one.
         self.session._retry_connection = False  # noqa: SLF001
 
     async def request(self, request: HttpRequest, timeouts: Timeouts) -> aiohttp.ClientResponse:
-        """Send the request; returns when the status line and the headers have arrived."""
+        """
+        Send the request; returns when the status line and the headers have arrived.
+
+        It is sent once more if a reused connection ended before one byte of the reply.
+        """
+        if request.keep_alive:
+            try:
+                return await self._send(request, timeouts)
+            except StaleConnectionError:
+                if not is_repeatable(request.body):
+                    raise
+            if request.on_resend is not None:
+                request.on_resend()
+        task, tasks = asyncio.current_task(), self._connector.single_use
+        tasks.add(task)
+        try:
+            return await self._send(request, timeouts)
+        finally:
+            tasks.discard(task)
+
+    async def _send(self, request: HttpRequest, timeouts: Timeouts) -> aiohttp.ClientResponse:
         clock = self._clocks.get(timeouts.connect)
         if clock is None:
             clock = aiohttp.ClientTimeout(total=None, connect=timeouts.connect)
@@ -107,7 +118,7 @@ class Pool:
             return await self.session.request(
                 request.method,
                 request.url,
-                headers=request.headers if streamed is None else length_headers(request),
+                headers=sent_headers(request),
                 data=streamed or _payload(whole or b""),
                 allow_redirects=False,
                 timeout=clock,
@@ -146,20 +157,6 @@ def _payload(body: bytes) -> bytes | io.BytesIO | None:
     if len(body) > _LARGE:
         return io.BytesIO(body)
     return body or None
-
-
-def cut(transport: asyncio.BaseTransport) -> None:
-    """Close a connection at once; discards data that is not sent yet."""
-    if not isinstance(transport, asyncio.WriteTransport):
-        return
-    peer = transport.get_extra_info("socket")
-    if peer is not None:
-        with suppress(OSError, AttributeError):
-            # Without a reset, a peer that is not reading does not notice the close.
-            peer.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
-            # Without a shutdown, the connection stays open while a forked child has the socket.
-            peer.shutdown(socket.SHUT_RDWR)
-    transport.abort()
 
 
 def drop_response(response: aiohttp.ClientResponse) -> None:
@@ -305,6 +302,7 @@ class Exchange:
         except Exception as failure:  # noqa: BLE001 -- all are translated
             self._stop()
             error = send_error(failure, self._request, self._timeouts)
+            error.add_cause(system_error(failure))
         if error is not None:
             raise error  # outside of `except`, so that aiohttp's error is not its __context__
         self._task = None

@@ -88,11 +88,16 @@ async def with_whole_body(request: HttpRequest) -> HttpRequest:
     return replace(request, body=await read_whole(request))
 
 
-def length_headers(request: HttpRequest) -> dict[str, str]:
-    """The headers of the request, with `content-length` for a streamed body of known size."""
+def sent_headers(request: HttpRequest) -> Mapping[str, str]:
+    """The headers of the request, with those that its body and its connection need."""
+    is_sized = request.body_size is not None and not isinstance(request.body, bytes)
+    if request.keep_alive and not is_sized:
+        return request.headers
     headers = dict(request.headers)
-    if request.body_size is not None and not isinstance(request.body, bytes):
+    if is_sized:
         headers["content-length"] = str(request.body_size)
+    if not request.keep_alive:
+        headers["connection"] = "close"
     return headers
 
 

@@ -1,5 +1,5 @@
 """
-A network backend for httpx2 (HTTP/1.1) that reads while it writes.
+A network backend for httpx2 (HTTP/1.1) that reads while it writes, and checks idle connections.
 
 A server may refuse a large request before it has read all of it, and close the connection. Its
 response arrives while the client is still writing, and is lost unless the client also reads.
@@ -16,12 +16,22 @@ from typing import Any
 
 import httpcore2
 
+from interlingua.transport.sockets import has_input
+
 _HIGH_WATER = 256 * 1024  # pause reading above this many buffered bytes
 _HAPPY_EYEBALLS_DELAY = 0.25  # seconds until the next address is tried in parallel (RFC 8305)
 
 
+class StaleConnectionError(httpcore2.ReadError):
+    """A reused connection ended before one byte of the reply: the server had closed it before."""
+
+
 class Backend(httpcore2.AsyncNetworkBackend):
     """Opens connections in the running event loop."""
+
+    def __init__(self) -> None:
+        self.generation: int = 0
+        """Grows with each stale connection. Idle connections of earlier ones are not reused."""
 
     async def connect_tcp(
         self,
@@ -45,7 +55,7 @@ class Backend(httpcore2.AsyncNetworkBackend):
                 )
         for option in socket_options or ():
             connection.transport.get_extra_info("socket").setsockopt(*option)
-        return _Stream(connection)
+        return _Stream(connection, self)
 
     async def sleep(self, seconds: float) -> None:
         """Wait."""
@@ -55,15 +65,35 @@ class Backend(httpcore2.AsyncNetworkBackend):
 class _Stream(httpcore2.AsyncNetworkStream):
     """A connection with httpcore2's interface."""
 
-    def __init__(self, connection: _Connection) -> None:
+    def __init__(self, connection: _Connection, backend: Backend) -> None:
         self._connection = connection
+        self._backend = backend
+        self._generation = backend.generation
+        self._is_reused = False
+        self._has_reply = False  # whether a byte of the current reply has arrived
 
     async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:  # noqa: ASYNC109
-        with _translate_errors(httpcore2.ReadTimeout, httpcore2.ReadError):
-            async with asyncio.timeout(timeout):
-                return await self._connection.receive(max_bytes)
+        data = b""
+        try:
+            with _translate_errors(httpcore2.ReadTimeout, httpcore2.ReadError):
+                async with asyncio.timeout(timeout):
+                    data = await self._connection.receive(max_bytes)
+        except httpcore2.ReadError:
+            if not self._is_stale:
+                raise
+        if not data and self._is_stale:
+            self._backend.generation += 1
+            raise StaleConnectionError
+        self._has_reply = True
+        return data
+
+    @property
+    def _is_stale(self) -> bool:
+        return self._is_reused and not self._has_reply
 
     async def write(self, buffer: bytes, timeout: float | None = None) -> None:  # noqa: ASYNC109
+        if self._has_reply:  # the next request begins
+            self._is_reused, self._has_reply = True, False
         if buffer:
             with _translate_errors(httpcore2.WriteTimeout, httpcore2.WriteError):
                 async with asyncio.timeout(timeout):
@@ -86,11 +116,14 @@ class _Stream(httpcore2.AsyncNetworkStream):
         except BaseException:
             self._connection.transport.abort()
             raise
+        self._has_reply = False  # what was read before came from a proxy
         return self
 
     def get_extra_info(self, info: str) -> Any:
-        if info == "is_readable":
-            return self._connection.is_readable
+        if info == "is_readable":  # httpcore2 asks before it reuses a connection
+            connection = self._connection
+            is_old = self._generation != self._backend.generation
+            return is_old or connection.is_readable or has_input(connection.transport)
         names = {"client_addr": "sockname", "server_addr": "peername"}
         return self._connection.transport.get_extra_info(names.get(info, info))
 

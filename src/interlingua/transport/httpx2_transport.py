@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import importlib
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterable, AsyncIterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from http.cookiejar import DefaultCookiePolicy
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from interlingua.spec.contracts import HttpReply, HttpRequest, Timeouts
@@ -18,7 +18,7 @@ from interlingua.spec.errors import (
     StreamError,
     TimeoutPhase,
 )
-from interlingua.transport.bodies import ACCEPTED, OutgoingBody, inflater_for, length_headers
+from interlingua.transport.bodies import ACCEPTED, OutgoingBody, inflater_for, sent_headers
 from interlingua.transport.per_loop import PerLoop
 from interlingua.transport.proxies import HTTP, SOCKS, Proxies
 from interlingua.transport.timeouts import (
@@ -27,9 +27,11 @@ from interlingua.transport.timeouts import (
     head_clock,
     host_of,
     is_one_value,
+    system_error,
     timeout_error,
 )
 from interlingua.version import USER_AGENT
+from interlingua.wire.multipart import is_repeatable
 
 if TYPE_CHECKING:
     import httpx2
@@ -94,7 +96,7 @@ class HttpxTransport:
         try:
             yield reply
         finally:
-            await response.aclose()
+            await _close(response)
 
 
 class _Clients:
@@ -164,28 +166,65 @@ async def _head(
 ) -> httpx2.Response:
     import httpx2
 
-    clock = httpx2.Timeout(None, connect=timeouts.connect)
     seconds, phase = head_clock(timeouts)
-    body = request.body
-    content = body if isinstance(body, bytes) else aiter(OutgoingBody(request))
     error: SDKError
     try:
-        built = client.build_request(
-            request.method,
-            request.url,
-            headers=length_headers(request),
-            content=content or None,
-            timeout=clock,
-        )
         async with asyncio.timeout(seconds):
-            return await client.send(built, stream=True, auth=None, follow_redirects=False)
+            try:
+                return await _send(client, request, timeouts)
+            except httpx2.ReadError as failure:
+                if not _is_stale(failure) or not is_repeatable(request.body):
+                    raise
+            if request.on_resend is not None:
+                request.on_resend()
+            return await _send(client, request, timeouts)
     except SDKError:  # first: some of them are a TimeoutError or an OSError too
         raise
     except TimeoutError:
         error = timeout_error(phase, request, timeouts)
     except Exception as failure:  # noqa: BLE001 -- all are translated
         error = _send_error(failure, request, timeouts)
+        error.add_cause(system_error(failure))
     raise error  # outside of `except`, so that httpx2's error is not its __context__
+
+
+async def _send(
+    client: httpx2.AsyncClient, request: HttpRequest, timeouts: Timeouts
+) -> httpx2.Response:
+    import httpx2
+
+    body = request.body
+    content = body if isinstance(body, bytes) else aiter(OutgoingBody(request))
+    built = client.build_request(
+        request.method,
+        request.url,
+        headers=dict(sent_headers(request)),
+        content=content or None,
+        timeout=httpx2.Timeout(None, connect=timeouts.connect),
+    )
+    return await client.send(built, stream=True, auth=None, follow_redirects=False)
+
+
+def _is_stale(failure: Exception) -> bool:
+    from interlingua.transport.httpx2_backend import StaleConnectionError
+
+    return isinstance(failure.__cause__, StaleConnectionError)
+
+
+async def _close(response: httpx2.Response) -> None:
+    """Release the connection; it is not reused if anything arrived after the response."""
+    connection = http11_connection(response)
+    if connection is not None and connection._h11_state.trailing_data[0]:  # noqa: SLF001
+        connection._keepalive_expiry = -1.0  # noqa: SLF001
+    await response.aclose()
+
+
+def http11_connection(response: httpx2.Response) -> Any:
+    """httpcore2's connection of a response; None for HTTP/2 and for clients without sockets."""
+    source: Any = response.stream
+    for name in ("_stream", "_httpcore_stream", "_stream", "_connection"):
+        source = getattr(source, name, None)
+    return source if hasattr(source, "_h11_state") else None
 
 
 class _Reply:
@@ -253,14 +292,17 @@ class _Reply:
     def abort(self) -> None:
         """Close the connection; a task that is reading from it gets an error."""
         if self._closing is None:
-            self._closing = asyncio.ensure_future(self._response.aclose())
+            self._closing = asyncio.ensure_future(_close(self._response))
 
     async def _unpacked(self) -> AsyncIterator[bytes]:
         if self._response.is_stream_consumed:  # a mock client may return responses already read
             yield self._response.content
             return
         inflater = inflater_for(self.headers, self._limit)
-        async for raw in self._response.aiter_raw():
+        # Not `aiter_raw`, which releases the connection before `_close` has checked it.
+        stream = self._response.stream
+        assert isinstance(stream, AsyncIterable)  # noqa: S101 -- always true for an async client
+        async for raw in stream:
             chunk = raw if inflater is None else inflater.feed(raw)
             if chunk:
                 yield chunk

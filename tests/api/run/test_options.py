@@ -55,6 +55,7 @@ WRONG = {
     "repair_tool_call": "x",
     "tool_timeout": "5",
     "max_concurrent_tools": "2",
+    "resume": ["id"],
     "approvals": ["id"],
     "tool_observer": print,
     "tool_error": "x",

@@ -107,15 +107,16 @@ def test_field_bug_6_calls_are_numbered_from_zero():
     assert [call["index"] for call in calls if "id" in call] == [0, 1, 2]
 
 
-def test_usage_for_clients_that_did_not_ask():
-    """It comes with the finish reason: their code may not expect a chunk without choices."""
+def test_safe_23_usage_only_for_clients_that_asked():
+    """Field bug 61: a client that did not ask gets no usage, as the vendor does."""
     finish = Finish(finish_reason=FinishReason(reason="stop"), usage=Usage(input_tokens=1))
     asked = Request(provider_options={NAME: {"stream_options": {"include_usage": True}}})
 
     chunks = encode(StreamStart(), finish, request=Request())
     assert all(chunk["choices"] for chunk in chunks[:-1])
-    assert chunks[-2]["usage"]["prompt_tokens"] == 1
-    assert encode(StreamStart(), finish, request=asked)[-2]["choices"] == []
+    assert not any("usage" in chunk for chunk in chunks[:-1])
+    last = encode(StreamStart(), finish, request=asked)[-2]
+    assert (last["choices"], last["usage"]["prompt_tokens"]) == ([], 1)
     assert "usage" not in encode(StreamStart(), STOP)[-2]
 
 

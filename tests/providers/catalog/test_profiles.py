@@ -513,16 +513,14 @@ def test_media_in_results():
 
 
 def test_who_must_be_asked_for_usage():
-    """Usage of a stream comes by itself at some hosts; the others are asked for it."""
+    """Every host is asked for the usage of a stream, except one that reports it by itself."""
     asked = [
         name
         for name in PROVIDERS
         if (quirks := profile_for("openai_chat", "", name).quirks) and quirks.stream_usage
     ]
 
-    assert set(PROVIDERS) - set(asked) == {
-        "bedrock", "deepseek", "groq", "mistral", "openrouter", "vertex",
-    }  # fmt: skip
+    assert set(PROVIDERS) - set(asked) == {"mistral"}
 
 
 # What was recorded.

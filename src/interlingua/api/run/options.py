@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping
 from itertools import takewhile
 from math import isfinite
-from typing import Any, Literal, TypeAlias, TypedDict, get_args
+from typing import Any, Literal, Protocol, TypeAlias, TypedDict, get_args
 
 import msgspec
 
-from interlingua.api.run.loop import StopCondition
+from interlingua.api.run.loop import GenerateResult, StopCondition
 from interlingua.api.tools.check import RepairToolCall
 from interlingua.api.tools.runner import ToolErrorText, ToolObserver
 from interlingua.api.tools.tool import Tool
@@ -19,7 +19,7 @@ from interlingua.prepare.history import PROMPTS
 from interlingua.providers.cancel import AbortSignal
 from interlingua.providers.ulid import new_ulid
 from interlingua.spec.content import Text
-from interlingua.spec.errors import ConfigurationError
+from interlingua.spec.errors import ConfigurationError, SDKError
 from interlingua.spec.messages import Message
 from interlingua.spec.request import (
     BuiltinTool,
@@ -43,6 +43,14 @@ class TimeoutConfig(msgspec.Struct, frozen=True, kw_only=True):
 
     total: float | None = None
     per_step: float | None = None
+
+
+class Resumable(Protocol):
+    """The result of a run that can be resumed, such as that of `execute`."""
+
+    @property
+    def messages(self) -> tuple[Message, ...]:
+        """The whole conversation."""
 
 
 class RequestOptions(TypedDict, total=False):
@@ -85,6 +93,12 @@ class RunOptions(RequestOptions, total=False):
     repair_tool_call: RepairToolCall | None
     tool_timeout: float | None
     max_concurrent_tools: int | None
+    resume: GenerateResult[Any] | SDKError | Resumable | None
+    """
+    The result or the error of a run to go on with, instead of a prompt or messages.
+
+    Its open tool calls are run first, and no call is run twice. The new result has its steps too.
+    """
     approvals: Mapping[str, bool] | None
     """
     Decisions about `result.pending_approvals`, by call id.
@@ -253,6 +267,7 @@ _CHECKS: dict[str, _Check] = {
     "repair_tool_call": _FUNCTION,
     "tool_timeout": _NUMBER,
     "max_concurrent_tools": _INTEGER,
+    "resume": (lambda value: hasattr(value, "messages"), "the result or the error of a run"),
     "approvals": (_are_decisions, "a mapping of ids to True or False"),
     "tool_observer": (_is_observer, "a ToolObserver"),
     "tool_error": _FUNCTION,
@@ -273,11 +288,14 @@ def make_messages(
     prompt: str | Message | None,
     messages: Iterable[Message | str | Mapping[str, Any]] | None,
     system: str | None,
+    resume: Any = None,
 ) -> tuple[Message, ...]:
-    """The conversation: the system message, then either the prompt or the messages."""
-    if (prompt is None) == (messages is None):
-        raise ConfigurationError("Pass either prompt or messages, not both.")
-    if messages is not None:
+    """The conversation: the system message, then the prompt, the messages or those of a run."""
+    if sum(given is not None for given in (prompt, messages, resume)) != 1:
+        raise ConfigurationError("Pass either prompt or messages, or else resume, not both.")
+    if resume is not None:
+        conversation = _resumed_messages(resume)
+    elif messages is not None:
         conversation = _read_messages(messages)
     elif isinstance(prompt, (str, Message)):
         conversation = (prompt if isinstance(prompt, Message) else Message.user(prompt),)
@@ -287,6 +305,21 @@ def make_messages(
     if not conversation:
         raise ConfigurationError("messages is empty: there is nothing to answer.")
     return conversation if system is None else _with_system(system, conversation)
+
+
+def resumed_run(resume: Any) -> Any:
+    """What `resume=` continues: a result, or the error of a run, also from within a result."""
+    failure = getattr(getattr(resume, "error", None), "exception", None)
+    return resume if getattr(failure, "messages", None) is None else failure
+
+
+def _resumed_messages(resume: Any) -> tuple[Message, ...]:
+    if not resume.messages:
+        raise ConfigurationError(
+            "resume= needs the result or the error of a run, and this one has no messages. Pass "
+            "messages= instead."
+        )
+    return tuple(resume.messages)
 
 
 _FROM_SYSTEM = {"from_option": "system"}

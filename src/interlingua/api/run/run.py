@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import AsyncGenerator, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import aclosing, contextmanager
 from typing import Any, Protocol
 
 from msgspec.structs import replace
@@ -17,14 +17,16 @@ from interlingua.api.run.options import (
     make_request,
     policy_of,
     request_fields,
+    resumed_run,
     timeouts_of,
 )
 from interlingua.api.tools.check import ReadyCall, decide, prepare
 from interlingua.api.tools.runner import ToolRound, ToolRunner
 from interlingua.api.tools.tool import check_tools
+from interlingua.client.attempts import Attempts
 from interlingua.client.client import Client
+from interlingua.client.retry_policy import DEFAULT_POLICY
 from interlingua.providers.cancel import ABORTED, AbortSignal, CancelScope
-from interlingua.providers.origin import with_usage
 from interlingua.spec.content import ToolCall, ToolResult
 from interlingua.spec.errors import (
     AbortError,
@@ -43,9 +45,9 @@ from interlingua.spec.events import (
 )
 from interlingua.spec.messages import Message
 from interlingua.spec.request import Request
-from interlingua.spec.response import FinishReason, Response, Usage
+from interlingua.spec.response import FinishReason, Response, Usage, with_usage
 from interlingua.streams.accumulate import StreamAccumulator
-from interlingua.tokens.estimate import estimate_request
+from interlingua.tokens.estimate import estimate_usage
 
 
 class Goal(Protocol):
@@ -78,7 +80,10 @@ class Run:
         tools = options.get("tools")
         tools = None if tools is None else tuple(tools)
         by_name = check_tools(tools) if tools else {}
-        messages = make_messages(prompt, options.get("messages"), options.get("system"))
+        resumed = options.get("resume")
+        if resumed is not None:
+            resumed = resumed_run(resumed)
+        messages = make_messages(prompt, options.get("messages"), options.get("system"), resumed)
         request = make_request(model, messages, tools, request_fields(options))
         self.client: Client = options.get("client") or get_default_client()
         self.loop: ToolLoop = ToolLoop(
@@ -86,7 +91,9 @@ class Run:
             by_name,
             max_tool_rounds=options.get("max_tool_rounds", 1),
             stop_when=options.get("stop_when"),
+            resumed=resumed,
         )
+        self._is_resumed = resumed is not None
         self._request_id = request.request_id or ""
         self._approvals: Mapping[str, bool] | None = options.get("approvals")
         self._repair = options.get("repair_tool_call")
@@ -95,11 +102,13 @@ class Run:
         self._tools: ToolRound | None = None  # the tools that are running
         self._goal = goal
         self._sent: Request | None = None
+        self._attempts: Attempts | None = None  # of the last step
         self._scope = scope
         self._signal: AbortSignal | None = options.get("abort_signal")
         timeout = options.get("timeout")
         self._timeouts = _NO_TIMEOUT if timeout is None else timeouts_of(timeout)
-        self._policy = policy_of(options)
+        has_policy = "retry_policy" in options or "max_retries" in options
+        self._policy = policy_of(options) if has_policy else DEFAULT_POLICY
         self._logged: set[str] = set()  # codes of warnings, each logged once per run
         self._truncates = options.get("on_overflow") == "truncate"
         self._accumulator: StreamAccumulator | None = None
@@ -113,6 +122,7 @@ class Run:
             steps=tuple(loop.steps),
             messages=loop.messages,
             pending_approvals=loop.pending_approvals,
+            failed_usage=loop.failed_usage,
             output=output,
         )
 
@@ -136,11 +146,11 @@ class Run:
         """Run all steps; each answer is read whole."""
         scope, step, calls = self._open_scope(), 0, self.client.calls
         try:
-            if self.loop.messages[-1].role == "assistant":
+            if self._is_resumed or self.loop.messages[-1].role == "assistant":
                 await self._resume(scope)
             while (request := self.loop.request) is not None:
                 sent = self._start_step(request, scope)
-                attempts = calls.open(sent, self._policy, step, self._logged)
+                attempts = self._attempts = calls.open(sent, self._policy, step, self._logged)
                 try:
                     response = await scope.wait(attempts.answer(scope))
                 except ContextLengthError:
@@ -148,9 +158,13 @@ class Run:
                         raise
                     continue
                 tools = await self._take_answer(response, scope)
-                if tools is not None:
+                if tools is None:
+                    self.loop.finish_step()
+                else:
                     await scope.wait(self._run_all(tools, scope))
-                self._finish_step(tools)
+                    self._finish_tools(tools)
+                if self._goal is not None:
+                    self._review(self._goal)
                 step += 1
         except SDKError as error:
             self._account(error)
@@ -165,12 +179,12 @@ class Run:
         self,
     ) -> AsyncGenerator[StreamEvent, None]:
         """Run all steps as one stream: one start, `StepFinish` between steps, one `Finish`."""
-        scope, step = self._open_scope(), 0
-        is_open = False
+        scope, step, is_open = self._open_scope(), 0, False
         finish: Finish | None = None
         try:
-            if self.loop.messages[-1].role == "assistant":
-                await self._resume(scope)
+            results: tuple[ToolResult, ...] = ()  # of calls that the resumed run left open
+            if self._is_resumed or self.loop.messages[-1].role == "assistant":
+                results = await self._resume(scope)
             while (request := self.loop.request) is not None:
                 finish = None
                 events = self._open_step(request, scope, step)
@@ -186,6 +200,10 @@ class Run:
                         if scope.clocks:
                             scope.pause()
                         yield event
+                        if results:
+                            for earlier in results:
+                                yield ToolResultEvent(result=earlier)
+                            results = ()
                         if scope.clocks:
                             scope.resume()
                 except ContextLengthError as error:
@@ -194,14 +212,11 @@ class Run:
                     continue
                 finally:
                     await events.aclose()
-                tools = await self._take_answer(_answer(finish, scope), scope)
-                if tools is not None:
-                    async for event in self._tool_events(tools, scope):
+                async with aclosing(self._finish_step(finish, step, scope)) as ending:
+                    async for event in ending:
+                        scope.pause()
                         yield event
-                last = self._end_step(finish, step, self._finish_step(tools))
-                scope.pause()
-                yield last
-                scope.resume()
+                        scope.resume()
                 step += 1
         except SDKError as error:
             closing = self._fail(error, finish, scope)
@@ -239,8 +254,15 @@ class Run:
     def _account(self, error: SDKError) -> None:
         if error.partial is not None and self._sent is not None:
             error.partial = fill_usage(error.partial, self._sent)
-        error.add_facts(partial=self.loop.last_response)
-        error.add_facts(total_usage=self.loop.total_usage(error.partial))
+        loop, tools = self.loop, self._tools
+        error.add_facts(partial=loop.last_response)
+        error.add_facts(total_usage=loop.total_usage(error.partial))
+        if tools is not None:
+            self._tools = None
+            loop.interrupt(*tools.outcome())
+        error.add_facts(messages=loop.messages, steps=tuple(loop.steps))
+        if self._attempts is not None:
+            self._attempts.explain(error)
 
     # Steps.
 
@@ -269,8 +291,8 @@ class Run:
     ) -> AsyncGenerator[StreamEvent, None]:
         request = self._start_step(request, scope)
         self._accumulator = StreamAccumulator()
-        attempts = self.client.calls.open(request, self._policy, step, self._logged)
-        return attempts.fold(scope, self._accumulator)
+        self._attempts = self.client.calls.open(request, self._policy, step, self._logged)
+        return self._attempts.fold(scope, self._accumulator)
 
     def _shorten(self) -> bool:
         """Shorten a history that did not fit; False if that is not allowed or not possible."""
@@ -291,14 +313,17 @@ class Run:
             return None
         return ToolRound(ready, self.loop.messages)
 
-    def _finish_step(self, tools: ToolRound | None) -> StepResult:
+    def _finish_tools(self, tools: ToolRound) -> StepResult:
         self._tools = None
-        step = self.loop.finish_step(*(((), {}) if tools is None else tools.outcome()))
-        if self._goal is not None and self.loop.request is None and not self.loop.pending_approvals:
-            reply = self._goal.review(step.response)
+        return self.loop.finish_step(*tools.outcome())
+
+    def _review(self, goal: Goal) -> None:
+        """Go on after the last answer if the goal asks for a better one."""
+        loop = self.loop
+        if loop.request is None and not loop.pending_approvals:
+            reply = goal.review(loop.steps[-1].response)
             if reply:
-                self.loop.ask_again(reply)
-        return step
+                loop.ask_again(reply)
 
     def _end_step(self, finish: Finish | None, step: int, result: StepResult) -> StreamEvent:
         """The event that ends a step: `StepFinish`, or `Finish` after the last one."""
@@ -324,19 +349,45 @@ class Run:
         reason = FinishReason(reason="cancelled" if scope.is_cancelled else "error")
         return [*events, Finish(finish_reason=reason, usage=usage, response=partial)]
 
-    async def _resume(self, scope: CancelScope) -> None:
-        """Run the calls at the end of the conversation that were waiting for approval."""
+    async def _resume(self, scope: CancelScope) -> tuple[ToolResult, ...]:
+        """
+        Run the open calls at the end of the conversation; returns their results.
+
+        They are those of a run that is resumed, or those that were waiting for approval.
+        """
         calls = self.loop.open_calls()
         tools = [self.loop.tools.get(call.name) for call in calls]
-        needs_approval = any(tool is not None and tool.needs_approval for tool in tools)
-        if not calls or not (needs_approval or self._approvals is not None):
-            return
+        if self._is_resumed:
+            self._check_resumable(calls)
+        elif self._approvals is None and not any(tool and tool.needs_approval for tool in tools):
+            return ()
+        if not calls:
+            return ()
         ready = decide(await self._ready(calls, scope), self._approvals or {})
-        if self._approvals is not None:
-            round_ = ToolRound(ready, self.loop.messages)
-            await scope.wait(self._run_all(round_, scope))
-            self._tools = None
-            self.loop.resume(round_.settled())
+        if self._approvals is None and not self._is_resumed:
+            return ()
+        round_ = ToolRound(ready, self.loop.messages)
+        await scope.wait(self._run_all(round_, scope))
+        self._tools = None
+        self.loop.resume(round_.settled())
+        return round_.settled()
+
+    def _check_resumable(self, calls: tuple[ToolCall, ...]) -> None:
+        """Raise `ConfigurationError` if the run has nothing to go on with."""
+        last = self.loop.messages[-1]
+        if not calls and last.role == "assistant":
+            reason = last.metadata.get("finish_reason", "unknown")
+            raise ConfigurationError(
+                f"There is nothing to resume: the run has ended (finish reason {reason!r}). To "
+                "continue the conversation, pass messages=[*result.messages, ...]."
+            )
+        for call in calls:
+            tool = self.loop.tools.get(call.name)
+            if tool is not None and not tool.is_active:
+                raise ConfigurationError(
+                    f"The call {call.id!r} of {call.name!r} cannot be run, because the tool has no "
+                    "function. Add its result to messages= instead of using resume=."
+                )
 
     async def _ready(
         self, calls: tuple[ToolCall, ...], scope: CancelScope
@@ -348,19 +399,22 @@ class Run:
         async for _ in self._runner.run(tools, scope.signal):
             pass
 
-    async def _tool_events(
-        self, tools: ToolRound, scope: CancelScope
+    async def _finish_step(
+        self, finish: Finish | None, step: int, scope: CancelScope
     ) -> AsyncGenerator[StreamEvent, None]:
-        """Run the tools; an event as each one ends."""
-        self._tools = tools
-        results = self._runner.run(tools, scope.signal)
-        try:
-            while (result := await scope.wait(_next(results))) is not None:
-                scope.pause()
-                yield ToolResultEvent(result=result)
-                scope.resume()
-        finally:
-            await results.aclose()
+        """Run the tools of a streamed answer; an event as each one ends, then the step's end."""
+        tools = await self._take_answer(_answer(finish, scope), scope)
+        if tools is None:
+            result = self.loop.finish_step()
+        else:
+            self._tools = tools
+            async with aclosing(self._runner.run(tools, scope.signal)) as results:
+                while (ended := await scope.wait(_next(results))) is not None:
+                    yield ToolResultEvent(result=ended)
+            result = self._finish_tools(tools)
+        if self._goal is not None:
+            self._review(self._goal)
+        yield self._end_step(finish, step, result)
 
 
 async def _next(results: AsyncGenerator[ToolResult, None]) -> ToolResult | None:
@@ -417,18 +471,7 @@ def fill_usage(partial: Response, request: Request) -> Response:
     Many providers report usage only at the end of a stream, but bill a cancelled stream too.
     Nothing is estimated if nothing has arrived.
     """
-    usage, message = partial.usage, partial.message
-    if partial.finish_reason.reason not in ("cancelled", "error") or not message.content:
+    if partial.finish_reason.reason not in ("cancelled", "error") or not partial.message.content:
         return partial
-
-    def estimate(message: Message) -> int:
-        alone = Request(model=request.model, messages=(message,))
-        return estimate_request(alone, partial.provider)
-
-    output = estimate(message) - estimate(replace(message, content=()))
-    filled = replace(
-        usage,
-        input_tokens=usage.input_tokens or estimate_request(request, partial.provider),
-        output_tokens=max(usage.output_tokens, output),
-    )
-    return partial if filled == usage else with_usage(partial, replace(filled, estimated=True))
+    usage = estimate_usage(partial.usage, request, partial.message, partial.provider)
+    return partial if usage is partial.usage else with_usage(partial, usage)

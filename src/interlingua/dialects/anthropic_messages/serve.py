@@ -29,6 +29,8 @@ SERVER = ServerFacts(
     own_paths=("/messages",),
     key_headers=("x-api-key", "authorization"),
     required_headers=(VERSION_HEADER,),
+    version_header=VERSION_HEADER,
+    required_fields=("model", "messages", "max_tokens"),
     ping=ProviderEvent(dialect=NAME, name="ping", data={"type": "ping"}),
     request_id_header="request-id",
     limit_headers={

@@ -36,6 +36,7 @@ SERVER = ServerFacts(
     own_paths=("/v1beta/",),
     key_headers=("x-goog-api-key",),
     key_query="key",
+    required_fields=("contents",),
     stream_path=":streamGenerateContent",
     sse_query="alt=sse",
     content_type="application/json; charset=UTF-8",

@@ -51,8 +51,8 @@ class Encoder:
     """
     Numbers the calls as they start, since the indexes of events count all parts.
 
-    Usage has a chunk of its own. A client that did not ask for usage may not expect a chunk
-    without choices; there usage is in the chunk with the finish reason.
+    Usage has a chunk of its own, which only a request with `stream_options.include_usage` gets:
+    other clients may not expect a chunk without choices.
     """
 
     def __init__(self, request: Request | None) -> None:
@@ -177,11 +177,9 @@ class Encoder:
             "delta": message_extra if isinstance(message_extra, dict) else {},
             "finish_reason": encode_finish(event.finish_reason, native=native),
         }
-        usage = encode_usage(event.usage, native=native)
+        usage = encode_usage(event.usage, native=native) if self._wants_usage else None
         if usage is not None:
-            extra["usage"] = usage
-        if usage is not None and self._wants_usage:
-            frames += [self._chunk([ending]), self._chunk([], extra)]
+            frames += [self._chunk([ending]), self._chunk([], {**extra, "usage": usage})]
         else:
             frames.append(self._chunk([ending], extra))
         return [*frames, Frame(data=DONE)]

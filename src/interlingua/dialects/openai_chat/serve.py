@@ -36,6 +36,7 @@ SERVER = ServerFacts(
     ),
     is_common=True,
     key_headers=KEY_HEADERS,
+    required_fields=("model", "messages"),
     request_id_header="x-request-id",
     limit_headers=LIMIT_HEADERS,
     response_prefix="chatcmpl-",

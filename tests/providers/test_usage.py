@@ -1,0 +1,139 @@
+"""Usage that a provider does not report."""
+
+import asyncio
+import json
+
+import pytest
+
+from interlingua import dialects
+from interlingua.providers.adapter import HttpAdapter
+from interlingua.providers.rows import ROWS
+from interlingua.spec.messages import Message
+from interlingua.spec.request import Request
+from interlingua.spec.response import FinishReason, Response, Usage
+from interlingua.streams.accumulate import events_from_response
+from interlingua.transport.canned import CannedReply, CannedTransport
+from interlingua.wire.framing import encode_sse
+
+CHAT_ROWS = [row.name for row in ROWS if row.dialect == "openai_chat" and not row.is_embedded]
+VENDORS = {
+    "openai": "openai_responses",
+    "anthropic": "anthropic_messages",
+    "gemini": "gemini_generate",
+    "openai_compatible": "openai_chat",
+}
+ANSWER = "The weather in Oslo is cold, with some rain in the afternoon. " * 4
+REQUEST = Request(model="m", messages="What is the weather like in Oslo today?")
+
+
+def adapter_for(provider, transport=None):
+    base = None if provider != "openai_compatible" else "http://localhost:1/v1"
+    azure = {"base_url": "http://localhost:1"} if provider == "azure" else {}
+    more = {"base_url": base} if base else azure
+    return HttpAdapter(provider, "k", transport=transport or CannedTransport([]), **more)
+
+
+@pytest.mark.parametrize("provider", CHAT_ROWS)
+def test_safe_23_chat_rows_ask_for_usage(provider):
+    """Every Chat row asks for the usage of a stream, except one that refuses the field."""
+    body = adapter_for(provider).dry_run(REQUEST, stream=True).body
+    whole = adapter_for(provider).dry_run(REQUEST).body
+
+    asked = {} if provider == "mistral" else {"include_usage": True}
+    assert body.get("stream_options", {}) == asked
+    assert "stream_options" not in whole
+
+
+def test_safe_23_the_request_for_usage_can_be_switched_off():
+    """By an option of the call, or by the profile for a host that refuses the field."""
+    options = {"openai_compatible": {"stream_options": {"include_usage": False}}}
+    request = Request(model="m", messages="hi", provider_options=options)
+    body = adapter_for("openai_compatible").dry_run(request, stream=True).body
+    assert body["stream_options"] == {"include_usage": False}
+
+    profile = {"quirks": {"stream_usage": False}}
+    adapter = HttpAdapter("openai_compatible", base_url="http://localhost:1", profile=profile)
+    assert "stream_options" not in adapter.dry_run(REQUEST, stream=True).body
+
+
+def without_usage(value):
+    """The JSON value without any usage in it."""
+    if isinstance(value, dict):
+        kept = {name: item for name, item in value.items() if "usage" not in name.lower()}
+        return {name: without_usage(item) for name, item in kept.items()}
+    return [without_usage(item) for item in value] if isinstance(value, list) else value
+
+
+def body_of(dialect, *, stream):
+    """A vendor's reply without usage: the content type and the bytes."""
+    codec = dialects.get(dialect)
+    response = Response(
+        id="r",
+        model="m",
+        message=Message.assistant(ANSWER),
+        finish_reason=FinishReason(reason="stop"),
+        usage=Usage(input_tokens=1, output_tokens=1),
+    )
+    if not stream:
+        body = without_usage(codec.encode_response(response))
+        return "application/json", json.dumps(body).encode()
+    encoder = codec.stream_encoder()
+    frames = [frame for event in events_from_response(response) for frame in encoder.feed(event)]
+    frames += encoder.finish()
+    chunks = []
+    for frame in frames:
+        if frame.data != "[DONE]":
+            data = json.dumps(without_usage(json.loads(frame.data)))
+            frame = type(frame)(event=frame.event, data=data)  # noqa: PLW2901
+        chunks.append(encode_sse(frame))
+    return "text/event-stream", b"".join(chunks)
+
+
+def answer(provider, *, stream, body=None):
+    """The response of an adapter to a reply without usage."""
+    content_type, data = body or body_of(VENDORS[provider], stream=stream)
+    transport = CannedTransport([CannedReply(headers={"content-type": content_type}, body=data)])
+
+    async def run():
+        adapter = adapter_for(provider, transport)
+        if not stream:
+            return await adapter.complete(REQUEST)
+        events = [event async for event in adapter.stream(REQUEST)]
+        assert events[-1].usage == events[-1].response.usage
+        return events[-1].response
+
+    return asyncio.run(run())
+
+
+@pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
+@pytest.mark.parametrize("provider", VENDORS)
+def test_safe_23_unreported_usage_is_an_estimate(provider, stream):
+    """It is marked as one, with one warning; it is never 0/0."""
+    response = answer(provider, stream=stream)
+
+    assert response.text == ANSWER
+    assert response.usage.estimated
+    assert 5 < response.usage.input_tokens < 40
+    assert 40 < response.usage.output_tokens < 90
+    assert [warning.code for warning in response.warnings] == ["usage_estimated"]
+
+
+def test_safe_23_a_whole_answer_to_a_stream_is_estimated_too():
+    """A server that does not stream, and reports nothing."""
+    body = body_of("openai_chat", stream=False)
+    response = answer("openai_compatible", stream=True, body=body)
+
+    assert response.usage.estimated
+    assert [warning.code for warning in response.warnings] == ["usage_estimated"]
+
+
+@pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
+def test_safe_23_reported_usage_is_not_an_estimate(stream):
+    """Figures of the provider stand as they are."""
+    content_type, data = body_of("openai_chat", stream=stream)
+    usage = b'"usage": {"prompt_tokens": 3, "completion_tokens": 0, "total_tokens": 3}, "choices"'
+    data = data.replace(b'"choices"', usage)
+    response = answer("openai_compatible", stream=stream, body=(content_type, data))
+
+    assert (response.usage.input_tokens, response.usage.output_tokens) == (3, 0)
+    assert (response.usage.estimated, response.warnings) == (False, ())
