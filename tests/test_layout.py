@@ -169,12 +169,6 @@ def test_no_dialect_is_named_outside_its_folder():
     assert naming == {"providers/rows.py"}  # a row names the dialect that its provider speaks
 
 
-NOT_ENFORCED = {
-    "min_cache_tokens",  # a shorter prefix is marked all the same; the provider ignores the mark
-    "prefill",  # the provider answers with an error
-}
-
-
 def test_every_profile_field_is_read():
     """A capability that nothing reads would promise what nothing keeps."""
     read = {
@@ -184,4 +178,4 @@ def test_every_profile_field_is_read():
         if isinstance(node, ast.Attribute)
     }
 
-    assert {*Profile.__struct_fields__} - read == NOT_ENFORCED
+    assert {*Profile.__struct_fields__} - read == set()

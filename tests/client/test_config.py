@@ -149,7 +149,7 @@ def test_a_registry_file(write):
     assert llama.url == "http://gpu.example:8000/v1/chat/completions"
     assert llama.body["top_k"] == 5
     assert not house.profile_for("house-llama").tools
-    assert house.profile_for("other").tools
+    assert house.profile_for("other").tools is None
 
 
 def test_a_file_with_the_model_on_this_machine(write):

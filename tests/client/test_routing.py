@@ -60,7 +60,7 @@ def route(client, model, provider=None):
     ],
 )
 def test_safe_1_where_a_prompt_goes(configured, model, expected):
-    """Safe 1: the keys that are set, the model, and the provider that gets the prompt."""
+    """Safe 1, field bug 107: the keys that are set, the model, and who gets the prompt."""
     expected = expected or f"{configured} {model}"
     assert route(Client.from_env(environment(configured)), model) == tuple(expected.split())
 

@@ -68,7 +68,7 @@ async def close_after_each_reply(connection):
 
 
 def test_safe_13_a_server_that_closes_after_each_reply(transport_type):
-    """Safe 13: 100 streams, each followed by a whole call, give 200 answers."""
+    """Safe 13, field bug 105: 100 streams, each followed by a whole call, give 200 answers."""
 
     async def work(transport):
         adapter = HttpAdapter("openai_compatible", base_url=server.url, transport=transport)
@@ -122,7 +122,7 @@ UNASKED = reply(b"unasked")
 )  # fmt: skip
 @pytest.mark.parametrize("action", [read, collect])
 def test_safe_13_an_unasked_response_answers_no_call(transport_type, after, action):
-    """Safe 13: the connection is not used again, whatever came after the reply."""
+    """Safe 13, field bug 105: the connection is not used again, whatever came after the reply."""
 
     async def work(transport):
         bodies = []

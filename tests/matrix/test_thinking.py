@@ -73,6 +73,8 @@ def test_thinking_that_is_hidden(provider):
         second = peer.app.script.requests[1]
 
     own = [p for p in result.response.message.content if isinstance(p, Thinking)]
+    if provider == "openai":  # an id without content, which is not stored, is not sent back
+        own = [p for p in own if p.data]
     assert [p for m in second.messages for p in m.content if isinstance(p, Thinking)] == own
     assert result.text == after.text == "Cold."
     if provider == "anthropic":  # the only one that has it

@@ -4,23 +4,28 @@ import asyncio
 import json
 
 import pytest
+from msgspec.structs import replace
 
-from interlingua.api.run.generate import generate
+from interlingua.api.execute import execute
+from interlingua.api.run.generate import generate, stream
 from interlingua.api.run.run import set_default_client
+from interlingua.api.tools.tool import Tool
 from interlingua.catalog import get_latest_model, get_model_info, list_models
 from interlingua.client.client import Client
 from interlingua.providers.adapter import HttpAdapter
-from interlingua.simulator import Simulator, serve_in_thread, text
+from interlingua.simulator import Simulator, serve_in_thread, text, tool_call
+from interlingua.spec.content import ToolCall
 from interlingua.spec.errors import ConfigurationError
 from interlingua.spec.request import Request
+from interlingua.spec.response import FinishReason
 from support.requests import ask, every_provider, named
 from support.simulated import DIALECTS, KEY, adapters, run, simulated
 
 
 @every_provider
 def test_options_of_a_provider(provider):
-    """They reach its wire as they are."""
-    with simulated(text("ok")) as peer:
+    """They reach its wire as they are, also if the provider would refuse them."""
+    with simulated(text("ok"), strict=False) as peer:
         ask(peer, provider, provider_options={DIALECTS[provider]: {"my_setting": {"a": 1}}})
         (exchange,) = peer.app.script.received
 
@@ -28,7 +33,7 @@ def test_options_of_a_provider(provider):
 
 
 def test_environment_and_routes():
-    """From the environment, by name, by default; nothing configured is told."""
+    """From the environment, by name; a model that no provider is known for is refused."""
     with serve_in_thread(Simulator(text("hi"))) as server:
         names = {"openai": "OPENAI", "anthropic": "ANTHROPIC", "gemini": "GEMINI"}
         environ = {f"{name}_API_KEY": KEY for name in names.values()}
@@ -37,10 +42,11 @@ def test_environment_and_routes():
         async def work():
             async with Client.from_env(environ) as client:
                 asked = [Request(provider=name, model="m", messages="hi") for name in names]
-                asked.append(Request(model="m", messages="hi"))
+                with pytest.raises(ConfigurationError, match="openai:m"):
+                    await client.complete(Request(model="m", messages="hi"))
                 return [(await client.complete(request)).provider for request in asked]
 
-        assert asyncio.run(work()) == [*names, "openai"]
+        assert asyncio.run(work()) == [*names]
     with pytest.raises(ConfigurationError):
         Client({}).stream(Request(model="m", messages="hi"))
 
@@ -105,6 +111,60 @@ def test_middleware(provider):
         asyncio.run(work())
 
     assert seen == ["a in", "b in", "b out", "a out"] * 2
+
+
+async def guard(request, following):
+    """Refuses a prompt, and takes a tool call out of an answer."""
+    if "secret" in request.messages[-1].text:
+        raise ConfigurationError("The prompt holds a secret.")
+    response = await following(request)
+    kept = tuple(part for part in response.message.content if not isinstance(part, ToolCall))
+    message = replace(response.message, content=kept)
+    return replace(response, message=message, finish_reason=FinishReason(reason="stop"))
+
+
+guard.hold = True
+
+
+@every_provider
+def test_field_bug_108_a_guard_of_one_function_guards_streams(provider):
+    """In every way of asking: the prompt is not sent, and the tool does not run."""
+    ran = []
+    remove = Tool(name="remove", execute=lambda: ran.append(1))
+
+    async def ask_all(client, prompt):
+        options = {"client": client, "tools": [remove]}
+        result = await execute(named(provider), prompt, **options)
+        assert result.error is None, result.error
+        await generate(named(provider), prompt, **options)
+        async for _ in stream(named(provider), prompt, **options):
+            pass
+
+    async def work():
+        async with Client(adapters(server.url), middleware=[guard]) as client:
+            await ask_all(client, "hi")
+            for prompt in (generate, stream):
+                with pytest.raises(ConfigurationError, match="secret"):
+                    await collect(prompt(named(provider), "a secret", client=client))
+            result = await execute(named(provider), "a secret", client=client)
+            assert "secret" in result.error.message
+            with pytest.raises(ConfigurationError, match="secret"):
+                await collect(client.stream(Request(model=named(provider), messages="a secret")))
+
+    app = Simulator(text("Gladly.") + tool_call("remove"))
+    with serve_in_thread(app) as server:
+        asyncio.run(work())
+
+    assert ran == []
+    assert len(app.script.received) == 3
+    assert not any("secret" in message.text for r in app.script.requests for message in r.messages)
+
+
+async def collect(call):
+    """The result of a call, or the events of a stream."""
+    if hasattr(call, "__aiter__"):
+        return [event async for event in call]
+    return await call
 
 
 @every_provider

@@ -233,11 +233,31 @@ def test_the_three_marks():
 
 def test_a_smallest_request():
     """Where there is neither system text nor tools, nothing is made up."""
-    body = encode(Request(model="m", messages="Hi."))
+    text = "Hi. " * 200
+    body = encode(Request(model="m", messages=text))
 
     assert body["cache_control"] == MARK
-    assert body["messages"] == [HI]
+    assert body["messages"] == [{**HI, "content": text}]
     assert body.keys().isdisjoint(("system", "tools"))
+
+
+def test_safe_22_a_prompt_that_is_too_short_is_not_marked():
+    """The provider ignores such a mark; with one more character, it may not be too short."""
+    least = CLAUDE.min_cache_tokens
+    for size, is_marked in ((least - 1, False), (least, True)):
+        for stream in (False, True):
+            request = Request(model="m", messages="x" * size)
+            call = dialects.get(NAME).encode_request(request, CLAUDE, stream=stream)
+            assert bool(marks(call.body)) == is_marked
+
+
+def test_safe_22_no_key_without_caching():
+    """`caching: false` means no marks and no key."""
+    request = Request(model="gpt-6.1-sol", messages="Hi.")
+    encode_request = dialects.get("openai_responses").encode_request
+
+    assert "prompt_cache_key" in encode_request(request, GPT).body
+    assert "prompt_cache_key" not in encode_request(request, replace(GPT, caching=False)).body
 
 
 def test_a_server_that_places_no_mark_itself():

@@ -7,6 +7,7 @@ from interlingua.prepare.prepare import JSON_INSTRUCTION, prepare
 from interlingua.providers.catalog.profiles import profile_for
 from interlingua.spec.content import Image, Refusal, Text, Thinking, ToolCall, ToolResult
 from interlingua.spec.contracts import NEUTRAL_PROFILE, Profile
+from interlingua.spec.errors import UnsupportedError
 from interlingua.spec.messages import Message
 from interlingua.spec.request import Request, ResponseFormat
 from interlingua.spec.warnings import check_losses
@@ -117,7 +118,7 @@ def test_anthropic_has_no_json_mode():
 @pytest.mark.parametrize("dialect", WITHOUT_JSON_MODE)
 @pytest.mark.parametrize("prompt", [(), ("",), ("Be kind.",), ("Be kind.", "Be brief.")])
 def test_json_mode_becomes_an_instruction(dialect, prompt):
-    """The system prompt ends with it, and a note says so: nothing raises under any policy."""
+    """The system prompt ends with it, and a warning says so; only `strict` refuses."""
     request = json_request(*map(Message.system, prompt), ASKED)
 
     call = dialects.get(dialect).encode_request(request, stream=False)
@@ -131,7 +132,9 @@ def test_json_mode_becomes_an_instruction(dialect, prompt):
     assert [(warning.code, warning.path) for warning in call.warnings] == [
         ("json_mode_as_instruction", "response_format")
     ]
-    check_losses(call.warnings, request, "strict")
+    check_losses(call.warnings, request, "content")
+    with pytest.raises(UnsupportedError, match="json_mode_as_instruction"):
+        check_losses(call.warnings, request, "strict")
 
 
 @pytest.mark.parametrize("dialect", FACTS.keys() - WITHOUT_JSON_MODE)

@@ -6,9 +6,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from interlingua import dialects
 from interlingua.conformance.strategies import requests
 from interlingua.prepare.settings import RULES, adjust_settings, structured_output_mode
 from interlingua.prepare.thinking import EFFORTS
+from interlingua.providers.catalog.profiles import profile_for
 from interlingua.spec.content import Image
 from interlingua.spec.contracts import Profile
 from interlingua.spec.errors import UnsupportedError, UnsupportedToolChoiceError
@@ -41,7 +43,7 @@ def some(values):
 
 MODES = ("auto", "none", "required", "named")
 SETTINGS = ("temperature", "top_p", "top_k", "seed", "n", "stop_sequences", "verbosity", "logprobs")
-flags = st.booleans()
+flags = st.sampled_from([None, True, False])
 profiles = st.builds(
     Profile,
     dialect=st.sampled_from(["", "openai_chat"]),
@@ -59,7 +61,7 @@ profiles = st.builds(
     parallel_tool_calls=flags,
     strict_tools=flags,
     max_strict_tools=st.none() | st.integers(0, 2),
-    structured_output=some(["native", "tool", "prompt"]).map(lambda found: found or ()),
+    structured_output=some(["native", "tool", "prompt"]),
     structured_output_with_tools=flags,
     sampling=flags,
     sampling_versions=some(["1", "2"]),
@@ -73,13 +75,13 @@ profiles = st.builds(
     verbosity=flags,
     stop_sequences=st.none() | st.integers(0, 2),
     thinking=flags,
-    thinks_by_default=flags,
+    thinks_by_default=st.booleans(),
     thinking_modes=some(["adaptive", "enabled", "disabled", "between_tools"]),
     reasoning_efforts=some(EFFORTS),
     min_thinking_budget=st.none() | st.just(1024),
     max_thinking_budget=st.none() | st.just(1500),
-    dynamic_budget=flags,
-    budget_below_max_tokens=flags,
+    dynamic_budget=st.booleans(),
+    budget_below_max_tokens=st.booleans(),
 )
 
 
@@ -120,10 +122,7 @@ def test_no_change_without_a_warning(request, profile):
     """The same object comes back, or a warning says where it differs."""
     clamped, told = told_by(request, profile)
 
-    if clamped is not request:
-        assert told
-    changed = [code for code, _ in told if code != "structured_output_fallback"]
-    assert bool(changed) == (clamped is not request)
+    assert bool(told) == (clamped is not request)
     assert all(path for _, path in told)
 
 
@@ -135,7 +134,7 @@ def test_clamping_twice_changes_nothing_more(request, profile):
     again, told = told_by(clamped, profile)
 
     assert again is clamped
-    assert {code for code, _ in told} <= {"structured_output_fallback"}
+    assert told == []
 
 
 @settings(max_examples=examples(50))
@@ -154,11 +153,11 @@ def test_what_comes_out_fits(request, profile):
     """Nothing goes out that the profile refuses outright."""
     clamped, _ = told_by(request, profile)
 
-    if not profile.tools:
+    if profile.tools is False:
         assert not clamped.tools
-    if not profile.sampling:
+    if profile.sampling is False:
         assert (clamped.temperature, clamped.top_p, clamped.top_k) == (None, None, None)
-    if not profile.thinking:
+    if profile.thinking is False:
         assert (clamped.reasoning_effort, clamped.thinking_budget) == (None, None)
     if profile.stop_sequences is not None:
         assert len(clamped.stop_sequences or ()) <= profile.stop_sequences
@@ -244,6 +243,50 @@ def test_sampling_depends_on_the_version(options, kept):
     request = Request(temperature=0.5, provider_options=options)
 
     assert (told_by(request, profile)[0] is request) == kept
+
+
+CLAUDE = Profile(
+    dialect="anthropic_messages",
+    api_version="2026-10-21",
+    sampling=True,
+    sampling_versions=("2023-06-01",),
+)
+
+
+@pytest.mark.parametrize("setting", ["temperature", "top_p", "top_k"])
+def test_safe_21_the_version_that_has_sampling_is_used(setting):
+    """Where the model is known to have one, and the caller did not choose."""
+    options = {"anthropic_messages": {"betas": ["x"]}}
+    request = Request(**{setting: 0}, provider_options=options)
+    adjusted, codes = told_by(request, CLAUDE)
+
+    assert getattr(adjusted, setting) == 0
+    assert codes == [("api_version_chosen", setting)]
+    assert adjusted.provider_options["anthropic_messages"] == {
+        "betas": ["x"],
+        "version": "2023-06-01",
+    }
+
+
+def test_safe_21_no_other_version_without_need():
+    """A value without effect needs none, nor does one that is dropped while the model thinks."""
+    assert told_by(Request(temperature=1), CLAUDE)[1] == [("temperature_implied", "temperature")]
+    thinks = replace(CLAUDE, rejected_while_thinking=("temperature",), thinks_by_default=True)
+    adjusted, codes = told_by(Request(temperature=0.5), thinks)
+    assert codes == [("temperature_dropped", "temperature")]
+    assert adjusted.provider_options == {}
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_safe_21_temperature_reaches_claude(stream):
+    """In the header and in the body; newer models have none."""
+    for model, is_sent in (("claude-haiku-4-5", True), ("claude-opus-5", False)):
+        profile = profile_for("anthropic_messages", model, "anthropic")
+        request = Request(model=model, messages="hi", temperature=0.5)
+        call = dialects.get("anthropic_messages").encode_request(request, profile, stream=stream)
+        version = "2023-06-01" if is_sent else "2026-10-21"
+        assert call.headers["anthropic-version"] == version
+        assert ("temperature" in call.body) == is_sent
 
 
 @pytest.mark.parametrize(
@@ -451,29 +494,22 @@ def test_too_many_strict_tools():
 
 
 @pytest.mark.parametrize(
-    ("ways", "fields", "mode", "codes"),
+    ("ways", "fields", "mode"),
     [
-        (("native", "tool"), {}, "native", []),
-        (("tool", "prompt"), {}, "tool", ["structured_output_fallback"]),
-        (("prompt",), {}, "prompt", ["structured_output_fallback"]),
-        (
-            ("native", "tool"),
-            {"structured_output_with_tools": False},
-            "tool",
-            ["structured_output_fallback"],
-        ),
+        (None, {}, "native"),
+        (("native", "tool"), {}, "native"),
+        (("tool", "prompt"), {}, "tool"),
+        (("prompt",), {}, "prompt"),
+        (("native", "tool"), {"structured_output_with_tools": False}, "tool"),
     ],
 )
-def test_structured_output(ways, fields, mode, codes):
-    """The request stays, and a warning names what remains where it is not native."""
+def test_structured_output(ways, fields, mode):
+    """The best way that the model supports; the settings stay."""
     profile = Profile(structured_output=ways, **fields)
     request = Request(response_format=SCHEMA, tools=(TOOL,))
 
-    clamped, told = told_by(request, profile)
-
-    assert clamped is request
+    assert told_by(request, profile) == (request, [])
     assert structured_output_mode(request, profile) == mode
-    assert [code for code, _ in told] == codes
 
 
 def test_no_way_to_keep_to_a_schema():

@@ -227,12 +227,12 @@ def test_an_image_of_an_earlier_turn_is_dropped_with_a_warning():
 
 def test_on_loss_of_an_adapter():
     """`strict=True` is short for `on_loss="strict"`; a call may say otherwise."""
-    for settings in ({"strict": True}, {"on_loss": "strict"}):
-        with simulated(text("hi"), **settings) as peer:
-            request = peer.ask("anthropic", seed=7)
-            with pytest.raises(UnsupportedError, match="seed_dropped"):
-                complete(peer, request)
-            assert complete(peer, replace(request, on_loss="content")).text == "hi"
+    assert HttpAdapter("openai", "k", strict=True).on_loss == "strict"
+    with simulated(text("hi"), on_loss="strict") as peer:
+        request = peer.ask("anthropic", seed=7)
+        with pytest.raises(UnsupportedError, match="seed_dropped"):
+            complete(peer, request)
+        assert complete(peer, replace(request, on_loss="content")).text == "hi"
     with simulated(text("hi"), profile=BLIND, on_loss="warn") as peer:
         assert complete(peer, peer.ask("openai", messages=(PICTURE,))).warnings
 

@@ -35,7 +35,7 @@ def adapter_for(provider, transport=None):
 
 @pytest.mark.parametrize("provider", CHAT_ROWS)
 def test_safe_23_chat_rows_ask_for_usage(provider):
-    """Every Chat row asks for the usage of a stream, except one that refuses the field."""
+    """Field bug 106: every Chat row asks for the usage of a stream, except one that refuses it."""
     body = adapter_for(provider).dry_run(REQUEST, stream=True).body
     whole = adapter_for(provider).dry_run(REQUEST).body
 

@@ -6,20 +6,26 @@ from interlingua import dialects
 from interlingua.errors import (
     AccessDeniedError,
     AuthenticationError,
+    BudgetExceededError,
     ContextLengthError,
     InvalidRequestError,
     NotFoundError,
     ProviderTimeoutError,
+    QuotaExceededError,
     RateLimitError,
     ServerError,
 )
 from interlingua.serving.application import (
+    Incoming,
+    Route,
     as_error,
     body_bytes,
+    error_reply,
     retry_headers,
     serve_of,
     vendor_body,
 )
+from interlingua.spec.contracts import WireCall
 from interlingua.spec.operations import Failure
 
 CLASSES = {
@@ -106,3 +112,36 @@ def test_as_an_error_of_a_stream(dialect):
     error = as_error(dialect, failure, model="m", request_id="r")
 
     assert (type(error), error.message, error.status_code) == (ServerError, "busy", 529)
+
+
+@pytest.mark.parametrize("dialect", dialects.names())
+@pytest.mark.parametrize("delay", [None, 7.0])
+def test_field_bug_103_a_rate_limit_has_a_delay(dialect, delay):
+    """Codex gives up after a 429 without `retry-after`; the error's own delay stands."""
+    incoming = Incoming(WireCall(path="/"), Route("answer", dialect), {}, None)
+    reply = error_reply(incoming, RateLimitError("slow down", retry_after=delay))
+
+    assert reply.status == 429
+    assert float(reply.headers["retry-after"]) == (delay or 1)
+
+
+SPENT_STATUSES = {
+    "anthropic_messages": (402, "billing_error"),
+    "openai_chat": (429, "insufficient_quota"),
+    "openai_responses": (429, "insufficient_quota"),
+    "gemini_generate": (403, "PERMISSION_DENIED"),
+}
+
+
+@pytest.mark.parametrize("dialect", dialects.names())
+@pytest.mark.parametrize("kind", [QuotaExceededError, BudgetExceededError])
+def test_field_bug_103_spent_money_is_final(dialect, kind):
+    """With another status an agent would try again for ever."""
+    incoming = Incoming(WireCall(path="/"), Route("answer", dialect), {}, None)
+    reply = error_reply(incoming, kind("The budget is spent."))
+    (body,) = reply.chunks
+
+    status, word = SPENT_STATUSES[dialect]
+    assert reply.status == status
+    assert word in body.decode()
+    assert "retry-after" not in reply.headers

@@ -48,6 +48,7 @@ INVALID = {
     "chat, no result": chat({"role": "assistant", "tool_calls": [CALL]}, USER),
     "chat, no call": chat({"role": "tool", "tool_call_id": "x", "content": "y"}),
     "chat, temperature": chat(temperature=3),
+    "chat, unknown field": chat(temprature=1),
     "responses, no result": responses(ITEM, USER),
     "messages, no limit": without("max_tokens", claude()),
     "messages, no result": claude({"role": "assistant", "content": [USE]}, USER),
@@ -68,6 +69,13 @@ def test_safe_23_invalid_bodies_are_refused_if_told(path, body):
 
     assert (reply.status, type(error)) == (400, InvalidRequestError)
     assert call(lenient, path, body, CLAUDE).status == 200
+
+
+def test_safe_23_an_unknown_field_is_named():
+    """In the vendors' words, not in those of our options."""
+    reply = call(Simulator(text("in"), strict=True), *chat(temprature=1))
+
+    assert reply.json["error"]["message"] == "temprature: Unknown parameter"
 
 
 @pytest.mark.parametrize("stream", [False, True])

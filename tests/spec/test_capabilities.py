@@ -13,11 +13,12 @@ from interlingua.spec.contracts import (
 
 profiles = st.builds(
     Profile,
-    tools=st.booleans(),
-    parallel_tool_calls=st.booleans(),
-    streaming=st.booleans(),
-    streaming_tool_calls=st.booleans(),
-    thinking=st.booleans(),
+    tools=st.sampled_from([None, True, False]),
+    parallel_tool_calls=st.sampled_from([None, True, False]),
+    streaming=st.sampled_from([None, True, False]),
+    whole_tool_calls=st.sampled_from([None, True, False]),
+    streaming_tool_calls=st.sampled_from([None, True, False]),
+    thinking=st.sampled_from([None, True, False]),
     image_types=st.sampled_from([None, (), ("image/png",)]),
 )
 
@@ -27,8 +28,10 @@ def test_the_two_grains_agree(profile):
     """The flags and the finer record of tool calls never contradict each other."""
     found = AdapterCapabilities(profile)
 
-    assert found.tool_calls.non_streaming == found.supports_tools
-    assert (found.tool_calls.streaming_mode == "deltas") == found.supports_streaming_tool_calls
+    if profile.whole_tool_calls:
+        assert found.tool_calls.non_streaming == found.supports_tools
+    modes = {True: "deltas", False: "none", None: None}
+    assert found.tool_calls.streaming_mode == modes[found.supports_streaming_tool_calls]
     assert found.tool_calls.parallel == found.supports_parallel_tool_calls
 
 
@@ -50,9 +53,14 @@ def test_capabilities_are_json(profile):
     assert msgspec.json.decode(msgspec.json.encode(found), type=AdapterCapabilities) == found
 
 
-def test_a_neutral_profile_declares_all_but_caching():
-    """Where no limit is known, none is declared; caching is the one thing that is added."""
+def test_safe_21_a_neutral_profile_declares_nothing():
+    """What is unknown is None: a search by capability takes it as no."""
     assert AdapterCapabilities(Profile()) == AdapterCapabilities()
+    assert AdapterCapabilities().supports_tools is None
+    assert AdapterCapabilities().supports_images is None
+    assert AdapterCapabilities().tool_calls == ToolCallCapabilities(
+        non_streaming=None, streaming_mode=None, parallel=None
+    )
     assert not AdapterCapabilities().supports_prompt_caching
     assert AdapterCapabilities().max_context_tokens is None
 

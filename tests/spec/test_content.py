@@ -1,5 +1,7 @@
 """Parts."""
 
+import re
+
 import msgspec
 import pytest
 from hypothesis import given
@@ -17,7 +19,12 @@ from interlingua.spec.content import (
     Thinking,
     ToolCall,
     ToolResult,
+    argument_problem,
 )
+from interlingua.spec.contracts import WireCall
+from interlingua.spec.messages import Message
+from interlingua.spec.request import Request
+from interlingua.spec.response import Response
 from interlingua.wire.json_text import dump_text, loads_object
 
 ONE_OF_EACH = [
@@ -178,3 +185,41 @@ def test_empty_values_are_values():
     assert Text(text="").text == ""
     assert Image(data=b"").data == b""
     assert Thinking(text="", signature="").signature == ""
+
+
+DEEP: dict = {}
+_inner = DEEP
+for _ in range(100_000):
+    _inner["a"] = {}
+    _inner = _inner["a"]
+
+
+@pytest.mark.parametrize("value", [DEEP, 10**5000], ids=["deep", "digits"])
+def test_safe_16_repr(value):
+    """Safe 16: a value without a text is shown by its type, and what is beside it is shown."""
+    call = ToolCall(id="c1", name="look", arguments={"v": value})
+    assert "id='c1'" in repr(call)
+    assert "arguments=<dict>" in repr(call)
+
+    request = Request(model="m-1", messages=[Message.assistant([Text("hi"), call])])
+    wire = WireCall(path="/p", body={"v": value})
+    for shown, part in ((request, "m-1"), (Response(model="m-1", raw=value), "m-1"), (wire, "/p")):
+        assert part in repr(shown)
+        assert len(repr(shown)) < 5_000
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ('{"a":"1",}', r"not valid JSON \(.* at character [89]\)"),
+        ('{"a":"1"', r"not valid JSON \(.* at character 8\)"),
+        ('{"a": NaN}', r"not valid JSON \(NaN is not a JSON value\)"),
+        ("[" * 100_000, r"not valid JSON \(nested too deeply\)"),
+        ("[1]", "not a JSON object"),
+    ],
+    ids=["comma", "cut", "nan", "deep", "array"],
+)
+def test_safe_36_what_is_wrong_with_arguments(text, problem):
+    """Safe 36: invalid JSON is reported as that, at its position."""
+    assert not ToolCall(id="c", name="f", raw_arguments=text).is_valid
+    assert re.fullmatch(problem, argument_problem(text))

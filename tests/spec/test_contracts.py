@@ -31,16 +31,16 @@ def test_default_profile_knows_no_limit(field):
     "field",
     [
         "tools", "parallel_tool_calls", "strict_tools", "streaming", "streaming_tool_calls",
-        "sampling",
+        "sampling", "structured_output",
     ],
 )  # fmt: skip
-def test_default_profile_allows_everything(field):
-    """The neutral profile forbids nothing."""
-    assert getattr(NEUTRAL_PROFILE, field) is True
+def test_safe_21_the_default_profile_knows_nothing(field):
+    """Unknown is neither supported nor forbidden."""
+    assert getattr(NEUTRAL_PROFILE, field) is None
 
 
 def test_default_profile_adds_nothing():
-    """The neutral profile marks no cache and takes structured output natively."""
+    """The neutral profile marks no cache."""
     assert Profile() == NEUTRAL_PROFILE
     added = (
         NEUTRAL_PROFILE.caching,
@@ -48,7 +48,6 @@ def test_default_profile_adds_nothing():
         NEUTRAL_PROFILE.cache_key,
     )
     assert not any(added)
-    assert NEUTRAL_PROFILE.structured_output[0] == "native"
     assert repr(NEUTRAL_PROFILE) == "Profile()"
 
 

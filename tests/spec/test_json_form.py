@@ -1,6 +1,7 @@
 """JSON documents."""
 
 import json
+import math
 from datetime import UTC, datetime
 
 import pytest
@@ -21,7 +22,13 @@ from interlingua.spec.content import (
     ToolCall,
     ToolResult,
 )
-from interlingua.spec.errors import DecodeError, ProviderError, RateLimitError, SDKError
+from interlingua.spec.errors import (
+    ConfigurationError,
+    DecodeError,
+    ProviderError,
+    RateLimitError,
+    SDKError,
+)
 from interlingua.spec.events import (
     ErrorEvent,
     Finish,
@@ -387,3 +394,72 @@ def test_what_has_no_json_form():
         to_json(Message.user(Opaque(dialect="d", data=object())))
     with pytest.raises(DecodeError, match="nested too deeply"):
         to_json(Message.user(Opaque(dialect="d", data=endless)))
+
+
+def test_safe_20_a_list_of_messages():
+    """Safe 20: it is written as a list of documents, and read back."""
+    messages = [Message.user("Hi"), Message.assistant("Hello")]
+    data = to_json(messages)
+
+    assert from_json(data, list[Message]) == messages
+    assert from_json(to_json(tuple(messages)), tuple[Message, ...]) == tuple(messages)
+    assert from_json(json.loads(data), list[Message]) == messages
+    newer = data.replace(b'"interlingua":1', b'"interlingua":99', 1)
+    with pytest.raises(DecodeError, match="version 99"):
+        from_json(newer, list[Message])
+
+
+DEEP: list = []
+for _ in range(100_000):
+    DEEP = [DEEP]
+CYCLE: list = []
+CYCLE.append(CYCLE)
+ODD = [10**5000, DEEP, object(), CYCLE, {None: 1}, ["\ud800", 10**5000]]
+
+
+@pytest.mark.parametrize("value", ODD, ids=["digits", "deep", "object", "cycle", "key", "both"])
+def test_safe_16_values_without_a_json_form(value):
+    """Safe 16: they give an error of ours."""
+    message = Message(role="user", metadata={"v": value})
+
+    for document in (message, [message]):
+        with pytest.raises(DecodeError, match="JSON"):
+            to_json(document)
+
+
+def test_safe_16_nan_is_null_beside_a_lone_surrogate():
+    """Safe 16: the same as without one; `NaN` is not JSON."""
+    for texts in (["a"], ["\ud800"]):
+        data = to_json(Message(role="user", metadata={"v": [math.nan, math.inf, *texts]}))
+        assert from_json(data, Message).metadata == {"v": [None, None, *texts]}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"role":"user","metadata":{"v":NaN}}',
+        '{"role":"user","metadata":{"v":1e999}}',
+        '{"role":"user","metadata":{"v":%s}}' % ("1" * 5000),
+        '{"role":"user","metadata":{"v":"\\ud800","w":NaN}}',
+        "[" * 100_000,
+        b"\xff",
+        "",
+    ],
+    ids=["nan", "infinity", "digits", "surrogate", "deep", "utf-8", "empty"],
+)
+def test_safe_16_text_that_is_no_json(text):
+    """Safe 16: it gives an error of ours."""
+    with pytest.raises(DecodeError, match="not a Message document"):
+        from_json(text, Message)
+
+
+def test_safe_36_a_trailing_comma():
+    """Safe 36: it is reported as invalid JSON at its position."""
+    with pytest.raises(DecodeError, match=r"char [89]"):
+        from_json('{"a":"1",}', Message)
+
+
+def test_what_is_neither_text_nor_a_dict():
+    """The error says what to pass."""
+    with pytest.raises(ConfigurationError, match="from_json takes JSON text or a dict, not a int"):
+        from_json(5, Message)

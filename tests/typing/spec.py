@@ -68,7 +68,8 @@ assert_type(StreamStart(warnings=warnings).warnings, tuple[Warning, ...])
 
 Request(messages=5)  # type: ignore[arg-type]
 Request(messages=[5])  # type: ignore[list-item]
-Request(messages=[{"role": "user"}])  # type: ignore[list-item]
+Request(messages=[{"role": "user", "content": "Hi"}], tool_choice="auto")
+Request(tools=[{"name": "look"}])
 Request(tools=["look"])  # type: ignore[list-item]
 Request(stop_sequences=5)  # type: ignore[arg-type]
 Request(temprature=0)  # type: ignore[call-arg] # misspelt

@@ -39,6 +39,7 @@ from interlingua.providers.operations import find_performer, name_models
 from interlingua.providers.provider import find_dialect, sign
 from interlingua.providers.rows import row_name
 from interlingua.providers.ulid import new_ulid
+from interlingua.spec.check import check_request, describe
 from interlingua.spec.content import Json
 from interlingua.spec.contracts import NEUTRAL_PROFILE, Adapter, Profile
 from interlingua.spec.errors import ConfigurationError, SDKError
@@ -78,6 +79,7 @@ class Client:
         on_loss: OnLoss | None = None,
         read_path_urls: bool = False,
     ) -> None:
+        _check_adapters(providers)
         if strict:
             _check_strict(providers)
         self._adapters = {key: _known_as(key, adapter) for key, adapter in providers.items()}
@@ -172,6 +174,7 @@ class Client:
 
     async def complete(self, request: Request, *, retry: RetryPolicy | None = None) -> Response:
         """The whole answer. Retried only if `retry` or the `max_retries` of the adapter says so."""
+        check_request(request)
         scope, attempts = CancelScope(), self.calls.open(request, retry)
         work = attempts.answer(scope)
         return await self.calls.scopes.wait(attempts.request.request_id or "", work, scope)
@@ -180,6 +183,7 @@ class Client:
         self, request: Request, *, retry: RetryPolicy | None = None
     ) -> AsyncGenerator[StreamEvent, None]:
         """The events of the answer; the last one, `Finish`, has the whole response."""
+        check_request(request)
         return self.calls.open(request, retry).fold()
 
     async def cancel(self, request_id: str) -> bool:
@@ -208,11 +212,13 @@ class Client:
         The files that parts name by `path` are read. URLs that the call itself would fetch are
         not: `fetches` lists them.
         """
+        check_request(request)
         request = self._address(request)
         return explain(self._http(request.provider or ""), request, stream=stream)
 
     def estimate_input_tokens(self, request: Request) -> int:
         """An offline estimate of the number of input tokens."""
+        check_request(request)
         request = self._address(request)
         return self._http(request.provider or "").estimate_input_tokens(request)
 
@@ -247,6 +253,7 @@ class Client:
 
     async def count_tokens(self, request: Request) -> int:
         """The number of input tokens as the provider counts them (a request is sent)."""
+        check_request(request)
         request = self._address(request)
         tokens: int = await self.perform(request.provider or "", "count_tokens", request)
         return tokens
@@ -373,6 +380,23 @@ def _known_as(key: str, adapter: Adapter) -> Adapter:
     if isinstance(adapter, HttpAdapter) and adapter.name != key:
         return adapter.rebind(key)
     return adapter
+
+
+def _check_adapters(adapters: Any) -> None:
+    """Refuse what is not a mapping of names to adapters."""
+    if not isinstance(adapters, Mapping):
+        raise ConfigurationError(
+            "Client takes adapters by name, such as Client({'openai': OpenAIAdapter()}), "
+            f"not {describe(adapters)}."
+        )
+    for name, adapter in adapters.items():
+        if not isinstance(name, str) or not name:
+            raise ConfigurationError(f"Client: the name of an adapter is {describe(name)}.")
+        if not callable(getattr(adapter, "complete", None)) or isinstance(adapter, type):
+            raise ConfigurationError(
+                f"Client: {name!r} must be an adapter, with `complete` and `stream`, "
+                f"not {describe(adapter)}."
+            )
 
 
 def _check_strict(adapters: Mapping[str, Adapter]) -> None:

@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 
 from msgspec.structs import replace
 
-from interlingua.spec.content import Json
+from interlingua.spec.content import Json, Text
 from interlingua.spec.contracts import Profile, WireCall
 from interlingua.spec.errors import DecodeError
 from interlingua.spec.facts import CacheRules, CacheStep, Facts
@@ -59,11 +59,29 @@ def add_marks(body: dict[str, Any], rules: CacheRules, profile: Profile) -> dict
     return {**body, **added}
 
 
+def is_cacheable(request: Request, profile: Profile) -> bool:
+    """
+    Whether the prompt may be as long as the shortest prefix that the provider caches.
+
+    A token is rarely less than a character, so only a prompt of fewer characters is too short.
+    """
+    least = profile.min_cache_tokens
+    if least is None or request.tools:
+        return True
+    size = 0
+    for message in request.messages:
+        for part in message.content:
+            size += len(part.text) if type(part) is Text else least
+            if size >= least:
+                return True
+    return False
+
+
 def add_cache_key(
     body: dict[str, Any], request: Request, rules: CacheRules, profile: Profile
 ) -> dict[str, Any]:
     """The body with a key for its conversation, unless the caller set one."""
-    if not profile.cache_key or rules.key in body:
+    if not profile.cache_key or not profile.caching or rules.key in body:
         return body
     if any(body.get(name) for name in rules.stored):
         return body  # the provider stores the beginning of the conversation

@@ -33,7 +33,8 @@ _ALIASES |= {"audio/wave": "audio/wav", "audio/x-wav": "audio/wav"}
 def drop_media(request: Request, profile: Profile, warnings: WarningList) -> Request:
     """Drop media that the model does not support; in a tool's result, a note replaces it."""
     images, audio, documents = profile.image_types, profile.audio_types, profile.document_types
-    if images is None and audio is None and documents is None:
+    most = profile.max_image_bytes
+    if images is None and audio is None and documents is None and most is None:
         return request
     if not may_hold_media(request.messages):
         return request
@@ -41,7 +42,7 @@ def drop_media(request: Request, profile: Profile, warnings: WarningList) -> Req
     messages = list(request.messages)
     for i, message in enumerate(messages):
         warnings.message = i
-        content = _supported_parts(message.content, accepted, warnings)
+        content = _supported_parts(message.content, accepted, most, warnings)
         if content is not message.content:
             messages[i] = replace(message, content=content)
     is_same = all(map(is_, messages, request.messages))
@@ -89,6 +90,7 @@ def encode_result_parts(
 def _supported_parts(
     parts: tuple[Part, ...],
     accepted: Mapping[str, _Types],
+    most: int | None,
     warnings: WarningList,
     *,
     is_result: bool = False,
@@ -100,17 +102,29 @@ def _supported_parts(
             warnings.inner = i
         else:
             warnings.part, warnings.inner = i, None
-        if isinstance(part, MEDIA_TYPES) and not _is_accepted(part, accepted[part.kind]):
-            warnings.media_dropped(part.kind, _media_type(part) or part.kind)
+        if isinstance(part, MEDIA_TYPES) and (
+            lack := _unsupported(part, accepted[part.kind], most)
+        ):
+            warnings.media_dropped(part.kind, lack)
             supported += [media_note(part)] if is_result else []
         elif isinstance(part, ToolResult) and part.parts and not is_result:
-            content = _supported_parts(part.parts, accepted, warnings, is_result=True)
+            content = _supported_parts(part.parts, accepted, most, warnings, is_result=True)
             warnings.inner = None
             supported.append(part if content is part.parts else replace(part, content=content))
         else:
             supported.append(part)
     same = len(supported) == len(parts) and all(map(is_, supported, parts))
     return parts if same else tuple(supported)
+
+
+def _unsupported(part: Image | Audio | Document, types: _Types, most: int | None) -> str | None:
+    """What the model does not support of it; None if it supports it."""
+    if not _is_accepted(part, types):
+        return _media_type(part) or part.kind
+    size = len(part.data or b"") if isinstance(part, Image) else 0
+    if most is not None and size > most:
+        return f"an image of {size} bytes (at most {most})"
+    return None
 
 
 def _is_accepted(part: Image | Audio | Document, types: _Types) -> bool:

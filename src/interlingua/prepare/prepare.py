@@ -10,15 +10,21 @@ from interlingua.prepare.history.edit import Edits, is_plain_conversation, with_
 from interlingua.prepare.history.messages import end_of_prompts, is_blank
 from interlingua.prepare.history.rules import apply_rules, rules_for
 from interlingua.prepare.options import check_options, options_for
-from interlingua.prepare.settings import adjust_settings
+from interlingua.prepare.schema.narrow import narrow, remembered
+from interlingua.prepare.settings import adjust_settings, structured_output_mode
 from interlingua.spec.content import Text
 from interlingua.spec.contracts import Prepared, Profile
 from interlingua.spec.facts import Facts
 from interlingua.spec.messages import Message
-from interlingua.spec.request import Request
+from interlingua.spec.request import Request, ResponseFormat
 from interlingua.spec.warnings import WarningList, target_name
+from interlingua.wire.json_text import dump_text
 
 JSON_INSTRUCTION = "Answer with one JSON object and nothing else: no other text, no code fence."
+SCHEMA_INSTRUCTION = (
+    "Answer only with JSON: no text before or after it, no code fence. It must match this JSON "
+    "Schema:\n\n{schema}"
+)
 
 
 def prepare(request: Request, profile: Profile, facts: Facts) -> Prepared:
@@ -33,31 +39,57 @@ def prepare(request: Request, profile: Profile, facts: Facts) -> Prepared:
     options = options_for(request, facts.name)
     if options and profile.dialect:  # the codec alone says again what it was told
         check_options(options, facts, warnings)
-    if request.messages is not history or not is_plain_conversation(history):
+    if request.messages is not history or not is_plain_conversation(
+        history, profile.system_prompt, profile.prefill
+    ):
         rules = rules_for(facts, request, profile, options)
         messages = apply_rules(request.messages, rules, warnings=warnings, history=history)
         if messages is not request.messages:
             request = replace(request, messages=messages)
     form = request.response_format
-    if form is not None and form.type == "json" and not facts.json_mode:
-        request = _instruct_json(request, warnings)
+    if form is not None and form.type != "text":
+        request = _instruct_format(request, form, profile, facts, warnings)
     return Prepared(
         request=request, options=options, warnings=tuple(warnings.warnings), origin=warnings.origin
     )
 
 
-def _instruct_json(request: Request, warnings: WarningList) -> Request:
-    """The request with an instruction, for a target without JSON mode."""
-    warnings.add("json_mode_as_instruction", "response_format")
-    text = Text(text=JSON_INSTRUCTION)
+def _instruct_format(
+    request: Request, form: ResponseFormat, profile: Profile, facts: Facts, warnings: WarningList
+) -> Request:
+    """The request with an instruction in place of a format that the target does not have."""
+    if form.type == "json":
+        if facts.json_mode:
+            return request
+        warnings.add("json_mode_as_instruction", "response_format")
+        return _instruct(request, JSON_INSTRUCTION, profile, warnings)
+    is_native = structured_output_mode(request, profile) == "native"
+    if is_native and (not facts.only_strict_formats or _can_be_strict(form, facts)):
+        return request
+    warnings.add("structured_output_fallback", "response_format")
+    text = SCHEMA_INSTRUCTION.format(schema=dump_text(form.json_schema))
+    return _instruct(request, text, profile, warnings)
+
+
+def _can_be_strict(form: ResponseFormat, facts: Facts) -> bool:
+    rules = facts.schema
+    return rules is None or remembered(form.json_schema, rules, narrow).strict_possible
+
+
+def _instruct(
+    request: Request, instruction: str, profile: Profile, warnings: WarningList
+) -> Request:
+    """The request with one more instruction, after the system prompt, and without a format."""
+    text = Text(text=instruction)
     before = request.messages
     edits = Edits(before)
-    end = end_of_prompts(before)
-    if end:
-        prompt = before[end - 1]
-        parts = [part for part in prompt.content if not is_blank(part)]
-        prompt = with_parts(prompt, (*parts, text), edits)
-        after = (*before[: end - 1], prompt, *before[end:])
+    last = end_of_prompts(before) - 1
+    if last < 0 and profile.system_prompt is False and before and before[0].role == "user":
+        last = 0
+    if last >= 0:
+        parts = [part for part in before[last].content if not is_blank(part)]
+        prompt = with_parts(before[last], (*parts, text), edits)
+        after = (*before[:last], prompt, *before[last + 1 :])
     else:
         after = (Message(role="system", content=(text,)), *before)
     origin = warnings.origin

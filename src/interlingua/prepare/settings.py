@@ -35,6 +35,8 @@ _SAMPLING = ("temperature", "top_p", "top_k")
 _PENALTIES = ("frequency_penalty", "presence_penalty")
 _NEUTRAL = {"temperature": 1, "top_p": 1, "frequency_penalty": 0, "presence_penalty": 0}
 """Values that have no effect."""
+STRUCTURED_OUTPUT: tuple[StructuredOutput, ...] = get_args(StructuredOutput)
+"""All ways to get JSON that matches a schema, best first."""
 _FORCED = ("required", "named")
 _THINKING_NOW = " while the model thinks"
 _LOGPROBS = ("logprobs", "top_logprobs")
@@ -53,8 +55,9 @@ def structured_output_mode(request: Request, profile: Profile) -> StructuredOutp
     """How to get the JSON that was asked for; None if no schema is asked for or no mode fits."""
     if request.response_format is None or request.response_format.type != "json_schema":
         return None
-    native = profile.structured_output_with_tools or not request.tools
-    return next((mode for mode in profile.structured_output if native or mode != "native"), None)
+    native = profile.structured_output_with_tools is not False or not request.tools
+    ways = STRUCTURED_OUTPUT if profile.structured_output is None else profile.structured_output
+    return next((mode for mode in ways if native or mode != "native"), None)
 
 
 # Lengths.
@@ -80,14 +83,27 @@ def limit_stop_sequences(request: Request, profile: Profile, warnings: WarningLi
 
 
 def drop_sampling(request: Request, profile: Profile, warnings: WarningList) -> Request:
-    """Sampling settings that the model, or this version of the API, does not support."""
-    if not profile.sampling:
-        return _drop(request, _SAMPLING, warnings)
-    if profile.sampling_versions is not None:
-        version = options_for(request, profile.dialect).get("version", profile.api_version)
-        if version not in profile.sampling_versions:
-            return _drop(request, _SAMPLING, warnings, f" in version {version} of its API")
-    return request
+    """Sampling settings that the model does not support."""
+    return _drop(request, _SAMPLING, warnings) if profile.sampling is False else request
+
+
+def choose_version(request: Request, profile: Profile, warnings: WarningList) -> Request:
+    """Sampling settings that only some versions of the API support."""
+    versions = profile.sampling_versions
+    asked = [name for name in _SAMPLING if getattr(request, name) is not None]
+    if versions is None or not asked or not profile.dialect:
+        return request
+    chosen = options_for(request, profile.dialect).get("version")
+    version = profile.api_version if chosen is None else chosen
+    if version in versions:
+        return request
+    needed = [name for name in asked if getattr(request, name) != _NEUTRAL.get(name)]
+    if chosen is not None or not profile.sampling or not needed or not versions:
+        return _drop(request, _SAMPLING, warnings, f" in version {version} of its API")
+    own = {**request.provider_options.get(profile.dialect, {}), "version": versions[-1]}
+    warnings.add("api_version_chosen", needed[0], setting=needed[0], version=versions[-1])
+    options = {**request.provider_options, profile.dialect: own}
+    return replace(request, provider_options=options)
 
 
 def drop_while_thinking(request: Request, profile: Profile, warnings: WarningList) -> Request:
@@ -109,15 +125,15 @@ def limit_temperature(request: Request, profile: Profile, warnings: WarningList)
 def drop_settings(request: Request, profile: Profile, warnings: WarningList) -> Request:
     """Settings that this model or server does not support."""
     names: list[str] = []
-    if not profile.penalties:
+    if profile.penalties is False:
         names += _PENALTIES
-    names += [name for name in ("seed", "n", "verbosity") if not getattr(profile, name)]
+    names += [name for name in ("seed", "n", "verbosity") if getattr(profile, name) is False]
     return _drop(request, names, warnings)
 
 
 def drop_logprobs(request: Request, profile: Profile, warnings: WarningList) -> Request:
     """Log probabilities, which are asked for in a dialect's own options."""
-    if profile.logprobs:
+    if profile.logprobs is not False:
         return request
     return _without_logprobs(request, profile, warnings)
 
@@ -127,7 +143,7 @@ def drop_logprobs(request: Request, profile: Profile, warnings: WarningList) -> 
 
 def drop_tools(request: Request, profile: Profile, warnings: WarningList) -> Request:
     """Tools for a model that does not support them."""
-    if profile.tools or not request.tools:
+    if profile.tools is not False or not request.tools:
         return request
     warnings.add("tools_dropped", "tools", when="")
     return _without_tools(request)
@@ -135,7 +151,8 @@ def drop_tools(request: Request, profile: Profile, warnings: WarningList) -> Req
 
 def drop_strict(request: Request, profile: Profile, warnings: WarningList) -> Request:
     """`strict` on tools, where the target does not support it or not on so many tools."""
-    most = profile.max_strict_tools if profile.strict_tools else 0
+    is_strict = profile.strict_tools is not False
+    most = profile.max_strict_tools if is_strict else 0
     if most is None or not request.tools:
         return request
     tools = list(request.tools)
@@ -143,7 +160,7 @@ def drop_strict(request: Request, profile: Profile, warnings: WarningList) -> Re
     for i, tool in enumerate(tools):
         if isinstance(tool, ToolDefinition) and tool.strict is not None:
             count += tool.strict
-            if profile.strict_tools and count <= most:
+            if is_strict and count <= most:
                 continue
             if tool.strict:
                 warnings.add("strict_dropped", f"tools[{i}].strict", limit=most)
@@ -155,7 +172,7 @@ def drop_strict(request: Request, profile: Profile, warnings: WarningList) -> Re
 
 def choice_without_tools(request: Request, profile: Profile, warnings: WarningList) -> Request:
     """A tool choice without tools."""
-    if profile.tool_choice_without_tools or request.tools:
+    if profile.tool_choice_without_tools is not False or request.tools:
         return request
     if request.provider_options and options_for(request, profile.dialect).get(TOOLS):
         return request
@@ -197,7 +214,7 @@ def relax_tool_choice(request: Request, profile: Profile, warnings: WarningList)
 
 def drop_parallel(request: Request, profile: Profile, warnings: WarningList) -> Request:
     """`parallel_tool_calls` for a model that does not support it."""
-    if profile.parallel_tool_calls or request.parallel_tool_calls is None:
+    if profile.parallel_tool_calls is not False or request.parallel_tool_calls is None:
         return request
     if request.parallel_tool_calls:
         warnings.setting_dropped("parallel_tool_calls")
@@ -210,17 +227,14 @@ def drop_parallel(request: Request, profile: Profile, warnings: WarningList) -> 
 
 
 def check_response_format(request: Request, profile: Profile, warnings: WarningList) -> Request:
-    """A schema that the model does not support natively; the caller uses another mode."""
+    """A schema for a model that supports it in no way."""
     form = request.response_format
     if form is None or form.type != "json_schema":
         return request
-    mode = structured_output_mode(request, profile)
-    if mode is None:
-        warnings.add("response_format_dropped", "response_format")
-        return replace(request, response_format=None)
-    if mode != "native":
-        warnings.add("structured_output_fallback", "response_format", way=mode)
-    return request
+    if structured_output_mode(request, profile) is not None:
+        return request
+    warnings.add("response_format_dropped", "response_format")
+    return replace(request, response_format=None)
 
 
 _THINKING = frozenset(("thinking_budget", "reasoning_effort"))  # each may be sent as the other
@@ -230,7 +244,7 @@ _PARALLEL = frozenset(("parallel_tool_calls",))
 _OPTIONS = frozenset(("provider_options",))
 
 RULES: tuple[tuple[Rule, _Fields], ...] = (
-    (drop_thinking, _THINKING),
+    (drop_thinking, _THINKING | {"include_thinking"}),
     (zero_budget, _THINKING),
     (budget_to_effort, _THINKING),
     (effort_to_budget, _THINKING),
@@ -244,6 +258,7 @@ RULES: tuple[tuple[Rule, _Fields], ...] = (
     (drop_sampling, frozenset(_SAMPLING)),
     (drop_while_thinking, frozenset(get_args(Setting)) | _OPTIONS),
     (limit_temperature, frozenset(("temperature",))),
+    (choose_version, frozenset(_SAMPLING)),
     (drop_settings, frozenset((*_PENALTIES, "seed", "n", "verbosity"))),
     (drop_logprobs, _OPTIONS),
     (drop_strict, _TOOLS),

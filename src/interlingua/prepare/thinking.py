@@ -46,7 +46,7 @@ def thinking_mode(request: Request, profile: Profile) -> str | None:
 
 def is_thinking(request: Request, profile: Profile) -> bool:
     """Whether this request makes the model think."""
-    if not profile.thinking:
+    if profile.thinking is False:
         return False
     mode = thinking_mode(request, profile)
     if mode is not None:
@@ -69,7 +69,7 @@ def can_stop(profile: Profile) -> bool:
 
 def drop_thinking(request: Request, profile: Profile, warnings: WarningList) -> Request:
     """Thinking settings for a model that cannot think."""
-    if profile.thinking:
+    if profile.thinking is not False:
         return request
     is_off = request.reasoning_effort in (None, "none") and not request.thinking_budget
     warn = warnings.setting_implied if is_off else warnings.setting_dropped
@@ -77,6 +77,9 @@ def drop_thinking(request: Request, profile: Profile, warnings: WarningList) -> 
         if getattr(request, name) is not None:
             warn(name)
             request = replace(request, **{name: None})
+    if request.include_thinking is not None:
+        warnings.setting_implied("include_thinking")
+        request = replace(request, include_thinking=None)
     return request
 
 
@@ -124,8 +127,21 @@ def effort_to_budget(request: Request, profile: Profile, warnings: WarningList) 
     if budget is None:
         warnings.setting_dropped("reasoning_effort", f" {effort!r}")
     else:
+        budget = min(budget, _room_for_thinking(request, profile) or budget)
         warnings.add("effort_as_budget", "reasoning_effort", budget=budget)
     return replace(request, reasoning_effort=None, thinking_budget=budget)
+
+
+def _room_for_thinking(request: Request, profile: Profile) -> int | None:
+    """
+    The share of `max_tokens` that an effort may take, where thinking counts within it.
+
+    Each effort is limited to the same share, so that more effort never means less thinking.
+    """
+    limits = [limit for limit in (request.max_tokens, profile.max_output_tokens) if limit]
+    if not profile.budget_below_max_tokens or not limits:
+        return None
+    return max(profile.min_thinking_budget or 1, min(limits) // 2)
 
 
 def nearest_effort(request: Request, profile: Profile, warnings: WarningList) -> Request:
@@ -135,7 +151,8 @@ def nearest_effort(request: Request, profile: Profile, warnings: WarningList) ->
         return request
     if effort == "none" and can_stop(profile):
         return request  # sent as a mode
-    chosen = profile.effort_map.get(effort) or _nearest(effort, known)
+    mapped = profile.effort_map.get(effort)
+    chosen = mapped if mapped in known else _nearest(effort, known)
     if chosen is None:
         warnings.setting_dropped("reasoning_effort", f" {effort!r}")
         return replace(request, reasoning_effort=None)
@@ -146,7 +163,9 @@ def nearest_effort(request: Request, profile: Profile, warnings: WarningList) ->
 
 def tools_before_thinking(request: Request, profile: Profile, warnings: WarningList) -> Request:
     """Tools and thinking together, where the model supports only one at a time."""
-    if profile.tools_while_thinking or not request.tools or not is_thinking(request, profile):
+    if profile.tools_while_thinking is not False or not request.tools:
+        return request
+    if not is_thinking(request, profile):
         return request
     if not can_stop(profile):
         warnings.add("tools_dropped", "tools", when=" while it thinks, and it always thinks")

@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from copy import copy
 from functools import partial
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, ClassVar, Self, Unpack
+from typing import TYPE_CHECKING, Any, ClassVar, Self, Unpack, get_args
 
 from msgspec.structs import replace
 
@@ -37,7 +37,7 @@ from interlingua.providers.answer_check import (
 from interlingua.providers.cancel import CancelScope, Scopes
 from interlingua.providers.catalog.profiles import profile_for
 from interlingua.providers.environment import add_environment
-from interlingua.providers.fold import fold_stream
+from interlingua.providers.fold import fold_body, fold_stream
 from interlingua.providers.http_requests import (
     DryRun,
     Ready,
@@ -55,6 +55,7 @@ from interlingua.providers.operations import (
     note_used_body,
     perform_pages,
 )
+from interlingua.providers.profile_check import can_stream, check_window, wrong_kind
 from interlingua.providers.provider import Provider, check_base_url, find_dialect, join_url, sign
 from interlingua.providers.rows import find_provider
 from interlingua.providers.ulid import new_ulid
@@ -217,11 +218,16 @@ class HttpAdapter:
             self._profiles[model] = profile
         return profile
 
-    def supports_tool_choice(self, mode: ToolChoiceMode, model: str = "") -> bool:
-        """Whether the model supports this mode of tool choice."""
+    def supports_tool_choice(self, mode: ToolChoiceMode, model: str = "") -> bool | None:
+        """Whether the model supports this mode of tool choice; None if it is unknown."""
+        if mode not in get_args(ToolChoiceMode):
+            known = ", ".join(get_args(ToolChoiceMode))
+            raise ConfigurationError(f"no mode of tool choice {mode!r}; there are {known}")
         profile = self.profile_for(model)
         modes = profile.tool_choice_modes
-        return profile.tools and (modes is None or mode in modes)
+        if profile.tools is False:
+            return False
+        return None if modes is None else mode in modes
 
     def estimate_input_tokens(self, request: Request) -> int:
         """An offline estimate of the number of input tokens."""
@@ -240,7 +246,11 @@ class HttpAdapter:
     def dry_run(self, request: Request, *, stream: bool = False, strict: bool = False) -> DryRun:
         """What would be sent, without the API key; nothing is sent."""
         profile = self.profile_for(request.model)
-        wire = self._encode(_with_defaults(request, strict=strict), profile, stream=stream)
+        request = _with_defaults(request, strict=strict)
+        stream = can_stream(request, profile, asked=stream)
+        wire = self._encode(request, profile, stream=stream)
+        if profile.context_window is not None and len(dumps(wire.body)) > profile.context_window:
+            self._check_window(request, profile.context_window)
         return DryRun(
             profile=profile,
             url=join_url(self._base_url, wire.path),
@@ -290,7 +300,13 @@ class HttpAdapter:
             if self.server is not None:
                 base_url = await self._start_server(request.model)
             profile = self._profiles.get(request.model) or self.profile_for(request.model)
+            if stream or request.tools:
+                stream = can_stream(request, profile, asked=stream)
             wire = self._encode(request, profile, stream=stream)
+            body = dumps(wire.body)
+            # A token is at least one byte, so most requests need no estimate.
+            if profile.context_window is not None and len(body) > profile.context_window:
+                self._check_window(request, profile.context_window)
         except SDKError as error:
             self._label_error(error, request.request_id, request.model)
             raise
@@ -299,12 +315,14 @@ class HttpAdapter:
         http = HttpRequest(
             url=join_url(base_url, wire.path),
             headers={**headers_for(wire, self._headers), **self._signature},
-            body=dumps(wire.body),
+            body=body,
             timeouts=self._timeouts,
             keep_alive=self.provider.keep_alive,
             on_resend=on_resend,
         )
-        return Ready(request=request, profile=profile, http=http, warnings=wire.warnings)
+        return Ready(
+            request=request, profile=profile, http=http, warnings=wire.warnings, stream=stream
+        )
 
     async def answer(self, ready: Ready, step: int = 0, attempt: int = 0) -> Response:
         """Send, read and decode: one attempt at a whole answer."""
@@ -316,7 +334,11 @@ class HttpAdapter:
                 if reply.status >= 300:
                     raise await read_error(reply, self._dialect)
                 body = await reply.read()
-            response = self._decode(loads(body), ready, reply.headers)
+            if ready.stream:
+                bare = replace(ready, warnings=())  # they are added below
+                response = fold_body(self._reader(bare, reply, began), body)
+            else:
+                response = self._decode(loads(body), ready, reply.headers)
         except SDKError as error:
             self._label_error(error, request.request_id, request.model)
             raise
@@ -446,6 +468,8 @@ class HttpAdapter:
         return restore_arguments(response, ready.request) if ready.request.tools else response
 
     def _encode(self, request: Request, profile: Profile, *, stream: bool) -> WireCall:
+        if profile.kind != "chat" and not self._is_lenient(request):
+            raise wrong_kind(request, profile)
         unknown: list[Warning] = []
         if self._options or request.provider_options:
             unknown = unknown_owners(request, (self.name, self.provider.name))
@@ -458,6 +482,13 @@ class HttpAdapter:
             return wire
         check_losses(wire.warnings, request, request.on_loss or self.on_loss)
         return replace(wire, warnings=current_turn_first(wire.warnings, request))
+
+    def _check_window(self, request: Request, window: int) -> None:
+        if not self._is_lenient(request):
+            check_window(request, window, self._dialect.FACTS.token_family)
+
+    def _is_lenient(self, request: Request) -> bool:
+        return (request.on_loss or self.on_loss) == "warn"
 
     async def _perform(self, operation: Operation, value: Any) -> Any:
         call, base_url = await self._encode_operation(operation, value)
@@ -535,9 +566,10 @@ class HttpAdapter:
         )
         frames: FrameDecoder | None = None
         decoder: StreamDecoder
-        if "json" not in reply.headers.get("content-type", ""):
+        is_json = not ready.stream or "json" in reply.headers.get("content-type", "")
+        if not is_json:
             decoder = dialect.stream_decoder(new_id=new_ulid, profile=ready.profile)
-        elif "json-array" in dialect.FACTS.framings:
+        elif ready.stream and "json-array" in dialect.FACTS.framings:
             frames = JSONArrayDecoder()
             decoder = dialect.stream_decoder(new_id=new_ulid, profile=ready.profile)
         else:  # the server does not stream: one JSON body

@@ -20,6 +20,20 @@ from interlingua.spec.request import Request
 from interlingua.spec.response import FinishReason, Reason, Response, label_message
 from interlingua.streams.accumulate import StreamAccumulator
 from interlingua.streams.grammar import DELTAS
+from interlingua.streams.reader import StreamReader
+
+
+def fold_body(reader: StreamReader, body: bytes) -> Response:
+    """The response of a streamed reply that was read as a whole."""
+    accumulator = StreamAccumulator()
+    for frame in reader.frames.feed(body):
+        for event in reader.decoder.feed(frame):
+            accumulator.feed(reader.label(event))
+        if reader.is_finished:
+            return accumulator.response()
+    for event in reader.finish():
+        accumulator.feed(event)
+    return accumulator.response()
 
 
 async def fold_stream(  # noqa: C901, PLR0912 -- one function: every delta passes here

@@ -33,6 +33,8 @@ class Ready(msgspec.Struct, frozen=True, kw_only=True):
     profile: Profile
     http: HttpRequest
     warnings: tuple[Warning, ...] = ()
+    stream: bool = False
+    """Whether the reply is a stream."""
 
 
 class DryRun(msgspec.Struct, frozen=True, kw_only=True):

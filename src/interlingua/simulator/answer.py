@@ -327,7 +327,9 @@ def _with_vendor_fields(part: Part, dialect: str, facts: ServerFacts, tail: str)
         if facts.thinking_prefix is None:
             return msgspec.structs.replace(part, extra={dialect: {}})
         mark = {dialect: {"id": f"{facts.thinking_prefix}simulated{tail}"}}
-        return msgspec.structs.replace(part, signature=None, data=part.signature, extra=mark)
+        return msgspec.structs.replace(
+            part, signature=None, data=part.signature or part.data, extra=mark
+        )
     return part
 
 

@@ -248,12 +248,18 @@ def check_body(incoming: Incoming, request: Request) -> None:
         if name not in given:
             raise RefusedError(Failure(status=400, message=f"{name}: Field required"))
     version = call.headers.get(facts.version_header)
-    overrides = {} if version is None else {"api_version": version}
+    # A client's profile asks the vendor not to store; a vendor stores unless it is asked.
+    overrides: dict[str, Json] = {"stateless": False}
+    if version is not None:
+        overrides["api_version"] = version
     profile = profile_for(incoming.dialect, request.model, overrides=overrides)
     for warning in dialects.get(incoming.dialect).encode_request(request, profile).warnings:
-        if not warning.code.endswith("_implied"):  # a default, which vendors accept
-            message = f"{warning.path}: {warning.message}" if warning.path else warning.message
-            raise RefusedError(Failure(status=400, message=message))
+        if warning.code.endswith("_implied"):  # a default, which vendors accept
+            continue
+        path = warning.path or "body"
+        field = path.removeprefix(f"provider_options.{incoming.dialect}.")
+        message = f"{path}: {warning.message}" if field == path else f"{field}: Unknown parameter"
+        raise RefusedError(Failure(status=400, message=message))
 
 
 def _refusal(exchange: Exchange, incoming: Incoming, failure: Failure) -> Reply:

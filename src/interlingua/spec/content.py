@@ -30,6 +30,20 @@ class Record(
 ):
     """The base of immutable values whose defaults are left out of their JSON and `repr`."""
 
+    def __repr__(self) -> str:
+        try:
+            return msgspec.Struct.__repr__(self)
+        except (RecursionError, ValueError):  # nested too deeply, or a number of 5,000 digits
+            names = self.__struct_fields__
+            return f"{type(self).__name__}({', '.join(_shown(self, name) for name in names)})"
+
+
+def _shown(value: Record, name: str) -> str:
+    try:
+        return f"{name}={getattr(value, name)!r}"
+    except (RecursionError, ValueError):
+        return f"{name}=<{type(getattr(value, name)).__name__}>"
+
 
 class _Part(Record, frozen=True, kw_only=True, tag_field="kind"):
     extra: Extra = {}
@@ -179,13 +193,7 @@ class ToolCall(_Part, frozen=True, kw_only=True, tag="tool_call"):
     def is_valid(self) -> bool:
         """False when the argument text is not a JSON object."""
         raw = self.raw_arguments
-        if raw is None or self.type == "custom" or not raw.strip():
-            return True
-        try:
-            value = json.loads(raw, parse_constant=refuse_constant, parse_float=finite_float)
-        except (ValueError, RecursionError):
-            return False
-        return value is None or isinstance(value, dict)
+        return raw is None or self.type == "custom" or parse_arguments(raw) is not None
 
 
 class ToolResult(_Part, frozen=True, kw_only=True, tag="tool_result"):
@@ -282,9 +290,43 @@ def _as_parts(items: list[Any] | tuple[Any, ...]) -> tuple[Part, ...] | None:
     if not all(isinstance(item, dict) and item.get("kind") in _KINDS for item in items):
         return None
     try:
-        return msgspec.convert(items, tuple[Part, ...])
+        return msgspec.convert(items, tuple[Part, ...], dec_hook=refuse_paths)
     except (msgspec.ValidationError, RecursionError):
         return None
+
+
+def refuse_paths(_: type, value: Any) -> NoReturn:
+    """For `msgspec.convert`: JSON and dicts may come from a stranger and cannot name a file."""
+    raise ValueError(f"{value!r:.60} is the path of a file, which only `path=` can name")
+
+
+def parse_json(text: str | bytes) -> Any:
+    """The value of a JSON text, by the parser that gives positions and keeps lone surrogates."""
+    return json.loads(text, parse_constant=refuse_constant, parse_float=finite_float)
+
+
+def parse_arguments(text: str) -> dict[str, Any] | None:
+    """The arguments in the text of a tool call; None if it is not a JSON object."""
+    if not text.strip():
+        return {}
+    try:
+        value = parse_json(text)
+    except (ValueError, RecursionError):
+        return None
+    return {} if value is None else value if isinstance(value, dict) else None
+
+
+def argument_problem(text: str) -> str:
+    """Why the text of a tool call has no arguments, such as `not valid JSON (at character 9)`."""
+    try:
+        parse_json(text)
+    except json.JSONDecodeError as error:
+        return f"not valid JSON ({error.msg} at character {error.pos})"
+    except RecursionError:
+        return "not valid JSON (nested too deeply)"
+    except ValueError as error:
+        return f"not valid JSON ({error})"
+    return "not a JSON object"
 
 
 def refuse_constant(name: str) -> NoReturn:

@@ -23,6 +23,8 @@ from interlingua.spec.response import Response, Warning
 NewId: TypeAlias = Callable[[], str]
 """Creates ids for tool calls that arrive without one."""
 
+ModelKind: TypeAlias = Literal["chat", "embedding", "image", "speech"]
+"""What a model produces."""
 StructuredOutput: TypeAlias = Literal["native", "tool", "prompt"]
 ThinkingMode: TypeAlias = Literal["adaptive", "enabled", "disabled", "between_tools"]
 Setting: TypeAlias = Literal[
@@ -86,15 +88,19 @@ class WireCall(msgspec.Struct, frozen=True, kw_only=True):
     stream: bool = False
     warnings: tuple[Warning, ...] = ()
 
+    __repr__ = Record.__repr__
+
 
 class Profile(Record, frozen=True, kw_only=True):
     """
     What a model or server supports.
 
-    Every default is neutral: it limits nothing and adds nothing. None means that no limit is
-    known; an empty tuple means that nothing is supported.
+    Every default is neutral: it limits nothing and adds nothing. None means unknown: what is
+    asked for is sent, and the provider decides. False and an empty tuple mean not supported.
     """
 
+    kind: ModelKind = "chat"
+    """What the model produces; only chat models answer a `Request`."""
     dialect: str = ""
     """The dialect that is spoken; its key in `provider_options` is used."""
 
@@ -105,6 +111,8 @@ class Profile(Record, frozen=True, kw_only=True):
 
     image_types: tuple[str, ...] | None = None
     """The supported media types of images; `image/*` means all."""
+    max_image_bytes: int | None = None
+    """The maximum size of one image."""
     audio_types: tuple[str, ...] | None = None
     """The supported media types of audio."""
     document_types: tuple[str, ...] | None = None
@@ -112,57 +120,62 @@ class Profile(Record, frozen=True, kw_only=True):
     tool_result_types: tuple[str, ...] | None = None
     """The media types that a tool result may contain; others are moved to a user message."""
 
-    tools: bool = True
+    tools: bool | None = None
     """Tools are supported."""
-    tools_while_thinking: bool = True
+    tools_while_thinking: bool | None = None
     """Tools are supported together with thinking; if not, thinking is disabled for tools."""
     tool_choice_modes: tuple[ToolChoiceMode, ...] | None = None
     """The supported modes of `tool_choice`: `auto`, `none`, `required`, `named`."""
     thinking_tool_choice: Mapping[str, tuple[ToolChoiceMode, ...]] = {}
     """The supported modes of `tool_choice` by thinking mode, where thinking allows fewer."""
-    tool_choice_without_tools: bool = True
+    tool_choice_without_tools: bool | None = None
     """`tool_choice` may be sent without tools."""
-    parallel_tool_calls: bool = True
+    parallel_tool_calls: bool | None = None
     """Parallel tool calls are supported, and so is the setting that disables them."""
-    strict_tools: bool = True
+    strict_tools: bool | None = None
     """Strict tools are supported: the arguments of a call must match the schema."""
     max_strict_tools: int | None = None
     """The maximum number of strict tools."""
 
-    streaming: bool = True
+    streaming: bool | None = None
     """Streaming is supported."""
-    streaming_tool_calls: bool = True
+    whole_tool_calls: bool | None = None
+    """Tool calls are supported in whole answers; if not, such answers are streamed and joined."""
+    streaming_tool_calls: bool | None = None
     """Tool calls are supported in streams."""
 
-    structured_output: tuple[StructuredOutput, ...] = ("native", "tool", "prompt")
+    structured_output: tuple[StructuredOutput, ...] | None = None
     """The supported ways to get JSON that matches a schema, best first."""
-    structured_output_with_tools: bool = True
+    structured_output_with_tools: bool | None = None
     """`native` structured output can be combined with tools."""
 
-    sampling: bool = True
+    sampling: bool | None = None
     """`temperature`, `top_p` and `top_k` are supported."""
     sampling_versions: tuple[str, ...] | None = None
-    """The API versions in which these three are still supported."""
+    """
+    The API versions in which these three are still supported. If they are asked for and `sampling`
+    is true, the last of these is used, unless the caller chose another version.
+    """
     api_version: str | None = None
     """The API version to use, unless the provider options of the request name another."""
     max_temperature: float | None = None
     """The maximum temperature."""
     rejected_while_thinking: tuple[Setting, ...] = ()
     """The settings that are rejected or ignored while the model thinks."""
-    penalties: bool = True
+    penalties: bool | None = None
     """`frequency_penalty` and `presence_penalty` are supported."""
-    seed: bool = True
+    seed: bool | None = None
     """`seed` is supported."""
-    n: bool = True
+    n: bool | None = None
     """`n` greater than 1 is supported."""
-    logprobs: bool = True
+    logprobs: bool | None = None
     """Log probabilities of tokens are supported."""
-    verbosity: bool = True
+    verbosity: bool | None = None
     """`verbosity` is supported."""
     stop_sequences: int | None = None
     """The maximum number of stop sequences."""
 
-    thinking: bool = True
+    thinking: bool | None = None
     """Thinking is supported."""
     thinks_by_default: bool = False
     """Thinking is on by default."""
@@ -204,11 +217,11 @@ class Profile(Record, frozen=True, kw_only=True):
     min_cache_tokens: int | None = None
     """The minimum length of a cached prefix, in tokens."""
 
-    system_prompt: bool = True
+    system_prompt: bool | None = None
     """System messages are supported."""
-    system_mid_conversation: bool = True
+    system_mid_conversation: bool | None = None
     """System messages are also supported after the first turn."""
-    prefill: bool = True
+    prefill: bool | None = None
     """The last message may be from the assistant; the model continues it."""
     tool_call_id_pattern: str | None = None
     """A regular expression that the whole id of a tool call must match."""
@@ -221,24 +234,29 @@ NEUTRAL_PROFILE = Profile()
 
 
 class ToolCallCapabilities(Record, frozen=True, kw_only=True):
-    """The support for tool calls."""
+    """The support for tool calls. None means unknown."""
 
-    non_streaming: bool = True
-    streaming_mode: Literal["none", "deltas"] = "deltas"
+    non_streaming: bool | None = True
+    streaming_mode: Literal["none", "deltas"] | None = "deltas"
     """In streams: not supported, or in fragments."""
-    parallel: bool = True
+    parallel: bool | None = True
     """Several calls in one response."""
 
 
 class AdapterCapabilities(msgspec.Struct, frozen=True):
-    """What an adapter supports, for routers: a view of its profile. None means no known limit."""
+    """
+    What an adapter supports, for routers: a view of its profile.
+
+    None means unknown, or no known limit. A search by capability treats it as no.
+    """
 
     profile: Profile = NEUTRAL_PROFILE
 
     @property
-    def supports_images(self) -> bool:
+    def supports_images(self) -> bool | None:
         """Whether any type of image is supported."""
-        return self.profile.image_types != ()
+        types = self.profile.image_types
+        return None if types is None else types != ()
 
     @property
     def accepted_image_media_types(self) -> tuple[str, ...] | None:
@@ -246,40 +264,41 @@ class AdapterCapabilities(msgspec.Struct, frozen=True):
         return self.profile.image_types
 
     @property
-    def supports_thinking(self) -> bool:
+    def supports_thinking(self) -> bool | None:
         """Whether the model can think."""
         return self.profile.thinking
 
     @property
-    def supports_tools(self) -> bool:
+    def supports_tools(self) -> bool | None:
         """Whether tools are supported."""
         return self.profile.tools
 
     @property
-    def supports_system_prompt(self) -> bool:
+    def supports_system_prompt(self) -> bool | None:
         """Whether system messages are supported."""
         return self.profile.system_prompt
 
     @property
-    def supports_structured_output(self) -> bool:
+    def supports_structured_output(self) -> bool | None:
         """Whether the provider itself enforces a schema."""
-        return "native" in self.profile.structured_output
+        ways = self.profile.structured_output
+        return None if ways is None else "native" in ways
 
     @property
-    def supports_streaming(self) -> bool:
+    def supports_streaming(self) -> bool | None:
         """Whether responses can be streamed."""
         return self.profile.streaming
 
     @property
-    def supports_streaming_tool_calls(self) -> bool:
+    def supports_streaming_tool_calls(self) -> bool | None:
         """Whether tool calls can be streamed."""
         profile = self.profile
-        return profile.tools and profile.streaming and profile.streaming_tool_calls
+        return _all((profile.tools, profile.streaming, profile.streaming_tool_calls))
 
     @property
-    def supports_parallel_tool_calls(self) -> bool:
+    def supports_parallel_tool_calls(self) -> bool | None:
         """Whether one response may have several tool calls."""
-        return self.profile.tools and self.profile.parallel_tool_calls
+        return _all((self.profile.tools, self.profile.parallel_tool_calls))
 
     @property
     def supports_prompt_caching(self) -> bool:
@@ -298,12 +317,18 @@ class AdapterCapabilities(msgspec.Struct, frozen=True):
 
     @property
     def tool_calls(self) -> ToolCallCapabilities:
-        """The three properties about tool calls, as one record."""
+        """The properties about tool calls, as one record; a profile row may be written so."""
+        streamed = self.supports_streaming_tool_calls
         return ToolCallCapabilities(
-            non_streaming=self.supports_tools,
-            streaming_mode="deltas" if self.supports_streaming_tool_calls else "none",
+            non_streaming=_all((self.profile.tools, self.profile.whole_tool_calls)),
+            streaming_mode=None if streamed is None else "deltas" if streamed else "none",
             parallel=self.supports_parallel_tool_calls,
         )
+
+
+def _all(known: tuple[bool | None, ...]) -> bool | None:
+    """Whether all are true: False if one is false, None if one is unknown."""
+    return False if False in known else None if None in known else True
 
 
 class Prepared(msgspec.Struct, frozen=True, kw_only=True):
@@ -316,6 +341,8 @@ class Prepared(msgspec.Struct, frozen=True, kw_only=True):
     """The changes and losses."""
     origin: Callable[[str], str | None] | None = None
     """Maps a path in `request` to the path in the caller's request; None if they are equal."""
+
+    __repr__ = Record.__repr__
 
 
 class StreamDecoder(Protocol):

@@ -34,6 +34,8 @@ class HistoryRules(Record, frozen=True, kw_only=True):
     """The model that will read the history; empty if it makes no difference."""
 
     # calls
+    tools: bool = True
+    """Calls and results are accepted; if not, they are sent as text."""
     paired_calls: bool = False
     """Every call must have exactly one result, and every result must have its call."""
     stored: bool = False
@@ -78,6 +80,10 @@ class HistoryRules(Record, frozen=True, kw_only=True):
     """Consecutive messages of one role must be one message."""
     results_as_user: bool = False
     """Results are sent with the role `user`."""
+    system: bool = True
+    """System and developer messages are accepted; if not, they are sent as user text."""
+    prefill: bool = True
+    """The last message may be from the assistant."""
     inline_system: bool = True
     """A system or developer message may come after the conversation has begun."""
 
@@ -226,6 +232,8 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     """The known keys of its provider options; None if they are not known."""
     json_mode: bool = True
     """Whether it can ask for any JSON object. If not, `prepare` adds an instruction."""
+    only_strict_formats: bool = False
+    """Whether a response format must be strict. If it cannot be, `prepare` adds an instruction."""
     cache: CacheRules = CacheRules()
     framings: tuple[Framing, ...] = ("sse",)
     """The framings of its streams. A JSON reply is a stream only if `json-array` is listed."""

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import msgspec
 
 from interlingua.spec import errors
-from interlingua.spec.content import FilePath
-from interlingua.spec.errors import DecodeError, ProviderError, SDKError
+from interlingua.spec.content import FilePath, parse_json
+from interlingua.spec.errors import ConfigurationError, DecodeError, ProviderError, SDKError
 from interlingua.spec.events import StreamEvent
 from interlingua.spec.messages import Message
 from interlingua.spec.request import Request
@@ -47,7 +48,10 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-def to_document(value: Message | Request | Response | StreamEvent) -> dict[str, Any]:
+Document: TypeAlias = Message | Request | Response | StreamEvent
+
+
+def to_document(value: Document) -> dict[str, Any]:
     """The value as plain JSON data, with the format version."""
     document = _encode(value)
     _tuples_to_lists(document)
@@ -61,8 +65,10 @@ def from_document(document: Any, kind: TypeForm[T], *, trust_paths: bool = False
     A document may come from a stranger, so the `path` of a part, which names a file to read, is
     refused. `trust_paths=True` accepts it in documents that the program wrote itself.
     """
-    if isinstance(document, dict):
-        version = document.get(_VERSION_KEY, FORMAT_VERSION)
+    for item in document if isinstance(document, list) else (document,):
+        if not isinstance(item, dict):
+            continue
+        version = item.get(_VERSION_KEY, FORMAT_VERSION)
         if type(version) is not int or version > FORMAT_VERSION:
             raise DecodeError(
                 f"document has version {version!r}, this library reads up to {FORMAT_VERSION}; "
@@ -79,26 +85,37 @@ def from_document(document: Any, kind: TypeForm[T], *, trust_paths: bool = False
         raise DecodeError(f"not a {_name(kind)} document: nested too deeply") from error
 
 
-def to_json(value: Message | Request | Response | StreamEvent) -> bytes:
-    """The document as UTF-8 JSON text."""
-    document = _encode(value)
+def to_json(value: Document | Sequence[Message]) -> bytes:
+    """The document as UTF-8 JSON text; of a list of messages, a list of documents."""
+    document = [*map(_encode, value)] if isinstance(value, Sequence) else _encode(value)
     try:
-        return msgspec.json.encode(document)
-    except UnicodeEncodeError:  # a lone surrogate: only its escaped form is valid JSON
-        return json.dumps(document, separators=(",", ":")).encode()
+        try:
+            return msgspec.json.encode(document)
+        except UnicodeEncodeError:  # a lone surrogate: only its escaped form is valid JSON
+            text = json.dumps(document)
+            plain = json.loads(text, parse_constant=lambda _: None)  # NaN is null, as above
+            return json.dumps(plain, separators=(",", ":")).encode()
+    except (TypeError, ValueError, OverflowError) as error:
+        raise DecodeError(f"a {_type(value)} has no JSON form: {error}") from error
 
 
 def from_json(
-    data: bytes | str | dict[str, Any], kind: TypeForm[T], *, trust_paths: bool = False
+    data: bytes | str | dict[str, Any] | list[Any], kind: TypeForm[T], *, trust_paths: bool = False
 ) -> T:
-    """The reverse of `to_json`, as `from_document`; parsed JSON may be passed as a dict."""
-    if isinstance(data, dict):
+    """
+    The reverse of `to_json`, as `from_document`; JSON that is parsed already may be passed too.
+
+    A list of messages is read with the kind `list[Message]`.
+    """
+    if isinstance(data, (dict, list)):
         return from_document(data, kind, trust_paths=trust_paths)
+    if not isinstance(data, (bytes, bytearray, memoryview, str)):
+        raise ConfigurationError(f"from_json takes JSON text or a dict, not a {_type(data)}")
     try:
         document = msgspec.json.decode(data)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except (msgspec.DecodeError, UnicodeError):
         try:
-            document = json.loads(data)
+            document = parse_json(data)
         except (ValueError, RecursionError) as error:
             raise DecodeError(f"not a {_name(kind)} document: {error}") from error
     except RecursionError as error:
@@ -106,11 +123,13 @@ def from_json(
     return from_document(document, kind, trust_paths=trust_paths)
 
 
-def _encode(value: Message | Request | Response | StreamEvent) -> dict[str, Any]:
+def _encode(value: Document) -> dict[str, Any]:
     try:
         document = msgspec.to_builtins(value, str_keys=True, enc_hook=_encode_hook)
     except RecursionError as error:
-        raise DecodeError(f"a {type(value).__name__} nested too deeply for JSON") from error
+        raise DecodeError(f"a {_type(value)} nested too deeply for JSON") from error
+    except (TypeError, ValueError) as error:
+        raise DecodeError(f"a {_type(value)} has no JSON form: {error}") from error
     if isinstance(value, Response):
         _omit_unknown_limits(document)
     elif isinstance(getattr(value, "response", None), Response):  # an event that carries one
@@ -143,7 +162,7 @@ def _encode_hook(value: Any) -> Any:
     if isinstance(value, FilePath):
         return str(value)
     if not isinstance(value, SDKError):
-        raise DecodeError(f"a {type(value).__name__} has no JSON form")
+        raise DecodeError(f"a {_type(value)} has no JSON form")
     # A class that the application derived is written as its nearest base class here.
     known = (kind.__name__ for kind in type(value).__mro__ if _error_kind(kind.__name__) is kind)
     fields = {name: getattr(value, name) for name in _error_fields(type(value))}
@@ -176,6 +195,10 @@ def _error_kind(name: str) -> type[SDKError] | None:
 
 def _error_fields(kind: type[SDKError]) -> tuple[str, ...]:
     return (*_ERROR_FIELDS, "path") if issubclass(kind, DecodeError) else _ERROR_FIELDS
+
+
+def _type(value: Any) -> str:
+    return type(value).__name__
 
 
 def _name(kind: Any) -> str:

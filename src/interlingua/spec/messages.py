@@ -67,24 +67,24 @@ class Message(Record, frozen=True, kw_only=True):
             )
 
     @staticmethod
-    def system(content: Content) -> Message:
+    def system(content: Content, *more: Content) -> Message:
         """Instructions that shape the model's behaviour."""
-        return Message(role="system", content=to_parts(content))
+        return Message(role="system", content=to_parts(content, *more))
 
     @staticmethod
-    def developer(content: Content) -> Message:
+    def developer(content: Content, *more: Content) -> Message:
         """Instructions of the application; OpenAI gives them priority over user messages."""
-        return Message(role="developer", content=to_parts(content))
+        return Message(role="developer", content=to_parts(content, *more))
 
     @staticmethod
-    def user(content: Content, *, name: str | None = None) -> Message:
-        """Input of the user."""
-        return Message(role="user", content=to_parts(content), name=name)
+    def user(content: Content, *more: Content, name: str | None = None) -> Message:
+        """Input of the user: `Message.user("What is this?", Image(…))`."""
+        return Message(role="user", content=to_parts(content, *more), name=name)
 
     @staticmethod
-    def assistant(content: Content) -> Message:
+    def assistant(content: Content, *more: Content) -> Message:
         """A response of the model."""
-        return Message(role="assistant", content=to_parts(content))
+        return Message(role="assistant", content=to_parts(content, *more))
 
     @staticmethod
     def tool_result(
@@ -117,8 +117,10 @@ class Message(Record, frozen=True, kw_only=True):
         return "".join(texts) or None
 
 
-def to_parts(value: Content) -> tuple[Part, ...]:
+def to_parts(value: Content, *more: Content) -> tuple[Part, ...]:
     """The content as a tuple of parts; strings become `Text`."""
+    if more:
+        return tuple(part for item in (value, *more) for part in to_parts(item))
     content: Any = value  # callers without a type checker may pass anything
     if isinstance(content, str):
         return (Text(text=content),)
@@ -126,7 +128,7 @@ def to_parts(value: Content) -> tuple[Part, ...]:
         return (content,)
     if not isinstance(content, Iterable) or isinstance(content, (bytes, Mapping)):
         raise ConfigurationError(
-            f"message content must be text or parts, not {type(content).__name__}"
+            f"message content must be text or parts, not a {type(content).__name__}"
         )
     parts = tuple(Text(text=item) if isinstance(item, str) else item for item in content)
     for part in parts:

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, TypeVar, get_args
 
 import msgspec
 
 from interlingua.spec.content import Extra, Json, Record, ToolType
 from interlingua.spec.errors import ConfigurationError
 from interlingua.spec.messages import Message
+from interlingua.spec.names import advice
+from interlingua.spec.plain_dicts import AnyMessage, to_messages
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeForm
 
 ToolChoiceMode: TypeAlias = Literal["auto", "none", "required", "named"]
 FormatType: TypeAlias = Literal["text", "json", "json_schema"]
@@ -76,7 +81,37 @@ class ResponseFormat(Record, frozen=True, kw_only=True):
     extra: Extra = {}
 
 
-class Request(Record, frozen=True, kw_only=True):
+_INSTEAD = {
+    "prompt": "messages=",
+    "system": "Message.system(...) as the first of messages=",
+    "system_prompt": "Message.system(...) as the first of messages=",
+    "instructions": "Message.system(...) as the first of messages=",
+    "input": "messages=",
+    "timeout": "the option timeout= of generate, or of the adapter",
+    "max_retries": "retry= of client.complete",
+}
+
+
+class _RequestType(msgspec.StructMeta):
+    """Names the right field for one that does not exist."""
+
+    if not TYPE_CHECKING:
+
+        def __call__(cls, *args, **fields):  # noqa: ANN002, ANN003, ANN204, N805 -- a metaclass
+            try:
+                return _construct(cls, *args, **fields)
+            except TypeError as error:
+                known = cls.__struct_fields__
+                for name in fields.keys() - known:
+                    hint = advice(name, known, _INSTEAD)
+                    raise ConfigurationError(f"Request has no field {name!r}. {hint}") from None
+                raise ConfigurationError(f"Request: {error}") from None
+
+
+_construct: Any = msgspec.StructMeta.__call__
+
+
+class Request(Record, frozen=True, kw_only=True, metaclass=_RequestType):
     """
     One request, in the canonical language.
 
@@ -102,6 +137,8 @@ class Request(Record, frozen=True, kw_only=True):
     n: int | None = None
     reasoning_effort: str | None = None
     thinking_budget: int | None = None
+    include_thinking: bool | None = None
+    """Whether to ask for visible thoughts, or for none, where a provider can be asked."""
     verbosity: str | None = None
     user: str | None = None
     metadata: Mapping[str, Any] | None = None
@@ -121,10 +158,10 @@ class Request(Record, frozen=True, kw_only=True):
             self,
             *,
             model: str = "",
-            messages: str | Message | Iterable[str | Message] = (),
+            messages: AnyMessage | Iterable[AnyMessage] = (),
             provider: str | None = None,
-            tools: Iterable[ToolSpec] | None = (),
-            tool_choice: ToolChoice | None = None,
+            tools: Iterable[AnyTool] | None = (),
+            tool_choice: ToolChoice | str | None = None,
             parallel_tool_calls: bool | None = None,
             response_format: ResponseFormat | None = None,
             temperature: float | None = None,
@@ -138,6 +175,7 @@ class Request(Record, frozen=True, kw_only=True):
             n: int | None = None,
             reasoning_effort: str | None = None,
             thinking_budget: int | None = None,
+            include_thinking: bool | None = None,
             verbosity: str | None = None,
             user: str | None = None,
             metadata: Mapping[str, Any] | None = None,
@@ -150,10 +188,13 @@ class Request(Record, frozen=True, kw_only=True):
         set_field = msgspec.structs.force_setattr
         messages: Any = self.messages  # callers may pass a string
         if type(messages) is not tuple or not _MESSAGE.issuperset(map(type, messages)):
-            set_field(self, "messages", _messages(messages))
+            set_field(self, "messages", to_messages(messages))
         tools: Any = self.tools
-        if type(tools) is not tuple:
-            set_field(self, "tools", () if tools is None else tuple(tools))
+        if type(tools) is not tuple or (tools and not _TOOLS.issuperset(map(type, tools))):
+            set_field(self, "tools", to_tools(tools))
+        choice: Any = self.tool_choice
+        if type(choice) is str:
+            set_field(self, "tool_choice", to_tool_choice(choice))
         if self.stop_sequences is not None and type(self.stop_sequences) is not tuple:
             set_field(self, "stop_sequences", _texts(self.stop_sequences))
 
@@ -161,18 +202,88 @@ class Request(Record, frozen=True, kw_only=True):
 _MESSAGE = frozenset((Message,))
 
 
-def _messages(value: Any) -> tuple[Message, ...]:
-    if isinstance(value, str):
-        return (Message.user(value),)
-    if isinstance(value, Message):
-        return (value,)
-    messages = tuple(Message.user(item) if isinstance(item, str) else item for item in value)
-    for message in messages:
-        if not isinstance(message, Message):
-            raise ConfigurationError(
-                f"messages contain a {type(message).__name__}; use Message.user(...) or plain text"
-            )
-    return messages
+class HasDefinition(Protocol):
+    """A tool, such as one made by `@tool`."""
+
+    @property
+    def definition(self) -> ToolDefinition:
+        """What the model is told about it."""
+
+
+AnyTool: TypeAlias = ToolSpec | HasDefinition | Mapping[str, Any]
+"""A definition, a tool that has one, or a dict."""
+
+_TOOLS = frozenset((ToolDefinition, BuiltinTool))
+_MODES: tuple[ToolChoiceMode, ...] = ("auto", "none", "required")
+
+
+def to_tool_choice(choice: ToolChoice | str) -> ToolChoice:
+    """A tool choice from its mode, or from the name of the tool that must be called."""
+    if isinstance(choice, ToolChoice):
+        return choice
+    for mode in _MODES:
+        if choice == mode:
+            return ToolChoice(mode=mode)
+    return ToolChoice(mode="named", tool_name=choice)
+
+
+def to_tools(tools: Any) -> tuple[ToolSpec, ...]:
+    """The tools as definitions; `ConfigurationError` says which one is no tool."""
+    return tuple(to_tool(tool, f"tools[{i}]") for i, tool in enumerate(list_tools(tools)))
+
+
+def list_tools(tools: Any) -> tuple[Any, ...]:
+    """The tools as a tuple; `ConfigurationError` if they are not given as a list."""
+    if isinstance(tools, (str, bytes, Mapping)) or not isinstance(tools, Iterable | None):
+        raise ConfigurationError(f"tools must be a list of tools, not a {type(tools).__name__}.")
+    return () if tools is None else tuple(tools)
+
+
+def to_tool(tool: Any, path: str) -> ToolSpec:
+    """One tool as a definition."""
+    if isinstance(tool, (ToolDefinition, BuiltinTool)):
+        return tool
+    if isinstance(tool, Mapping):
+        return _tool_from_dict(tool, path)
+    definition = getattr(tool, "definition", None)
+    if isinstance(definition, ToolDefinition):
+        return definition
+    raise ConfigurationError(
+        f"{path} is a {type(tool).__name__}, which is not a tool. Decorate a function with @tool, "
+        "or pass a Tool, a ToolDefinition, a BuiltinTool or a dict."
+    )
+
+
+def _tool_from_dict(tool: Mapping[str, Any], path: str) -> ToolSpec:
+    """A tool in our JSON form, or in the form of one of the providers' APIs."""
+    if "kind" in tool:
+        return _convert(dict(tool), ToolSpec, path)
+    kind = tool.get("type") or "function"
+    inner = tool.get(kind) if isinstance(kind, str) else None
+    fields = dict(inner if isinstance(inner, Mapping) else tool)
+    fields.pop("type", None)
+    if kind not in get_args(ToolType):
+        raise ConfigurationError(
+            f"{path} is a tool of type {kind!r:.60}. A tool that the provider runs is a "
+            "BuiltinTool(dialect=…, data=…), because each API has its own."
+        )
+    if "input_schema" in fields:
+        fields["parameters"] = fields.pop("input_schema")
+    for name in fields.keys() - _TOOL_FIELDS:
+        raise ConfigurationError(f"{path} has an unknown field {name!r:.60}.")
+    return _convert({**fields, "kind": "function", "type": kind}, ToolDefinition, path)
+
+
+_TOOL_FIELDS = frozenset(("name", "description", "parameters", "strict"))
+_Kind = TypeVar("_Kind")
+
+
+def _convert(fields: dict[str, Any], kind: TypeForm[_Kind], path: str) -> _Kind:
+    try:
+        value: _Kind = msgspec.convert(fields, kind)
+        return value
+    except msgspec.ValidationError as error:
+        raise ConfigurationError(f"{path} is not the definition of a tool: {error}.") from None
 
 
 def _texts(value: Any) -> tuple[str, ...]:

@@ -42,6 +42,9 @@ _CONTENT = {
     ),
     "document_dropped": _NO_MEDIA,
     "image_dropped": _NO_MEDIA,
+    "prefill_replaced": (
+        "{target} does not continue a message of the assistant; a user message asks for it."
+    ),
     "response_format_dropped": (
         "{target} has no way to enforce this schema; the response format was dropped."
     ),
@@ -64,6 +67,10 @@ _SETTINGS = {
     "effort_raised": "{target} does not support reasoning effort {effort!r}; {sent} was sent.",
     "file_name_dropped": "{target} does not support file names; the name was dropped.",
     "frequency_penalty_dropped": _NO_SETTING,
+    "include_thinking_dropped": _NO_SETTING,
+    "json_mode_as_instruction": (
+        "{target} has no JSON mode; an instruction to answer with one JSON object was sent."
+    ),
     "logprobs_dropped": _NO_SETTING,
     "max_tokens_dropped": _NO_SETTING,
     "max_tokens_lowered": "{target} returns at most {limit} tokens; `max_tokens` was lowered.",
@@ -91,6 +98,9 @@ _SETTINGS = {
     ),
     "stop_sequences_dropped": _NO_SETTING,
     "strict_dropped": "{target} supports at most {limit} strict tools; `strict` was dropped.",
+    "structured_output_fallback": (
+        "{target} does not enforce this schema; an instruction to follow it was sent."
+    ),
     "temperature_dropped": _NO_SETTING,
     "temperature_lowered": "{target} supports a temperature of at most {limit:g}; it was lowered.",
     "thinking_budget_dropped": _NO_SETTING,
@@ -117,6 +127,7 @@ _HISTORY = {
     "aborted_result_dropped": (
         "The tool call that this result answers was cut short; the result was dropped."
     ),
+    "call_as_text": "{target} does not support tools; the call and its result were sent as text.",
     "calls_put_last": "{target} has tool calls only at the end of a message; they were moved.",
     "emptied_message_dropped": (
         "{target} supports none of the message's content; the message was dropped."
@@ -166,6 +177,9 @@ _NOTES = {
     ),
     "usage_estimated": "{target} reported no usage; the token counts are estimates.",
     # sent in another form, with nothing left out
+    "api_version_chosen": (
+        "{target} supports `{setting}` only in some versions of its API; {version} was used."
+    ),
     "allowed_tools_narrowed": (
         "{target} has no list of allowed tools; only the allowed tools were sent."
     ),
@@ -183,16 +197,10 @@ _NOTES = {
         "{target} does not support `reasoning_effort`; a thinking budget of {budget} was sent."
     ),
     "foreign_thinking_as_text": "{reason}; the thinking was sent as text.",
-    "json_mode_as_instruction": (
-        "{target} has no JSON mode; an instruction to answer with one JSON object was sent."
-    ),
     "option_unknown": "{name!r} is no known option of {owner}{hint}; it was sent unchanged.",
     "media_type_guessed": "{target} requires a media type for a URL; {media_type} was sent.",
     "refusal_as_text": "{target} does not support a refusal in this place; text was sent.",
     "stale_thinking_as_text": "{reason}; the thinking was sent as text.",
-    "structured_output_fallback": (
-        "{target} does not support structured output natively; use a {way} instead."
-    ),
     "tool_error_as_text": "{target} has no error flag; the text of the result says it failed.",
     "tools_withheld": (
         "{target} does not support tool choice 'none'{when}; the tools were not sent."
@@ -224,6 +232,7 @@ _NOTES = {
     "empty_message_dropped": "The message is empty; it was dropped.",
     # left out, because the target does the same anyway
     "frequency_penalty_implied": _IMPLIED,
+    "include_thinking_implied": _IMPLIED,
     "parallel_tool_calls_implied": _IMPLIED,
     "presence_penalty_implied": _IMPLIED,
     "reasoning_effort_implied": _IMPLIED,
@@ -281,6 +290,7 @@ MEDIA_DROPPED: Mapping[str, str] = {
 
 SETTING_DROPPED: Mapping[str, str] = {
     "frequency_penalty": "frequency_penalty_dropped",
+    "include_thinking": "include_thinking_dropped",
     "logprobs": "logprobs_dropped",
     "max_tokens": "max_tokens_dropped",
     "metadata": "metadata_dropped",
@@ -301,6 +311,7 @@ SETTING_DROPPED: Mapping[str, str] = {
 
 SETTING_IMPLIED: Mapping[str, str] = {
     "frequency_penalty": "frequency_penalty_implied",
+    "include_thinking": "include_thinking_implied",
     "parallel_tool_calls": "parallel_tool_calls_implied",
     "presence_penalty": "presence_penalty_implied",
     "reasoning_effort": "reasoning_effort_implied",

@@ -15,6 +15,7 @@ from interlingua.api.objects import functions as async_objects
 from interlingua.api.run import generate as async_run
 from interlingua.api.run import run as default
 from interlingua.api.run.loop import GenerateResult
+from interlingua.api.run.options import Prompt
 from interlingua.api.run.run import Run
 from interlingua.api.tools import mcp as async_mcp
 from interlingua.api.tools.mcp import MCPServer, MCPTools
@@ -23,7 +24,6 @@ from interlingua.providers.cancel import ABORTED, AbortSignal
 from interlingua.spec.content import Json
 from interlingua.spec.errors import AbortError, ConfigurationError, SDKError
 from interlingua.spec.events import Finish, StreamEvent
-from interlingua.spec.messages import Message
 from interlingua.spec.response import FinishReason, Response
 from interlingua.streams.accumulate import StreamAccumulator
 from interlingua.sync.blocking_iterator import BlockingIterator
@@ -38,15 +38,13 @@ _NOT_ENDED = "The stream has not ended. Read it to its end first."
 
 
 def generate(
-    model: str, prompt: str | Message | None = None, **options: Unpack[GenerateOptions]
+    model: str, prompt: Prompt = None, **options: Unpack[GenerateOptions]
 ) -> GenerateResult[None]:
     """Like `interlingua.generate`, blocking."""
     return background.run(async_run.generate(model, prompt, **unwrap(options)))
 
 
-def stream(
-    model: str, prompt: str | Message | None = None, **options: Unpack[GenerateOptions]
-) -> StreamResult:
+def stream(model: str, prompt: Prompt = None, **options: Unpack[GenerateOptions]) -> StreamResult:
     """
     Like `interlingua.stream`, blocking.
 
@@ -174,7 +172,7 @@ class ObjectOptions(GenerateOptions, total=False):
 @overload
 def generate_object(
     model: str,
-    prompt: str | Message | None = None,
+    prompt: Prompt = None,
     *,
     schema: TypeForm[T],
     **options: Unpack[ObjectOptions],
@@ -182,14 +180,14 @@ def generate_object(
 @overload
 def generate_object(
     model: str,
-    prompt: str | Message | None = None,
+    prompt: Prompt = None,
     *,
     schema: Mapping[str, Any],
     **options: Unpack[ObjectOptions],
 ) -> GenerateResult[Any]: ...
 def generate_object(
     model: str,
-    prompt: str | Message | None = None,
+    prompt: Prompt = None,
     *,
     schema: Any,
     **options: Unpack[ObjectOptions],
@@ -202,7 +200,7 @@ def generate_object(
 @overload
 def stream_object(
     model: str,
-    prompt: str | Message | None = None,
+    prompt: Prompt = None,
     *,
     schema: TypeForm[T],
     **options: Unpack[ObjectOptions],
@@ -210,14 +208,14 @@ def stream_object(
 @overload
 def stream_object(
     model: str,
-    prompt: str | Message | None = None,
+    prompt: Prompt = None,
     *,
     schema: Mapping[str, Any],
     **options: Unpack[ObjectOptions],
 ) -> ObjectStream[Any]: ...
 def stream_object(
     model: str,
-    prompt: str | Message | None = None,
+    prompt: Prompt = None,
     *,
     schema: Any,
     **options: Unpack[ObjectOptions],

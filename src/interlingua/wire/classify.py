@@ -233,10 +233,21 @@ def classify(status: int | None, fault: Fault) -> type[ProviderError]:
     return _BY_STATUS.get(status, InvalidRequestError if status < 500 else ServerError)
 
 
-def status_of(error: Exception) -> int:
-    """The HTTP status with which a server sends this error."""
+SPENT = (QuotaExceededError, BudgetExceededError)
+"""The errors that say that there is no money left."""
+
+
+def status_of(error: Exception, spent: int = 402) -> int:
+    """
+    The HTTP status with which a server sends this error.
+
+    `spent` is the status for an error of `SPENT`: after another one, clients of the dialect would
+    try again for ever.
+    """
     if isinstance(error, SDKError) and error.status_code and error.status_code >= 400:
         return error.status_code
+    if isinstance(error, SPENT):
+        return spent
     for kind, status in _STATUS_OF.items():
         if isinstance(error, kind):
             return status
@@ -250,8 +261,6 @@ _STATUS_OF: dict[type[SDKError], int] = {
     ContextLengthError: 400,
     ContentFilterError: 400,
     InvalidRequestError: 400,
-    QuotaExceededError: 402,
-    BudgetExceededError: 402,
     RateLimitError: 429,
     CircuitOpenError: 503,
     ProviderTimeoutError: 408,

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from interlingua.spec.content import Json, finite_float, refuse_constant
+from interlingua.spec.content import Json, parse_json
 from interlingua.spec.errors import DecodeError
 
 _decode = msgspec.json.Decoder().decode
@@ -77,7 +77,7 @@ def loads_object(text: str) -> dict[str, Any] | None:
 def _slow_loads(text: str | bytes) -> Json:
     # msgspec refuses lone surrogate escapes, but providers send them.
     try:
-        return json.loads(text, parse_constant=refuse_constant, parse_float=finite_float)
+        return parse_json(text)
     except RecursionError as error:
         raise DecodeError("JSON is nested too deeply") from error
     except ValueError as error:  # JSON errors, UTF-8 errors and integers that are too long

@@ -74,12 +74,15 @@ def read_page(body: bytes) -> dict[str, Any]:
     return page if isinstance(page, dict) else {}
 
 
+_MAX_DIGITS = 18  # Python refuses to read a number of several thousand
+
+
 def page_size(query: Mapping[str, str], name: str, *, default: int, highest: int) -> int:
     """The page size that the query asks for; `InvalidRequestError` if it is not a number."""
     text = query.get(name)
     if text is None:
         return default
-    if not text.isdecimal() or not int(text):
+    if not text.isdecimal() or len(text) > _MAX_DIGITS or not int(text):
         raise InvalidRequestError(f"{name}: must be an integer greater than 0", error_code=None)
     return min(int(text), highest)
 

@@ -158,7 +158,7 @@ def test_field_bug_79_what_the_caller_owns_stays_as_it_is(provider, asks):
             return await generate(named(provider), client=client, **options)
         return await generate_object(named(provider), client=client, schema=schema, **options)
 
-    with simulated(answer) as peer:
+    with simulated(answer, strict=False) as peer:
         result = run(peer, work)
 
     assert len(result.steps) == 2

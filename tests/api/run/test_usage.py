@@ -1,15 +1,20 @@
-"""Tokens of answers that broke off."""
+"""Tokens of answers that broke off, or whose provider reported none."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from interlingua import sync
+from interlingua.api.execute import execute
+from interlingua.api.run.generate import stream
 from interlingua.api.run.run import fill_usage
+from interlingua.simulator import text
 from interlingua.spec.content import Text, Thinking, ToolCall
 from interlingua.spec.messages import Message
 from interlingua.spec.request import Request
 from interlingua.spec.response import FinishReason, Response, Usage
+from support.simulated import adapters, run, simulated
 
 REQUEST = Request(model="gpt-5.2", messages="Write a long story about a fox.")
 
@@ -66,3 +71,37 @@ def test_the_rest_stays():
 
     assert replace(filled, usage=partial.usage) == partial
     assert filled.usage.cache_read_tokens == 3
+
+
+@pytest.mark.parametrize("way", ["stream", "execute", "sync"])
+def test_safe_23_an_estimate_reaches_the_result(way):
+    """A server that was not asked for usage: every way of asking has an estimate that says so."""
+    model = "openai_compatible:house-model"
+    silent = {"openai_compatible": {"stream_options": {"include_usage": False}}}
+    options = {"provider_options": silent}
+
+    async def work(client):
+        if way == "execute":
+            return (await execute(model, "Weather in Oslo?", client=client, **options)).usage
+        result = stream(model, "Weather in Oslo?", client=client, **options)
+        async for event in result:
+            last = event
+        assert last.usage == last.response.usage
+        return result.result()
+
+    with simulated(text("It is cold in Oslo. " * 20)) as peer:
+        if way == "sync":
+            with sync.Client(adapters(peer.server.url)) as client:
+                events = sync.stream(model, "Weather?", client=client, **options)
+                list(events)
+            result = events.result()
+        else:
+            result = run(peer, work)
+    if way == "execute":
+        assert result.prompt_tokens > 5
+        assert result.completion_tokens > 50
+        return
+    assert result.total_usage.estimated
+    assert result.total_usage.input_tokens > 2
+    assert result.total_usage.output_tokens > 50
+    assert [warning.code for warning in result.warnings] == ["usage_estimated"]

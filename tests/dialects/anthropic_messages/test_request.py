@@ -274,3 +274,26 @@ def test_profile_forbids_sampling():
 
     assert "temperature" not in call.body
     assert sorted(warning.path for warning in call.warnings) == ["temperature", "top_k"]
+
+
+def test_field_bug_104_what_coding_agents_add():
+    """A billing header as a system block, a system message in the middle, unknown beta flags."""
+    body = {
+        "model": "m",
+        "max_tokens": 5,
+        "system": [
+            {"type": "text", "text": "x-anthropic-billing-header: cc_version=2.1; cch=abc;"},
+            {"type": "text", "text": "You are an agent."},
+        ],
+        "messages": [
+            {"role": "user", "content": "hi"},
+            {"role": "system", "content": "Be brief."},
+            {"role": "user", "content": "go"},
+        ],
+    }
+    headers = {"anthropic-beta": "known-2025-02-19,unknown-2099", "anthropic-version": "2023-06-01"}
+    request = decode_request(WireCall(path="/v1/messages", body=body, headers=headers))
+    call = encode_request(request)
+
+    assert (call.body, call.headers, call.warnings) == (body, headers, ())
+    assert [message.role for message in request.messages[-3:]] == ["user", "system", "user"]

@@ -146,7 +146,7 @@ def test_keys_never_show():
     ("error", "status", "word"),
     [
         (RateLimitError("x"), 429, "RESOURCE_EXHAUSTED"),
-        (QuotaExceededError("x"), 402, "RESOURCE_EXHAUSTED"),
+        (QuotaExceededError("x"), 403, "PERMISSION_DENIED"),
         (AuthenticationError("x", error_code="invalid_api_key"), 401, "UNAUTHENTICATED"),
         (ServerError("x", status_code=529), 529, "INTERNAL"),
         (ConfigurationError("x"), 400, "INVALID_ARGUMENT"),

@@ -103,7 +103,7 @@ def test_field_bug_54_errors_inside_a_stream():
         (ContextLengthError("x"), 400),
         (ContentFilterError("x"), 400),
         (InvalidRequestError("x"), 400),
-        (QuotaExceededError("x"), 402),
+        (QuotaExceededError("x"), 429),
         (RateLimitError("x"), 429),
         (ProviderTimeoutError("x"), 408),
         (ServerError("x"), 500),

@@ -263,3 +263,17 @@ def test_body_that_is_no_object(body):
     """It is a 400 too."""
     with pytest.raises(InvalidRequestError, match="expected an object"):
         decode_request(WireCall(body=body))
+
+
+def test_field_bug_104_unknown_fields_of_items():
+    """Codex adds a field to each item, which goes through unchanged."""
+    more = {"internal_chat_message_metadata_passthrough": {"turn_id": "t1"}}
+    items = [
+        {"type": "message", "role": "user", "content": "hi", **more},
+        {"type": "function_call", "call_id": "c", "name": "f", "arguments": "{}", **more},
+        {"type": "function_call_output", "call_id": "c", "output": "x", **more},
+    ]
+    body = {"model": "m", "input": items}
+    request = decode_request(WireCall(path="/v1/responses", body=body))
+
+    assert encode_request(request).body == body

@@ -46,21 +46,22 @@ def test_entries_are_found(provider):
 
 
 @pytest.mark.parametrize("provider", PROVIDERS)
-def test_limits_agree_with_the_profiles(provider):
-    """Where catalog and profile both know a limit or an ability, they say the same."""
+def test_safe_21_profile_and_catalog_agree(provider):
+    """What the catalog knows of a model, its profile says too."""
     for model in list_models(provider):
         profile = profile_for(find_provider(provider).dialect, model.id, provider)
         images = None if profile.image_types is None else bool(profile.image_types)
         said = {
             "context": (model.context_window, profile.context_window),
             "output": (model.max_output, profile.max_output_tokens),
-            "tools": (model.supports_tools or None, profile.tools),
-            "reasoning": (model.supports_reasoning or None, profile.thinking),
+            "tools": (model.supports_tools, profile.tools),
+            "reasoning": (model.supports_reasoning, profile.thinking),
             "vision": (model.supports_vision, images),
         }
+        assert model.kind == profile.kind, model.id
         if model.kind == "chat":
-            both = {about: pair for about, pair in said.items() if None not in pair}
-            assert {a: pair for a, pair in both.items() if pair[0] != pair[1]} == {}, model.id
+            known = {about: pair for about, pair in said.items() if pair[0] is not None}
+            assert {a: pair for a, pair in known.items() if pair[0] != pair[1]} == {}, model.id
 
 
 def test_entries_make_sense():

@@ -10,7 +10,7 @@ from interlingua.api.execute.execution import (
     Execution,
     execute,
 )
-from interlingua.api.execute.messages import AnyMessage
+from interlingua.spec.plain_dicts import AnyMessage
 
 __all__ = [
     "AnyMessage",

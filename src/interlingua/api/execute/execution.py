@@ -10,16 +10,9 @@ from typing import Any, Unpack
 import msgspec
 
 from interlingua.api.execute.callbacks import Callbacks, Notifier
-from interlingua.api.execute.messages import AnyMessage, decode_messages
 from interlingua.api.run.generate import StreamResult
 from interlingua.api.run.loop import GenerateResult
-from interlingua.api.run.options import (
-    AnyTool,
-    Resumable,
-    TimeoutConfig,
-    check_options,
-    timeouts_of,
-)
+from interlingua.api.run.options import Resumable, TimeoutConfig, check_options, timeouts_of
 from interlingua.api.run.run import Run, get_default_client
 from interlingua.api.tools.runner import ToolErrorText
 from interlingua.client.client import Client
@@ -35,7 +28,8 @@ from interlingua.spec.errors import (
     SDKError,
 )
 from interlingua.spec.messages import Message
-from interlingua.spec.request import ToolChoice
+from interlingua.spec.plain_dicts import AnyMessage
+from interlingua.spec.request import AnyTool, ToolChoice, list_tools
 from interlingua.spec.response import Reason, Response, Usage
 
 MAX_TOOL_ROUNDS = 20
@@ -166,6 +160,7 @@ class Execution:
         record: _Record,
     ) -> None:
         fields = _fields(options)
+        check_options(fields, ExecuteOptions.__annotations__)
         async with _client_for(model, options) as client:
             run = Run(
                 model,
@@ -173,7 +168,7 @@ class Execution:
                 {
                     "max_tool_rounds": MAX_TOOL_ROUNDS,
                     **fields,
-                    "messages": None if messages is None else decode_messages(messages),
+                    "messages": messages,
                     "client": client,
                     "tool_observer": notifier,
                 },
@@ -244,10 +239,8 @@ def _fields(options: Mapping[str, Any]) -> dict[str, Any]:
     fields = {name: value for name, value in options.items() if name not in _OWN_OPTIONS}
     per_step = timeouts_of(fields.pop("timeout", None)).per_step
     fields["timeout"] = TimeoutConfig(per_step=per_step)
-    tools = fields.get("tools")
-    if tools is not None:
-        fields["tools"] = tools = tuple(tools)
-    if not tools:  # providers reject a tool choice without tools
+    fields["tools"] = list_tools(fields.get("tools"))
+    if not fields["tools"]:  # providers reject a tool choice without tools
         fields.pop("tool_choice", None)
     return fields
 

@@ -12,13 +12,12 @@ import msgspec
 from interlingua.api.objects.schema import VALUE, ObjectSchema, object_schema
 from interlingua.api.objects.strategy import ObjectGoal, plan
 from interlingua.api.run.loop import GenerateResult
-from interlingua.api.run.options import GenerateOptions, check_options, make_tool_choice
+from interlingua.api.run.options import GenerateOptions, Prompt, check_options
 from interlingua.api.run.run import Run, get_default_client
 from interlingua.spec.content import Json
 from interlingua.spec.errors import ConfigurationError, NoObjectGeneratedError
 from interlingua.spec.events import StepFinish, StreamEvent, TextDelta, ToolCallDelta, ToolCallStart
-from interlingua.spec.messages import Message
-from interlingua.spec.request import Request
+from interlingua.spec.request import Request, list_tools, to_tool_choice
 from interlingua.spec.response import Response
 from interlingua.wire.partial_json import PartialJSON
 
@@ -26,7 +25,6 @@ if TYPE_CHECKING:
     from typing_extensions import TypeForm
 
 T = TypeVar("T")
-Prompt: TypeAlias = str | Message | None
 JsonSchema: TypeAlias = Mapping[str, Any]
 
 
@@ -93,21 +91,21 @@ def _start(
 ) -> tuple[Run, ObjectGoal]:
     settings = dict(options)
     retries = settings.pop("max_validation_retries", 0)
-    check_options(settings)
+    check_options(settings, ObjectOptions.__annotations__)
     if settings.get("response_format") is not None:
         raise ConfigurationError("pass schema= instead of response_format=")
     if type(retries) is not int or retries < 0:
         raise ConfigurationError(
             f"max_validation_retries must be an integer of at least 0, not {retries!r}"
         )
-    tools = tuple(settings.get("tools") or ())
+    tools = list_tools(settings.get("tools"))
     client = settings.get("client") or get_default_client()
-    request = Request(model=model, provider=settings.get("provider"), tools=tools or None)
+    request = Request(model=model, provider=settings.get("provider"), tools=tools)
     answer = object_schema(schema)
     goal = plan(client, request, answer, tools=tools, max_validation_retries=retries)
     all_tools = tools if goal.tool is None else (*tools, goal.tool)
     if settings.get("tool_choice") is not None:
-        settings["tool_choice"] = goal.allow_answer(make_tool_choice(settings["tool_choice"]))
+        settings["tool_choice"] = goal.allow_answer(to_tool_choice(settings["tool_choice"]))
     return Run(model, prompt, {**settings, "client": client, "tools": all_tools}, goal), goal
 
 

@@ -13,8 +13,13 @@ from interlingua.api.objects.schema import ObjectSchema, Reading, find_json
 from interlingua.api.tools.tool import Tool
 from interlingua.api.types.schema import list_problems
 from interlingua.client.client import Client
+from interlingua.prepare.prepare import SCHEMA_INSTRUCTION
 from interlingua.prepare.schema.narrow import narrow, remembered
-from interlingua.prepare.settings import adjust_settings, structured_output_mode
+from interlingua.prepare.settings import (
+    STRUCTURED_OUTPUT,
+    adjust_settings,
+    structured_output_mode,
+)
 from interlingua.spec.content import Refusal, Text, ToolCall, ToolResult
 from interlingua.spec.contracts import Profile, StructuredOutput
 from interlingua.spec.errors import (
@@ -32,10 +37,6 @@ from interlingua.wire.json_text import dump_text
 _TOOL = "answer"
 _TOOL_DESCRIPTION = "Give the answer. Call it once, when the whole answer is known."
 _CALL = "Give your answer by calling the tool {name}, not as text."
-_WRITE = (
-    "Answer only with JSON: no text before or after it, no code fence. It must match this JSON "
-    "Schema:\n\n{schema}"
-)
 _AGAIN = "The answer is not valid: {problems}. Give the whole answer again, corrected."
 _NOT_RUN = "This tool was not run, because the same message contains the answer."
 _ACCEPTED = "The answer was accepted."
@@ -84,7 +85,9 @@ class ObjectGoal:
             request = _first_accepted(request, [ToolChoice(mode="none")], self._profile) or request
         if self.mode == "native":
             return replace(request, response_format=format_of(self.schema))
-        return _instruct(request, _WRITE.format(schema=dump_text(self.schema.wire_schema)))
+        return _instruct(
+            request, SCHEMA_INSTRUCTION.format(schema=dump_text(self.schema.wire_schema))
+        )
 
     def allow_answer(self, choice: ToolChoice | None) -> ToolChoice | None:
         """The caller's tool choice, with the tool of the answer among the allowed ones."""
@@ -118,7 +121,8 @@ class ObjectGoal:
         taken = {getattr(tool, "name", None) for tool in tools}
         numbered = (f"{_TOOL}_{number}" for number in count(2))
         name = next(name for name in chain([_TOOL], numbered) if name not in taken)
-        limit = self._profile.max_strict_tools if self._profile.strict_tools else 0
+        is_strict = self._profile.strict_tools is not False
+        limit = self._profile.max_strict_tools if is_strict else 0
         strict_count = sum(bool(getattr(tool, "strict", None)) for tool in tools)
         return Tool(
             name=name,
@@ -211,8 +215,8 @@ def plan(
     request = replace(request, response_format=format_of(schema))
     modes = [
         mode
-        for mode in profile.structured_output
-        if (mode != "tool" or profile.tools)
+        for mode in _ways(profile)
+        if (mode != "tool" or profile.tools is not False)
         and (
             mode != "native" or _is_lossless(request, profile) or _supports_schema(client, request)
         )
@@ -235,10 +239,16 @@ def format_of(schema: ObjectSchema) -> ResponseFormat:
     )
 
 
+def _ways(profile: Profile) -> tuple[StructuredOutput, ...]:
+    """The supported ways to get an object; all of them where nothing is known."""
+    ways = profile.structured_output
+    return STRUCTURED_OUTPUT if ways is None else ways
+
+
 def _is_lossless(request: Request, profile: Profile) -> bool:
     """Whether the dialect's schema rules alone show that the schema is sent without a loss."""
     response_format = request.response_format
-    if profile.dialect not in dialects.names() or profile.structured_output[0] != "native":
+    if profile.dialect not in dialects.names() or "native" not in _ways(profile)[:1]:
         return False
     rules = dialects.get(profile.dialect).FACTS.schema
     if rules is None or response_format is None:

@@ -7,15 +7,14 @@ from types import TracebackType
 from typing import Self, Unpack
 
 from interlingua.api.run.loop import GenerateResult
-from interlingua.api.run.options import GenerateOptions
+from interlingua.api.run.options import GenerateOptions, Prompt
 from interlingua.api.run.run import Run
 from interlingua.spec.events import StreamEvent
-from interlingua.spec.messages import Message
 from interlingua.spec.response import Response
 
 
 async def generate(
-    model: str, prompt: str | Message | None = None, **options: Unpack[GenerateOptions]
+    model: str, prompt: Prompt = None, **options: Unpack[GenerateOptions]
 ) -> GenerateResult[None]:
     """
     Ask a model, run the tools it calls, and go on until it has answered.
@@ -29,9 +28,7 @@ async def generate(
     return await Run(model, prompt, options).generate()
 
 
-def stream(
-    model: str, prompt: str | Message | None = None, **options: Unpack[GenerateOptions]
-) -> StreamResult:
+def stream(model: str, prompt: Prompt = None, **options: Unpack[GenerateOptions]) -> StreamResult:
     """
     Like `generate`, but returns the events of the answers as they arrive.
 

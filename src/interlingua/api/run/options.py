@@ -5,33 +5,25 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping
 from itertools import takewhile
 from math import isfinite
-from typing import Any, Literal, Protocol, TypeAlias, TypedDict, get_args
+from typing import Any, Literal, Protocol, TypeAlias, TypedDict
 
 import msgspec
 
 from interlingua.api.run.loop import GenerateResult, StopCondition
 from interlingua.api.tools.check import RepairToolCall
 from interlingua.api.tools.runner import ToolErrorText, ToolObserver
-from interlingua.api.tools.tool import Tool
 from interlingua.client.client import Client
 from interlingua.client.retry_policy import DEFAULT_POLICY, RetryPolicy
 from interlingua.prepare.history import PROMPTS
 from interlingua.providers.cancel import AbortSignal
 from interlingua.providers.ulid import new_ulid
-from interlingua.spec.content import Text
+from interlingua.spec.check import check_request, refuse
+from interlingua.spec.content import PART_TYPES, Part, Text
 from interlingua.spec.errors import ConfigurationError, SDKError
 from interlingua.spec.messages import Message
-from interlingua.spec.request import (
-    BuiltinTool,
-    OnLoss,
-    Request,
-    ResponseFormat,
-    ToolChoice,
-    ToolChoiceMode,
-    ToolSpec,
-)
-
-AnyTool: TypeAlias = Tool | ToolSpec
+from interlingua.spec.names import advice
+from interlingua.spec.plain_dicts import AnyMessage, to_messages
+from interlingua.spec.request import AnyTool, OnLoss, Request, ResponseFormat, ToolChoice
 
 
 class TimeoutConfig(msgspec.Struct, frozen=True, kw_only=True):
@@ -57,8 +49,8 @@ class RequestOptions(TypedDict, total=False):
     """The fields of the request. None means not set; 0, 0.0 and "" are values."""
 
     system: str | None
-    messages: Iterable[Message | str | Mapping[str, Any]] | None
-    """Each one is a `Message`, the text of a user message, or the JSON form of a `Message`."""
+    messages: Iterable[AnyMessage] | None
+    """Each one is a `Message`, the text of a user message, or a dict as in OpenAI's chat API."""
     tools: Iterable[AnyTool] | None
     tool_choice: ToolChoice | str | None
     parallel_tool_calls: bool | None
@@ -141,23 +133,22 @@ _NOT_FIELDS = (
 _NOT_NONE = frozenset(("max_tool_rounds", "on_overflow", "max_retries"))
 
 
-def request_fields(options: Mapping[str, Any]) -> dict[str, Any]:
-    """The options that are fields of a request."""
-    return {
-        name: value
-        for name, value in options.items()
-        if value is not None and name not in _NOT_FIELDS
-    }
+def check_options(options: Mapping[str, Any], known: Collection[str] = ()) -> None:
+    """
+    Raise `ConfigurationError` for unknown options and for values of the wrong type.
 
-
-def check_options(options: Mapping[str, Any]) -> None:
-    """Raise `ConfigurationError` for unknown options and for values of the wrong type."""
+    The fields of the request are checked with it. `known` are the options of the function, if it
+    has others than `generate`.
+    """
     for name, value in options.items():
-        if name not in _CHECKS:
-            raise ConfigurationError(f"Unknown option {name!r}.")
-        is_valid, expected = _CHECKS[name]
-        if (value is not None or name in _NOT_NONE) and not is_valid(value):
-            raise ConfigurationError(f"{name} must be {expected}, not {_describe(value)}.")
+        check = _CHECKS.get(name)
+        if check is not None:
+            is_valid, expected = check
+            if (value is not None or name in _NOT_NONE) and not is_valid(value):
+                refuse(name, expected, value)
+        elif name not in RequestOptions.__annotations__:
+            names = known or GenerateOptions.__annotations__
+            raise ConfigurationError(f"Unknown option {name!r}. {advice(name, names)}")
     if options.get("retry_policy") is not None and "max_retries" in options:
         raise ConfigurationError("Pass either max_retries or retry_policy, not both.")
 
@@ -189,8 +180,8 @@ def _is_number(value: Any) -> bool:
     return is_number and isfinite(value)
 
 
-def _is_count(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+def _is_whole(value: Any, least: int) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= least
 
 
 def _is_time(value: Any) -> bool:
@@ -199,15 +190,11 @@ def _is_time(value: Any) -> bool:
     return _is_number(value) and value >= 0
 
 
-def _is_list(value: Any) -> bool:
-    # Strings and mappings are iterable too, but passing one is a mistake.
-    return isinstance(value, Iterable) and not isinstance(value, (str, bytes, Mapping, Tool))
-
-
 def _are_strings(value: Any) -> bool:
-    if not isinstance(value, Collection):
-        return _is_list(value)  # checking the items would exhaust an iterator
-    return _is_list(value) and all(isinstance(item, str) for item in value)
+    if isinstance(value, (str, bytes, Mapping)) or not isinstance(value, Iterable):
+        return False  # a string is iterable too, but passing one is a mistake
+    # checking the items would exhaust an iterator
+    return not isinstance(value, Collection) or all(isinstance(item, str) for item in value)
 
 
 def _are_decisions(value: Any) -> bool:
@@ -216,62 +203,27 @@ def _are_decisions(value: Any) -> bool:
     )
 
 
-def _is_choice(value: Any) -> bool:
-    modes = get_args(ToolChoiceMode)
-    return isinstance(value, str) or (isinstance(value, ToolChoice) and value.mode in modes)
-
-
 def _is_observer(value: Any) -> bool:
     return callable(getattr(value, "on_tool_start", None))
 
 
-def _describe(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else f"a {type(value).__name__}"
-
-
-_STRING = _type(str, "a string")
-_NUMBER: _Check = (_is_number, "a number")
-_INTEGER: _Check = (lambda value: _is_number(value) and isinstance(value, int), "an integer")
-_COUNT: _Check = (_is_count, "an integer of 0 or more")
-_MAPPING = _type(Mapping, "a mapping")
+_COUNT: _Check = ((lambda value: _is_whole(value, 0)), "an integer of 0 or more")
 _FUNCTION: _Check = (callable, "a function")
-_ANYTHING: _Check = (lambda _: True, "")
+_SECONDS: _Check = ((lambda value: _is_number(value) and value > 0), "a number greater than 0")
 
 _CHECKS: dict[str, _Check] = {
-    "system": _STRING,
-    "messages": _ANYTHING,  # make_messages says which one is wrong
-    "tools": (_is_list, "a list of tools"),
-    "tool_choice": (_is_choice, "'auto', 'none', 'required', a tool's name or a ToolChoice"),
-    "parallel_tool_calls": _type(bool, "True or False"),
-    "response_format": _type(ResponseFormat, "a ResponseFormat"),
-    "temperature": _NUMBER,
-    "top_p": _NUMBER,
-    "top_k": _INTEGER,
-    "max_tokens": _INTEGER,
+    "system": _type(str, "a string"),
     "stop_sequences": (_are_strings, "a list of strings"),
-    "seed": _INTEGER,
-    "frequency_penalty": _NUMBER,
-    "presence_penalty": _NUMBER,
-    "reasoning_effort": _STRING,
-    "thinking_budget": _INTEGER,
-    "verbosity": _STRING,
-    "user": _STRING,
-    "on_loss": (lambda value: value in get_args(OnLoss), "'content', 'strict' or 'warn'"),
-    "metadata": _MAPPING,
-    "provider": _STRING,
-    "provider_options": _MAPPING,
-    "request_id": _STRING,
     "max_tool_rounds": _COUNT,
     "stop_when": _FUNCTION,
     "repair_tool_call": _FUNCTION,
-    "tool_timeout": _NUMBER,
-    "max_concurrent_tools": _INTEGER,
+    "tool_timeout": _SECONDS,
+    "max_concurrent_tools": ((lambda value: _is_whole(value, 1)), "an integer of 1 or more"),
     "resume": (lambda value: hasattr(value, "messages"), "the result or the error of a run"),
     "approvals": (_are_decisions, "a mapping of ids to True or False"),
     "tool_observer": (_is_observer, "a ToolObserver"),
     "tool_error": _FUNCTION,
-    "deps": _ANYTHING,
+    "deps": ((lambda _: True), ""),
     "on_overflow": ((lambda value: value in ("raise", "truncate")), "'raise' or 'truncate'"),
     "max_retries": _COUNT,
     "retry_policy": _type(RetryPolicy, "a RetryPolicy"),
@@ -279,29 +231,28 @@ _CHECKS: dict[str, _Check] = {
     "abort_signal": _type(AbortSignal, "an AbortSignal (`controller.signal`)"),
     "client": _type(Client, "an interlingua.Client (`client.asynchronous` of a blocking client)"),
 }
+"""The options that are not fields of a request, and those that a request would accept as well."""
 
 
-_MODES: tuple[ToolChoiceMode, ...] = ("auto", "none", "required")
+Prompt: TypeAlias = str | Message | Part | Iterable[str | Part | Message] | Mapping[str, Any] | None
+"""What to answer: a text, a message, or a list of texts and parts, which is one message."""
 
 
 def make_messages(
-    prompt: str | Message | None,
-    messages: Iterable[Message | str | Mapping[str, Any]] | None,
+    prompt: Prompt,
+    messages: AnyMessage | Iterable[AnyMessage] | None,
     system: str | None,
     resume: Any = None,
 ) -> tuple[Message, ...]:
     """The conversation: the system message, then the prompt, the messages or those of a run."""
-    if sum(given is not None for given in (prompt, messages, resume)) != 1:
+    if (prompt is not None) + (messages is not None) + (resume is not None) != 1:
         raise ConfigurationError("Pass either prompt or messages, or else resume, not both.")
-    if resume is not None:
+    if isinstance(prompt, str):
+        conversation: tuple[Message, ...] = (Message(role="user", content=(Text(text=prompt),)),)
+    elif resume is not None:
         conversation = _resumed_messages(resume)
-    elif messages is not None:
-        conversation = _read_messages(messages)
-    elif isinstance(prompt, (str, Message)):
-        conversation = (prompt if isinstance(prompt, Message) else Message.user(prompt),)
     else:
-        kind = type(prompt).__name__
-        raise ConfigurationError(f"prompt must be a string or a Message, not a {kind}.")
+        conversation = to_messages(messages) if prompt is None else _from_prompt(prompt)
     if not conversation:
         raise ConfigurationError("messages is empty: there is nothing to answer.")
     return conversation if system is None else _with_system(system, conversation)
@@ -343,73 +294,35 @@ def _is_prompt(message: Message) -> bool:
     return message.role in PROMPTS
 
 
-def _read_messages(messages: Any) -> tuple[Message, ...]:
-    if isinstance(messages, (str, Message)):
-        return Request(messages=messages).messages
-    if isinstance(messages, Mapping) or not isinstance(messages, Iterable):
-        kind = type(messages).__name__
-        raise ConfigurationError(f"messages must be a list of messages, not a {kind}.")
-    items = tuple(
-        _from_json(item, index) if isinstance(item, Mapping) else item
-        for index, item in enumerate(messages)
-    )
-    return Request(messages=items).messages
-
-
-def _from_json(item: Mapping[str, Any], index: int) -> Message:
-    """A message from the JSON form of a stored conversation."""
-    try:
-        return msgspec.convert(dict(item), Message)
-    except (msgspec.ValidationError, ConfigurationError) as error:
-        raise ConfigurationError(
-            f"messages[{index}] is a dict but not the JSON form of a Message: {error}. "
-            "Use Message.user(...) and the other constructors."
-        ) from None
-
-
-def make_tool_choice(choice: ToolChoice | str) -> ToolChoice:
-    """A tool choice from its mode, or from the name of the tool that must be called."""
-    if isinstance(choice, ToolChoice):
-        return choice
-    for mode in _MODES:
-        if choice == mode:
-            return ToolChoice(mode=mode)
-    return ToolChoice(mode="named", tool_name=choice)
+def _from_prompt(prompt: Any) -> tuple[Message, ...]:
+    if isinstance(prompt, (Message, Mapping)):
+        return to_messages(prompt)
+    if isinstance(prompt, Iterable) and not isinstance(prompt, bytes):
+        prompt = tuple(prompt)
+        if any(isinstance(item, (Message, Mapping)) for item in prompt):
+            return to_messages(prompt)
+    elif not isinstance(prompt, PART_TYPES):
+        kind = type(prompt).__name__
+        raise ConfigurationError(f"prompt must be a string, a Message or parts, not a {kind}.")
+    return (Message.user(prompt),)
 
 
 def make_request(
     model: str,
     conversation: tuple[Message, ...],
-    tools: Iterable[Any] | None,
-    fields: Mapping[str, Any],
+    tools: Iterable[AnyTool] | None,
+    options: Mapping[str, Any],
 ) -> Request:
-    """The request of the first step."""
-    definitions = None
-    if tools is not None:
-        definitions = tuple(tool.definition if isinstance(tool, Tool) else tool for tool in tools)
-    if not isinstance(model, str):
-        raise ConfigurationError(f"model must be a string, not a {type(model).__name__}.")
-    settings = {"request_id": new_ulid(), **fields} if "request_id" not in fields else dict(fields)
-    choice = settings.get("tool_choice")
-    if choice is not None:
-        settings["tool_choice"] = choice = make_tool_choice(choice)
-        _check_choice(choice, definitions or ())
-    return Request(model=model, messages=conversation, tools=definitions or None, **settings)
-
-
-def _check_choice(choice: ToolChoice, tools: tuple[Any, ...]) -> None:
-    """Refuse a choice of an unknown tool; the tools of a provider are not known here."""
-    if choice.mode == "required" and not tools:
+    """The request of the first step, from the options that are fields of it."""
+    fields = {
+        name: value
+        for name, value in options.items()
+        if value is not None and name not in _NOT_FIELDS
+    }
+    fields.setdefault("request_id", new_ulid())
+    request = Request(model=model, messages=conversation, tools=tools, **fields)
+    check_request(request)
+    choice = request.tool_choice
+    if choice is not None and choice.mode == "required" and not request.tools:
         raise ConfigurationError("tool_choice is 'required', but there are no tools.")
-    chosen = [*(choice.allowed or ())]
-    if choice.mode == "named":
-        chosen.append(choice.tool_name or "")
-    if not chosen or any(isinstance(tool, BuiltinTool) for tool in tools):
-        return
-    names = [tool.name for tool in tools]
-    for name in chosen:
-        if name not in names:
-            known = ", ".join(names) or "none"
-            raise ConfigurationError(
-                f"tool_choice names {name!r}, which is neither a mode nor a tool. Tools: {known}."
-            )
+    return request

@@ -11,12 +11,12 @@ from msgspec.structs import replace
 
 from interlingua.api.run.loop import GenerateResult, StepResult, ToolLoop
 from interlingua.api.run.options import (
+    Prompt,
     TimeoutConfig,
     check_options,
     make_messages,
     make_request,
     policy_of,
-    request_fields,
     resumed_run,
     timeouts_of,
 )
@@ -44,7 +44,7 @@ from interlingua.spec.events import (
     ToolResultEvent,
 )
 from interlingua.spec.messages import Message
-from interlingua.spec.request import Request
+from interlingua.spec.request import Request, list_tools
 from interlingua.spec.response import FinishReason, Response, Usage, with_usage
 from interlingua.streams.accumulate import StreamAccumulator
 from interlingua.tokens.estimate import estimate_usage
@@ -71,20 +71,19 @@ class Run:
     def __init__(
         self,
         model: str,
-        prompt: str | Message | None,
+        prompt: Prompt,
         options: Mapping[str, Any],
         goal: Goal | None = None,
         scope: CancelScope | None = None,
     ) -> None:
         check_options(options)
-        tools = options.get("tools")
-        tools = None if tools is None else tuple(tools)
-        by_name = check_tools(tools) if tools else {}
+        tools = list_tools(options["tools"]) if "tools" in options else ()
         resumed = options.get("resume")
         if resumed is not None:
             resumed = resumed_run(resumed)
         messages = make_messages(prompt, options.get("messages"), options.get("system"), resumed)
-        request = make_request(model, messages, tools, request_fields(options))
+        request = make_request(model, messages, tools, options)
+        by_name = check_tools(tools) if tools else {}
         self.client: Client = options.get("client") or get_default_client()
         self.loop: ToolLoop = ToolLoop(
             request,

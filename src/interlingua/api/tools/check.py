@@ -14,7 +14,7 @@ import msgspec
 from interlingua.api.tools.binding import copied
 from interlingua.api.tools.tool import Tool
 from interlingua.api.types.schema import list_problems
-from interlingua.spec.content import ToolCall
+from interlingua.spec.content import ToolCall, argument_problem
 from interlingua.spec.errors import ConfigurationError, InvalidToolCallError, SDKError
 
 RepairToolCall: TypeAlias = Callable[
@@ -104,7 +104,8 @@ def _read(
     if not call.is_valid:
         raw = call.raw_arguments or ""
         quoted = raw if len(raw) <= _MAX_QUOTED else f"{raw[:_MAX_QUOTED]} …"
-        return None, InvalidToolCallError(f"the arguments are not a JSON object: {quoted}")
+        reason = argument_problem(raw)
+        return None, InvalidToolCallError(f"the arguments are {reason}: {quoted}")
     values, problems = tool.read(call.arguments)
     if not problems:
         return values, None

@@ -27,7 +27,7 @@ from interlingua.api.types.schema import Validator
 from interlingua.prepare.schema.read import find_unreadable
 from interlingua.spec.content import Json
 from interlingua.spec.errors import ConfigurationError, MismatchError
-from interlingua.spec.request import BuiltinTool, ToolDefinition
+from interlingua.spec.request import AnyTool, BuiltinTool, ToolDefinition, ToolSpec, to_tool
 
 F = TypeVar("F", bound=Callable[..., Any])
 F_co = TypeVar("F_co", covariant=True)
@@ -276,19 +276,17 @@ def tool(
     return make if function is None else make(function)
 
 
-def check_tools(tools: Iterable[Tool | ToolDefinition | BuiltinTool]) -> dict[str, Tool]:
+def check_tools(tools: Iterable[AnyTool]) -> dict[str, Tool]:
     """
-    The tools by name; a definition becomes a passive tool.
+    The tools by name; a definition or a dict becomes a passive tool.
 
     Built-in tools, which the provider runs, are skipped. Two tools must not have the same name.
     """
     by_name: dict[str, Tool] = {}
-    for item in tools:
+    for index, item in enumerate(tools):
         if isinstance(item, BuiltinTool):
             continue
-        checked = _passive(item) if isinstance(item, ToolDefinition) else item
-        if not isinstance(checked, Tool):
-            raise ConfigurationError(f"{item!r} is not a tool; decorate a function with @tool")
+        checked = item if isinstance(item, Tool) else _passive(to_tool(item, f"tools[{index}]"))
         hints = None if checked.calling is None else checked.calling.hints
         if hints is not None and hints.takes_self:
             raise ConfigurationError(
@@ -301,7 +299,9 @@ def check_tools(tools: Iterable[Tool | ToolDefinition | BuiltinTool]) -> dict[st
     return by_name
 
 
-def _passive(definition: ToolDefinition) -> Tool:
+def _passive(definition: ToolSpec) -> Tool:
+    if isinstance(definition, BuiltinTool):
+        raise ConfigurationError("a built-in tool has no function")
     return Tool(
         name=definition.name,
         description=definition.description,

@@ -8,6 +8,7 @@ from interlingua.spec.content import Json
 from interlingua.spec.errors import (
     AccessDeniedError,
     AuthenticationError,
+    BudgetExceededError,
     NotFoundError,
     ProviderError,
     QuotaExceededError,
@@ -30,6 +31,7 @@ _TYPES: tuple[tuple[type[SDKError], str], ...] = (
     (AccessDeniedError, "permission_error"),
     (NotFoundError, "not_found_error"),
     (QuotaExceededError, "billing_error"),
+    (BudgetExceededError, "billing_error"),
     (RateLimitError, "rate_limit_error"),
     (RequestTimeoutError, "timeout_error"),
 )

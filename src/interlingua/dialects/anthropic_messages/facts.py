@@ -145,6 +145,7 @@ FACTS = Facts(
     options=OPTIONS.union(BETAS),
     schema=STRICT_SCHEMA,
     json_mode=False,
+    only_strict_formats=True,
     cache=CACHE,
     paused=("pause_turn",),
     token_family="claude",  # noqa: S106 -- no password

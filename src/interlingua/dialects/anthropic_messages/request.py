@@ -20,7 +20,7 @@ from interlingua.dialects.anthropic_messages.facts import (
 )
 from interlingua.dialects.anthropic_messages.messages import decode_messages, encode_messages
 from interlingua.dialects.anthropic_messages.tools import decode_tools, encode_tools
-from interlingua.prepare.cache import add_marks
+from interlingua.prepare.cache import add_marks, is_cacheable
 from interlingua.prepare.options import AUTO_CACHE, Settings, foreign_options, merge_options
 from interlingua.prepare.prepare import start_encoding
 from interlingua.prepare.schema import encode_schema
@@ -35,6 +35,7 @@ _BETA_HEADER = "anthropic-beta"
 _MODEL_IN_PATH = re.compile(r"(?<=/models/)[^/:]+(?=:)")
 _COUNT = "/count_tokens"
 _sampling = Settings("temperature", "top_p", "top_k")
+_thinking = Settings("reasoning_effort", "thinking_budget", "include_thinking")
 _unsupported = Settings(
     "seed", "frequency_penalty", "presence_penalty", "n", "verbosity", "metadata"
 )
@@ -64,7 +65,7 @@ def encode_request(
     encode_messages(request, body, warnings)
     if request.tools or request.tool_choice or request.parallel_tool_calls is not None:
         encode_tools(request, body, warnings)
-    if request.reasoning_effort or request.thinking_budget is not None or request.provider_options:
+    if request.provider_options or _thinking.said(request):
         _encode_thinking(request, profile, body, warnings)
     _encode_settings(request, body, warnings)
     if stream:
@@ -72,7 +73,7 @@ def encode_request(
     body = merge_options(body, options) if options else body
     return WireCall(
         path=path,
-        body=add_marks(body, CACHE, profile) if cached else body,
+        body=add_marks(body, CACHE, profile) if cached and is_cacheable(request, profile) else body,
         headers=headers,
         stream=stream,
         warnings=(*warnings.warnings, *foreign_options(request, NAME, dialects.names)),
@@ -151,12 +152,30 @@ def _encode_thinking(
         body["thinking"] = {"type": "enabled", "budget_tokens": request.thinking_budget}
     elif mode is not None:
         body["thinking"] = {"type": mode}
+    if request.include_thinking is not None:
+        _encode_display(request, profile, body, warnings)
     if effort in _EFFORTS:
         sent = _EFFORTS[effort]
         warnings.add("effort_raised", "reasoning_effort", effort=effort, sent=repr(sent))
         effort = sent
     if effort is not None and effort != "none":
         body["output_config"] = {"effort": effort}
+
+
+def _encode_display(
+    request: Request, profile: Profile, body: dict[str, Json], warnings: WarningList
+) -> None:
+    """Whether thinking is shown: older models always show it, newer ones if they are asked."""
+    if "adaptive" not in (profile.thinking_modes or ()):
+        warn = warnings.setting_implied if request.include_thinking else warnings.setting_dropped
+        warn("include_thinking")
+        return
+    thinking = body.get("thinking") or ({"type": "adaptive"} if profile.thinks_by_default else {})
+    if thinking.get("type") in ("adaptive", "enabled"):
+        display = "summarized" if request.include_thinking else "omitted"
+        body["thinking"] = {**thinking, "display": display}
+    else:
+        warnings.setting_implied("include_thinking")  # the model does not think
 
 
 def _encode_format(form: ResponseFormat, body: dict[str, Json], warnings: WarningList) -> None:

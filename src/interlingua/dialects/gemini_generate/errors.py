@@ -32,6 +32,7 @@ _CLASSES: tuple[tuple[type[errors.SDKError], str], ...] = (
     (errors.AccessDeniedError, "PERMISSION_DENIED"),
     (errors.NotFoundError, "NOT_FOUND"),
 )
+_SPENT = 403  # clients of this API try again after a 429, also if the message says otherwise
 RPC = "type.googleapis.com/google.rpc."
 """The prefix of the types of error details."""
 _BAD_KEYS = ("API_KEY_INVALID", "API_KEY_EXPIRED")
@@ -65,12 +66,12 @@ def read_error(
 
 def encode_error(error: Exception) -> tuple[int, dict[str, str], Json]:
     """The status, headers and body of an error."""
-    return classify.status_of(error), classify.retry_headers(error), error_body(error)
+    return classify.status_of(error, _SPENT), classify.retry_headers(error), error_body(error)
 
 
 def error_body(error: Exception) -> dict[str, Json]:
     """The body of an error response, which is also the last frame of a failed stream."""
-    status = classify.status_of(error)
+    status = classify.status_of(error, _SPENT)
     word = getattr(error, "error_code", None)
     if _STATUSES.get(word or "") != status:
         words = (name for cls, name in _CLASSES if isinstance(error, cls))

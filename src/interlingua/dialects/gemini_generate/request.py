@@ -101,7 +101,7 @@ def _encode_path(template: str, model: str, *, stream: bool) -> str:
     path, _, query = template.partition("?")
     method = ":streamGenerateContent" if stream else ":generateContent"
     path, generates = _generate.subn(method, path)
-    path = path.replace("{model}", quote(model.removeprefix("models/"), safe="@"))
+    path = path.replace("{model}", quote(model.removeprefix("models/"), "@", errors="replace"))
     if stream and generates and "alt=" not in query:
         query = f"{query}&alt=sse" if query else "alt=sse"
     return f"{path}?{query}" if query else path
@@ -132,6 +132,8 @@ def _encode_settings(request: Request, body: dict[str, Json], warnings: WarningL
     if request.response_format is not None:
         _encode_format(request.response_format, config, warnings)
     thinking = _encode_thinking(request, warnings)
+    if request.include_thinking is not None:
+        thinking["includeThoughts"] = request.include_thinking
     if thinking:
         config[_THINKING] = thinking
     if config:
@@ -221,6 +223,7 @@ def _decode_thinking(config: Fields, settings: dict[str, Json]) -> None:
     if thinking is None:
         return
     was_empty = not thinking.left
+    settings["include_thinking"] = thinking.flag("includeThoughts")
     level = thinking.left.get("thinkingLevel")
     word = level if isinstance(level, str) and level.isalpha() else "none"
     if word.lower() not in ("none", *_ABOVE_HIGHEST):

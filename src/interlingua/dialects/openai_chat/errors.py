@@ -17,6 +17,7 @@ _WORDS: tuple[tuple[type[errors.SDKError], str, str | None], ...] = (
     (errors.ContextLengthError, _REQUEST_ERROR, "context_length_exceeded"),
     (errors.ContentFilterError, _REQUEST_ERROR, "content_filter"),
     (errors.QuotaExceededError, "insufficient_quota", "insufficient_quota"),
+    (errors.BudgetExceededError, "insufficient_quota", "insufficient_quota"),
     (errors.RateLimitError, "rate_limit_error", "rate_limit_exceeded"),
     (errors.RequestTimeoutError, "timeout_error", None),
 )
@@ -46,7 +47,9 @@ def read_error(
 
 def encode_error(error: Exception) -> tuple[int, dict[str, str], Json]:
     """Status, headers and body for an error."""
-    return classify.status_of(error), classify.retry_headers(error), error_body(error)
+    # 429 as the vendor does: only the code `insufficient_quota` differs from a rate limit
+    status = classify.status_of(error, spent=429)
+    return status, classify.retry_headers(error), error_body(error)
 
 
 def error_body(error: Exception) -> dict[str, Json]:

@@ -58,7 +58,7 @@ def encode_request(
     field_names = options.pop(_FIELD_NAMES, None)
     body: dict[str, Json] = {}
     if "{model}" in path:
-        path = path.replace("{model}", quote(request.model, safe=""))
+        path = path.replace("{model}", quote(request.model, "", errors="replace"))
     elif request.model:
         body["model"] = request.model
     body["messages"] = encode_messages(request.messages, quirks, warnings)
@@ -116,6 +116,8 @@ def _encode_settings(
         body["metadata"] = dict(request.metadata)
     if request.response_format is not None:
         body["response_format"] = _encode_format(request.response_format, warnings)
+    if request.include_thinking is not None:
+        warnings.setting_dropped("include_thinking")  # each server decides
     effort, budget = request.reasoning_effort, request.thinking_budget
     if quirks.reasoning_object:
         reasoning = without_none(effort=effort, max_tokens=budget)

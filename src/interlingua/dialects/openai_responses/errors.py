@@ -8,6 +8,7 @@ from interlingua.spec.content import Json
 from interlingua.spec.errors import (
     AccessDeniedError,
     AuthenticationError,
+    BudgetExceededError,
     ContentFilterError,
     ContextLengthError,
     InvalidRequestError,
@@ -47,6 +48,7 @@ _TYPES: tuple[tuple[type[SDKError], str, str | None], ...] = (
     (ContextLengthError, "invalid_request_error", "context_length_exceeded"),
     (ContentFilterError, "invalid_request_error", "content_policy_violation"),
     (QuotaExceededError, "insufficient_quota", "insufficient_quota"),
+    (BudgetExceededError, "insufficient_quota", "insufficient_quota"),
     (RateLimitError, "rate_limit_error", "rate_limit_exceeded"),
 )
 
@@ -76,10 +78,8 @@ def read_error(
 
 def encode_error(error: Exception) -> tuple[int, dict[str, str], Json]:
     """Status, headers and body for this error."""
-    status = status_of(error)
-    if isinstance(error, QuotaExceededError) and status != error.status_code:
-        status = 429  # as the vendor does; only the code differs from a rate limit
-    return status, retry_headers(error), error_body(error)
+    # 429 as the vendor does: only the code `insufficient_quota` differs from a rate limit
+    return status_of(error, spent=429), retry_headers(error), error_body(error)
 
 
 def error_body(error: Exception) -> dict[str, Json]:

@@ -74,7 +74,7 @@ def _ask_not_to_store(body: dict[str, Json], options: dict[str, Json], profile: 
     asked = options.get("include") or []
     is_stored = options.get("store") is not False and "store" not in body
     # Models that do not think reject it: «Encrypted content is not supported with this model».
-    if is_stored or not profile.thinking or not isinstance(asked, list):
+    if is_stored or profile.thinking is False or not isinstance(asked, list):
         return
     options["include"] = list(dict.fromkeys((*asked, _ENCRYPTED)))
 
@@ -107,6 +107,10 @@ def _encode_settings(request: Request, body: dict[str, Json], warnings: WarningL
         body[_SETTINGS[name][0]] = value
     if request.reasoning_effort is not None:
         body["reasoning"] = {"effort": request.reasoning_effort}
+    if request.include_thinking:  # without a summary, the thoughts are not visible
+        body.setdefault("reasoning", {})["summary"] = "auto"
+    elif request.include_thinking is not None:
+        warnings.setting_implied("include_thinking")
     text: dict[str, Json] = {}
     if request.response_format is not None:
         text["format"] = _encode_format(request.response_format, warnings)
@@ -148,7 +152,9 @@ def _decode_settings(fields: Fields) -> dict[str, Any]:
     reasoning = fields.fields("reasoning")
     if reasoning is not None:
         effort = settings["reasoning_effort"] = reasoning.text("effort")
-        if reasoning.left or not effort:
+        if reasoning.left.get("summary") == "auto":
+            settings["include_thinking"] = bool(reasoning.take("summary"))
+        if reasoning.left or not (effort or settings.get("include_thinking")):
             fields.left["reasoning"] = reasoning.left
     return settings
 

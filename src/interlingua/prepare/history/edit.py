@@ -274,6 +274,7 @@ Condition: TypeAlias = Literal[
     "empty_message",  # a message has no parts
     "has_metadata",  # a message with more than plain text says which model made it, how it ended
     "invalid_unicode",  # some text may not be valid Unicode
+    "model_last",  # the model's message is the last, and the target does not continue it
     "late_system",  # a system prompt comes after the conversation has begun
     "no_turn",  # there are only system prompts, or no messages at all
     "raw_arguments",  # a call has its arguments as text
@@ -332,11 +333,14 @@ class HistoryScan:
         self.triggers.update(_text_triggers(texts, values))
 
 
-def is_plain_conversation(messages: Messages) -> bool:
+def is_plain_conversation(
+    messages: Messages, system: bool | None = True, prefill: bool | None = True
+) -> bool:
     """
     Whether user and model speak by turns, in single plain texts, after at most one system prompt.
 
-    Such a history needs no repair. Most histories are like this: it is the fast path.
+    Such a history needs no repair. Most histories are like this: it is the fast path. `system` and
+    `prefill` are False for a target without a system prompt, or that does not continue a text.
     """
     before: Role | None = None
     for message in messages:
@@ -348,10 +352,10 @@ def is_plain_conversation(messages: Messages) -> bool:
         text = content[0].text
         if not text.isascii() or not text or text.isspace() or role == before:
             return False
-        if role not in _TALKING and (role != "system" or before is not None):
+        if role not in _TALKING and (role != "system" or before is not None or system is False):
             return False
         before = role
-    return before in _TALKING
+    return before in _TALKING and (before == "user" or prefill is not False)
 
 
 def scan_of(messages: Messages, edits: Edits) -> HistoryScan:

@@ -27,6 +27,7 @@ from interlingua.wire.fields import extra_of
 from interlingua.wire.json_text import dump_text
 
 PLACEHOLDER = "(no content)"
+CONTINUE = "Continue your last message exactly where it ends."
 _USERS = ("user", "tool")
 _pairs = re.compile("[\ud800-\udbff][\udc00-\udfff]").sub
 _halves = re.compile("[\ud800-\udfff]").sub
@@ -265,11 +266,12 @@ def fold_system(messages: Messages, target: HistoryRules, edits: Edits) -> Messa
     """
     A system message within the conversation becomes user text in the same place.
 
+    Where the target accepts no system messages at all, so does a leading one.
     It joins the user message that follows or precedes it, if there is one.
     """
-    if target.inline_system:
+    if target.system and target.inline_system:
         return messages
-    first = end_of_prompts(messages)
+    first = end_of_prompts(messages) if target.system else 0
     if not any(message.role in PROMPTS for message in messages[first:]):
         return messages
     edited = list(messages[:first])
@@ -295,6 +297,21 @@ def _append(folded: list[Part], edited: list[Message], first: int, edits: Edits)
         edited[-1] = with_parts(edited[-1], [*edited[-1].content, *folded], edits)
     elif folded:
         edited.append(Message(role="user", content=tuple(folded)))
+
+
+def ask_to_continue(messages: Messages, target: HistoryRules, edits: Edits) -> Messages:
+    """
+    A text of the model at the end, which the target does not continue.
+
+    A turn that the provider paused ends with its own blocks; it is sent as it is.
+    """
+    if target.prefill or messages[-1].role != "assistant":
+        return messages
+    parts = messages[-1].content
+    if not parts or type(parts[-1]) is not Text or any(type(part) is Opaque for part in parts):
+        return messages
+    edits.add("prefill_replaced", path="messages")
+    return (*messages, Message.user(CONTINUE))
 
 
 def merge_roles(messages: Messages, target: HistoryRules, edits: Edits) -> Messages:

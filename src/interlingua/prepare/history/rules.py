@@ -20,6 +20,7 @@ from interlingua.prepare.history import calls, results, thinking
 from interlingua.prepare.history import messages as texts
 from interlingua.prepare.history.edit import (
     DEFAULT_POLICY,
+    PROMPTS,
     Edits,
     HistoryScan,
     Messages,
@@ -29,7 +30,7 @@ from interlingua.prepare.history.edit import (
     is_plain_conversation,
     scan_of,
 )
-from interlingua.spec.content import MEDIA_TYPES, Document, Opaque, Thinking, ToolCall
+from interlingua.spec.content import MEDIA_TYPES, Document, Opaque, Thinking, ToolCall, ToolResult
 from interlingua.spec.contracts import NEUTRAL_PROFILE, Profile
 from interlingua.spec.facts import Facts, HistoryRules
 from interlingua.spec.request import Request
@@ -63,7 +64,9 @@ RULES: tuple[tuple[Rule, frozenset[Trigger]], ...] = (
     (thinking.drop_thinking_only, frozenset({Thinking})),
     (results.gather_results, frozenset({"split_results"})),
     (results.move_media, _MEDIA),
+    (thinking.send_calls_as_text, frozenset({ToolCall, ToolResult})),
     (texts.fold_system, frozenset({"late_system"})),
+    (texts.ask_to_continue, frozenset({"model_last"})),
     (results.put_results_first, frozenset({"unpaired_calls"})),
     (texts.accompany_documents, frozenset({Document})),
     (texts.drop_blank_prompts, frozenset({"blank_text", "empty_message"})),
@@ -96,10 +99,10 @@ def apply_rules(
     Repairing twice changes nothing more.
     """
     is_whole = history is None or history is messages
-    if is_whole and is_plain_conversation(messages):
+    if is_whole and is_plain_conversation(messages, target.system, target.prefill):
         return messages
     scan = HistoryScan(messages)
-    if is_whole and not _applicable(frozenset(scan.triggers)):
+    if is_whole and not _applicable(_triggers(messages, target, scan)):
         return messages
     name = target.model or target.dialect if warnings is None else warnings.target
     edits = Edits(messages, history, name, policy)
@@ -118,12 +121,24 @@ def _change_once(
     messages: Messages, target: HistoryRules, edits: Edits, position: int
 ) -> tuple[Messages, int]:
     """The history after the next rule that changes it, and the position of the rule after that."""
-    for i in _applicable(frozenset(scan_of(messages, edits).triggers)):
+    for i in _applicable(_triggers(messages, target, scan_of(messages, edits))):
         if i >= position:
             changed = RULES[i][0](messages, target, edits)
             if changed is not messages:  # the triggers may have changed too
                 return changed, i + 1
     return messages, len(RULES)
+
+
+def _triggers(messages: Messages, target: HistoryRules, scan: HistoryScan) -> frozenset[Trigger]:
+    """The triggers of a history, and those that only some targets have."""
+    if target.system and target.prefill:
+        return frozenset(scan.triggers)
+    triggers = set(scan.triggers)
+    if not target.system and messages and messages[0].role in PROMPTS:
+        triggers.add("late_system")
+    if not target.prefill and messages and messages[-1].role == "assistant":
+        triggers.add("model_last")
+    return frozenset(triggers)
 
 
 @lru_cache(maxsize=256)
@@ -168,8 +183,16 @@ def _profile_changes(request: Request, profile: Profile) -> dict[str, Any]:
         changes["result_media"] = False
     if profile.signed_calls:
         changes["signed_calls"] = True
-    if not profile.system_mid_conversation:
+    if profile.system_mid_conversation is False:
         changes["inline_system"] = False
+    if profile.system_prompt is False:
+        changes["system"] = False
+    if profile.prefill is False:
+        changes["prefill"] = False
+    if profile.tools is False:
+        changes["tools"] = False
+    if profile.thinking is False:
+        changes["thinking"] = "none"
     if profile.thinking_bound_to_model:
         changes |= {"thinking_per_model": True, "model": request.model}
     return changes

@@ -236,7 +236,8 @@ def sign_calls(messages: Messages, target: HistoryRules, edits: Edits) -> Messag
     if not unsigned:
         return messages
     if edits.policy.unsigned_calls == "text":
-        return _calls_as_text(messages, {i for i, _ in unsigned}, target, edits)
+        turns = {i for i, _ in unsigned}
+        return _calls_as_text(messages, turns, target, edits, "unsigned_call_as_text")
     for spot, call in unsigned.items():
         fields = {**extra_of(call, target.dialect), field: target.unchecked_signature}
         edits.change("unsigned_call_marked", call)
@@ -244,8 +245,15 @@ def sign_calls(messages: Messages, target: HistoryRules, edits: Edits) -> Messag
     return swap(messages, unsigned, edits)
 
 
+def send_calls_as_text(messages: Messages, target: HistoryRules, edits: Edits) -> Messages:
+    """Calls and results of earlier turns, for a model without tools."""
+    if target.tools:
+        return messages
+    return _calls_as_text(messages, set(range(len(messages))), target, edits, "call_as_text")
+
+
 def _calls_as_text(
-    messages: Messages, turns: set[int], target: HistoryRules, edits: Edits
+    messages: Messages, turns: set[int], target: HistoryRules, edits: Edits, code: str
 ) -> Messages:
     """The history with the calls of some messages, and their results, as text."""
     pairs = pairs_of(messages, target, edits)
@@ -253,7 +261,7 @@ def _calls_as_text(
     for spot, call in pairs.calls.items():
         if spot[0] not in turns:
             continue
-        edits.change("unsigned_call_as_text", call)
+        edits.change(code, call)
         raw = call.raw_arguments
         text = f"Called {call.name} with {dump_text(call.arguments) if raw is None else raw}"
         texts[spot] = [edits.place_like(Text(text=text), call)]
@@ -261,6 +269,8 @@ def _calls_as_text(
         result = None if answer is None else messages[answer[0]].content[answer[1]]
         if answer is not None and isinstance(result, ToolResult):
             texts[answer] = _result_as_text(result, call, edits)
+    if not texts:
+        return messages
     edited = list(messages)
     for i in {i for i, _ in texts}:
         content = enumerate(messages[i].content)

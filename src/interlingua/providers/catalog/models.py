@@ -10,15 +10,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import date
 from functools import cache
-from typing import Literal, TypeAlias
 
 import msgspec
 
 from interlingua.spec.content import Record
+from interlingua.spec.contracts import ModelKind
 from interlingua.spec.errors import ConfigurationError
-
-ModelKind: TypeAlias = Literal["chat", "embedding", "image"]
-"""What a model produces."""
 
 _CAPABILITIES = {
     "tools": "supports_tools",

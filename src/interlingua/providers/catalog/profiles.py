@@ -22,7 +22,7 @@ import msgspec
 
 from interlingua import dialects
 from interlingua.providers.provider import check_dialect, find_dialect
-from interlingua.spec.contracts import NEUTRAL_PROFILE, Profile
+from interlingua.spec.contracts import NEUTRAL_PROFILE, Profile, ToolCallCapabilities
 from interlingua.spec.errors import ConfigurationError
 
 Row: TypeAlias = Mapping[str, Any]
@@ -30,6 +30,7 @@ Row: TypeAlias = Mapping[str, Any]
 
 _QUIRKS = "quirks"
 _MODELS = "models"
+_TOOL_CALLS = "tool_calls"
 _DOT_AS_P = re.compile(r"(?<=\d)p(?=\d)")  # Fireworks writes glm-5p3 for glm-5.3
 
 
@@ -62,6 +63,7 @@ def profile_for(
 def check_row(row: Row, name: str) -> Row:
     """The row with converted values; the `ConfigurationError` names the row and the key."""
     types = _types()
+    row = _with_tool_calls(row, name)
     checked: dict[str, Any] = {}
     for key, value in row.items():
         if key not in types:
@@ -70,6 +72,27 @@ def check_row(row: Row, name: str) -> Row:
     if not isinstance(checked.get(_QUIRKS, {}), (Mapping, msgspec.Struct)):
         raise ConfigurationError(f"profile row {name!r}: key 'quirks': expected an object")
     return checked
+
+
+def _with_tool_calls(row: Row, name: str) -> Row:
+    """The row with `tool_calls`, a bool or a record, written as the fields that it stands for."""
+    if _TOOL_CALLS not in row:
+        return row
+    value = row[_TOOL_CALLS]
+    if isinstance(value, bool):
+        mode = "deltas" if value else "none"
+        value = {"non_streaming": value, "streaming_mode": mode, "parallel": value}
+    where = f"profile row {name!r}: key {_TOOL_CALLS!r}"
+    calls = _convert(value, ToolCallCapabilities, where)
+    is_streamed = None if calls.streaming_mode is None else calls.streaming_mode == "deltas"
+    known = (calls.non_streaming, is_streamed)
+    return {
+        "tools": True if True in known else None if None in known else False,
+        "whole_tool_calls": calls.non_streaming,
+        "streaming_tool_calls": is_streamed,
+        "parallel_tool_calls": calls.parallel,
+        **{key: value for key, value in row.items() if key != _TOOL_CALLS},
+    }
 
 
 def check_overrides(row: Row, name: str) -> Row:

@@ -7,12 +7,13 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
-from interlingua.api.execute.messages import decode_messages
 from interlingua.conformance import strategies
 from interlingua.spec.content import Image, Text, ToolCall, ToolResult
 from interlingua.spec.errors import ConfigurationError
 from interlingua.spec.messages import Message
+from interlingua.spec.plain_dicts import to_messages
 
 CONVERSATION = [
     {"role": "system", "content": "Be brief."},
@@ -34,11 +35,14 @@ CONVERSATION = [
 ]
 
 
+TEXT = {"type": "text", "text": "a"}
+
+
 def test_a_conversation():
     """Each field goes to its place, and what was given is not changed."""
     given = copy.deepcopy(CONVERSATION)
 
-    assert decode_messages(given) == (
+    assert to_messages(given) == (
         Message.system("Be brief."),
         Message(
             role="user",
@@ -59,7 +63,7 @@ def test_snake_case_and_our_own():
     """Snake case is read too; messages of ours and texts are taken as they are."""
     ours = Message.user("Hi")
     call = {"id": "1", "name": "f"}
-    found = decode_messages(
+    found = to_messages(
         [
             ours,
             "And?",
@@ -72,7 +76,30 @@ def test_snake_case_and_our_own():
     assert found[1] == Message.user("And?")
     assert found[2].tool_calls == (ToolCall(id="1", name="f"),)
     assert found[3].content == (ToolResult(tool_call_id="1", name="f", content={"n": 1}),)
-    assert decode_messages("Hi") == (ours,)
+    assert to_messages("Hi") == (ours,)
+
+
+def test_safe_20_what_a_client_of_openai_dumps():
+    """Safe 20: fields that are None are ignored; those that nobody reads back are metadata."""
+    dumped = {
+        "role": "assistant",
+        "content": "Hi",
+        "refusal": None,
+        "annotations": [{"type": "url_citation"}],
+        "audio": None,
+        "function_call": None,
+        "tool_calls": None,
+    }
+    (message,) = to_messages([dumped])
+
+    assert message == replace(
+        Message.assistant("Hi"), metadata={"annotations": [{"type": "url_citation"}]}
+    )
+
+
+def test_safe_20_one_message_needs_no_list():
+    """Safe 20: a dict alone is a conversation of one, as a string and a `Message` are."""
+    assert to_messages({"role": "user", "content": "hi"}) == to_messages("hi")
 
 
 @pytest.mark.parametrize(
@@ -83,13 +110,14 @@ def test_snake_case_and_our_own():
         ([], []),
         ([1, 2], [1, 2]),
         ({"a": 1}, {"a": 1}),
-        ([{"type": "text", "text": "a"}], (Text(text="a"),)),
+        ([{"type": "text", "text": "a"}], "a"),
+        ([TEXT, TEXT], (Text(text="a"), Text(text="a"))),
         ([{"type": "image_url", "image_url": "data:,x"}], (Image(url="data:,x"),)),
     ],
 )
 def test_results(content, expected):
     """Text, JSON, or parts."""
-    (message,) = decode_messages([{"role": "tool", "toolCallId": "1", "content": content}])
+    (message,) = to_messages([{"role": "tool", "toolCallId": "1", "content": content}])
 
     assert message.content == (ToolResult(tool_call_id="1", content=expected),)
 
@@ -97,7 +125,7 @@ def test_results(content, expected):
 def test_detail_of_an_image():
     """It is kept."""
     item = {"type": "image_url", "image_url": {"url": "u", "detail": "low"}}
-    (message,) = decode_messages([{"role": "user", "content": [item, "and text"]}])
+    (message,) = to_messages([{"role": "user", "content": [item, "and text"]}])
 
     assert message.content == (Image(url="u", detail="low"), Text(text="and text"))
 
@@ -105,7 +133,7 @@ def test_detail_of_an_image():
 @given(strategies.conversations())
 def test_the_json_form_of_ours(conversation):
     """Is read back as it was."""
-    assert decode_messages(msgspec.to_builtins(conversation)) == conversation
+    assert to_messages(msgspec.to_builtins(conversation)) == conversation
 
 
 @pytest.mark.parametrize(
@@ -113,7 +141,7 @@ def test_the_json_form_of_ours(conversation):
     [
         ([{"role": "robot", "content": "x"}], r"messages\[0\]\.role"),
         ([{"content": "x"}], r"messages\[0\]\.role"),
-        (["x", 5], r"messages\[1\] must be a message, not a int"),
+        (["x", 5], r"messages\[1\] must be a Message, a string or a dict, not a int"),
         ([{"role": "user", "content": 5}], r"messages\[0\]\.content"),
         ([{"role": "user", "content": [{"type": "video"}]}], r"content\[0\] \('video'\)"),
         ([{"role": "user", "content": [{"type": "text"}]}], r"content\[0\]"),
@@ -122,19 +150,22 @@ def test_the_json_form_of_ours(conversation):
         ([{"role": "user", "content": "x", "toolCall": []}], "toolCall"),
         ([{"role": "user", "content": "x", "metadata": 5}], "metadata"),
         ([{"role": "user", "content": "x", "name": 5}], "name"),
-        ([{"role": "assistant", "toolCalls": {}}], "toolCalls must be a list"),
-        ([{"role": "assistant", "toolCalls": [{"id": "1"}]}], r"toolCalls\[0\]"),
+        ([{"role": "assistant", "toolCalls": {}}], "tool_calls must be a list"),
+        ([{"role": "assistant", "toolCalls": [{"id": "1"}]}], r"tool_calls\[0\]"),
         ([{"role": "assistant", "toolCalls": [{"id": "1", "name": "f", "args": "x"}]}], "args"),
-        ([{"role": "tool", "content": "x"}], "toolCallId"),
-        ({"role": "user", "content": "x"}, "a list of messages"),
-        (Message.user("x"), "a list of messages"),
+        ([{"role": "tool", "content": "x"}], "tool_call_id"),
+        ([{"role": "user", "content": [TEXT | {"cache_control": {}}]}], "'cache_control'"),
+        ([{"role": "user", "content": [{"type": "input_audio"}]}], r"content\[0\]"),
+        ([{"role": "assistant", "function_call": {"name": "f"}}], "'function_call'"),
+        ([{5: 6, "role": "user"}], "unknown field 5"),
+        (b"hi", "a list of messages"),
         (5, "a list of messages"),
     ],
 )
 def test_what_cannot_be_read(given, where):
     """The error says which message, and what is wrong with it."""
     with pytest.raises(ConfigurationError, match=where):
-        decode_messages(given)
+        to_messages(given)
 
 
 FIELDS = ("role", "content", "toolCalls", "toolCallId", "metadata")
@@ -156,4 +187,4 @@ values = st.recursive(
 def test_hostile_input(given):
     """Whatever is given, it is read as messages that can be said in JSON, or refused by us."""
     with contextlib.suppress(ConfigurationError):
-        msgspec.json.encode(decode_messages(given))
+        msgspec.json.encode(to_messages(given))

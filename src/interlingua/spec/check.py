@@ -1,0 +1,305 @@
+"""
+Checks a request before anything is sent; each error names the path of the wrong value.
+
+Constructors convert but do not check, because decoders build many parts. A client checks a request
+once per call, and the high-level functions once per run.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from functools import partial
+from math import inf
+from types import NoneType, UnionType
+from typing import Any, Literal, NamedTuple, NoReturn, TypeAlias, Union, get_args, get_origin
+
+import msgspec
+
+from interlingua.spec.content import (
+    MEDIA_TYPES,
+    PART_TYPES,
+    Audio,
+    Document,
+    FilePath,
+    Image,
+    Opaque,
+    Part,
+    Text,
+    ToolCall,
+    ToolResult,
+)
+from interlingua.spec.errors import ConfigurationError
+from interlingua.spec.messages import Message
+from interlingua.spec.request import (
+    BuiltinTool,
+    Request,
+    ResponseFormat,
+    ToolChoice,
+    ToolDefinition,
+)
+
+
+class _Row(NamedTuple):
+    """What one field must be."""
+
+    name: str
+    is_optional: bool
+    types: tuple[type, ...]
+    rule: Callable[[Any], bool] | None
+    """What a value of the right type must also be."""
+    expected: str
+
+
+_LEAST = {"max_tokens": 1, "n": 1, "thinking_budget": -1, "temperature": 0, "top_p": 0}
+_ANY_NUMBER = -1.7e308  # less than any number that a program means
+_WORDS: dict[Any, str] = {
+    str: "a string",
+    bytes: "bytes",
+    bool: "True or False",
+    int: "an integer",
+    float: "a number",
+    Mapping: "a mapping",
+    dict: "a dict",
+    tuple: "a list",
+    FilePath: "a path",
+}
+
+
+_UNIONS = (Union, UnionType)
+
+
+def _row(name: str, annotation: Any) -> _Row:
+    """The row of a field, from its annotation: one type, or one type and None."""
+    options = get_args(annotation) if get_origin(annotation) in _UNIONS else (annotation,)
+    kind = next(option for option in options if option is not NoneType)
+    origin = get_origin(kind) or kind
+    # A dict is a Mapping, but is tried first, because asking an abstract class is slow.
+    types = {float: (float, int), Mapping: (dict, Mapping), Literal: (str,)}.get(origin, (origin,))
+    expected = _WORDS.get(origin) or f"a {origin.__name__}"
+    rule: Callable[[Any], bool] | None = None
+    if origin is Literal:
+        names = get_args(kind)
+        rule, expected = names.__contains__, f"{', '.join(map(repr, names[:-1]))} or {names[-1]!r}"
+    elif origin in (int, float):
+        rule = partial(_is_number, least=_LEAST.get(name, _ANY_NUMBER))
+        expected = f"{expected} of {_LEAST[name]} or more" if name in _LEAST else expected
+    elif kind == tuple[str, ...]:
+        rule, expected = _are_strings, "a list of strings"
+    return _Row(name, NoneType in options, types, rule, expected)
+
+
+def _is_number(value: Any, least: float) -> bool:
+    return least <= value < inf and value is not True and value is not False
+
+
+def _are_strings(values: Any) -> bool:
+    return all(isinstance(value, str) for value in values)
+
+
+def _rows(kind: type[msgspec.Struct]) -> tuple[_Row, ...]:
+    fields = msgspec.structs.fields(kind)
+    return tuple(_row(field.name, field.type) for field in fields if field.type is not Any)
+
+
+_KINDS = (Message, ToolDefinition, BuiltinTool, ToolChoice, ResponseFormat, *PART_TYPES)
+_ROWS: dict[type, tuple[_Row, ...]] = {kind: _rows(kind) for kind in (Request, *_KINDS)}
+
+
+_Place: TypeAlias = Any
+"""Where a value is: a name, or a pair of another place and a key; a path is made for errors."""
+
+
+def check_request(request: Request) -> None:
+    """Raise `ConfigurationError`, with the path, for a value that cannot be right."""
+    if type(request) is not Request:
+        refuse("request", "a Request", request)
+    _check_fields(request, None)
+    if not request.model.isascii():
+        _check_text(request.model, "model")
+    if not request.messages and not request.provider_options:
+        raise ConfigurationError("messages is empty: there is nothing to answer.")
+    for i, message in enumerate(request.messages):
+        if message.name is not None or message.id is not None or message.metadata:
+            _check_fields(message, ("messages", i))
+        for j, part in enumerate(message.content):
+            if type(part) is not Text or part.extra or type(part.text) is not str:
+                _check_part(part, ((("messages", i), "content"), j))
+    if request.tools or request.tool_choice:
+        _check_tools(request)
+    if request.response_format or request.provider_options or request.metadata:
+        _check_values(request)
+
+
+def _check_text(text: str, name: str) -> None:
+    try:
+        text.encode()
+    except UnicodeEncodeError:  # it may be part of a URL or a header, which cannot hold it
+        raise ConfigurationError(f"{name} contains a lone surrogate: {text!r:.60}.") from None
+
+
+def _check_values(request: Request) -> None:
+    if request.response_format is not None:
+        _check_format(request.response_format)
+    _check_json(request.provider_options, "provider_options")
+    _check_json(request.metadata, "metadata")
+
+
+def refuse(place: _Place, expected: str, value: Any) -> NoReturn:
+    """Raise the error for a wrong value."""
+    raise ConfigurationError(f"{_path(place)} must be {expected}, not {describe(value)}.")
+
+
+def describe(value: Any) -> str:
+    """A short text for a value: itself, or its type if it is long or has no text."""
+    try:
+        text = repr(value)
+    except Exception:  # noqa: BLE001 -- any class may define it, and deep values have none
+        text = ""
+    return text if 0 < len(text) <= 60 else f"a {type(value).__name__}"
+
+
+def _path(place: _Place) -> str:
+    keys: list[str] = []
+    while type(place) is tuple:
+        place, key = place
+        keys.append(f"[{key}]" if type(key) is int else f".{key}" if place else str(key))
+    return "".join((place or "", *reversed(keys)))
+
+
+def _check_fields(value: msgspec.Struct, place: _Place) -> None:
+    for name, is_optional, types, rule, expected in _ROWS.get(type(value), ()):
+        found = getattr(value, name)
+        if found is None:
+            if is_optional:
+                continue
+        elif isinstance(found, types) and (rule is None or rule(found)):
+            continue
+        refuse((place, name), expected, found)
+
+
+def _check_json(value: Any, place: _Place) -> None:
+    """Raise for NaN, an infinity, or what has no form in JSON."""
+    waiting: list[tuple[Any, _Place]] = [(value, place)]
+    while waiting:
+        item, place = waiting.pop()
+        kind = type(item)
+        if kind is str or kind is int or kind is bool or item is None:
+            continue
+        if kind is dict or isinstance(item, Mapping):
+            waiting += [(inner, (place, key)) for key, inner in item.items()]
+        elif kind is list or kind is tuple:
+            waiting += [(inner, (place, i)) for i, inner in enumerate(item)]
+        elif not _is_json(item):
+            refuse(place, "a JSON value", item)
+
+
+def _is_json(value: Any) -> bool:
+    if isinstance(value, float):
+        return -inf < value < inf
+    try:
+        msgspec.json.encode(value)  # such as a date, or a Struct
+    except (TypeError, ValueError, RecursionError):
+        return False
+    return True
+
+
+# Parts.
+
+_SOURCES = ("url", "data", "file_id", "path", "text")
+
+
+def _check_part(part: Part, place: _Place) -> None:
+    _check_fields(part, place)
+    if type(part) is ToolCall:
+        _check_json(part.arguments, (place, "arguments"))
+    elif type(part) is Opaque:
+        _check_json(part.data, (place, "data"))
+    elif type(part) is ToolResult:
+        if part.parts is None:
+            _check_json(part.content, (place, "content"))
+        for i, inner in enumerate(part.parts or ()):
+            _check_part(inner, ((place, "content"), i))
+    elif isinstance(part, MEDIA_TYPES):
+        _check_source(part, place)
+
+
+def _check_source(part: Image | Audio | Document, place: _Place) -> None:
+    sources = [name for name in _SOURCES if hasattr(part, name)]
+    given = [name for name in sources if getattr(part, name) is not None]
+    if len(given) != 1:
+        raise ConfigurationError(
+            f"{_path(place)} must have exactly one of {', '.join(sources)}; "
+            f"it has {' and '.join(given) or 'none'}."
+        )
+    if not getattr(part, given[0]) and given[0] != "text":
+        raise ConfigurationError(f"{_path((place, given[0]))} is empty.")
+
+
+# Tools and formats.
+
+TOOL_NAME = re.compile(r"[A-Za-z0-9_.:/-]{1,128}")
+"""The names of tools that at least one provider accepts."""
+
+_MAX_CHECKED = 1024
+_checked: dict[int, ToolDefinition] = {}
+"""Definitions that were checked, by `id`: a schema is large, and is sent in many requests."""
+
+
+def _check_tools(request: Request) -> None:
+    names: dict[str, int] = {}
+    is_closed = not request.provider_options  # which may hold tools too
+    for i, tool in enumerate(request.tools):
+        if isinstance(tool, BuiltinTool):
+            is_closed = False
+            _check_fields(tool, ("tools", i))
+            continue
+        if _checked.get(id(tool)) is not tool:
+            _check_definition(tool, ("tools", i))
+        if names.setdefault(tool.name, i) != i:
+            raise ConfigurationError(
+                f"tools[{names[tool.name]}] and tools[{i}] have the same name {tool.name!r}."
+            )
+    if request.tool_choice is not None:
+        _check_choice(request.tool_choice, tuple(names) if is_closed else None)
+
+
+def _check_definition(tool: ToolDefinition, place: _Place) -> None:
+    _check_fields(tool, place)
+    if not TOOL_NAME.fullmatch(tool.name):
+        refuse((place, "name"), "1 to 128 letters, digits, or any of _ . : / -", tool.name)
+    schema = tool.parameters
+    if schema is not None:
+        if not isinstance(schema, Mapping) or schema.get("type", "object") != "object":
+            refuse((place, "parameters"), "a JSON Schema of type 'object'", schema)
+        _check_json(schema, (place, "parameters"))
+    if len(_checked) >= _MAX_CHECKED:
+        _checked.clear()
+    _checked[id(tool)] = tool
+
+
+def _check_choice(choice: ToolChoice, names: tuple[str, ...] | None) -> None:
+    """Raise for a choice that is not complete; `names` are the tools, if all are known."""
+    _check_fields(choice, "tool_choice")
+    if choice.mode == "named" and not choice.tool_name:
+        raise ConfigurationError("tool_choice.tool_name is missing: mode 'named' needs it.")
+    chosen = [] if choice.tool_name is None else [choice.tool_name]
+    for name in (*chosen, *(choice.allowed or ())):
+        if names and name not in names:
+            raise ConfigurationError(
+                f"tool_choice names {name!r}, which is neither a mode nor a tool. "
+                f"Tools: {', '.join(names)}."
+            )
+
+
+def _check_format(form: ResponseFormat) -> None:
+    _check_fields(form, "response_format")
+    schema = form.json_schema
+    if form.type == "json_schema" and schema is None:
+        raise ConfigurationError(
+            "response_format.json_schema is missing: type 'json_schema' needs it."
+        )
+    if schema is not None:
+        if not isinstance(schema, (Mapping, bool)):
+            refuse("response_format.json_schema", "a JSON Schema", schema)
+        _check_json(schema, "response_format.json_schema")

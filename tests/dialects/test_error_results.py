@@ -1,0 +1,23 @@
+"""Results of tools that failed."""
+
+import pytest
+
+from interlingua import dialects
+from interlingua.spec.content import Text, ToolCall
+from interlingua.spec.messages import Message
+from interlingua.spec.request import Request
+from interlingua.wire.json_text import dump_text
+
+
+@pytest.mark.parametrize("name", dialects.names())
+@pytest.mark.parametrize("content", ["Error: no such file", (Text("Error: no such file"),)])
+def test_safe_36_an_error_is_called_one_once(name, content):
+    """Safe 36: no "Error: Error:", whoever wrote the first."""
+    history = (
+        Message.user("?"),
+        Message.assistant(ToolCall(id="call_1", name="look")),
+        Message.tool_result("call_1", content, is_error=True, name="look"),
+    )
+    body = dump_text(dialects.get(name).encode_request(Request(model="m", messages=history)).body)
+
+    assert body.count("Error:") == 1

@@ -1,0 +1,142 @@
+"""Safe 24: formats that a model does not have fall back; visible thoughts are asked for."""
+
+import json
+
+import pytest
+from msgspec.structs import replace
+
+from interlingua import dialects
+from interlingua.prepare.prepare import JSON_INSTRUCTION, SCHEMA_INSTRUCTION
+from interlingua.providers.adapter import HttpAdapter
+from interlingua.simulator import text
+from interlingua.spec.contracts import Profile
+from interlingua.spec.errors import UnsupportedError
+from interlingua.spec.messages import Message
+from interlingua.spec.request import Request, ResponseFormat
+from support.simulated import DIALECTS, complete, simulated, stream
+
+every_provider = pytest.mark.parametrize("provider", sorted(DIALECTS))
+SCHEMA = {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]}
+FORM = ResponseFormat(type="json_schema", json_schema=SCHEMA)
+INSTRUCTION = SCHEMA_INSTRUCTION.partition("{schema}")[0]
+
+
+@every_provider
+@pytest.mark.parametrize("ways", [("prompt",), ("tool", "prompt")])
+@pytest.mark.parametrize("mode", ["whole", "stream"])
+def test_safe_24_a_schema_becomes_an_instruction(provider, ways, mode):
+    """Through `Client` too; a warning says so, and `strict` refuses."""
+    with simulated(text('{"a": "b"}'), profile={"structured_output": ways}) as peer:
+        request = peer.ask(provider, response_format=FORM)
+        if mode == "whole":
+            response = complete(peer, request)
+        else:
+            response = stream(peer, request)[0][-1].response
+        (sent,) = peer.app.script.requests
+        with pytest.raises(UnsupportedError, match="structured_output_fallback"):
+            complete(peer, replace(request, on_loss="strict"))
+
+    assert sent.response_format is None
+    assert sent.messages[0].role == "system"
+    assert INSTRUCTION in sent.messages[0].text
+    assert json.loads(sent.messages[0].text.partition("Schema:")[2]) == SCHEMA
+    assert [warning.code for warning in response.warnings] == ["structured_output_fallback"]
+
+
+@every_provider
+def test_safe_24_the_instruction_without_a_system_prompt(provider):
+    """It is part of the user's message."""
+    row = {"structured_output": ("prompt",), "system_prompt": False}
+    adapter = HttpAdapter(provider, "k", base_url="https://host.test/v1", profile=row)
+    call = adapter.dry_run(Request(model="m", messages="hi", response_format=FORM))
+
+    assert "Answer only with JSON" in json.dumps(call.body)
+    assert not {"system", "instructions", "systemInstruction"} & call.body.keys()
+    assert '"system"' not in json.dumps(call.body)
+
+
+def test_safe_24_a_schema_that_cannot_be_strict():
+    """Anthropic has only strict formats: such a schema becomes an instruction too."""
+    free = {"type": "object", "additionalProperties": {"type": "string"}}
+    adapter = HttpAdapter("anthropic", "k")
+    form = ResponseFormat(type="json_schema", json_schema=free)
+    call = adapter.dry_run(Request(model="claude-opus-5", messages="hi", response_format=form))
+
+    assert "output_config" not in call.body
+    assert INSTRUCTION in call.body["system"]
+    assert [warning.code for warning in call.warnings] == ["structured_output_fallback"]
+
+
+def test_safe_24_json_mode():
+    """Where a dialect has none, it becomes an instruction; `strict` refuses."""
+    with simulated(text("{}")) as peer:
+        request = peer.ask("anthropic", response_format=ResponseFormat(type="json"))
+        response = complete(peer, request)
+        with pytest.raises(UnsupportedError, match="json_mode_as_instruction"):
+            complete(peer, replace(request, on_loss="strict"))
+        (sent,) = peer.app.script.requests
+
+    assert sent.messages[0].text == JSON_INSTRUCTION
+    assert [warning.code for warning in response.warnings] == ["json_mode_as_instruction"]
+
+
+# Visible thoughts.
+
+
+def body(provider, model, **fields):
+    adapter = HttpAdapter(provider, "k", base_url="https://host.test/v1")
+    call = adapter.dry_run(Request(model=model, messages="hi", **fields))
+    return call.body, [warning.code for warning in call.warnings]
+
+
+@pytest.mark.parametrize("effort", [None, "low"])
+def test_safe_24_openai_is_asked_for_a_summary(effort):
+    """With or without an effort."""
+    sent, codes = body("openai", "gpt-6-sol", include_thinking=True, reasoning_effort=effort)
+
+    assert sent["reasoning"]["summary"] == "auto"
+    assert sent["reasoning"].get("effort") == effort
+    assert codes == []
+    assert "reasoning" not in body("openai", "gpt-6-sol", include_thinking=False)[0]
+
+
+@pytest.mark.parametrize("asked", [True, False])
+def test_safe_24_gemini_is_asked_for_thoughts(asked):
+    """By its own switch."""
+    sent, codes = body("gemini", "gemini-3-pro", include_thinking=asked)
+
+    assert sent["generationConfig"]["thinkingConfig"] == {"includeThoughts": asked}
+    assert codes == []
+
+
+@pytest.mark.parametrize(("asked", "display"), [(True, "summarized"), (False, "omitted")])
+def test_safe_24_claude_is_asked_for_thoughts(asked, display):
+    """Newer models hide them by default; older ones always show them."""
+    sent, codes = body("anthropic", "claude-opus-5-5", include_thinking=asked)
+
+    assert sent["thinking"] == {"type": "adaptive", "display": display}
+    assert codes == []
+    old, codes = body("anthropic", "claude-haiku-4-5", include_thinking=asked)
+    assert "thinking" not in old
+    assert codes == ["include_thinking_implied" if asked else "include_thinking_dropped"]
+
+
+def test_safe_24_thoughts_of_a_model_without_them():
+    """There is nothing to ask for."""
+    for provider, model in (("openai", "gpt-4o"), ("gemini", "gemini-2.0-flash")):
+        assert body(provider, model, include_thinking=True)[1] == ["include_thinking_implied"]
+    assert body("mistral", "mistral-medium-3-5", include_thinking=True)[1] == [
+        "include_thinking_dropped"
+    ]
+
+
+@pytest.mark.parametrize("asked", [None, True, False])
+@pytest.mark.parametrize("dialect", ["openai_responses", "gemini_generate"])
+def test_safe_24_it_is_read_again(dialect, asked):
+    """What a server receives says it too."""
+    codec = dialects.get(dialect)
+    request = Request(model="m", messages=(Message.user("hi"),), include_thinking=asked)
+    call = codec.encode_request(request, Profile())
+
+    expected = None if asked is False and dialect == "openai_responses" else asked
+    assert codec.decode_request(call).include_thinking is expected
