@@ -44,6 +44,7 @@ WRONG = {
     "presence_penalty": float("inf"),
     "reasoning_effort": 1,
     "thinking_budget": "much",
+    "include_thinking": "x",
     "verbosity": 1,
     "user": 7,
     "metadata": [1],

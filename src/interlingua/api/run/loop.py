@@ -25,7 +25,7 @@ from msgspec.structs import replace
 
 from interlingua import dialects
 from interlingua.api.tools.tool import Tool
-from interlingua.prepare.history import PROMPTS, drop_oldest_turns
+from interlingua.prepare.history import droppable_units
 from interlingua.spec.content import Part, Text, ToolCall, ToolResult
 from interlingua.spec.errors import ConfigurationError, SDKError
 from interlingua.spec.messages import Message
@@ -39,6 +39,7 @@ from interlingua.spec.response import (
     with_usage,
 )
 from interlingua.spec.warnings import make_warning
+from interlingua.tokens.estimate import estimate_request
 from interlingua.wire.fields import extra_of, merge
 
 Output = TypeVar("Output")
@@ -191,7 +192,7 @@ class ToolLoop:
         self._stop_when = stop_when
         self._continuations = 0
         self._has_run = False
-        self._dropped = 0  # how many of the oldest messages after the instructions are not sent
+        self._dropped: set[int] = set()  # the positions of messages that are not sent
         self._new_warnings: tuple[Warning, ...] = ()
         self.request: Request | None = request
         """The next request; None when the loop is over."""
@@ -270,22 +271,26 @@ class ToolLoop:
             self._answer = None
         self._add_results(results)
 
-    def shorten(self) -> bool:
+    def shorten(self, used: int | None = None, limit: int | None = None) -> bool:
         """
-        Drop the oldest turns from the request; False if there is nothing to drop.
+        Leave the oldest turns and tool rounds out of the request; False if none can be left out.
 
-        They stay in `messages`, and the answer gets a warning.
+        `used` is the provider's count of the request's tokens, `limit` what fits. Without a limit,
+        half of what may be left out is. It stays in `messages`, and the answer gets a warning.
         """
-        request = self.request
-        if request is None:
+        if self.request is None:
             return False
-        messages = drop_oldest_turns(request.messages)
-        dropped = len(request.messages) - len(messages)
-        if not dropped:
+        kept = [at for at in range(len(self.messages)) if at not in self._dropped]
+        units = droppable_units(tuple(self.messages[at] for at in kept))
+        if not units:
             return False
-        self._dropped += dropped
-        self.request = replace(request, messages=messages)
-        self._new_warnings = (make_warning("history_truncated", "messages", count=self._dropped),)
+        count = (len(units) + 1) // 2
+        if limit is not None:
+            count = _count_to_drop(self.request, units, used, limit)
+        self._dropped |= {kept[at] for unit in units[:count] for at in unit}
+        self.request = replace(self.request, messages=self._sent())
+        warning = make_warning("history_truncated", "messages", count=len(self._dropped))
+        self._new_warnings = (warning,)
         return True
 
     def feed(self, response: Response) -> tuple[ToolCall, ...]:
@@ -386,9 +391,7 @@ class ToolLoop:
         """The conversation without the messages that were dropped."""
         if not self._dropped:
             return self.messages
-        roles = [message.role for message in self.messages]
-        start = next(index for index, role in enumerate(roles) if role not in PROMPTS)
-        return self.messages[:start] + self.messages[start + self._dropped :]
+        return tuple(each for at, each in enumerate(self.messages) if at not in self._dropped)
 
     def _next_after_pause(self, response: Response) -> Request | None:
         """The next request if the provider paused its own turn; else None."""
@@ -400,6 +403,23 @@ class ToolLoop:
     def _has_continuation(self, response: Response) -> bool:
         """Whether the answer is only a first part, with a token to get the rest."""
         return self._continuations < MAX_CONTINUATIONS and bool(_continuation_options(response))
+
+
+_MARGIN = 0.95
+"""The share of the limit to aim at: token counts are estimates."""
+
+
+def _count_to_drop(request: Request, units: Sequence[range], used: int | None, limit: int) -> int:
+    """How many of the units to leave out so that the request fits; at least one."""
+    tokens = estimate_request(request)
+    # The provider's own count shows how far off the estimate is.
+    excess = tokens - limit * _MARGIN * (1 if used is None else tokens / max(used, 1))
+    for count, unit in enumerate(units, 1):
+        messages = request.messages[unit.start : unit.stop]
+        excess -= estimate_request(Request(model=request.model, messages=messages))
+        if excess <= 0:
+            return count
+    return len(units)
 
 
 def callable_tools(tools: Mapping[str, Tool], choice: ToolChoice) -> Mapping[str, Tool]:

@@ -65,6 +65,7 @@ class RequestOptions(TypedDict, total=False):
     presence_penalty: float | None
     reasoning_effort: str | None
     thinking_budget: int | None
+    include_thinking: bool | None
     verbosity: str | None
     user: str | None
     metadata: Mapping[str, Any] | None

@@ -48,6 +48,7 @@ from interlingua.spec.request import Request, list_tools
 from interlingua.spec.response import FinishReason, Response, Usage, with_usage
 from interlingua.streams.accumulate import StreamAccumulator
 from interlingua.tokens.estimate import estimate_usage
+from interlingua.wire.classify import overflow_figures
 
 
 class Goal(Protocol):
@@ -152,8 +153,8 @@ class Run:
                 attempts = self._attempts = calls.open(sent, self._policy, step, self._logged)
                 try:
                     response = await scope.wait(attempts.answer(scope))
-                except ContextLengthError:
-                    if not self._shorten():
+                except ContextLengthError as error:
+                    if not self._shorten(error):
                         raise
                     continue
                 tools = await self._take_answer(response, scope)
@@ -206,7 +207,7 @@ class Run:
                         if scope.clocks:
                             scope.resume()
                 except ContextLengthError as error:
-                    if error.partial is not None or not self._shorten():
+                    if error.partial is not None or not self._shorten(error):
                         raise
                     continue
                 finally:
@@ -293,9 +294,14 @@ class Run:
         self._attempts = self.client.calls.open(request, self._policy, step, self._logged)
         return self._attempts.fold(scope, self._accumulator)
 
-    def _shorten(self) -> bool:
+    def _shorten(self, error: ContextLengthError) -> bool:
         """Shorten a history that did not fit; False if that is not allowed or not possible."""
-        return self._truncates and self.loop.shorten()
+        if not self._truncates or self._sent is None:
+            return False
+        used, limit = overflow_figures(error.message)
+        if limit is None:
+            limit = self.client.profile_for(self._sent).context_window
+        return self.loop.shorten(used, limit)
 
     async def _take_answer(self, response: Response, scope: CancelScope) -> ToolRound | None:
         """Give the answer to the loop; the calls to run, None if there are none."""
