@@ -108,7 +108,7 @@ def test_a_warning_excuses_what_it_names_and_no_more(messages, told):
         ("openai_chat", (Message.user([Document(text="a")]),), "document_as_text"),
         ("openai_chat", (Message.user("\ud800 x"),), "surrogates_replaced"),
         (
-            "openai_chat",
+            "gemini_generate",
             (Message.assistant([CALL, OTHER]), answered("b"), answered("a")),
             "results_reordered",
         ),

@@ -52,15 +52,17 @@ def test_validity_agrees_with_the_reader(raw):
     assert ToolCall(id="1", name="n", raw_arguments=raw).is_valid is (loads_object(raw) is not None)
 
 
-@pytest.mark.parametrize("raw", [None, "", " \n", "null", "{}", '{"a": 1}', '{"a": "\\ud800"}'])
+@pytest.mark.parametrize(
+    "raw", [None, "", " \n", "null", "[]", "{}", '{"a": 1}', '{"a": "\\ud800"}']
+)
 def test_valid_call(raw):
-    """No text, empty text, null and objects are arguments."""
+    """No text, empty text, null, an empty array and objects are arguments."""
     assert ToolCall(id="1", name="n", raw_arguments=raw).is_valid
 
 
 @pytest.mark.parametrize(
     "raw",
-    ['{"a": 1', "[]", '"text"', "1", "{'a': 1}", '{"a": NaN}', '{"a": 1e999}', "[" * 100_000],
+    ['{"a": 1', "[1]", '"text"', "1", "{'a': 1}", '{"a": NaN}', '{"a": 1e999}', "[" * 100_000],
 )
 def test_invalid_call(raw):
     """Text that is cut, no object, or no JSON makes a call invalid, and is kept."""

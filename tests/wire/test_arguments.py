@@ -50,7 +50,7 @@ def test_law_a_reader_of_objects_gets_one(raw, is_free, data):
         assert text == raw
 
 
-@pytest.mark.parametrize("raw", ["", "  ", "null", " null\n"])
+@pytest.mark.parametrize("raw", ["", "  ", "null", " null\n", "[]", "[ ]"])
 def test_field_bug_10_no_arguments_are_an_empty_object(raw):
     """A client that parses the text finds no error."""
     call = ToolCall(id="c", name="f", raw_arguments=raw)
@@ -63,7 +63,7 @@ def test_field_bug_10_no_arguments_are_an_empty_object(raw):
     "call",
     [
         ToolCall(id="c", name="f", raw_arguments='{"a": 1', arguments={}),
-        ToolCall(id="c", name="f", raw_arguments="[]"),
+        ToolCall(id="c", name="f", raw_arguments="[1]"),
         ToolCall(id="c", name="f", raw_arguments=" {} "),
         ToolCall(id="c", name="f", raw_arguments="", type="custom"),
         ToolCall(id="c", name="f", arguments={"a": 1}),

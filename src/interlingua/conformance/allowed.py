@@ -507,6 +507,7 @@ _CHANGES: dict[str, _Change] = {
     "empty_message_dropped": _keep,
     "emptied_message_dropped": _keep,
     "detail_dropped": _keep,
+    "document_as_plain_text": _keep,
     "file_name_dropped": _keep,
     "stale_signatures_dropped": _keep,
 }

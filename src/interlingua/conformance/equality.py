@@ -39,14 +39,16 @@ def normal_form(dialect: Dialect, kind: Kind) -> Normal:
     return facts.normal_request if kind == "request" else facts.normal_response
 
 
-def same_response(left: Response, right: Response) -> list[str]:
+def same_response(left: Response, right: Response, *, marks: bool = True) -> list[str]:
     """
     The differences between two responses, except `raw`.
+
+    `marks=False` ignores the marks in `extra` (keys with `~`), which record the form of a body.
 
     Arguments are compared as parsed values, and adjacent plain texts are joined, because some wire
     formats have no part boundaries.
     """
-    return differences(_plain(left), _plain(right))
+    return differences(_plain(left, marks=marks), _plain(right, marks=marks))
 
 
 def same_schema(left: Json, right: Json) -> bool:
@@ -91,12 +93,12 @@ def _short(value: Any) -> str:
     return text if len(text) <= 80 else f"{text[:77]}..."
 
 
-def _plain(response: Response) -> Any:
+def _plain(response: Response, *, marks: bool) -> Any:
     message = msgspec.structs.replace(
         response.message, content=tuple(_join(response.message.content))
     )
     bare = msgspec.structs.replace(response, message=message, raw=None, rate_limit=None)
-    return _without_empty_extra(msgspec.to_builtins(bare))
+    return _clean(msgspec.to_builtins(bare), marks=marks)
 
 
 def _join(parts: tuple[Part, ...]) -> list[Part]:
@@ -112,13 +114,18 @@ def _join(parts: tuple[Part, ...]) -> list[Part]:
     return joined
 
 
-def _without_empty_extra(value: Any) -> Any:
+def _clean(value: Any, *, marks: bool) -> Any:
+    """The value without empty `extra`, and perhaps without marks."""
     if isinstance(value, dict):
-        clean = {key: _without_empty_extra(item) for key, item in value.items()}
+        clean = {
+            key: _clean(item, marks=marks)
+            for key, item in value.items()
+            if marks or not str(key).startswith("~")
+        }
         extra = clean.get("extra")
         if isinstance(extra, dict) and not any(extra.values()):
             del clean["extra"]
         return clean
     if isinstance(value, _LISTS):
-        return [_without_empty_extra(item) for item in value]
+        return [_clean(item, marks=marks) for item in value]
     return value

@@ -25,7 +25,6 @@ STRICT_SCHEMA = SchemaRules(
     all_required=True,
     typed_values=True,
     typed_items=True,
-    inline_root=True,
     object_root=True,
     lookaround=False,
     keywords=words(

@@ -26,6 +26,7 @@ from interlingua.wire.media import sniff
 
 _Types: TypeAlias = tuple[str, ...] | None
 
+_TEXTS = frozenset(("text/plain", "text/*"))
 _ALIASES = {"image/jpg": "image/jpeg", "audio/mp3": "audio/mpeg"}
 _ALIASES |= {"audio/wave": "audio/wav", "audio/x-wav": "audio/wav"}
 
@@ -130,7 +131,7 @@ def _unsupported(part: Image | Audio | Document, types: _Types, most: int | None
 def _is_accepted(part: Image | Audio | Document, types: _Types) -> bool:
     if not types:
         return types is None
-    if isinstance(part, Document) and part.text is not None and "text/plain" in types:
+    if isinstance(part, Document) and part.text is not None and not _TEXTS.isdisjoint(types):
         return True
     media_type = _media_type(part)
     return (

@@ -191,7 +191,7 @@ class ToolCall(_Part, frozen=True, kw_only=True, tag="tool_call"):
 
     @property
     def is_valid(self) -> bool:
-        """False when the argument text is not a JSON object."""
+        """False when the argument text is not a JSON object; no text, `null` and `[]` mean `{}`."""
         raw = self.raw_arguments
         return raw is None or self.type == "custom" or parse_arguments(raw) is not None
 
@@ -306,14 +306,16 @@ def parse_json(text: str | bytes) -> Any:
 
 
 def parse_arguments(text: str) -> dict[str, Any] | None:
-    """The arguments in the text of a tool call; None if it is not a JSON object."""
+    """The arguments in the text of a call: an object. No text, `null` and `[]` mean `{}`."""
     if not text.strip():
         return {}
     try:
         value = parse_json(text)
     except (ValueError, RecursionError):
         return None
-    return {} if value is None else value if isinstance(value, dict) else None
+    if value is None or value == []:
+        return {}
+    return value if isinstance(value, dict) else None
 
 
 def argument_problem(text: str) -> str:

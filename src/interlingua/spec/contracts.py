@@ -200,6 +200,8 @@ class Profile(Record, frozen=True, kw_only=True):
     """The budget must be smaller than `max_tokens`, which includes thinking."""
     thinking_bound_to_model: bool = False
     """Thinking from any other model is rejected, even from the same vendor."""
+    signed_thinking: bool = False
+    """Thinking in the history without a signature is rejected."""
     signed_calls: bool = False
     """Tool calls in the history without a thought signature are rejected."""
 

@@ -161,8 +161,6 @@ class SchemaRules(msgspec.Struct, frozen=True, kw_only=True):
     """Whether `enum` and `const` need a `type`."""
     typed_items: bool = False
     """Whether an array must describe its items."""
-    inline_root: bool = False
-    """Whether the root must not be a `$ref`."""
     object_root: bool = False
     """Whether the root must be an object and not a union."""
     optional_cycles: bool = False

@@ -192,6 +192,9 @@ _NOTES = {
         "{target} does not support free-text tools; a function with one text was sent."
     ),
     "developer_as_system": "{target} has no developer role; a system message was sent.",
+    "document_as_plain_text": (
+        "{target} knows only plain text documents; the {media_type} document was sent as one."
+    ),
     "document_as_text": "{target} does not support text documents; the text was sent.",
     "effort_as_budget": (
         "{target} does not support `reasoning_effort`; a thinking budget of {budget} was sent."

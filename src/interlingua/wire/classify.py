@@ -64,6 +64,10 @@ _BY_CODE: dict[str, type[ProviderError]] = {
     "model_not_found": NotFoundError,
     "not_found": NotFoundError,
     "not_found_error": NotFoundError,
+    "invalid_model": NotFoundError,
+    "model_decommissioned": NotFoundError,
+    "model_not_available": NotFoundError,
+    "deploymentnotfound": NotFoundError,
     "context_length_exceeded": ContextLengthError,
     "max_tokens_exceeded": ContextLengthError,
     "exceed_context_size_error": ContextLengthError,
@@ -76,6 +80,8 @@ _BY_CODE: dict[str, type[ProviderError]] = {
     "content_policy_violation": ContentFilterError,
     "responsibleaipolicyviolation": ContentFilterError,
     "invalid_prompt": ContentFilterError,
+    "moderation_blocked": ContentFilterError,
+    "data_inspection_failed": ContentFilterError,
     "bio_policy": ContentFilterError,
     "misalignment_policy_violation": ContentFilterError,
     "rate_limit_error": RateLimitError,
@@ -129,6 +135,30 @@ _OVERFLOW_LIMIT = re.compile(
 )
 _BAD_KEY = re.compile(
     r"api key not valid|incorrect api key|invalid (?:api|x-api)[ -]key", re.IGNORECASE
+)
+# The wordings for content that a safety system blocked. Statuses that say something else are not
+# overruled; a 403 is, because some hosts send it for content.
+_NEVER_FILTERED = frozenset((401, 402, 404, 408, 413, 429))
+_FILTERED = re.compile(
+    r"content (?:filtering|management|safety) polic|\b(?:our|the) safety system"
+    r"|violat(?:es?|ed|ing) (?:our |the |google'?s |openai'?s )?"
+    r"(?:(?:usage|content|safety|acceptable use) (?:polic|guideline)|responsible ai)"
+    r"|(?:input|prompt|response|output|content) (?:was|were|has been) (?:flagged|blocked|filtered)"
+    r"|blocked (?:by|due to|for) (?:our |the |its )?(?:safety|content|prohibited|sensitive)"
+    r"|safety_check_type|content exists risk|considered high risk|prohibited[ _]content"
+    r"|contains? (?:sensitive words|inappropriate content|harmful content)"
+    r"|unsafe or sensitive content",
+    re.IGNORECASE,
+)
+# The wordings for a model that the host does not have, which some send with a 400.
+_MODEL_STATUSES = frozenset((None, 400, 404, 422))
+_NO_MODEL = re.compile(
+    r"\bmodel:? {0,2}[`'\"]?[^\s`'\"]{0,200}[`'\"]?,? (?:(?:does not|doesn't) exist|not found)\b"
+    r"|\bmodel not (?:found|exist)|not found the model|is not a valid model\b"
+    r"|\bmodels/[^\s`'\"]{1,200}[`'\"]? (?:is )?not found"
+    r"|\b(?:invalid|unknown) model(?: id| name)?\s?[:,.`'\"]|model identifier is invalid"
+    r"|model .{0,200}has been (?:decommissioned|retired)|api deployment .{0,40}does not exist",
+    re.IGNORECASE,
 )
 # llama.cpp sends a 500 for media that the model does not support.
 _NOT_READ = re.compile(r"\b(?:image|audio|video) input is not supported", re.IGNORECASE)
@@ -220,12 +250,17 @@ def make_error(
 
 def classify(status: int | None, fault: Fault) -> type[ProviderError]:
     """
-    Code first, then type, then the wording of an overflow, then the status.
+    Code first, then type, then the wording, then the status.
+
+    Only the wordings of a safety system come before the codes: hosts send them with the codes of
+    bad requests and of denied access.
 
     A fault in a stream or in a 200 body has no status; some hosts send one as the code.
     """
     if status is None or status < 400:
         status = _status_in(fault.code)
+    if status not in _NEVER_FILTERED and _FILTERED.search(fault.message):
+        return ContentFilterError
     words = [word.lower() for word in (fault.code, fault.kind) if word]
     for word in words:
         kind = _BY_CODE.get(word)
@@ -233,6 +268,8 @@ def classify(status: int | None, fault: Fault) -> type[ProviderError]:
             return kind
     if status not in _NEVER_OVERFLOW and _OVERFLOW.search(fault.message):
         return ContextLengthError
+    if status in _MODEL_STATUSES and _NO_MODEL.search(fault.message):
+        return NotFoundError
     if _NOT_READ.search(fault.message):
         return InvalidRequestError
     if status in {None, 400} and _BAD_KEY.search(fault.message):

@@ -80,6 +80,12 @@ class Fields:
             raise wrong_type(self.at(key), "an object", value)
         return None
 
+    def arguments(self, key: str) -> dict[str, Any]:
+        """The arguments of a call: an object; some clients send `[]` for an empty one."""
+        if self.left.get(key) == []:
+            del self.left[key]
+        return self.object(key) or {}
+
     def fields(self, key: str) -> Fields | None:
         """An object, as a `Fields` reader."""
         value = self.object(key)

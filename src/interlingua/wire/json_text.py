@@ -61,7 +61,7 @@ def loads_object(text: str) -> dict[str, Any] | None:
     """
     The object in the argument text of a tool call; None if the text is not a JSON object.
 
-    Empty text and `null` mean no arguments and give `{}`.
+    Empty text, `null` and `[]` mean no arguments and give `{}`.
     """
     if not text or text.isspace():
         return {}
@@ -69,7 +69,7 @@ def loads_object(text: str) -> dict[str, Any] | None:
         value = loads(text)
     except DecodeError:
         return None
-    if value is None:
+    if value is None or value == []:
         return {}
     return value if isinstance(value, dict) else None
 

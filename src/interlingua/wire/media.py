@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import codecs
 import re
 from collections.abc import Mapping
 from urllib.parse import unquote, unquote_to_bytes
@@ -82,6 +83,7 @@ _SUFFIXES: Mapping[str, str] = {
     "xlsx": f"{_OFFICE}spreadsheetml.sheet",
     "pptx": f"{_OFFICE}presentationml.presentation",
 }
+_TEXTS = frozenset(("application/json", "application/xml"))
 # Containers whose first bytes do not show their content. These file name suffixes decide it.
 _REFINED_BY: Mapping[str, frozenset[str]] = {
     "application/zip": frozenset(("docx", "xlsx", "pptx", "epub")),
@@ -162,6 +164,21 @@ def media_type_for(data: bytes, name: str | None = None, default: str | None = N
     if sniffed is None or suffix in _REFINED_BY.get(sniffed, ()):
         return _SUFFIXES.get(suffix, default)
     return sniffed
+
+
+def is_text_type(media_type: str | None) -> bool:
+    """Whether files of this media type are text: `text/…`, JSON or XML."""
+    bare = (media_type or "").partition(";")[0].strip().lower()
+    return bare.startswith("text/") or bare in _TEXTS or bare.endswith(("+json", "+xml"))
+
+
+def decode_text(data: bytes) -> str | None:
+    """The text of a file in UTF-8, or in UTF-16 with a byte order mark; None for other bytes."""
+    is_wide = data[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+    try:
+        return data.decode("utf-16" if is_wide else "utf-8-sig")
+    except UnicodeDecodeError:
+        return None
 
 
 _PATH_STARTS = ("/", "./", "../", "~", ".\\", "..\\", "\\")

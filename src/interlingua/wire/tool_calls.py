@@ -1,7 +1,7 @@
 """
 Tool calls on the wire: ids for calls without one, and arguments as text that any client can parse.
 
-Some providers send no text, or `null`, for a call without arguments, and a model may write
+Some providers send no text, `null` or `[]` for a call without arguments, and a model may write
 text that is not a JSON object. Many clients parse the text and require an object.
 """
 
@@ -29,13 +29,15 @@ def call_ids(new_id: NewId) -> NewId:
     return lambda: f"call_{new_id()}"
 
 
-_NO_ARGUMENTS = ("", "null")
+_NO_ARGUMENTS = ("", "null", "[]")
 
 
 def plain_call(call: ToolCall) -> ToolCall:
-    """The call, with `{}` as its argument text if the text was empty or `null`."""
+    """The call, with `{}` as its argument text if the text was empty, `null` or `[]`."""
     raw = call.raw_arguments
-    if raw is None or call.type == "custom" or call.arguments or raw.strip() not in _NO_ARGUMENTS:
+    if raw is None or call.type == "custom" or call.arguments:
+        return call
+    if "".join(raw.split()) not in _NO_ARGUMENTS:
         return call
     return msgspec.structs.replace(call, raw_arguments="{}")
 

@@ -97,7 +97,7 @@ def test_other_parts_are_carried(wire):
         ({"text": 5}, "contents[0].parts[0].text"),
         ({"text": "x", "thought": "yes"}, "contents[0].parts[0].thought"),
         ({"functionCall": {"name": 5}}, "contents[0].parts[0].functionCall.name"),
-        ({"functionCall": {"name": "f", "args": []}}, "contents[0].parts[0].functionCall.args"),
+        ({"functionCall": {"name": "f", "args": [1]}}, "contents[0].parts[0].functionCall.args"),
         (
             {"functionResponse": {"name": "f", "response": "x"}},
             "contents[0].parts[0].functionResponse.response",

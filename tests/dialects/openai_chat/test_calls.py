@@ -143,8 +143,8 @@ def test_foreign_call():
 
 
 def test_numbers_of_calls_come_and_go():
-    """A whole message said as a delta has numbered calls, and loses only what it was given."""
-    calls = [{"id": "a"}, {"id": "b", "index": 7}, "odd"]
+    """A whole message said as a delta has numbered calls, and loses only the numbers."""
+    calls = [{"id": "a"}, {"id": "b", "type": "x"}, "odd"]
     delta = [number_call(item, i) for i, item in enumerate(calls)]
 
     assert [item["index"] for item in delta[:2]] == [0, 1]

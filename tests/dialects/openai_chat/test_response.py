@@ -229,13 +229,14 @@ def test_refusal():
 
 
 def test_think_tags():
-    """With the quirk, a thought in tags is taken out of the text."""
+    """A thought in tags is taken out of the text, unless the quirk says that there are none."""
     wire = body({"content": "<think>hm</think>a"})
-    response = decode_response(wire, profile=Profile(quirks=ChatQuirks(think_tags=True)))
+    response = decode_response(wire)
+    split = Profile(quirks=ChatQuirks(think_tags=False))
 
     assert (response.reasoning, response.text) == ("hm", "a")
     assert encode_response(response) == wire
-    assert decode_response(wire).text == "<think>hm</think>a"
+    assert decode_response(wire, profile=split).text == "<think>hm</think>a"
 
 
 @pytest.mark.parametrize(

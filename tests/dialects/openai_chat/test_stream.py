@@ -64,29 +64,29 @@ def test_ids_are_made_by_the_caller():
 
 
 def test_tags_pass_through():
-    """With the quirk, what was taken apart is put together again."""
-    options = {"profile": Profile(quirks=ChatQuirks(think_tags=True))}
+    """What was taken apart is put together again."""
+    options = {"profile": Profile(quirks=ChatQuirks(think_tags=False))}
     text = "\n<think>hm</think>a"
     frames = [Frame(data=json.dumps(chunk({"content": text}, "stop"))), Frame(data="[DONE]")]
     encoder = stream_encoder(Request())
-    passed = [frame for event in decode(frames, **options) for frame in encoder.feed(event)]
+    passed = [frame for event in decode(frames) for frame in encoder.feed(event)]
 
-    assert fold(decode(passed)).text == text
-    assert fold(decode(passed, **options)) == fold(decode(frames, **options))
+    assert fold(decode(passed, **options)).text == text
+    assert fold(decode(passed)) == fold(decode(frames))
 
 
 def test_field_bug_45_think_tags():
-    """With the quirk, tags are taken out of the text, however they are cut."""
+    """Tags are taken out of the text, however they are cut."""
     text = "<think>hm</think>a"
     for size in range(1, len(text)):
         chunks = [chunk({"content": text[i : i + size]}) for i in range(0, len(text), size)]
-        response = response_of(*chunks, chunk({}, "stop"), think_tags=True)
+        response = response_of(*chunks, chunk({}, "stop"))
         assert (response.reasoning, response.text) == ("hm", "a")
 
 
 def test_empty_thought_in_tags():
     """It is remembered, so that it can go back."""
-    response = response_of(chunk({"content": "<think></think>a"}, "stop"), think_tags=True)
+    response = response_of(chunk({"content": "<think></think>a"}, "stop"))
 
     assert response.message.content == (
         Thinking(extra={NAME: {"~tags": {"before": "", "closed": True}}}),

@@ -2,11 +2,17 @@
 
 import pytest
 
+from interlingua.conformance.laws import cut_frames, fold
+from interlingua.dialects import openai_chat
 from interlingua.dialects.openai_chat.content import decode_thinking, encode_thinking, split_tags
 from interlingua.dialects.openai_chat.decoder import PartAssembler, TagSplitter
+from interlingua.providers.catalog.profiles import profile_for
+from interlingua.providers.rows import providers
 from interlingua.spec.content import Text, Thinking
+from interlingua.spec.contracts import NEUTRAL_PROFILE
 from interlingua.streams.accumulate import StreamAccumulator
 from interlingua.wire.fields import Fields
+from interlingua.wire.json_text import dump_text
 from interlingua.wire.tool_calls import counting_ids
 
 NAME = "openai_chat"
@@ -103,6 +109,67 @@ def test_field_bug_45_a_tag_cut_anywhere():
         pieces += splitter.finish()
         assert "".join(p for is_thought, p in pieces if is_thought) == "a < b"
         assert "".join(p for is_thought, p in pieces if not is_thought) == " c </think>"
+
+
+# Tags at the hosts.
+
+ROWS = [row.name for row in providers().values() if row.dialect == NAME]
+SPLITTERS = {"deepseek", "mistral", "moonshot", "openrouter", "xai", "zai"}
+TAGGED = "\n<think>2 < 3, so é.</think>\n\nYes."
+
+
+def answer(message, profile, *, cut=None):
+    """An answer, whole, or streamed in two messages that are cut at this place of the text."""
+    if cut is None:
+        choice = {"index": 0, "message": {"role": "assistant", **message}, "finish_reason": "stop"}
+        return openai_chat.decode_response({"choices": [choice]}, profile=profile)
+    deltas = [{"role": "assistant", "content": ""}]
+    deltas += [{name: message[name]} for name in message if name != "content"]
+    deltas += [{"content": piece} for piece in (message["content"][:cut], message["content"][cut:])]
+    chunks = [{"choices": [{"index": 0, "delta": delta}]} for delta in deltas]
+    chunks.append({"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]})
+    lines = [f"data: {dump_text(chunk)}\n\n" for chunk in chunks] + ["data: [DONE]\n\n"]
+    decoder = openai_chat.stream_decoder(profile=profile)
+    frames = cut_frames(bytes([byte]) for byte in "".join(lines).encode())
+    return fold([event for frame in frames for event in decoder.feed(frame)])
+
+
+@pytest.mark.parametrize("host", ROWS)
+def test_safe_24_tags_become_thinking(host):
+    """Safe 24: on every Chat row but those that split it, whole and cut at every character."""
+    profile = profile_for(NAME, "some-model", host)
+    expected = (None, TAGGED) if host in SPLITTERS else ("2 < 3, so é.", "\n\nYes.")
+
+    for cut in (None, *range(len(TAGGED) + 1)):
+        response = answer({"content": TAGGED}, profile, cut=cut)
+        assert (response.reasoning, response.text) == expected, cut
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The <think> tag: <think>a</think>",
+        "`<think>` opens it.",
+        "</think> closes it.",
+        "<thinking>a</thinking>",
+        "<think",
+        "< think>a</think>",
+    ],
+)
+def test_safe_24_mentions_stay_text(text):
+    """Safe 24: text that mentions the tag later, or another tag, stays text."""
+    for cut in (None, *range(len(text) + 1)):
+        response = answer({"content": text}, NEUTRAL_PROFILE, cut=cut)
+        assert (response.reasoning, response.text) == (None, text), cut
+
+
+@pytest.mark.parametrize("cut", [None, 0, 3, 9])
+def test_safe_24_a_host_that_has_split(cut):
+    """Safe 24: after thinking in a field of its own, tags in the text are text."""
+    text = "<think> is a tag."
+    response = answer({"reasoning_content": "Hm.", "content": text}, NEUTRAL_PROFILE, cut=cut)
+
+    assert (response.reasoning, response.text) == ("Hm.", text)
 
 
 # Thoughts out of deltas.

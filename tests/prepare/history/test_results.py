@@ -1,6 +1,7 @@
 """Repairs of results."""
 
 import msgspec
+import pytest
 
 from interlingua.history import repair
 from interlingua.prepare.history.edit import Edits
@@ -52,12 +53,8 @@ def test_results_stand_together():
 
     found = repair(history, CHAT)
 
-    assert found.messages == (calls("a", "b"), tool(result("a")), mixed_as(result("b")), history[3])
-    assert codes(found) == ["result_moved", "results_reordered"]
-
-
-def mixed_as(part):
-    return Message.user([part, Text(text="and")])
+    assert found.messages == (calls("a", "b"), tool(result("b")), mixed, history[3])
+    assert codes(found) == ["result_moved"]
 
 
 def test_field_bug_17_grouped_calls_are_paired_again_where_adjacency_is_needed():
@@ -91,22 +88,31 @@ def test_results_in_a_system_message_are_moved_out():
 
 
 def test_field_bug_18_results_are_put_in_the_order_of_their_calls():
-    """However the tools finished, the bytes are the same."""
+    """Where results may have no id, their order tells which calls they answer."""
     one = (calls("a", "b", "c"), tool(result("a"), result("b"), result("c")))
     other = (calls("a", "b", "c"), tool(result("c"), result("a"), result("b")))
-    for target in HISTORY.values():
-        found = repair(other, target)
-        assert found.messages == one
-        assert codes(found) == ["results_reordered"]
+
+    found = repair(other, GEMINI)
+
+    assert found.messages == one
+    assert codes(found) == ["results_reordered"]
 
 
 def test_results_are_ordered_across_messages():
-    """The messages stay, their results change places."""
+    """The results change places before their messages become one."""
     history = (calls("a", "b"), tool(result("b")), tool(result("a")))
 
-    found = repair(history, CHAT)
+    found = repair(history, GEMINI)
 
-    assert found.messages == (calls("a", "b"), tool(result("a")), tool(result("b")))
+    assert found.messages == (calls("a", "b"), tool(result("a"), result("b")))
+
+
+@pytest.mark.parametrize("target", [CHAT, CLAUDE, RESPONSES], ids=lambda rules: rules.dialect)
+def test_safe_33_results_by_id_keep_their_order(target):
+    """Safe 33: where a result names its call, any order is accepted and stays."""
+    history = (calls("a", "b", "c"), tool(result("c"), result("a"), result("b")))
+
+    assert repair(history, target).messages is history
 
 
 def test_the_order_that_the_target_saw_stays():

@@ -16,7 +16,7 @@ from interlingua.conformance.strategies import conversations
 from interlingua.history import repair
 from interlingua.prepare.history import RepairPolicy, rules_for
 from interlingua.prepare.history.edit import Edits, scan_of
-from interlingua.prepare.history.rules import RULES, HistoryRepair, apply_rules
+from interlingua.prepare.history.rules import RULES, HistoryRepair, apply_rules, triggers_of
 from interlingua.prepare.options import options_for
 from interlingua.spec.content import (
     Audio,
@@ -482,7 +482,8 @@ def test_a_rule_without_its_signs_has_nothing_to_do(history, target, policy):
     """What is not run would not have changed anything, at its stage of a repair."""
     edits = Edits(history, policy=policy)
     for rule, about in RULES:
-        is_run = not about or not about.isdisjoint(scan_of(history, edits).triggers)
+        triggers = triggers_of(history, target, scan_of(history, edits))
+        is_run = not about or not about.isdisjoint(triggers)
         repaired = rule(history, target, edits)
 
         assert is_run or repaired is history, rule.__name__

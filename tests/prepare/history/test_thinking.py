@@ -127,10 +127,11 @@ def test_a_thought_whose_signature_never_came_is_dropped():
     for signature in (None, ""):
         partial = Thinking(text="hm", signature=signature, extra={"anthropic_messages": {}})
 
-        found = repair(rounds(partial), CLAUDE)
+        found = repair(rounds(partial), msgspec.structs.replace(CLAUDE, signed_thinking=True))
 
         assert found.messages == rounds()
         assert codes(found) == ["unsigned_thinking_dropped"]
+        assert repair(rounds(partial), CLAUDE).messages == rounds(partial)
 
 
 def per_model(target, model):

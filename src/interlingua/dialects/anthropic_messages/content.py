@@ -25,16 +25,25 @@ from interlingua.spec.errors import DecodeError
 from interlingua.spec.warnings import WarningList
 from interlingua.wire.fields import Fields, restore, wrong_type
 from interlingua.wire.json_text import dump_text
-from interlingua.wire.media import decode_base64, encode_base64, media_type_for, parse_data_url
+from interlingua.wire.media import (
+    decode_base64,
+    decode_text,
+    encode_base64,
+    is_text_type,
+    media_type_for,
+    parse_data_url,
+)
 from interlingua.wire.tool_calls import input_object
 
 Block: TypeAlias = dict[str, Json]
+
+_PLAIN = "text/plain"
 
 
 def decode_content(content: Json, path: str) -> tuple[Part, ...]:
     """A string is one text block."""
     if isinstance(content, str):
-        return (Text(text=content),)
+        return (Text(text=content, extra={NAME: {}} if content.isspace() else {}),)
     if not isinstance(content, list):
         raise wrong_type(path, "text or an array of blocks", content)
     return tuple(decode_part(block, f"{path}[{i}]") for i, block in enumerate(content))
@@ -63,7 +72,8 @@ def read_part(block: Json) -> Part:
 
 def _decode_text(fields: Fields) -> Part:
     text, unread = fields.need("text"), fields.left
-    return Text(text=text, extra={NAME: unread} if unread else {})
+    # The mark on blank text: the API accepts from the model's messages only what it wrote itself.
+    return Text(text=text, extra={NAME: unread} if unread or text.isspace() else {})
 
 
 def _decode_thinking(fields: Fields) -> Part:
@@ -79,7 +89,7 @@ def _decode_tool_use(fields: Fields) -> Part:
     return ToolCall(
         id=fields.need("id"),
         name=fields.need("name"),
-        arguments=fields.object("input") or {},
+        arguments=fields.arguments("input"),
         extra=extra_for(fields.left),
     )
 
@@ -118,8 +128,8 @@ def _decode_source(fields: Fields) -> dict[str, Any] | None:
             return {"url": url}
         case {"type": "file", "file_id": str(file_id), **rest} if not rest:
             return {"file_id": file_id}
-        case {"type": "text", "media_type": str(media_type), "data": str(text), **rest} if not rest:
-            return {"text": text, "media_type": media_type}
+        case {"type": "text", "media_type": "text/plain", "data": str(text), **rest} if not rest:
+            return {"text": text, "media_type": _PLAIN}
         case {"type": "base64", "media_type": str(media_type), "data": str(text), **rest} if (
             not rest
         ):
@@ -208,9 +218,8 @@ def is_native(part: Thinking) -> bool:
 
 
 def _encode_media(part: Image | Document, warnings: WarningList) -> Block | None:
-    source = _encode_source(part)
+    source = _encode_source(part, warnings)
     if source is None:
-        warnings.media_dropped(part.kind, f"{part.kind} without a source")
         return None
     block: Block = {"type": part.kind, "source": source}
     if isinstance(part, Document) and part.file_name is not None:
@@ -218,7 +227,7 @@ def _encode_media(part: Image | Document, warnings: WarningList) -> Block | None
     return restore(block, part, NAME)
 
 
-def _encode_source(part: Image | Document) -> Block | None:
+def _encode_source(part: Image | Document, warnings: WarningList) -> Block | None:
     data, media_type = part.data, part.media_type
     if part.url is not None:
         inline = parse_data_url(part.url)
@@ -228,12 +237,26 @@ def _encode_source(part: Image | Document) -> Block | None:
     if part.file_id is not None:
         return {"type": "file", "file_id": part.file_id}
     if isinstance(part, Document) and part.text is not None:
-        return {"type": "text", "media_type": part.media_type or "text/plain", "data": part.text}
+        return _encode_text_source(part.text, media_type, warnings)
     if data is None:
+        warnings.media_dropped(part.kind, f"{part.kind} without a source")
         return None
     default = "image/png" if isinstance(part, Image) else "application/pdf"
     media_type = media_type or media_type_for(data, getattr(part, "file_name", None), default)
-    return {"type": "base64", "media_type": media_type, "data": encode_base64(data)}
+    if isinstance(part, Image) or not is_text_type(media_type):
+        return {"type": "base64", "media_type": media_type, "data": encode_base64(data)}
+    text = decode_text(data)
+    if text is None:
+        warnings.media_dropped(part.kind, "text that is not UTF-8")
+        return None
+    return _encode_text_source(text, media_type, warnings)
+
+
+def _encode_text_source(text: str, media_type: str | None, warnings: WarningList) -> Block:
+    """The source of a text document, which has one media type in this API."""
+    if media_type not in (None, _PLAIN):
+        warnings.add_here("document_as_plain_text", media_type=media_type)
+    return {"type": "text", "media_type": _PLAIN, "data": text}
 
 
 def _encode_audio(part: Audio, warnings: WarningList) -> None:

@@ -162,7 +162,10 @@ class Decoder:
         if isinstance(segment, _WholeBlock):
             self._next += 1
             return [ProviderEvent(dialect=NAME, part=segment.part(), index=self._next - 1)]
-        if index in self._inputs and not segment.pieces:
+        if type(segment) is TextSegment and segment.pieces and not segment.extra:
+            if all(map(str.isspace, segment.pieces)):
+                segment.extra = {NAME: {}}  # as in `decode_part`
+        elif index in self._inputs and not segment.pieces:
             return [segment.delta(self._inputs[index]), segment.end()]
         return [segment.end()]
 

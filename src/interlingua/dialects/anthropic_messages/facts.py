@@ -79,7 +79,6 @@ HISTORY = HistoryRules(
     valid_arguments=True,
     results="next",
     joins_roles=True,
-    ordered_results=True,
     results_first=True,
     gather_results=True,
     results_as_user=True,
@@ -91,7 +90,6 @@ HISTORY = HistoryRules(
     media={"audio": ()},
     thinking="native",
     unmarked_thinking=("signed", "redacted"),
-    signed_thinking=True,
     trailing_thinking=False,  # «the final block in an assistant message cannot be thinking»
 )
 
@@ -100,8 +98,8 @@ HISTORY = HistoryRules(
 STRICT_SCHEMA = SchemaRules(
     name="Anthropic strict",
     strict=True,
-    inline_root=True,  # `input_schema.type: Field required`
     max_min_items=1,
+    pointed=frozenset({"$defs", "definitions"}),
     keywords=words(
         "type description title properties required additionalProperties items anyOf allOf "
         "enum const $defs $ref format minItems $schema default definitions"

@@ -21,7 +21,6 @@ from interlingua.wire.fields import (
     whole_object,
 )
 from interlingua.wire.ratelimit_headers import parse_rate_limit
-from interlingua.wire.usage import make_usage
 
 _REASONS: dict[str, Reason] = {
     "end_turn": "stop",
@@ -119,13 +118,15 @@ def decode_usage(wire: Json) -> Usage:
         wire, "input_tokens", "output_tokens", _CACHE_READ, _CACHE_WRITE
     )
     details = wire.get("output_tokens_details")
-    thinking = details.get("thinking_tokens") if isinstance(details, dict) else None
-    return make_usage(
+    thinking = count(details.get("thinking_tokens")) if isinstance(details, dict) else None
+    if thinking is not None and thinking > (output or 0):
+        output = (output or 0) + thinking  # then it is counted beside the output
+    return Usage(
         input_tokens=(input_tokens or 0) + (read or 0) + (written or 0),
         output_tokens=output or 0,
-        reasoning=count(thinking),
-        cache_read=read,
-        cache_write=written,
+        reasoning_tokens=thinking,
+        cache_read_tokens=read,
+        cache_write_tokens=written,
         raw=wire,
     )
 

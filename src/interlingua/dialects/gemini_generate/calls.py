@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import deque
 from collections.abc import Callable
-from itertools import zip_longest
+from itertools import islice, zip_longest
 
 from interlingua.spec.content import Json
 from interlingua.spec.contracts import NewId
@@ -24,6 +24,7 @@ class Links:
         self._turn = 0
         self._names: dict[str, str] = {}
         self._answered: set[str] = set()
+        self._open: dict[str, int] = {}  # the calls without an answer, with their turns
         # for each function: the turns that called it, with the ids of the calls
         self._waiting: dict[str, list[tuple[int, deque[str]]]] = {}
 
@@ -35,6 +36,7 @@ class Links:
         """The id of a call."""
         call_id = wire_id or self._new()
         self._names[call_id] = name
+        self._open[call_id] = self._turn
         self._answered.discard(call_id)  # a later turn may use an id again
         turns = self._waiting.setdefault(name, [])
         if not turns or turns[-1][0] != self._turn:
@@ -43,25 +45,40 @@ class Links:
         return call_id
 
     def answer(self, name: str | None, wire_id: str | None) -> str:
-        """The id of the call that a result answers: the latest turn's first unanswered one."""
-        call_id = wire_id or self._next_waiting(name) or self._new()
+        """
+        The id of the call that a result answers: the latest turn's first unanswered one.
+
+        A name that no call has belongs to the only call of the latest turn that still waits.
+        """
+        call_id = wire_id or self._next_waiting(name or "") or self._only_open() or self._new()
         self._answered.add(call_id)
+        self._open.pop(call_id, None)
         return call_id
+
+    def waits_for(self, name: Json) -> bool:
+        """Whether a call of this function has no answer yet."""
+        return isinstance(name, str) and self._next_waiting(name) is not None
 
     def name_of(self, call_id: str) -> str | None:
         """The function that a call named."""
         return self._names.get(call_id)
 
-    def _next_waiting(self, name: str | None) -> str | None:
-        turns = self._waiting.get(name or "", [])
+    def _next_waiting(self, name: str) -> str | None:
+        turns = self._waiting.get(name, [])
         while turns:
             calls = turns[-1][1]
-            while calls:
-                call_id = calls.popleft()
-                if call_id not in self._answered:
-                    return call_id
+            while calls and calls[0] in self._answered:
+                calls.popleft()
+            if calls:
+                return calls[0]
             turns.pop()
         return None
+
+    def _only_open(self) -> str | None:
+        latest = [*islice(reversed(self._open.items()), 2)]
+        if not latest or (len(latest) == 2 and latest[0][1] == latest[1][1]):
+            return None
+        return latest[0][0]
 
     def _new(self) -> str:
         while (call_id := self._make()) in self._names:

@@ -286,7 +286,7 @@ def decode_call(part: dict[str, Json], links: Links, path: str = "") -> ToolCall
     call = fields.fields("functionCall") or Fields({}, path)
     mark_absent(fields.left, call.left, "args", "id")
     name = call.need("name")
-    arguments = call.object("args") or {}
+    arguments = call.arguments("args")
     call_id = links.call(name, take_text(call, "id"))
     if call.left:
         fields.left["functionCall"] = call.left

@@ -123,4 +123,15 @@ def _decode_content(item: Json, index: int, links: Links) -> Message:
 
 def _decode_parts(fields: Fields, links: Links) -> tuple[Part, ...]:
     parts, path = fields.array("parts") or [], fields.at("parts")
-    return tuple(decode_part(part, links, f"{path}[{i}]") for i, part in enumerate(parts))
+    decoded: dict[int, Part] = {}
+    # Results whose name no call has come last: then only the calls that they answer still wait.
+    for i in sorted(range(len(parts)), key=lambda i: _is_stray(parts[i], links)):
+        decoded[i] = decode_part(parts[i], links, f"{path}[{i}]")
+    return tuple(decoded[i] for i in range(len(parts)))
+
+
+def _is_stray(part: Json, links: Links) -> bool:
+    match part:
+        case {"functionResponse": {"name": name}}:
+            return not links.waits_for(name)
+    return False

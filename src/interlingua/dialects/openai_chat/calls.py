@@ -187,17 +187,14 @@ def encode_result(result: ToolResult, content: Json) -> dict[str, Json]:
 
 def number_call(call: Json, index: int) -> Json:
     """A call of a whole message as one of a delta, where `index` says which call it is."""
-    return {**_rename(call, "index", POSITION), "index": index} if isinstance(call, dict) else call
+    return {**call, "index": index} if isinstance(call, dict) else call
 
 
 def unnumber_call(call: Json) -> Json:
     """The reverse of `number_call`."""
-    return _rename(call, POSITION, "index") if isinstance(call, dict) else call
-
-
-def _rename(call: dict[str, Json], old: str, new: str) -> dict[str, Json]:
-    rest = {name: call[name] for name in call if name not in (old, new)}
-    return {**rest, new: call[old]} if old in call else rest
+    if not isinstance(call, dict):
+        return call
+    return {name: call[name] for name in call if name != "index"}
 
 
 def is_call(item: Json) -> bool:

@@ -347,9 +347,12 @@ class PartAssembler:
         if content == "":
             self._is_empty_text = self._is_empty_text or not self.has_calls
         elif isinstance(content, str):
-            if self._tags is None or self._tags.is_past:
+            tags = self._tags
+            if tags is not None and self.count and not tags.has_begun:
+                tags = self._tags = None  # as in a whole response, only the first part is searched
+            if tags is None or tags.is_past:
                 return self._add_text(content)
-            return self._add_split(self._tags.feed(content), self._tags)
+            return self._add_split(tags.feed(content), tags)
         elif isinstance(content, dict):
             return self._feed_part(decode_parsed(content))
         elif isinstance(content, list) and content:
@@ -434,6 +437,11 @@ class TagSplitter:
         """Whether all that follows is text."""
         self.tags: dict[str, Json] | None = None
         """The value of the mark `TAGS`; None if there are no tags."""
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether it has seen text."""
+        return self.is_past or self.tags is not None or bool(self._waiting)
 
     def feed(self, text: str) -> list[tuple[bool, str]]:
         if self.is_past:

@@ -23,6 +23,7 @@ from interlingua.dialects.openai_chat.facts import (
     NAME,
     SENT_AS,
     TAGS,
+    fields_of,
 )
 from interlingua.dialects.openai_chat.messages import encode_assistant
 from interlingua.dialects.openai_chat.response import (
@@ -125,7 +126,7 @@ class Encoder:
 
     def _start(self, event: events.StreamStart) -> list[Frame]:
         self._native = NAME in event.extra
-        extra = dict(extra_of(event, NAME))
+        extra = fields_of(extra_of(event, NAME))
         self._envelope = {"id": event.id, "object": CHUNK, "model": event.model}
         if not self._native:
             self._envelope["created"] = 0
@@ -133,6 +134,7 @@ class Encoder:
             self._envelope["created"] = extra.pop("created")
         choice, others = extra.pop(CHOICE, None), extra.pop(CHOICES, None)
         if isinstance(choice, dict):
+            choice = fields_of(choice)
             self._choice = {name: choice[name] for name in choice if name not in _CHUNK_FIELDS}
             if len(self._choice) < len(choice):
                 extra[CHOICE] = {name: choice[name] for name in choice if name in _CHUNK_FIELDS}
@@ -165,16 +167,16 @@ class Encoder:
         return []
 
     def _finish(self, event: events.Finish) -> list[Frame]:
-        extra = dict(extra_of(event, NAME))
+        extra = fields_of(extra_of(event, NAME))
         late, others = extra.pop(CHOICE, None), extra.pop(CHOICES, None)
-        choice = merge(self._choice, late) if isinstance(late, dict) else self._choice
+        choice = merge(self._choice, fields_of(late)) if isinstance(late, dict) else self._choice
         frames = [self._other(other) for other in [*self._others, *(others or ())]]
         native = self._native or NAME in event.extra
         message_extra = event.message_extra.get(NAME)
         ending = {
             **choice,
             "index": 0,
-            "delta": message_extra if isinstance(message_extra, dict) else {},
+            "delta": fields_of(message_extra) if isinstance(message_extra, dict) else {},
             "finish_reason": encode_finish(event.finish_reason, native=native),
         }
         usage = encode_usage(event.usage, native=native) if self._wants_usage else None
@@ -218,8 +220,9 @@ class _Call:
         self._text = None if native else ArgumentText(is_free=event.tool_type == "custom")
         self._event = event
         self._number = number
-        self._extra = dict(extra_of(event, NAME))
-        self._is_legacy = self._extra.get(SENT_AS) == LEGACY
+        extra = extra_of(event, NAME)
+        self._is_legacy = extra.get(SENT_AS) == LEGACY
+        self._extra = fields_of(extra)
         self._field = ARGUMENTS[event.tool_type]
 
     def start(self) -> dict[str, Json]:
@@ -246,7 +249,7 @@ class _Call:
         if rest:
             self._text = None
             return self.arguments(rest)
-        extra = extra_of(call, NAME)
+        extra = fields_of(extra_of(call, NAME))
         late = {name: extra[name] for name in extra if self._extra.get(name, self) != extra[name]}
         if not late or self._is_legacy:
             return None

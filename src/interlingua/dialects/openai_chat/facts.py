@@ -59,6 +59,10 @@ class ChatQuirks(
     """It wants content that is all text as one string, never as a list of parts."""
     tool_result_media: bool = False
     """It accepts media in tool messages; if not, they follow in a user message."""
+    json_arguments: bool = False
+    """It parses the arguments of calls in the history, for its chat template; OpenAI does not."""
+    any_schema: bool = False
+    """It accepts any JSON Schema as strict, as most hosts behind OpenRouter do."""
     document_url: bool = False
     """It accepts `document_url` parts, as Mistral does."""
     audio_formats: tuple[str, ...] = ("wav", "mp3")
@@ -67,8 +71,12 @@ class ChatQuirks(
     """It reports the usage of a stream only if `stream_options.include_usage` asks for it."""
     done_sentinel: bool = True
     """It ends a stream with `[DONE]`; if not, a finish reason is enough."""
-    think_tags: bool = False
-    """It leaves thinking in the text, between `<think>` and `</think>` at its start."""
+    think_tags: bool = True
+    """
+    Thinking may be in the text, between `<think>` and `</think>` at its start.
+
+    False for a server that sends thinking only in a field of its own.
+    """
 
 
 DEFAULT_QUIRKS = ChatQuirks()
@@ -84,6 +92,8 @@ def history_quirks(quirks: ChatQuirks) -> dict[str, Any]:
     rules: dict[str, Any] = {}
     if quirks.tool_result_media:
         rules["result_media"] = True
+    if quirks.json_arguments:
+        rules["valid_arguments"] = True
     if quirks.document_url:
         rules["media"] = {"image": ("url", "data"), "audio": ("data",)}
     return rules
@@ -128,10 +138,8 @@ HISTORY = HistoryRules(
     call_id=r"[\s\S]{1,64}",  # 40 at OpenAI itself
     call_name=r"[A-Za-z0-9_.:/-]{1,128}",
     unique_call_ids="turn",
-    valid_arguments=True,  # text, but many servers parse it for their chat templates
     calls_last=True,  # a field beside the content
     results="next",
-    ordered_results=True,
     result_media=False,
     least="message",
     empty_messages=False,
@@ -236,6 +244,11 @@ def mark_of(holder: Any, name: str) -> Json:
     return extra_of(holder, NAME).get(name)
 
 
+def fields_of(extra: Mapping[str, Json]) -> dict[str, Json]:
+    """The fields of the wire in `extra`, without the marks."""
+    return {name: extra[name] for name in extra if name not in _MARKS}
+
+
 def absent(fields: Mapping[str, Json], *names: str, inside: str = "") -> list[str]:
     """The names that are not in `fields`, with the name of the object that `fields` is inside."""
     prefix = f"{inside}." if inside else ""
@@ -257,8 +270,7 @@ def complete(block: dict[str, Json], holder: Any) -> dict[str, Json]:
     extra = extra_of(holder, NAME)
     if not extra:
         return block
-    fields = {name: extra[name] for name in extra if name not in _MARKS}
-    return drop_absent({**block, **merge(fields, block)}, extra)
+    return drop_absent({**block, **merge(fields_of(extra), block)}, extra)
 
 
 def drop_absent(block: dict[str, Json], extra: Mapping[str, Json]) -> dict[str, Json]:

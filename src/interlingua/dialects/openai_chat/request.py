@@ -115,7 +115,7 @@ def _encode_settings(
     if request.metadata is not None:
         body["metadata"] = dict(request.metadata)
     if request.response_format is not None:
-        body["response_format"] = _encode_format(request.response_format, warnings)
+        body["response_format"] = _encode_format(request.response_format, quirks, warnings)
     if request.include_thinking is not None:
         warnings.setting_dropped("include_thinking")  # each server decides
     effort, budget = request.reasoning_effort, request.thinking_budget
@@ -154,11 +154,13 @@ def _encode_renamed(
             warnings.setting_dropped(name)
 
 
-def _encode_format(form: ResponseFormat, warnings: WarningList) -> dict[str, Json]:
+def _encode_format(
+    form: ResponseFormat, quirks: ChatQuirks, warnings: WarningList
+) -> dict[str, Json]:
     if form.type != "json_schema":
         return complete({"type": "json_object" if form.type == "json" else "text"}, form)
     schema, strict = form.json_schema, form.strict
-    if schema is not None:
+    if schema is not None and not quirks.any_schema:
         schema, strict = encode_schema(
             schema, STRICT_SCHEMA, warnings, "response_format.json_schema", strict=strict
         )

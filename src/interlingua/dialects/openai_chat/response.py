@@ -116,11 +116,10 @@ def decode_response(
 def _decode_message(fields: Fields, new_id: NewId | None, profile: Profile) -> Message:
     missing = take_usual(fields.left, role="assistant", content=None)
     content = decode_assistant(fields, call_ids(new_id or counting_ids()), RECEIVED)
-    if quirks_of(profile).think_tags:
-        for i, part in enumerate(content):
-            if isinstance(part, Text) and not part.extra:
-                content = (*content[:i], *split_tags(part.text), *content[i + 1 :])
-                break
+    # Text after thinking is not searched: there the server has split them itself.
+    first = content[0] if content and quirks_of(profile).think_tags else None
+    if isinstance(first, Text) and not first.extra:
+        content = (*split_tags(first.text), *content[1:])
     return Message(role="assistant", content=content, extra=extra_for(fields.left, missing))
 
 

@@ -127,7 +127,7 @@ def encode_tools(
     legacy: list[Json] = []
     for i, tool in enumerate(request.tools):
         if isinstance(tool, ToolDefinition):
-            wire = _encode_tool(tool, warnings, f"tools[{i}]")
+            wire = _encode_tool(tool, quirks, warnings, f"tools[{i}]")
             if mark_of(tool, SENT_AS) == _LEGACY_TOOLS:
                 legacy.append(wire["function"])
             else:
@@ -147,14 +147,19 @@ def encode_tools(
         body[key] = _encode_choice(choice, request, quirks)
 
 
-def _encode_tool(tool: ToolDefinition, warnings: WarningList, path: str) -> dict[str, Json]:
+def _encode_tool(
+    tool: ToolDefinition, quirks: ChatQuirks, warnings: WarningList, path: str
+) -> dict[str, Json]:
     inner = without_none(name=tool.name, description=tool.description)
     if tool.type == "function":
         schema, strict = tool.parameters, tool.strict
-        if schema is not None:
-            schema, strict = encode_parameters(
-                schema, STRICT_SCHEMA, warnings, f"{path}.parameters", strict=strict
+        is_reference = quirks.any_schema and "$ref" in (schema or ())
+        if schema is not None and not is_reference:
+            checked = strict and not quirks.any_schema
+            schema, sent = encode_parameters(
+                schema, STRICT_SCHEMA, warnings, f"{path}.parameters", strict=checked
             )
+            strict = sent if checked else strict
         inner |= without_none(parameters=schema, strict=strict)
     return complete({"type": tool.type, tool.type: inner}, tool)
 

@@ -94,7 +94,6 @@ HISTORY = HistoryRules(
     call_id=r"[\s\S]{1,64}",
     call_name=r"[A-Za-z0-9_-]{1,128}",
     unique_call_ids="history",  # a result refers to its call by id alone
-    ordered_results=True,
     least="message",
     empty_messages=False,
     empty_prompt=False,

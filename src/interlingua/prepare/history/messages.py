@@ -116,11 +116,15 @@ def _cleaned(value: Any) -> Any:
 
 
 def drop_blank_texts(messages: Messages, target: HistoryRules, edits: Edits) -> Messages:
-    """Blank texts are dropped. A message left empty stays: another rule handles it."""
+    """
+    Blank texts are dropped, except those that the target itself wrote.
+
+    A message left empty stays: another rule handles it.
+    """
     if target.empty_text:
         return messages
     first = end_of_prompts(messages)  # prompts have a rule of their own
-    edited = [_without_blanks(message, edits) for message in messages[first:]]
+    edited = [_without_blanks(message, target, edits) for message in messages[first:]]
     return messages if is_unchanged(edited, messages[first:]) else (*messages[:first], *edited)
 
 
@@ -132,10 +136,11 @@ def end_of_prompts(messages: Messages) -> int:
     return first
 
 
-def _without_blanks(message: Message, edits: Edits) -> Message:
+def _without_blanks(message: Message, target: HistoryRules, edits: Edits) -> Message:
     parts: list[Part] = []
+    is_model = message.role == "assistant"
     for part in message.content:
-        if is_blank(part):
+        if is_blank(part) and not (is_model and target.dialect in part.extra):
             edits.change("blank_text_dropped", part)
         else:
             parts.append(_with_content(part, edits) if isinstance(part, ToolResult) else part)
@@ -213,7 +218,7 @@ def drop_blank_prompts(messages: Messages, target: HistoryRules, edits: Edits) -
     if target.empty_text or first == 0 or (first == 1 and len(messages[0].content) <= 1):
         return messages
     prompts = messages[:first]
-    cleaned = [_without_blanks(message, edits) for message in prompts]
+    cleaned = [_without_blanks(message, target, edits) for message in prompts]
     if is_unchanged(cleaned, prompts) and all(message.content for message in prompts):
         return messages
     for message in prompts:
@@ -306,7 +311,7 @@ def ask_to_continue(messages: Messages, target: HistoryRules, edits: Edits) -> M
 
     A turn that the provider paused ends with its own blocks; it is sent as it is.
     """
-    if target.prefill or messages[-1].role != "assistant":
+    if target.prefill or not messages or messages[-1].role != "assistant":
         return messages
     parts = messages[-1].content
     if not parts or type(parts[-1]) is not Text or any(type(part) is Opaque for part in parts):

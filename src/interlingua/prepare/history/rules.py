@@ -102,7 +102,7 @@ def apply_rules(
     if is_whole and is_plain_conversation(messages, target.system, target.prefill):
         return messages
     scan = HistoryScan(messages)
-    if is_whole and not _applicable(_triggers(messages, target, scan)):
+    if is_whole and not _applicable(triggers_of(messages, target, scan)):
         return messages
     name = target.model or target.dialect if warnings is None else warnings.target
     edits = Edits(messages, history, name, policy)
@@ -121,7 +121,7 @@ def _change_once(
     messages: Messages, target: HistoryRules, edits: Edits, position: int
 ) -> tuple[Messages, int]:
     """The history after the next rule that changes it, and the position of the rule after that."""
-    for i in _applicable(_triggers(messages, target, scan_of(messages, edits))):
+    for i in _applicable(triggers_of(messages, target, scan_of(messages, edits))):
         if i >= position:
             changed = RULES[i][0](messages, target, edits)
             if changed is not messages:  # the triggers may have changed too
@@ -129,7 +129,7 @@ def _change_once(
     return messages, len(RULES)
 
 
-def _triggers(messages: Messages, target: HistoryRules, scan: HistoryScan) -> frozenset[Trigger]:
+def triggers_of(messages: Messages, target: HistoryRules, scan: HistoryScan) -> frozenset[Trigger]:
     """The triggers of a history, and those that only some targets have."""
     if target.system and target.prefill:
         return frozenset(scan.triggers)
@@ -174,6 +174,17 @@ def _quirk_changes(facts: Facts, profile: Profile) -> Mapping[str, Any]:
     return facts.history_quirks(profile.quirks)
 
 
+_SIGNED = ("signed_thinking", "signed_calls")
+_WITHOUT: Mapping[str, tuple[str, Any]] = {
+    "system_mid_conversation": ("inline_system", False),
+    "system_prompt": ("system", False),
+    "prefill": ("prefill", False),
+    "tools": ("tools", False),
+    "thinking": ("thinking", "none"),
+}
+"""The rule, and its value, for a field of a profile that is False."""
+
+
 def _profile_changes(request: Request, profile: Profile) -> dict[str, Any]:
     """The rules that a profile changes. A neutral field keeps the dialect's own rule."""
     changes: dict[str, Any] = {}
@@ -181,18 +192,10 @@ def _profile_changes(request: Request, profile: Profile) -> dict[str, Any]:
         changes["call_id"] = profile.tool_call_id_pattern
     if profile.tool_result_types == ():
         changes["result_media"] = False
-    if profile.signed_calls:
-        changes["signed_calls"] = True
-    if profile.system_mid_conversation is False:
-        changes["inline_system"] = False
-    if profile.system_prompt is False:
-        changes["system"] = False
-    if profile.prefill is False:
-        changes["prefill"] = False
-    if profile.tools is False:
-        changes["tools"] = False
-    if profile.thinking is False:
-        changes["thinking"] = "none"
+    changes |= {name: True for name in _SIGNED if getattr(profile, name)}
+    changes |= {
+        rule: value for name, (rule, value) in _WITHOUT.items() if getattr(profile, name) is False
+    }
     if profile.thinking_bound_to_model:
         changes |= {"thinking_per_model": True, "model": request.model}
     return changes

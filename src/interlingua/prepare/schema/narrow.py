@@ -228,7 +228,7 @@ class Narrower:
         if "$ref" not in draft.out:
             add_types(draft, rules, self.reader)
         if rules.object_root and path == ROOT:
-            _check_root(draft)
+            _check_root(draft, self.reader)
         for key in draft.out:
             draft.out[key] = self._narrow_inner(draft, key)
         if "$ref" in draft.out:
@@ -244,7 +244,8 @@ class Narrower:
         draft = Draft(node, path, self.log)
         if "allOf" in self.rules.keywords and _is_plain_intersection(node):
             return draft
-        inline = self.rules.inline_root and path == ROOT
+        # Strict targets accept nothing beside a `$ref`, and no union as the root.
+        inline = self.rules.strict and path == ROOT and not node.keys() <= {"$ref", *STRUCTURE}
         flat = self.reader.flatten(node, inline=inline)
         if flat is None:
             if self.rules.strict:
@@ -273,7 +274,7 @@ class Narrower:
         if address != out["$ref"]:
             draft.note(f"$ref {out['$ref']} became {address}")
             out["$ref"] = address
-        if draft.hints or any(not key.startswith("$") for key in out):
+        if draft.hints or any(key[0] != "$" and key != "definitions" for key in out):
             draft.note("$ref put into anyOf")
             draft.rename("$ref", "anyOf", [{"$ref": out["$ref"]}])
 
@@ -306,10 +307,11 @@ def _constrains(key: str) -> bool:
     return key not in ANNOTATIONS and key not in STRUCTURE and key != "$ref"
 
 
-def _check_root(draft: Draft) -> None:
-    if "anyOf" in draft.out:
+def _check_root(draft: Draft, reader: Reader) -> None:
+    root = reader.plain(draft.out)
+    if not isinstance(root, dict) or "anyOf" in root:
         draft.refuse("the root cannot be a union")
-    if types_of(draft.out) != ("object",):
+    elif types_of(root) != ("object",):
         draft.refuse("it is not an object")
 
 

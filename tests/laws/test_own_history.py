@@ -1,0 +1,349 @@
+"""A history that its own provider made or accepted stays as it is."""
+
+from collections.abc import Mapping
+
+import pytest
+from msgspec.structs import replace
+
+from interlingua import dialects
+from interlingua.conformance.equality import differences
+from interlingua.conformance.laws import decode_frames, encode_events, fold
+from interlingua.providers.catalog.profiles import profile_for
+from interlingua.spec.content import Text, Thinking, ToolCall
+from interlingua.spec.contracts import NEUTRAL_PROFILE, WireCall
+from interlingua.spec.errors import InvalidRequestError
+from interlingua.spec.messages import Message
+from interlingua.spec.request import Request
+from interlingua.streams.accumulate import events_from_response
+from support import corpus
+from support.exceptions import REPAIRED
+
+CHAT, RESPONSES, CLAUDE, GEMINI = (
+    "openai_chat",
+    "openai_responses",
+    "anthropic_messages",
+    "gemini_generate",
+)
+HISTORY = ("messages", "system", "input", "instructions", "contents", "systemInstruction")
+SCHEMAS = ("tools", "response_format")
+REPLACED_IDS = "call_REDACTED"  # of the recorder; the provider saw ids of its own
+PLACED = ("cache_control", "strict")  # cache marks are added; `strict: false` is the default
+
+
+def prompt_of(dialect, body):
+    """The fields of a body that hold the history and the schemas, without what is placed there."""
+    normal = dialect.FACTS.normal_request(body)
+    return _bare({name: normal[name] for name in (*HISTORY, *SCHEMAS) if name in normal})
+
+
+def _bare(value):
+    if isinstance(value, Mapping):
+        return {name: _bare(inner) for name, inner in value.items() if name not in PLACED}
+    return [_bare(inner) for inner in value] if isinstance(value, list) else value
+
+
+def changes(name, body, profile, *, path="", stream=False):
+    """What preparing and encoding changes in the history and schemas of a body."""
+    dialect = dialects.get(name)
+    request = dialect.decode_request(WireCall(path=path, body=body, stream=stream))
+    wire = dialect.encode_request(request, profile, stream=stream).body
+    return differences(prompt_of(dialect, body), prompt_of(dialect, wire))
+
+
+@pytest.mark.skipif(not corpus.is_here(), reason="no recorded exchanges at hand")
+@pytest.mark.parametrize("name", dialects.names())
+def test_safe_33_what_was_accepted_stays(name):
+    """Safe 33: for its own host and model, no accepted history or schema is changed."""
+    changed = {}
+    for record, case in zip(corpus.records(name), corpus.cases(name), strict=True):
+        if case.call is None or case.status >= 400 or REPLACED_IDS in str(case.call.body):
+            continue
+        try:
+            model = dialects.get(name).decode_request(case.call).model
+        except InvalidRequestError:
+            continue
+        # The recorded calls let the provider store answers, so a reference to one was valid.
+        host = replace(profile_for(name, model, record["host_provider"]), stateless=False)
+        for profile in (NEUTRAL_PROFILE, host):
+            found = changes(
+                name, case.call.body, profile, path=case.call.path, stream=case.call.stream
+            )
+            if found and case.name not in REPAIRED:
+                changed[case.name] = found[:2]
+
+    assert changed == {}
+
+
+# Each kind of history that was changed and need not be.
+
+
+def chat_calls(*arguments, results=None):
+    """A Chat history with a call for each text of arguments, and a result for each call."""
+    calls = [
+        {"id": f"call_{i}", "type": "function", "function": {"name": "look", "arguments": text}}
+        for i, text in enumerate(arguments)
+    ]
+    order = range(len(calls)) if results is None else results
+    return {
+        "model": "gpt-5.2",
+        "messages": [
+            {"role": "user", "content": "Look."},
+            {"role": "assistant", "content": None, "tool_calls": calls},
+            *({"role": "tool", "tool_call_id": f"call_{i}", "content": "ok"} for i in order),
+        ],
+    }
+
+
+def claude_turn(*blocks, model="claude-sonnet-5-5"):
+    """A Messages history with this answer of the model."""
+    return {
+        "model": model,
+        "max_tokens": 100,
+        "messages": [
+            {"role": "user", "content": "Look."},
+            {"role": "assistant", "content": list(blocks)},
+            {"role": "user", "content": "Go on."},
+        ],
+    }
+
+
+def text(value):
+    return {"type": "text", "text": value}
+
+
+DEFINED = {
+    "type": "object",
+    "properties": {"place": {"$ref": "#/definitions/Place"}},
+    "required": ["place"],
+    "additionalProperties": False,
+    "definitions": {
+        "Place": {
+            "type": "object",
+            "properties": {"city": {"type": "string"}},
+            "required": ["city"],
+            "additionalProperties": False,
+        }
+    },
+}
+REFERRED = {
+    "$schema": "http://json-schema.org/draft-07/schema#",
+    "$ref": "#/definitions/Place",
+    "definitions": DEFINED["definitions"],
+}
+OPEN = {
+    "type": "object",
+    "properties": {"city": {"type": "string", "nullable": True}},
+    "required": ["city"],
+}
+
+
+def chat_format(schema, model="gpt-5.2"):
+    inner = {"name": "place", "schema": schema, "strict": True}
+    return {
+        "model": model,
+        "messages": [{"role": "user", "content": "Where?"}],
+        "response_format": {"type": "json_schema", "json_schema": inner},
+    }
+
+
+def chat_tool(schema, model="gpt-5.2"):
+    function = {"name": "find", "parameters": schema, "strict": True}
+    return {
+        "model": model,
+        "messages": [{"role": "user", "content": "Where?"}],
+        "tools": [{"type": "function", "function": function}],
+    }
+
+
+def claude_tool(schema):
+    return {
+        "model": "claude-sonnet-5-5",
+        "max_tokens": 100,
+        "messages": [{"role": "user", "content": "Where?"}],
+        "tools": [{"name": "find", "input_schema": schema, "strict": True}],
+    }
+
+
+UNSIGNED = {"type": "thinking", "thinking": "Hm."}
+ACCEPTED = [
+    (CLAUDE, "anthropic", claude_turn(text("\n\n"), text("Yes."))),
+    (CLAUDE, "anthropic", claude_tool(DEFINED)),
+    (CLAUDE, "ollama", claude_turn(UNSIGNED, text("Yes."), model="qwen3:8b")),
+    (CLAUDE, "local", claude_turn({**UNSIGNED, "signature": ""}, text("Yes."), model="glm-5.3")),
+    (CHAT, "openai", chat_calls("{}", "{}", "{}", results=(2, 0, 1))),
+    (CHAT, "openai", chat_calls("two plus two")),
+    (CHAT, "azure", chat_calls('{"a": ')),
+    (CHAT, "openai", chat_calls("[]")),
+    (CHAT, "groq", chat_calls("[]", "null")),
+    (CHAT, "openai", chat_tool(DEFINED)),
+    (CHAT, "openai", chat_format(DEFINED)),
+    (CHAT, "openai", chat_format(REFERRED)),
+    (CHAT, "openrouter", chat_tool(OPEN, "google/gemini-2.5-flash")),
+    (CHAT, "openrouter", chat_tool(REFERRED, "google/gemini-2.5-flash")),
+    (CHAT, "openrouter", chat_format(OPEN, "google/gemini-2.5-flash")),
+    (CHAT, "openrouter", chat_format(OPEN, "qwen/qwen3-32b")),
+]
+
+
+@pytest.mark.parametrize(("name", "host", "body"), ACCEPTED)
+def test_safe_33_accepted_forms(name, host, body):
+    """Safe 33: forms that these hosts accept are sent as they came."""
+    assert changes(name, body, profile_for(name, body["model"], host)) == []
+
+
+REFUSED = [
+    (CLAUDE, "anthropic", claude_turn(UNSIGNED, text("Yes."))),
+    (CHAT, "vllm", chat_calls("two plus two")),
+    (CHAT, "openai", chat_format(OPEN)),
+    (CHAT, "openrouter", chat_format(OPEN, "openai/gpt-5.2")),
+]
+
+
+@pytest.mark.parametrize(("name", "host", "body"), REFUSED)
+def test_safe_33_refused_forms(name, host, body):
+    """Safe 33: hosts that refuse a form still get another."""
+    assert changes(name, body, profile_for(name, body["model"], host)) != []
+
+
+@pytest.mark.parametrize("role", ["user", "assistant"])
+def test_safe_33_blank_texts_of_others(role):
+    """Safe 33: Claude gets no blank text that it did not write itself."""
+    parts = (Text(text="\n\n"), Text(text="Yes."))
+    history = [Message.user("Look."), Message(role=role, content=parts), Message.user("Go on.")]
+    request = Request(model="claude-sonnet-5-5", messages=history)
+
+    wire = dialects.get(CLAUDE).encode_request(request, stream=False)
+
+    assert "\n\n" not in str([message["content"] for message in wire.body["messages"]])
+    assert "blank_text_dropped" in [warning.code for warning in wire.warnings]
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_safe_33_a_blank_answer_is_sent_back(stream):
+    """Safe 33: a blank text that Claude returned is sent back, after a stream too."""
+    dialect = dialects.get(CLAUDE)
+    body = {"type": "message", "role": "assistant", "content": [text("\n\n"), text("Yes.")]}
+    answer = dialect.decode_response(body)
+    if stream:
+        frames = encode_events(dialect, events_from_response(answer))
+        answer = fold(decode_frames(dialect, frames))
+    history = (Message.user("Look."), answer.message, Message.user("Go on."))
+    request = Request(model="claude-sonnet-5-5", messages=history)
+
+    wire = dialect.encode_request(request, stream=False)
+
+    assert wire.body["messages"][1]["content"] == body["content"]
+    assert wire.warnings == ()
+
+
+@pytest.mark.parametrize("name", dialects.names())
+def test_safe_33_an_empty_array_means_no_arguments(name):
+    """Safe 33: `[]` as arguments is an empty object, in whichever dialect it is sent on."""
+    call = ToolCall(id="call_1", name="look", raw_arguments="[]")
+    assert call.is_valid
+    history = (
+        Message.user("Look."),
+        Message.assistant([call]),
+        Message.tool_result("call_1", "ok"),
+    )
+    dialect = dialects.get(name)
+
+    wire = dialect.encode_request(Request(model="m", messages=history), stream=False)
+    back = dialect.decode_request(wire)
+
+    [sent] = [part for message in back.messages for part in message.tool_calls]
+    assert sent.arguments == {}
+    assert sent.is_valid
+    assert "arguments_wrapped" not in [warning.code for warning in wire.warnings]
+
+
+def test_safe_33_unsigned_thinking_of_claude_itself():
+    """Safe 33: what a broken stream of Claude left unsigned is dropped, by its profile."""
+    thought = Thinking(text="Hm.", extra={CLAUDE: {}})
+    turn = Message.assistant([thought, Text(text="Yes.")])
+    history = [Message.user("Look."), turn, Message.user("Go on.")]
+    request = Request(model="claude-sonnet-5-5", messages=history)
+    profile = profile_for(CLAUDE, request.model, "anthropic")
+
+    def codes(changed):
+        wire = dialects.get(CLAUDE).encode_request(request, changed, stream=False)
+        return [warning.code for warning in wire.warnings]
+
+    assert codes(profile) == ["unsigned_thinking_dropped"]
+    assert codes(replace(profile, signed_thinking=False)) == []
+
+
+ARRAYS = {
+    CLAUDE: claude_turn({"type": "tool_use", "id": "call_1", "name": "look", "input": []}),
+    GEMINI: {
+        "contents": [
+            {"role": "user", "parts": [{"text": "Look."}]},
+            {"role": "model", "parts": [{"functionCall": {"name": "look", "args": []}}]},
+        ]
+    },
+}
+
+
+@pytest.mark.parametrize("name", ARRAYS)
+def test_safe_33_an_empty_array_in_the_place_of_an_object(name):
+    """Safe 33: a client that writes `[]` for no arguments is understood."""
+    path = "/v1beta/models/m:generateContent"
+
+    request = dialects.get(name).decode_request(WireCall(path=path, body=ARRAYS[name]))
+
+    [call] = request.messages[1].tool_calls
+    assert (call.name, call.arguments) == ("look", {})
+
+
+# Gemini: which call a result answers.
+
+
+def gemini_history(calls, results):
+    """A Gemini history; the names of the calls and of the results."""
+    return {
+        "contents": [
+            {"role": "user", "parts": [{"text": "Look."}]},
+            {"role": "model", "parts": [{"functionCall": {"name": n, "args": {}}} for n in calls]},
+            {
+                "role": "user",
+                "parts": [
+                    {"functionResponse": {"name": n, "response": {"output": n}}} for n in results
+                ],
+            },
+        ]
+    }
+
+
+@pytest.mark.parametrize(
+    ("calls", "results", "links"),
+    [
+        (["look"], ["seen"], [0]),
+        (["look", "hear"], ["look", "heard"], [0, 1]),
+        (["look", "hear"], ["seen", "hear"], [0, 1]),
+        (["look", "look", "hear"], ["look", "look", "heard"], [0, 1, 2]),
+        (["look", "hear"], ["hear", "look"], [1, 0]),
+    ],
+)
+def test_safe_34_the_one_call_that_waits(calls, results, links):
+    """Safe 34: a result with a name that no call has answers the one call that still waits."""
+    body = gemini_history(calls, results)
+    dialect = dialects.get(GEMINI)
+
+    request = dialect.decode_request(WireCall(path="/v1beta/models/m:generateContent", body=body))
+    ids = [call.id for call in request.messages[1].tool_calls]
+    wire = dialect.encode_request(request, stream=False)
+
+    assert [part.tool_call_id for part in request.messages[2].content] == [ids[i] for i in links]
+    assert wire.warnings == ()
+    assert differences(prompt_of(dialect, body), prompt_of(dialect, wire.body)) == []
+
+
+def test_safe_34_two_calls_that_wait():
+    """Safe 34: where two calls wait, nothing is guessed, and a warning says so."""
+    body = gemini_history(["look", "hear"], ["seen"])
+    dialect = dialects.get(GEMINI)
+
+    request = dialect.decode_request(WireCall(path="/v1beta/models/m:generateContent", body=body))
+    codes = [w.code for w in dialect.encode_request(request, stream=False).warnings]
+
+    assert "orphan_result_dropped" in codes
