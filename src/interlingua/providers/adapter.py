@@ -583,6 +583,7 @@ class HttpAdapter:
             edit=partial(restore_event, request=request) if request.tools else None,
             check=lambda response: check_body(response, request, dialect.NAME),
             estimate=partial(estimate_finish, request=request, family=self._family),
+            keep_raw=request.keep_raw,
         )
 
     def _with_options(self, request: Request) -> Request:

@@ -158,7 +158,11 @@ class Response(Record, frozen=True, kw_only=True):
     warnings: tuple[Warning, ...] = ()
     rate_limit: RateLimit | None = None
     raw: Json = None
-    """The body as it was received, for debugging; never used to encode."""
+    """
+    The body as it was received, for debugging; never used to encode.
+
+    Of a stream: the list of its wire events, if the request has `keep_raw`; else None.
+    """
     request_id: str | None = None
     latency_ms: float | None = None
     attempts: tuple[Attempt, ...] = ()

@@ -61,6 +61,7 @@ WRONG = {
     "tool_observer": print,
     "tool_error": "x",
     "on_loss": "x",
+    "keep_raw": "x",
     "on_overflow": "x",
     "max_retries": None,
     "retry_policy": 5,
