@@ -69,8 +69,6 @@ def settings_survive(request: Request, back: Request, warned: tuple[str, ...]) -
 def _plain_settings(request: Request) -> dict[str, Any]:
     """The settings, with equivalent values in one form."""
     settings = {name: _bare(getattr(request, name)) for name in _SETTINGS}
-    if request.n == 1:
-        settings["n"] = None
     settings["tool_choice"] = _plain_choice(settings["tool_choice"])
     if request.reasoning_effort == "none" and request.thinking_budget is None:
         settings |= {"reasoning_effort": None, "thinking_budget": 0}

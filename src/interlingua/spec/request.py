@@ -134,7 +134,6 @@ class Request(Record, frozen=True, kw_only=True, metaclass=_RequestType):
     seed: int | None = None
     frequency_penalty: float | None = None
     presence_penalty: float | None = None
-    n: int | None = None
     reasoning_effort: str | None = None
     thinking_budget: int | None = None
     include_thinking: bool | None = None
@@ -174,7 +173,6 @@ class Request(Record, frozen=True, kw_only=True, metaclass=_RequestType):
             seed: int | None = None,
             frequency_penalty: float | None = None,
             presence_penalty: float | None = None,
-            n: int | None = None,
             reasoning_effort: str | None = None,
             thinking_budget: int | None = None,
             include_thinking: bool | None = None,

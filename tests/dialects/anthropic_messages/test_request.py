@@ -122,7 +122,6 @@ def test_what_this_api_has_no_words_for():
     """Each setting it lacks is a warning that names it."""
     call = encode(
         seed=1,
-        n=2,
         frequency_penalty=0.0,
         presence_penalty=0.0,
         verbosity="low",
@@ -133,7 +132,6 @@ def test_what_this_api_has_no_words_for():
     assert sorted(warning.path for warning in call.warnings) == [
         "frequency_penalty",
         "metadata",
-        "n",
         "presence_penalty",
         "response_format",
         "seed",
