@@ -30,6 +30,16 @@ from support.simulated import DIALECTS, KEY, adapters, complete, run, settled, s
 HELLO = text("Hello from here.")
 
 
+class Silent:
+    """The least that is an adapter; it is never asked."""
+
+    async def complete(self, _):
+        raise AssertionError
+
+    def stream(self, _):
+        raise AssertionError
+
+
 @pytest.mark.parametrize("provider", sorted(DIALECTS))
 def test_by_prefix(provider):
     """`provider:model`, with the model's own name on the wire."""
@@ -247,23 +257,169 @@ def test_closing_ends_the_waits():
         assert len(peer.app.script.received) == 1
 
 
-def test_one_that_cannot_be_closed_does_not_keep_the_others():
-    """All are closed; then it is told."""
+def test_safe_27_all_adapters_are_closed():
+    """Safe 27: one without `close`, and one that fails, do not keep the others from it."""
 
-    class Held:
-        name = "held"
+    class Bare(Silent):
+        name = "bare"
+
+    class Held(Bare):
         is_closed = False
 
         async def close(self):
             self.is_closed = True
             raise OSError("stuck")
 
-    first, second = Held(), Held()
-    with pytest.raises(OSError, match="stuck"):
-        asyncio.run(Client({"a": first, "b": second}).close())
+    class Plain(Bare):
+        is_closed = False
 
-    assert first.is_closed
-    assert second.is_closed
+        def close(self):  # not async
+            self.is_closed = True
+
+    class Broken(Bare):
+        def close(self):
+            raise ValueError("broken")
+
+    closing = [Held(), Plain(), Held()]
+    adapters = dict(zip("abc", closing, strict=True))
+    client = Client({"bare": Bare(), "held": closing[0], "broken": Broken(), **adapters})
+    with pytest.raises(OSError, match="stuck"):
+        asyncio.run(client.close())
+
+    assert all(adapter.is_closed for adapter in closing)
+    asyncio.run(Client({"bare": Bare()}).close())
+
+
+# The beginning of adapters.
+
+
+class Starting(HttpAdapter):
+    """Counts how often it is initialized; fails as often as it is told."""
+
+    def __init__(self, *args, failures=0, **settings):
+        super().__init__(*args, **settings)
+        self.log = []
+        self.failures = failures
+
+    async def initialize(self):
+        self.log.append("begin")
+        await asyncio.sleep(0.01)
+        if self.failures:
+            self.failures -= 1
+            raise OSError("not yet")
+        self.log.append("end")
+
+
+class StartingCustom:
+    """An adapter that is no `HttpAdapter`, and whose `initialize` is not async."""
+
+    name = "custom"
+
+    def __init__(self, inner):
+        self.inner = inner
+        self.log = []
+
+    def initialize(self):
+        self.log += ["begin", "end"]
+
+    async def complete(self, request):
+        return await self.inner.complete(request)
+
+    def stream(self, request):
+        return self.inner.stream(request)
+
+    async def list_models(self):
+        return []
+
+
+def starting(kind, **settings):
+    house = {"base_url": "http://house.example/v1", "transport": CannedTransport(lambda _: CHAT)}
+    if kind == "custom":
+        return StartingCustom(HttpAdapter("openai_compatible", **house))
+    return Starting("openai_compatible", **house, **settings)
+
+
+async def use(client, mode):
+    request = Request(model="house:m", messages="hi")
+    if mode == "complete":
+        return await client.complete(request)
+    if mode == "stream":
+        return [event async for event in client.stream(request)]
+    return await client.perform("house", "list_models")
+
+
+@pytest.mark.parametrize("kind", ["row", "custom"])
+@pytest.mark.parametrize("modes", [["complete"] * 5, ["stream"] * 5, ["complete", "stream"]])
+def test_safe_27_initialize_is_called_once(kind, modes):
+    """Safe 27: before the first call, also if many calls begin at once, and never again."""
+    adapter = starting(kind)
+    client = Client({"house": adapter})
+
+    async def work():
+        await asyncio.gather(*(use(client, mode) for mode in modes))
+        for mode in modes:
+            await use(client, mode)
+
+    asyncio.run(work())
+    assert adapter.log == ["begin", "end"]
+    asyncio.run(work())
+    assert adapter.log == ["begin", "end"]
+
+
+def test_safe_27_initialize_before_an_operation():
+    """Safe 27: an operation is a call too."""
+    adapter = starting("custom")
+    asyncio.run(use(Client({"house": adapter}), "list_models"))
+
+    assert adapter.log == ["begin", "end"]
+
+
+def test_safe_27_calls_from_many_threads():
+    """Safe 27: each thread has its own event loop, and one of them initializes the adapter."""
+    adapter = starting("row")
+    client = Client({"house": adapter})
+    threads = [
+        threading.Thread(target=lambda: asyncio.run(use(client, "complete"))) for _ in "abcd"
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert adapter.log == ["begin", "end"]
+
+
+def test_safe_27_initialize_that_fails_is_tried_again():
+    """Safe 27: the call fails, and the next one tries again; so do calls that waited."""
+    adapter = starting("row", failures=1)
+    client = Client({"house": adapter})
+
+    async def work():
+        return await asyncio.gather(
+            *(use(client, "complete") for _ in "ab"), return_exceptions=True
+        )
+
+    first, second = asyncio.run(work())
+    assert isinstance(first, OSError)
+    assert second.text == "hi"
+    assert adapter.log == ["begin", "begin", "end"]
+
+
+def test_safe_27_one_that_waits_may_be_cancelled():
+    """Safe 27: the others, and the one who initializes, go on."""
+    adapter = starting("row")
+    client = Client({"house": adapter})
+
+    async def work():
+        first, second = (asyncio.ensure_future(use(client, "complete")) for _ in "ab")
+        await asyncio.sleep(0.005)
+        second.cancel()
+        return await asyncio.gather(first, second, return_exceptions=True)
+
+    first, second = asyncio.run(work())
+    assert first.text == "hi"
+    assert isinstance(second, asyncio.CancelledError)
+    assert adapter.log == ["begin", "end"]
 
 
 @pytest.mark.parametrize("mode", [complete, stream])
@@ -431,7 +587,7 @@ def test_the_model_on_this_machine_answers_only_to_its_name():
 def test_profiles():
     """By whatever name the model is called; the neutral one of an adapter that tells nothing."""
 
-    class Plain:
+    class Plain(Silent):
         name = "plain"
 
     registry = Registry([ModelEntry(id="big", adapter="anthropic", wire_name="claude-opus-4-8")])
@@ -449,7 +605,7 @@ def test_mistakes():
     with pytest.raises(ConfigurationError, match="Provider 'x' is not configured"):
         Client({}, default_provider="x")
 
-    class Bare:
+    class Bare(Silent):
         name = "bare"
 
     client = Client({"bare": Bare()}, default_provider="bare")
@@ -531,6 +687,7 @@ def named_by_key(reply):
 
     class Custom:
         name = "other"
+        provider = "not a row"
 
         async def complete(self, request):
             return await row.complete(replace(request, provider=None))

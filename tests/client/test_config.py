@@ -93,6 +93,14 @@ def test_hosts_of_ollama(given, url):
     assert call.url == f"{url}/chat/completions"
 
 
+def test_blanks_around_a_value():
+    """Safe 2: a key that was read from a file often ends with a line feed."""
+    adapters = adapters_from_env({"OPENAI_API_KEY": " sk-1\n", "OPENAI_ORG_ID": "org-1\r\n"})
+
+    assert adapters["openai"]._key == "sk-1"
+    assert adapters["openai"].dry_run(Request(model="m")).headers["openai-organization"] == "org-1"
+
+
 def test_a_key_needs_a_scheme_that_was_named():
     """An address without one would send it in the clear; within this machine it may."""
     environ = {"OPENAI_API_KEY": "k", "OPENAI_BASE_URL": "proxy.example/v1"}
@@ -259,7 +267,7 @@ def test_safe_3_rows_without_a_key_work_when_named(name):
     assert call.url == f"http://localhost:{port}/v1/chat/completions"
     assert (call.model, call.provider) == ("llama3.2:1b", name)
     assert client.explain(Request(model="m", provider=name, messages="hi")).provider == name
-    with pytest.raises(ConfigurationError, match="No provider is configured"):
+    with pytest.raises(ConfigurationError, match="Unknown provider for 'my-model'"):
         client.explain(Request(model="my-model", messages="hi"))
 
 

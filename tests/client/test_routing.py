@@ -96,7 +96,7 @@ def test_safe_1_where_a_prompt_goes(configured, model, expected):
         ("", "antropic:claude-haiku-4-5", "Did you mean anthropic:.* Set ANTHROPIC_API_KEY"),
         ("", "gtp-5.2", "Did you mean openai:gpt-5.2.* Set OPENAI_API_KEY"),
         ("openai anthropic", "gtp-5.2", "Did you mean openai:gpt-5.2"),
-        ("", "unheard-of", "Set a key such as OPENAI_API_KEY"),
+        ("", "unheard-of", "set a key such as OPENAI_API_KEY"),
         ("openai", "", "No model is given"),
     ],
 )
@@ -151,6 +151,33 @@ def test_safe_1_at_a_vendors_own_address_another_providers_prefix_is_refused(mod
         assert route(client, model, provider="openai") == ("openai", model)
 
 
+def test_safe_1_a_provider_under_another_key():
+    """Safe 1: the error says under which."""
+    client = Client({"eu": OpenAIAdapter("k"), "groq": HttpAdapter("groq", "k")})
+    with pytest.raises(ConfigurationError, match="knows it as 'eu': write eu:model"):
+        route(client, "openai:gpt-5.2")
+    assert route(client, "gpt-5.2") == ("eu", "gpt-5.2")  # the catalog knows the row
+
+
+@pytest.mark.parametrize("model", ["x" * 10**6, "a/" * 10**5, "antropic:" + "x" * 10**6, "\udc80"])
+def test_safe_1_names_of_any_length(model):
+    """Safe 1: an error of a stranger's name is short, and made at once."""
+    client = Client.from_env({"OPENAI_API_KEY": "k", "ANTHROPIC_API_KEY": "k"})
+    with pytest.raises(ConfigurationError) as caught:
+        route(client, model)
+
+    assert len(caught.value.message) < 5000
+
+
+def test_safe_1_servers_on_this_machine_are_used_only_when_named():
+    """Safe 1: neither is the provider of a bare name, also beside a remote one."""
+    environ = {"OLLAMA_HOST": "localhost", "VLLM_BASE_URL": "http://localhost:8000/v1"}
+    with pytest.raises(ConfigurationError, match="as in ollama:my-model or vllm:my-model"):
+        route(Client.from_env(environ), "my-model")
+    beside = Client.from_env({**environ, "OPENAI_API_KEY": "k"})
+    assert route(beside, "my-model") == ("openai", "my-model")
+
+
 def test_safe_1_a_client_by_hand_gets_no_other_provider():
     """Safe 1: a model name from a stranger does not make a program call its own machine."""
     client = Client({"openai": OpenAIAdapter("k"), "groq": HttpAdapter("groq", "k")})
@@ -191,7 +218,7 @@ def test_safe_1_the_law(model, keys):
     try:
         provider, sent = client._route(None, model)
     except ConfigurationError as error:
-        assert "local:" not in error.message
+        assert "local:" not in error.message or "local" in model.lower()
         return
     prefix, colon, rest = model.partition(":")
     if colon and row_name(prefix) is not None:

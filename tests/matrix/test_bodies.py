@@ -52,8 +52,12 @@ def play(request):
 def judged(peer, provider):
     """What the vendor's types have against the bodies that were sent, and how many there were."""
     calls = [exchange.call for exchange in peer.app.script.received]
-    for message in (message for call in calls for message in call.body.get("messages", ())):
-        message.pop("reasoning_content", None)  # of compatible hosts; OpenAI's types lack it
+    for call in calls:
+        for message in call.body.get("messages", ()):
+            message.pop("reasoning_content", None)  # of compatible hosts; OpenAI's types lack it
+        if call.headers.get("anthropic-version") == "2023-06-01":
+            for name in ("temperature", "top_p"):  # the types are of a later version
+                call.body.pop(name, None)
     found = [problems(DIALECTS[provider], call.body, call.path) for call in calls]
     return found, len(calls)
 

@@ -10,15 +10,13 @@ from interlingua.api.objects.functions import generate_object
 from interlingua.api.run.generate import generate, stream
 from interlingua.client.client import Client
 from interlingua.providers.adapter import HttpAdapter
-from interlingua.simulator import text
+from interlingua.simulator import text, tool_call
 from interlingua.spec.content import Image
-from interlingua.spec.errors import (
-    UnsupportedError,
-)
+from interlingua.spec.errors import ContextLengthError, UnsupportedError
 from interlingua.spec.messages import Message
-from interlingua.spec.request import Request, ToolDefinition
+from interlingua.spec.request import Request, ResponseFormat, ToolDefinition
 from interlingua.transport.canned import CannedTransport
-from support.requests import every_provider, named
+from support.requests import every_provider, get_weather, given, named
 from support.simulated import MODELS, run, simulated
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(24)
@@ -156,6 +154,69 @@ def test_output_limit(provider):
         for response in both(peer, provider, max_tokens=500):
             assert [warning.code for warning in response.warnings] == ["max_tokens_lowered"]
         assert [request.max_tokens for request in peer.app.script.requests] == [100, 100]
+
+
+@every_provider
+def test_system_prompt(provider):
+    """The instruction is sent as text of the user, with a warning; it is not lost."""
+    messages = [Message.system("Be brief."), Message.user("hi")]
+    with without("supports_system_prompt", text("ok")) as peer:
+        for response in both(peer, provider, messages=messages):
+            assert response.warnings
+        for request in peer.app.script.requests:
+            assert {message.role for message in request.messages} == {"user"}
+            assert "Be brief." in "".join(message.text for message in request.messages)
+
+
+@every_provider
+def test_structured_output_of_a_client(provider):
+    """The same for a plain request, with a warning."""
+    form = ResponseFormat(type="json_schema", json_schema=SCHEMA, name="place")
+    with without("supports_structured_output", text('{"city": "Oslo"}')) as peer:
+        for response in both(peer, provider, response_format=form):
+            assert response.warnings
+        for request, body in zip(peer.app.script.requests, sent(peer), strict=True):
+            assert request.response_format is None
+            assert "city" in json.dumps(body)
+
+
+@every_provider
+@pytest.mark.parametrize("flag", ["supports_streaming", "supports_streaming_tool_calls"])
+def test_streaming(provider, flag):
+    """A stream is a whole call on the wire, replayed as events."""
+
+    def play(request):
+        return text("Done.") if given(request) else tool_call("get_weather", city="Oslo")
+
+    async def work(client):
+        result = stream(named(provider), "hi", client=client, tools=[get_weather])
+        return [event.type async for event in result], result.result()
+
+    with without(flag, play) as peer:
+        kinds, result = run(peer, work)
+        assert not any(exchange.call.stream for exchange in peer.app.script.received)
+
+    assert result.text == "Done."
+    assert kinds[0] == "stream_start"
+    assert kinds.index("tool_call_start") < kinds.index("tool_call_end") < kinds.index("text_end")
+
+
+@every_provider
+def test_prompt_caching(provider):
+    """No mark and no key is sent."""
+    with without("supports_prompt_caching", text("ok")) as peer:
+        both(peer, provider, messages=[Message.system("Long. " * 2000), Message.user("hi")])
+        bodies = json.dumps(sent(peer))
+
+    assert "cache_control" not in bodies
+    assert "prompt_cache_key" not in bodies
+
+
+@every_provider
+def test_context_window(provider):
+    """A prompt above the window is refused before it is sent."""
+    with simulated(text("ok"), profile={"context_window": 1000}) as peer:
+        assert refused(peer, provider, ContextLengthError, messages="word " * 5000)
 
 
 def nothing_is_sent(request):

@@ -33,7 +33,8 @@ def cached_shares(provider, **options):
     """For each turn of a conversation: the share of the input that was read from the cache."""
 
     async def work(client):
-        history = [Message.system("You are a careful assistant. " * 40)]
+        # Long enough for every model: shorter prompts are not cached, so they are not marked.
+        history = [Message.system("You are a careful assistant. " * 1000)]
         shares = []
         for number in range(5):
             history.append(Message.user(f"Question {number}: " + "please explain. " * 10))

@@ -47,6 +47,9 @@ def test_environment_and_routes():
                 return [(await client.complete(request)).provider for request in asked]
 
         assert asyncio.run(work()) == [*names]
+        chosen = Client.from_env(environ, default_provider="openai")
+        request = Request(model="m", messages="hi")
+        assert asyncio.run(chosen.complete(request)).provider == "openai"
     with pytest.raises(ConfigurationError):
         Client({}).stream(Request(model="m", messages="hi"))
 

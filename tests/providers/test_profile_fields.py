@@ -58,6 +58,7 @@ def thought(**metadata):
     return (USER, Message(role="assistant", content=parts, metadata=metadata), USER)
 
 
+UNSIGNED = (Thinking(text="hm", extra={"anthropic_messages": {}}), Text(text="so"))
 CHAT, CLAUDE, GPT, GEMINI = "openai_compatible", "anthropic", "openai", "gemini"
 THINKS = {"thinks_by_default": True}
 ADAPTIVE = {"thinking_modes": ("adaptive",)}
@@ -149,6 +150,12 @@ CASES = {
         {"thinking_budget": 2000, "max_tokens": 1500},
     ),
     "thinking_bound_to_model": (True, {}, CLAUDE, {"messages": thought(model="other")}),
+    "signed_thinking": (
+        True,
+        {"signed_thinking": False},
+        CLAUDE,
+        {"messages": (USER, Message(role="assistant", content=UNSIGNED), USER)},
+    ),
     "signed_calls": (True, {}, GEMINI, {"messages": loop()}),
     "stateless": (False, {}, GPT, {}),
     "caching": (False, {}, CLAUDE, {}),
@@ -162,6 +169,18 @@ CASES = {
         {},
         CHAT,
         {"messages": (USER, MODEL, Message.system("be kind"), USER)},
+    ),
+    "single_system_prompt": (
+        True,
+        {},
+        CHAT,
+        {"messages": (Message.system("be kind"), Message.system("be brief"), USER)},
+    ),
+    "moves_media": (
+        False,
+        {},
+        CHAT,
+        {"messages": (Message(role="system", content=(Text(text="see"), PNG)), USER)},
     ),
     "prefill": (False, {}, CHAT, {"messages": (USER, MODEL)}),
     "tool_call_id_pattern": ("[a-z]+", {}, CHAT, {"messages": loop()}),

@@ -16,7 +16,7 @@ def test_it_serves_until_interrupted():
     """It says where, answers, and ends well."""
     environment = {**os.environ, "SIMULATOR_KEY": "planted"}
     command = [sys.executable, "-m", "interlingua.simulator", "--port", "0"]
-    command += ["--key-env", "SIMULATOR_KEY", "--model", "m"]
+    command += ["--key-env", "SIMULATOR_KEY", "--model", "m", "--strict"]
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
     ) as process:
@@ -28,12 +28,15 @@ def test_it_serves_until_interrupted():
             headers = {"authorization": "Bearer planted"}
             connection.request("POST", "/v1/responses", json.dumps(body), headers)
             answer = json.loads(connection.getresponse().read())
+            connection.request("POST", "/v1/responses", json.dumps({**body, "x": 1}), headers)
+            refused = connection.getresponse().status
             connection.close()
         finally:
             process.send_signal(signal.SIGINT)
         rest = process.communicate(timeout=10)
 
     assert answer["output"][0]["content"][0]["text"] == f"{SIMULATED} You said: Hello?"
+    assert refused == 400
     assert "simulated answers, no model" in said[0]
     assert (process.returncode, rest) == (0, ("", ""))
     assert "planted" not in "".join(said)

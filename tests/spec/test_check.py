@@ -235,6 +235,20 @@ def test_safe_20_the_one_value_by_position():
             Image(path=wrong)
 
 
+def test_safe_20_arguments_as_text():
+    """Safe 20: the JSON text of a call is parsed and kept, or refused with its position."""
+    call = ToolCall(id="c", name="f", arguments='{"a": 1}')
+
+    assert (call.arguments, call.raw_arguments) == ({"a": 1}, '{"a": 1}')
+    assert ToolCall(id="c", name="f", arguments="").arguments == {}
+    with pytest.raises(
+        ConfigurationError, match=r"arguments are not valid JSON \(.*character [89]"
+    ):
+        ToolCall(id="c", name="f", arguments='{"a":"1",}')
+    with pytest.raises(ConfigurationError, match="arguments are not a JSON object"):
+        ToolCall(id="c", name="f", arguments="[1]")
+
+
 def test_safe_20_several_parts():
     """Safe 20: `Message.user("look", image)`, and the same for the other constructors."""
     image = Image("https://a/b")
@@ -321,7 +335,7 @@ def test_safe_20_what_is_no_tool(tools, message):
         ("prompt", "Use messages=."),
         ("system", "Use Message.system(...)"),
         ("response_model", "Use schema= of generate_object."),
-        ("zzz", "There are frequency_penalty, include_thinking"),
+        ("zzz", "There are frequency_penalty, "),
     ],
 )
 def test_safe_26_unknown_fields(name, advice):

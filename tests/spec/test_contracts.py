@@ -105,4 +105,6 @@ def test_a_request_does_not_show_its_key():
 
 def test_default_timeouts():
     """Ten seconds to connect, ten minutes for a reply, five of silence in a stream."""
-    assert Timeouts() == Timeouts(connect=10, request=600, first_byte=None, stream_read=300)
+    assert Timeouts() == Timeouts(
+        connect=10, request=600, first_byte=None, stream_read=300, stream_content=900, total=None
+    )

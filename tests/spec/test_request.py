@@ -10,7 +10,7 @@ from hypothesis import given, settings
 
 import interlingua
 from interlingua.conformance.strategies import conversations, requests
-from interlingua.spec.content import Audio, Document, Image, ToolResult
+from interlingua.spec.content import Audio, Document, Image, ToolCall, ToolResult
 from interlingua.spec.errors import ConfigurationError
 from interlingua.spec.events import StreamStart
 from interlingua.spec.messages import Message
@@ -49,6 +49,7 @@ LENIENT = {  # the fields for which a constructor takes more than they hold
     Message: {"content"},
     Response: {"warnings"},
     StreamStart: {"warnings"},
+    ToolCall: {"arguments"},
     Image: {"url", "path"},
     Audio: {"url", "path"},
     Document: {"url", "path"},

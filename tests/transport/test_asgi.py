@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from interlingua.spec.contracts import HttpRequest, Timeouts, Transport
+from interlingua.spec.contracts import HttpRequest, Limits, Timeouts, Transport
 from interlingua.spec.errors import DecodeError, NetworkError, RequestTimeoutError, StreamError
 from interlingua.transport.asgi import AsgiTransport
 
@@ -231,4 +231,4 @@ def test_body_limit():
         await send(body(b"x" * 100, more=False))
 
     with pytest.raises(DecodeError, match="larger than 99 bytes"):
-        run(app, read, max_body=99)
+        run(app, read, limits=Limits(body=99))

@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from interlingua.spec.contracts import HttpRequest
+from interlingua.spec.contracts import HttpRequest, Limits
 from interlingua.spec.errors import (
     ConfigurationError,
     DecodeError,
@@ -233,7 +233,7 @@ def test_incomplete_gzip():
 )
 def test_a_body_that_is_too_large(told):
     """A body over the limit is an error."""
-    error = fails(answering(told), has_ended=True, max_body=4000)
+    error = fails(answering(told), has_ended=True, limits=Limits(body=4000))
 
     assert type(error) is DecodeError
     assert not error.retryable
@@ -243,7 +243,7 @@ def test_a_body_that_is_too_large(told):
 def test_a_body_as_large_as_the_limit():
     """The limit itself is allowed."""
     with Server(answering(reply(b"x" * 4000))) as server:
-        assert len(run(lambda t: read(t, call(server.url)), max_body=4000)[2]) == 4000
+        assert len(run(lambda t: read(t, call(server.url)), limits=Limits(body=4000))[2]) == 4000
 
 
 def test_unsupported_content_encoding():

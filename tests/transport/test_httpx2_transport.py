@@ -8,7 +8,7 @@ import sys
 import httpx2
 import pytest
 
-from interlingua.spec.contracts import HttpRequest, Timeouts, Transport
+from interlingua.spec.contracts import HttpRequest, Limits, Timeouts, Transport
 from interlingua.spec.errors import (
     ConfigurationError,
     DecodeError,
@@ -110,7 +110,7 @@ def test_a_whole_reply_and_a_stream():
         (cut(b"SSH-2.0\r\n\r\n"), read, {}, NetworkError, True),
         (cut(CHUNKED, piece(b"one")), read, {}, NetworkError, True),
         (cut(CHUNKED, piece(b"one")), collect, {}, StreamError, True),
-        (answering(reply(b"x" * 100)), read, {"max_body": 99}, DecodeError, False),
+        (answering(reply(b"x" * 100)), read, {"limits": Limits(body=99)}, DecodeError, False),
         (answering(reply(b"x", headers=("content-encoding: br",))), read, {}, DecodeError, False),
         (silent, read, {"timeouts": Timeouts(request=SHORT)}, RequestTimeoutError, False),
         (silent, read, {"timeouts": Timeouts(first_byte=SHORT)}, RequestTimeoutError, False),
@@ -295,4 +295,4 @@ def test_a_stream_of_json_has_a_limit():
             with pytest.raises(DecodeError, match="larger than 99 bytes"):
                 await collect(transport, call(server.url))
 
-        run(work, max_body=99)
+        run(work, limits=Limits(body=99))

@@ -8,9 +8,9 @@ from interlingua.spec.contracts import HttpRequest, Timeouts
 from interlingua.spec.errors import DecodeError
 from interlingua.transport.timeouts import (
     Bounded,
-    head_clock,
     host_of,
     is_one_value,
+    next_deadline,
     timeout_error,
     too_large,
 )
@@ -18,7 +18,7 @@ from interlingua.transport.timeouts import (
 REQUEST = HttpRequest(url="https://user:secret@api.example.com:8443/v1?key=secret")
 
 
-@pytest.mark.parametrize("phase", ["connect", "first_byte", "request", "stream_read"])
+@pytest.mark.parametrize("phase", ["connect", "first_byte", "request", "stream_read", "total"])
 def test_timeouts_name_host_and_seconds(phase):
     """The message has host and seconds; only a connect timeout is retryable."""
     error = timeout_error(phase, REQUEST, Timeouts(**{phase: 1.5}))
@@ -31,26 +31,32 @@ def test_timeouts_name_host_and_seconds(phase):
 
 
 @pytest.mark.parametrize(
-    ("timeouts", "expected"),
+    ("timeouts", "phase", "expected"),
     [
-        (Timeouts(), (600.0, "request")),
-        (Timeouts(first_byte=5), (5, "first_byte")),
-        (Timeouts(first_byte=5, request=2), (2, "request")),
-        (Timeouts(first_byte=5, request=None), (5, "first_byte")),
-        (Timeouts(request=None), (None, "request")),
-        (Timeouts(first_byte=0), (0, "first_byte")),
+        (Timeouts(), "first_byte", (700.0, "request")),
+        (Timeouts(first_byte=5), "first_byte", (105, "first_byte")),
+        (Timeouts(first_byte=5, request=2), "first_byte", (102, "request")),
+        (Timeouts(first_byte=5, request=None), "first_byte", (105, "first_byte")),
+        (Timeouts(request=None), "first_byte", (None, "first_byte")),
+        (Timeouts(first_byte=0), "first_byte", (100, "first_byte")),
+        (Timeouts(first_byte=5), "request", (700, "request")),
+        (Timeouts(total=5), "request", (105, "total")),
+        (Timeouts(total=5, request=5), "request", (105, "request")),
+        (Timeouts(first_byte=5), "stream_read", (410, "stream_read")),
+        (Timeouts(stream_read=None), "stream_read", (None, "stream_read")),
+        (Timeouts(total=50), "stream_read", (150, "total")),
     ],
 )
-def test_headers_timeout(timeouts, expected):
-    """The shorter of the two timeouts; zero is a timeout."""
-    assert head_clock(timeouts) == expected
+def test_the_next_deadline(timeouts, phase, expected):
+    """The first of the timeouts of a phase that began at 100 s, and waits since 110 s."""
+    assert next_deadline(timeouts, phase, 100, 110) == expected
 
 
 def test_too_large():
     """The message says what to do."""
     error = too_large(REQUEST, 10)
 
-    assert "max_body" in error.message
+    assert "limits=Limits(body=" in error.message
     assert not error.retryable
 
 

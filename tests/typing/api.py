@@ -303,7 +303,11 @@ async def failures() -> None:
         assert_type(error.provider, str | None)
         assert_type(error.status_code, int | None)
     except RequestTimeoutError as error:
-        assert_type(error.phase, Literal["connect", "first_byte", "request", "stream_read"] | None)
+        assert_type(
+            error.phase,
+            Literal["connect", "first_byte", "request", "stream_read", "stream_content", "total"]
+            | None,
+        )
     except AbortError as error:
         assert_type(error.partial, Response | None)
         assert_type(error.total_usage, Usage | None)

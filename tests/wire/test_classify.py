@@ -33,7 +33,7 @@ from interlingua.wire.classify import (
     status_of,
 )
 from interlingua.wire.ratelimit_headers import parse_retry_after
-from interlingua.wire.secrets import find_secrets, redact
+from interlingua.wire.secrets import redact
 
 STATUSES = {
     400: InvalidRequestError,
@@ -706,10 +706,3 @@ def test_retry_headers_say_what_the_kind_does_not():
     assert retry_headers(InvalidRequestError("x", retryable=True)) == {"x-should-retry": "true"}
     assert retry_headers(ServerError("x", retryable=False)) == {"x-should-retry": "false"}
     assert retry_headers(ServerError("x")) == {}
-
-
-def test_secrets_can_be_found():
-    """What has the form of a key, but no word that follows "bearer"."""
-    key = "sk-unknown-0123456789"
-
-    assert find_secrets(f"a {key} of the bearer instrument, {key}") == [key, key]

@@ -11,10 +11,12 @@ from interlingua.wire.secrets import (
     REDACTED,
     Redactor,
     is_secret_header,
+    redact,
     redact_headers,
     redact_url,
     target_of,
 )
+from support.patterns import LINEAR, growth
 
 KEY = "very-own-key-42/+="
 
@@ -129,3 +131,63 @@ def test_secrets_are_covered():
 
     assert "k" not in [*shown.values()]
     assert shown["a"] == "b"
+
+
+JWT = f"eyJ{'a' * 20}.{'b' * 20}.{'c' * 20}"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        JWT, f"token-{JWT}", f"\\n{JWT}", f"eyJ-eyJ-{JWT}", f"eyJ.{JWT}",
+        f"eyJ{'a' * 40}-sk-abcdefghijklmnop", f"{'-eyJ' * 50}-AIza{'a' * 35}",
+    ],
+)  # fmt: skip
+def test_tokens_are_found(text):
+    """Three parts with dots between them, and any key behind something that begins like one."""
+    redacted = redact(text)
+
+    assert REDACTED in redacted
+    assert not any(secret in redacted for secret in (JWT[10:], "abcdefghijklmnop", "AIza"))
+    assert len(Redactor().redact(text.encode())) == len(text)
+    assert b"*" * 19 in Redactor().redact(text.encode())
+
+
+@pytest.mark.parametrize("text", [f"eyJ{'a' * 100}", f"eyJ{'a' * 100}.", "eyJ" * 30, "eyJab.c"])
+def test_other_base64_is_not(text):
+    """JSON in base64 begins like a token; without a dot inside it is none."""
+    assert redact(text) == text
+
+
+@pytest.mark.parametrize(
+    "unit",
+    [
+        "-eyJ",
+        "eyJ",
+        "-eyJ.",
+        "sk-",
+        "sk-0123456789ab ",
+        "bearer ",
+        "bearer  a",
+        "ya29.",
+        "-AIza",
+        "=&",
+    ],
+)
+@pytest.mark.parametrize(
+    "use",
+    [redact, Redactor().redact_text, Redactor().redact_message, redact_url, target_of],
+    ids=["redact", "text", "message", "url", "target"],
+)
+def test_safe_14_redaction_is_linear(unit, use):
+    """Safe 14: a text of twice the size takes twice the time."""
+    assert growth(use, lambda size: unit * (size // len(unit))) < LINEAR
+
+
+def test_safe_14_many_different_keys_are_redacted_in_linear_time():
+    """Safe 14: the time does not grow with the number of keys times the size."""
+
+    def make(size):
+        return "".join(f"sk-{number:016} " for number in range(size // 20))
+
+    assert growth(Redactor().redact_text, make) < LINEAR

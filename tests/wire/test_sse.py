@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from itertools import pairwise
 from time import process_time
 
@@ -155,7 +156,7 @@ def test_finish_drops_a_line_cut_before_its_data(tail):
 def test_a_line_without_end_fails():
     """A line that outgrows the limit fails before its end comes, and stays failed."""
     decoder = SSEDecoder(max_event_bytes=10)
-    with pytest.raises(StreamError, match="larger than the limit of 10 bytes"):
+    with pytest.raises(StreamError, match="larger than 10 bytes; to allow it"):
         decoder.feed(b"data: 12345")
     with pytest.raises(StreamError):
         decoder.feed(b"\n\n")
@@ -217,7 +218,63 @@ def test_an_event_of_many_lines(count):
 
 @pytest.mark.parametrize("piece", [b"a\n", b"\n", b"event: a\n", b"data: a\n", b": a\n\n", b"a"])
 def test_hostile_repetition_takes_linear_time(piece):
-    """A megabyte of the same."""
+    """A megabyte of the same, or as much of it as is allowed."""
     begin = process_time()
-    SSEDecoder().feed(piece * (1_000_000 // len(piece)) + b"\n\n")
+    with suppress(StreamError):
+        SSEDecoder().feed(piece * (1_000_000 // len(piece)) + b"\n\n")
     assert process_time() - begin < 5
+
+
+def shown(chunks, **limits):
+    """The frames, and the message of the error after them."""
+    decoder, frames = SSEDecoder(**limits), []
+    try:
+        for chunk in chunks:
+            frames += decoder.feed(chunk)
+        frames += decoder.finish()
+    except StreamError as error:
+        return frames, error.message
+    return frames, None
+
+
+@pytest.mark.parametrize("end", [b"", b"data: 4"])
+def test_safe_15_events_are_limited(end):
+    """Safe 15: the allowed events are delivered, then there is an error; chunks do not show."""
+    body = b"data: 1\n\n: ping\n\ndata: 2\n\nid: x\ndata: 3\n\n" + end
+
+    for chunks in ([body], single_bytes(body), cut(body, [5, 12, 30])):
+        frames, message = shown(chunks, max_events=2)
+        assert [frame.data for frame in frames] == ["1", "2"]
+        assert "more than 2 events" in message
+        assert "limits=Limits(events=" in message
+    assert len(shown([body], max_events=4)[0]) == (4 if end else 3)
+
+
+@pytest.mark.parametrize("end", [b"", b"\n", b"\n\n"])
+def test_safe_15_the_lines_of_an_event_are_limited(end):
+    """Safe 15: an event is read in one step, so it has a limit of lines."""
+    most = b"data: 1\n\n" + b"\n".join([b":"] * 99_999 + [b"data: 2"])
+    more = b"data: 1\n\n" + b"\n".join([b":"] * 100_000 + [b"data: 2"]) + end
+
+    for size in (1_000, 70_000, 10_000_000):
+        pieces = [more[at : at + size] for at in range(0, len(more), size)]
+        frames, message = shown(pieces)
+        assert [frame.data for frame in frames] == ["1"]
+        assert "more than 100000 lines" in message
+        pieces = [most[at : at + size] for at in range(0, len(most), size)]
+        assert [frame.data for frame in shown(pieces)[0]] == ["1", "2"]
+
+
+@pytest.mark.parametrize(
+    ("line", "data"),
+    [
+        ('error: {"code":400,"message":"bad"}', '{"error":{"code":400,"message":"bad"}}'),
+        ('error:{"error":{"message":"bad"}}', '{"error":{"message":"bad"}}'),
+        ("error: not JSON", '{"error":"not JSON"}'),
+    ],
+)
+def test_safe_32_an_error_line(line, data):
+    """Safe 32: llama.cpp writes an error as a field of its own."""
+    body = f"{line}\n\n".encode()
+
+    assert shown([body])[0] == shown(single_bytes(body))[0] == [Frame(data=data)]

@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
+from copy import copy
 from functools import partial
 from itertools import count
 from time import perf_counter
-from typing import Any, ClassVar, Literal, TypeAlias, TypeVar
+from typing import Any, ClassVar, Literal, Self, TypeAlias, TypeVar
 
 import msgspec
 from msgspec.structs import replace
 
+from interlingua.client.initialization import Initialization
 from interlingua.client.middleware.layers import CallLayers, Shown
 from interlingua.client.retry_policy import DEFAULT_POLICY, RetryPolicy
 from interlingua.providers.adapter import HttpAdapter
@@ -114,9 +116,21 @@ class Calls:
         """Keyword arguments for `complete` and `stream` of custom adapters."""
         self.registry_ids = registry_ids
         """The ids of the registry file, by provider and model."""
+        self.initialization: Initialization = Initialization(adapters)
         self.scopes: Scopes = Scopes()
         """The active runs and calls."""
         self.subscribers: tuple[Subscriber, ...] = ()
+
+    def rebind(
+        self,
+        adapters: Mapping[str, Adapter],
+        address: Callable[[Request], Request],
+        resolve: Callable[[Request], Request],
+    ) -> Self:
+        """The same calls, with other adapters."""
+        twin = copy(self)
+        twin.adapters, twin.address, twin.resolve = adapters, address, resolve
+        return twin
 
     def open(
         self,
@@ -237,6 +251,11 @@ class Attempts:
         made = self.records[-1]
         registry_id = self._calls.registry_ids.get((made.provider, made.model))
         return label_message(response, self._id, made.provider, made.model, registry_id)
+
+    def label_partial(self, partial: Response) -> Message:
+        """The message of an answer that its reader did not read to its end."""
+        cut = replace(partial, finish_reason=FinishReason(reason="cancelled"))
+        return label_message(cut, self._id, self.request.provider or "", self.request.model)
 
     @property
     def _id(self) -> str:
@@ -369,7 +388,10 @@ class Attempts:
         calls = self._calls
         if not calls.inner.is_empty:
             request = self._resolve(request)
-        adapter = calls.adapters[request.provider or ""]
+        key = request.provider or ""
+        adapter = calls.adapters[key]
+        if key in calls.initialization.pending:
+            await calls.initialization.ensure(key)
         if not isinstance(adapter, HttpAdapter) or not adapter.has_stations:
             response = await adapter.complete(request, **calls.settings)
             return replace(response, provider=request.provider or "")
@@ -389,13 +411,32 @@ class Attempts:
         request = self._resolve(request)
         adapter = self._calls.adapters[request.provider or ""]
         if not isinstance(adapter, HttpAdapter) or not adapter.has_stations:
-            events = adapter.stream(request, **self._calls.settings)
-            return _with_provider(events, request.provider or "")
+            return self._stream_custom(adapter, request)
         make_ready = partial(self._make_ready, adapter, request)
         return adapter.events(make_ready, self._scope or CancelScope(), self._step, attempt)
 
+    async def _stream_custom(
+        self, adapter: Adapter, request: Request
+    ) -> AsyncGenerator[StreamEvent, None]:
+        """The events of a custom adapter, with its name in the client, which may be another."""
+        key = request.provider or ""
+        await self._calls.initialization.ensure(key)
+        events = adapter.stream(request, **self._calls.settings)
+        try:
+            async for event in events:
+                if isinstance(event, StreamStart):
+                    yield replace(event, provider=key)
+                elif isinstance(event, Finish) and event.response is not None:
+                    yield replace(event, response=replace(event.response, provider=key))
+                else:
+                    yield event
+        finally:
+            await close_stream(events)
+
     async def _make_ready(self, adapter: HttpAdapter, request: Request) -> Ready:
         """The encoded stream request, made once for all attempts that send the same one."""
+        if request.provider in self._calls.initialization.pending:
+            await self._calls.initialization.ensure(request.provider)
         if self._ready is None or self._ready[0] is not request:
             ready = await adapter.ready(
                 request, stream=True, logged=self._logged, on_resend=self._note_resend
@@ -507,22 +548,6 @@ class Attempts:
                 subscriber(event)
             except Exception:  # noqa: BLE001 -- a subscriber that fails must not end the call
                 logger.exception("A subscriber raised an exception on %s.", event.type)
-
-
-async def _with_provider(
-    events: AsyncIterator[StreamEvent], provider: str
-) -> AsyncGenerator[StreamEvent, None]:
-    """The events of a custom adapter, whose name in the client may be another than its own."""
-    try:
-        async for event in events:
-            if isinstance(event, StreamStart):
-                yield replace(event, provider=provider)
-            elif isinstance(event, Finish) and event.response is not None:
-                yield replace(event, response=replace(event.response, provider=provider))
-            else:
-                yield event
-    finally:
-        await close_stream(events)
 
 
 _PERFORMED = Finish(finish_reason=FinishReason(reason="stop"))

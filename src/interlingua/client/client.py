@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator, Mapping
+from copy import copy
 from functools import lru_cache
-from inspect import signature
+from inspect import isawaitable, signature
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -32,16 +33,20 @@ from interlingua.client.registry import (
 )
 from interlingua.client.retry_policy import RetryPolicy
 from interlingua.providers.adapter import HttpAdapter
+from interlingua.providers.adapter_options import find_transport
 from interlingua.providers.cancel import CancelScope
+from interlingua.providers.catalog.models import providers_of
+from interlingua.providers.environment import add_environment
 from interlingua.providers.log import logger
 from interlingua.providers.media import load_files
 from interlingua.providers.operations import find_performer, name_models
+from interlingua.providers.profile_check import wrong_kind
 from interlingua.providers.provider import find_dialect, sign
-from interlingua.providers.rows import row_name
+from interlingua.providers.rows import find_provider, row_name
 from interlingua.providers.ulid import new_ulid
 from interlingua.spec.check import check_request, describe
 from interlingua.spec.content import Json
-from interlingua.spec.contracts import NEUTRAL_PROFILE, Adapter, Profile
+from interlingua.spec.contracts import NEUTRAL_PROFILE, Adapter, Profile, Transport
 from interlingua.spec.errors import ConfigurationError, SDKError
 from interlingua.spec.events import StreamEvent
 from interlingua.spec.operations import Operation, ServedModel
@@ -87,6 +92,7 @@ class Client:
         if default_provider is not None:
             self._chosen = check_configured(default_provider, providers)
         self._environ: Mapping[str, str] | None = None
+        self._spare_transport: Transport | None = None  # of providers that are not configured
         self._registry = registry or Registry()
         self._route = lru_cache(ROUTES)(self._find_route)
         self._on_loss: OnLoss | None = "strict" if strict else on_loss
@@ -170,6 +176,39 @@ class Client:
         """The models of the registry file, with their tiers and aliases."""
         return self._registry
 
+    def with_access(
+        self,
+        model: str,
+        provider: str | None = None,
+        *,
+        api_key: str | None = None,
+        base_url: str | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> Self:
+        """
+        A client with another key, address or headers at the provider of a model.
+
+        It shares connections, middleware and active calls with this one. With a key or an
+        address, a provider that is named need not be configured. Requests that a middleware sends
+        to another provider have neither the key nor the headers.
+        """
+        key = self._find_owner(provider, model, is_given=bool(api_key or base_url))
+        adapter = self._adapters.get(key)
+        if adapter is None:
+            adapter = self._unconfigured(key, base_url)
+        if not isinstance(adapter, HttpAdapter):
+            what = "is not an HttpAdapter: it takes no api_key, base_url or headers"
+            raise ConfigurationError(f"The adapter {key!r} {what}.")
+        bound = adapter.rebind(key, api_key=api_key, base_url=base_url, headers=headers)
+        twin = copy(self)
+        twin._use({**self._adapters, key: bound})  # noqa: SLF001
+        return twin
+
+    def _use(self, adapters: dict[str, Adapter]) -> None:
+        self._adapters = adapters
+        self._route = lru_cache(ROUTES)(self._find_route)
+        self.calls = self.calls.rebind(adapters, self._address, self._resolve_again)
+
     # Calls.
 
     async def complete(self, request: Request, *, retry: RetryPolicy | None = None) -> Response:
@@ -241,7 +280,13 @@ class Client:
         name = operation if isinstance(operation, str) else operation.name
         request_id = getattr(value, "request_id", None) or new_ulid()
         call = OperationCall(name=name, provider=provider, request_id=request_id)
-        perform = self._inner_operations.wrap(call, find_performer(adapter, operation, request_id))
+        performer = find_performer(adapter, operation, request_id)
+
+        async def start(value: Any) -> Any:
+            await self.calls.initialization.ensure(provider)
+            return await performer(value)
+
+        perform = self._inner_operations.wrap(call, start)
 
         def send(value: Any) -> Awaitable[Any]:
             model = getattr(value, "model", None) or ""
@@ -298,11 +343,15 @@ class Client:
         return unsubscribe
 
     async def close(self) -> None:
-        """Cancel all runs and calls, and close all connections."""
+        """
+        Cancel all runs and calls, and close all adapters that have `close`.
+
+        If one fails, the others are closed all the same, and its error is raised.
+        """
         self.calls.scopes.cancel_all()
-        closing = (adapter.close() for adapter in self._adapters.values())
+        closing = [_close(each) for each in (*self._adapters.values(), self._spare_transport)]
         for failure in await asyncio.gather(*closing, return_exceptions=True):
-            if failure is not None:
+            if isinstance(failure, BaseException):
                 raise failure
 
     async def __aenter__(self) -> Self:
@@ -340,6 +389,26 @@ class Client:
                 raise
         return resolve(request, self._adapters, self._registry, self._chosen)
 
+    def _find_owner(self, provider: str | None, model: str, *, is_given: bool) -> str:
+        """The provider of a model; with a key or address given, also one that is not configured."""
+        try:
+            return self._route(provider, model).provider
+        except ConfigurationError:
+            row = row_name(provider or model.partition(":")[0])
+            owners = providers_of(model) if provider is None and row is None else (row,)
+            owner = owners[0] if len(owners) == 1 else None
+            if owner is None or not is_given:
+                raise
+            return owner
+
+    def _unconfigured(self, name: str, base_url: str | None) -> HttpAdapter:
+        """An adapter for one run, whose provider is not configured."""
+        if self._spare_transport is None:
+            self._spare_transport = find_transport({})
+        row, environ = find_provider(name), self._environ or {}
+        settings = {"base_url": base_url, "transport": self._spare_transport}
+        return HttpAdapter(row, **add_environment(row, settings, environ))
+
     def _find_key(self, provider: str) -> str:
         """The key of the adapter that the caller names."""
         if find_adapter(provider, self._adapters) is None:
@@ -373,6 +442,13 @@ class Client:
         if not isinstance(adapter, HttpAdapter):
             raise ConfigurationError(f"The adapter {name!r} is not an HttpAdapter.")
         return adapter
+
+
+async def _close(adapter: Adapter | Transport | None) -> None:
+    close = getattr(adapter, "close", None)
+    result = None if close is None else close()
+    if isawaitable(result):
+        await result
 
 
 def _known_as(key: str, adapter: Adapter) -> Adapter:
@@ -440,10 +516,13 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
 def explain(adapter: HttpAdapter, request: Request, *, stream: bool = False) -> Explanation:
     """The exact wire request with its key redacted, and every change and warning."""
     profile = adapter.profile_for(request.model)
+    on_loss = request.on_loss or adapter.on_loss
+    if profile.kind != "chat" and on_loss != "warn":
+        raise wrong_kind(request, profile)
     request, fetches = load_files(request, profile, reads_files=adapter.reads_files)
     call = adapter.dry_run(replace(request, on_loss="warn"), stream=stream)
     facts = find_dialect(adapter.dialect).FACTS
-    refused = raising_losses(call.warnings, request, request.on_loss or adapter.on_loss)
+    refused = raising_losses(call.warnings, request, on_loss)
     return Explanation(
         provider=adapter.name,
         model=request.model,

@@ -16,12 +16,14 @@ from typing import Any, NamedTuple
 import msgspec
 
 from interlingua.providers.catalog.models import get_model_info, list_models, providers_of
+from interlingua.providers.provider import Provider
 from interlingua.providers.rows import OPEN_MODELS, OTHERS, maker_of, providers, row_name
 from interlingua.spec.errors import ConfigurationError
 from interlingua.spec.request import Request
 
 _LONGEST_NAME = 100
 """Characters of a name that are compared with known names."""
+_LONGEST_SENTENCE = 1000
 
 
 class ModelEntry(
@@ -129,7 +131,7 @@ def resolve(
     return _by_name(model, adapters)
 
 
-def find_adapter(name: str, adapters: Collection[str]) -> str | None:
+def find_adapter(name: str, adapters: Mapping[str, Any]) -> str | None:
     """The key of the adapter with this name, or with the row of this alias."""
     if name in adapters:
         return name
@@ -137,7 +139,7 @@ def find_adapter(name: str, adapters: Collection[str]) -> str | None:
     return row if row in adapters else None
 
 
-def check_configured(name: str, adapters: Collection[str]) -> str:
+def check_configured(name: str, adapters: Mapping[str, Any]) -> str:
     """The key of the adapter; `ConfigurationError` says what to set if there is none."""
     key = find_adapter(name, adapters)
     if key is None:
@@ -146,7 +148,7 @@ def check_configured(name: str, adapters: Collection[str]) -> str:
     return key
 
 
-def _named(name: str, model: str, adapters: Collection[str], registry: Registry) -> Route:
+def _named(name: str, model: str, adapters: Mapping[str, Any], registry: Registry) -> Route:
     """The route of a model at the provider that the caller named."""
     key = check_configured(name, adapters)
     for prefix in {name, key}:  # `provider=` and a prefix may name the same provider
@@ -175,25 +177,30 @@ def _by_name(model: str, adapters: Mapping[str, Any]) -> Route:
     raise _no_route(model, known, maker, remote, adapters)
 
 
+def _row(adapter: Any) -> Provider | None:
+    row = getattr(adapter, "provider", None)  # a custom adapter has none, or something else
+    return row if isinstance(row, Provider) else None
+
+
 def _names(key: str, adapter: Any) -> set[str]:
-    row = getattr(adapter, "provider", None)
+    row = _row(adapter)
     return {key} if row is None else {key, row.name}
 
 
 def _is_local(adapter: Any) -> bool:
-    row = getattr(adapter, "provider", None)
+    row = _row(adapter)
     return row is not None and row.is_local
 
 
 def _is_at_vendor(adapter: Any) -> bool:
     """Whether it calls the vendor's own address, where no model has another provider's prefix."""
-    row = getattr(adapter, "provider", None)
-    return row is not None and not row.is_local and getattr(adapter, "base_url", "") == row.base_url
+    row = _row(adapter)
+    return row is not None and not row.is_local and adapter.base_url == row.base_url
 
 
 def _may_serve(key: str, adapter: Any, maker: str | None) -> bool:
     """Whether the name of a model does not point to another provider."""
-    row = getattr(adapter, "provider", None)
+    row = _row(adapter)
     if maker == OPEN_MODELS:
         return row is None or not row.families
     return maker is None or maker in _names(key, adapter)
@@ -202,17 +209,25 @@ def _may_serve(key: str, adapter: Any, maker: str | None) -> bool:
 # Errors.
 
 
-def _error(adapters: Collection[str], *sentences: str) -> ConfigurationError:
+def _error(adapters: Mapping[str, Any], *sentences: str) -> ConfigurationError:
     configured = f"Configured: {', '.join(adapters) or 'none'}."
-    text = " ".join(filter(None, (*sentences, configured)))
+    # A name may come from a stranger, and be of any length.
+    text = " ".join(
+        sentence[:_LONGEST_SENTENCE] for sentence in (*sentences, configured) if sentence
+    )
     return ConfigurationError(text, error_code="not_configured")
 
 
-def _setup(name: str, adapters: Collection[str]) -> str:
+def _setup(name: str, adapters: Mapping[str, Any]) -> str:
     """What to do so that a provider is configured; empty if it is."""
     row = providers().get(row_name(name) or "")
     if find_adapter(name, adapters) is not None:
         return ""
+    keys = (
+        [] if row is None else [key for key in adapters if row.name in _names(key, adapters[key])]
+    )
+    if keys:
+        return f"The client knows it as {' and '.join(map(repr, keys))}: write {keys[0]}:model."
     if row is None and name.lower() in OTHERS:
         return (
             "It has no row: if it serves Chat Completions, add "
@@ -230,7 +245,7 @@ def _setup(name: str, adapters: Collection[str]) -> str:
     return f"Set {' and '.join(variables)}." if variables else ""
 
 
-def _check_prefix(prefix: str, rest: str, adapters: Collection[str]) -> None:
+def _check_prefix(prefix: str, rest: str, adapters: Mapping[str, Any]) -> None:
     """Raise `ConfigurationError` if the prefix is a provider's name, or nearly is."""
     if row_name(prefix) is not None or prefix.lower() in OTHERS:
         check_configured(prefix, adapters)
@@ -253,12 +268,14 @@ def _no_route(
     known: Collection[str],
     maker: str | None,
     remote: Sequence[str],
-    adapters: Collection[str],
+    adapters: Mapping[str, Any],
 ) -> ConfigurationError:
     if known:
         what = f"{model!r} is a model of {' or '.join(known)}, which is not configured."
         return _error(adapters, what, *(_setup(name, adapters) for name in known))
-    named = " or ".join(f"{key}:{model}" for key in remote)
+    rows = {key: _row(adapter) for key, adapter in adapters.items()}
+    choices = remote or [key for key, row in rows.items() if row is None or not row.is_embedded]
+    named = " or ".join(f"{key}:{model}" for key in choices if key != maker)
     other = f"To use another provider, write it before the model, as in {named}." if named else ""
     if maker == OPEN_MODELS:
         what = f"{model!r} is an open model with many hosts."
@@ -271,9 +288,9 @@ def _no_route(
     info = get_model_info(_near(model, (info.id for info in list_models())) or "")
     near = "" if info is None else f"Did you mean {info.provider}:{info.id}?"
     setup = "" if info is None else _setup(info.provider, adapters)
-    if not remote:
-        setup = setup or "Set a key such as OPENAI_API_KEY, or give adapters to a Client."
-        return _error(adapters, "No provider is configured.", near, setup)
+    if not choices:
+        setup = setup or "Name its provider (provider:model), or set a key such as OPENAI_API_KEY."
+        return _error(adapters, f"No provider is configured for {model!r}.", near, setup)
     what = f"Unknown provider for {model!r}."
     advice = f"Write it before the model, as in {named}, or set default_provider."
     return _error(adapters, what, near, setup, advice)

@@ -195,7 +195,7 @@ NO_RESULT = "No result was recorded for this call."
 JSON_INSTRUCTION = "Answer with one JSON object and nothing else: no other text, no code fence."
 SEE_BELOW = "The output is in the next user message."
 
-_note = re.compile(r"\[The tool returned media that this model cannot read: [^\]]*\.\]").sub
+_note = re.compile(r"\[The tool returned media that this model cannot read: [^\[\]]*\.\]").sub
 _SAYINGS = ("text", "refusal")
 _SHOWINGS = ("image", "audio", "document")
 

@@ -32,12 +32,12 @@ STRICT_SCHEMA = SchemaRules(
         "$defs definitions $ref pattern format minimum maximum exclusiveMinimum "
         "exclusiveMaximum multipleOf minItems maxItems minLength maxLength title default $schema"
     ),
-    silent=SILENT,
+    silent=SILENT | {"$anchor"},  # a `$ref` to one is refused itself
     pointed=frozenset({"$defs", "definitions"}),
     blocking=DYNAMIC
     | words(
         "allOf not if then else patternProperties propertyNames unevaluatedProperties "
-        "dependentRequired dependentSchemas dependencies prefixItems $anchor"
+        "dependentRequired dependentSchemas dependencies prefixItems"
     ),
     formats=DATES | {"email", "hostname", "ipv4", "ipv6", "uuid"},
 )

@@ -64,6 +64,22 @@ def may_hold_media(messages: Sequence[Message]) -> bool:
     )
 
 
+def rough_size(messages: Sequence[Message]) -> int:
+    """The size of the texts and media in bytes or characters; the rest of a request is small."""
+    size = 0
+    parts = [message.content for message in messages]
+    for content in parts:
+        for part in content:
+            if type(part) is ToolResult and type(part.content) is tuple:
+                parts.append(part.content)
+                continue
+            for name in ("text", "data", "content"):
+                value = getattr(part, name, None)
+                if isinstance(value, (str, bytes)):
+                    size += len(value)
+    return size
+
+
 def media_note(part: Image | Audio | Document) -> Text:
     """The text that replaces media in a tool's result."""
     media_type = _media_type(part)

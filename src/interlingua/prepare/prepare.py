@@ -26,6 +26,11 @@ SCHEMA_INSTRUCTION = (
     "Schema:\n\n{schema}"
 )
 
+VERBOSITY_INSTRUCTIONS = {
+    "low": "Answer briefly: only what was asked, in as few words as possible.",
+    "high": "Answer in detail, with explanations.",
+}
+
 
 def prepare(request: Request, profile: Profile, facts: Facts) -> Prepared:
     """
@@ -49,9 +54,22 @@ def prepare(request: Request, profile: Profile, facts: Facts) -> Prepared:
     form = request.response_format
     if form is not None and form.type != "text":
         request = _instruct_format(request, form, profile, facts, warnings)
+    if request.verbosity is not None and profile.verbosity == "instruction":
+        request = _instruct_verbosity(request, request.verbosity, profile, warnings)
     return Prepared(
         request=request, options=options, warnings=tuple(warnings.warnings), origin=warnings.origin
     )
+
+
+def _instruct_verbosity(
+    request: Request, verbosity: str, profile: Profile, warnings: WarningList
+) -> Request:
+    """The request with an instruction in place of its `verbosity`; `medium` needs none."""
+    instruction = VERBOSITY_INSTRUCTIONS.get(verbosity)
+    if instruction is not None:
+        request = _instruct(request, instruction, profile, warnings)
+    warnings.add("verbosity_as_instruction", "verbosity")
+    return replace(request, verbosity=None)
 
 
 def _instruct_format(
@@ -62,13 +80,15 @@ def _instruct_format(
         if facts.json_mode:
             return request
         warnings.add("json_mode_as_instruction", "response_format")
-        return _instruct(request, JSON_INSTRUCTION, profile, warnings)
+        request = _instruct(request, JSON_INSTRUCTION, profile, warnings)
+        return replace(request, response_format=None)
     is_native = structured_output_mode(request, profile) == "native"
     if is_native and (not facts.only_strict_formats or _can_be_strict(form, facts)):
         return request
     warnings.add("structured_output_fallback", "response_format")
     text = SCHEMA_INSTRUCTION.format(schema=dump_text(form.json_schema))
-    return _instruct(request, text, profile, warnings)
+    request = _instruct(request, text, profile, warnings)
+    return replace(request, response_format=None)
 
 
 def _can_be_strict(form: ResponseFormat, facts: Facts) -> bool:
@@ -79,7 +99,7 @@ def _can_be_strict(form: ResponseFormat, facts: Facts) -> bool:
 def _instruct(
     request: Request, instruction: str, profile: Profile, warnings: WarningList
 ) -> Request:
-    """The request with one more instruction, after the system prompt, and without a format."""
+    """The request with one more instruction, after the system prompt."""
     text = Text(text=instruction)
     before = request.messages
     edits = Edits(before)
@@ -100,7 +120,7 @@ def _instruct(
         return place if place is None or origin is None else origin(place)
 
     warnings.origin = original_path
-    return replace(request, messages=after, response_format=None)
+    return replace(request, messages=after)
 
 
 def start_encoding(

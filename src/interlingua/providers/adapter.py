@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, Unpack, get_args
 
 from msgspec.structs import replace
 
-from interlingua.prepare.media import may_hold_media
+from interlingua.prepare.media import may_hold_media, rough_size
 from interlingua.prepare.options import merge_options
 from interlingua.prepare.prepare import prepare
 from interlingua.prepare.schema import restore_arguments, restore_event
@@ -21,21 +21,27 @@ from interlingua.providers.adapter_options import (
     check_key,
     check_settings,
     find_base_url,
+    find_headers,
     find_server,
     find_timeouts,
     find_transport,
+    take_headers,
     unknown_owners,
 )
 from interlingua.providers.answer_check import (
     UNCLEAR,
+    UNREADABLE,
     WholeBody,
     WholeDecoder,
     check_answer,
     check_body,
     read_error,
+    read_json,
+    unreadable,
 )
 from interlingua.providers.cancel import CancelScope, Scopes
 from interlingua.providers.catalog.profiles import profile_for
+from interlingua.providers.default_options import under_request
 from interlingua.providers.environment import add_environment
 from interlingua.providers.fold import fold_body, fold_stream
 from interlingua.providers.http_requests import (
@@ -57,6 +63,7 @@ from interlingua.providers.operations import (
 )
 from interlingua.providers.profile_check import can_stream, check_window, wrong_kind
 from interlingua.providers.provider import Provider, check_base_url, find_dialect, join_url, sign
+from interlingua.providers.reading import LARGE, FrameBatches
 from interlingua.providers.rows import find_provider
 from interlingua.providers.ulid import new_ulid
 from interlingua.providers.usage import estimate_finish, estimate_response
@@ -66,8 +73,10 @@ from interlingua.spec.contracts import (
     Dialect,
     HttpReply,
     HttpRequest,
+    Limits,
     Profile,
     StreamDecoder,
+    Timeouts,
     WireCall,
 )
 from interlingua.spec.errors import ConfigurationError, SDKError
@@ -79,8 +88,8 @@ from interlingua.spec.warnings import check_losses, current_turn_first
 from interlingua.streams.grammar import DELTAS
 from interlingua.streams.reader import FrameDecoder, StreamReader
 from interlingua.tokens.estimate import estimate_request
-from interlingua.wire.framing import JSONArrayDecoder
-from interlingua.wire.json_text import dumps, loads
+from interlingua.wire.framing import JSONArrayDecoder, SSEDecoder
+from interlingua.wire.json_text import dumps
 from interlingua.wire.ratelimit_headers import parse_rate_limit
 from interlingua.wire.secrets import Redactor
 
@@ -98,7 +107,7 @@ class HttpAdapter:
         response = await adapter.complete(Request(model="…", messages="Hello"))
 
     A provider given by its name reads its environment variables for the key, address and headers
-    that are not given. `options` are defaults for the provider options of each request. `profile`
+    that are not given. `options` are fields of the body that a request does not set. `profile`
     and `model_profiles` (by model) override fields of `Profile`. `max_retries` is used by the
     client; an adapter itself never retries. With `read_files=False` it neither reads the files
     that parts name by `path` nor fetches URLs.
@@ -138,7 +147,7 @@ class HttpAdapter:
         self._bind(
             check_key(api_key),
             find_base_url(row, checked, self.server),
-            join_headers(row.headers, checked.get("default_headers", {})),
+            find_headers(row, checked),
         )
         self._request_id_header = row.request_id_header
         self._options: Mapping[str, Any] = checked.get("options", {})
@@ -151,6 +160,9 @@ class HttpAdapter:
         self._family = self._dialect.FACTS.token_family
         self._transport = find_transport(checked)
         self._timeouts = find_timeouts(checked)
+        self._limits: Limits | None = checked.get("limits")
+        timeouts = self._timeouts or getattr(self._transport, "timeouts", None) or Timeouts()
+        self._stream_content: float | None = timeouts.stream_content
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.name!r}, base_url={self._base_url!r})"
@@ -233,8 +245,15 @@ class HttpAdapter:
         """An offline estimate of the number of input tokens."""
         return estimate_request(request, self._family)
 
-    def initialize(self) -> None:
-        """Raise `ConfigurationError` if the API key is missing; nothing is sent."""
+    def initialize(self) -> Any:
+        """
+        Raise `ConfigurationError` if the API key is missing; nothing is sent.
+
+        A client calls it before the first call. A subclass may make it async.
+        """
+        self._check_key()
+
+    def _check_key(self) -> None:
         if not self.is_configured:
             variables = " or ".join(self.provider.key_env)
             advice = f"Set {variables}, or pass" if variables else "Pass"
@@ -302,8 +321,13 @@ class HttpAdapter:
             profile = self._profiles.get(request.model) or self.profile_for(request.model)
             if stream or request.tools:
                 stream = can_stream(request, profile, asked=stream)
-            wire = self._encode(request, profile, stream=stream)
-            body = dumps(wire.body)
+            if rough_size(request.messages) > LARGE:
+                encode = partial(self._encode, request, profile, stream=stream)
+                wire = await asyncio.to_thread(encode)
+                body = await asyncio.to_thread(dumps, wire.body)
+            else:
+                wire = self._encode(request, profile, stream=stream)
+                body = dumps(wire.body)
             # A token is at least one byte, so most requests need no estimate.
             if profile.context_window is not None and len(body) > profile.context_window:
                 self._check_window(request, profile.context_window)
@@ -317,6 +341,7 @@ class HttpAdapter:
             headers={**headers_for(wire, self._headers), **self._signature},
             body=body,
             timeouts=self._timeouts,
+            limits=self._limits,
             keep_alive=self.provider.keep_alive,
             on_resend=on_resend,
         )
@@ -334,11 +359,11 @@ class HttpAdapter:
                 if reply.status >= 300:
                     raise await read_error(reply, self._dialect)
                 body = await reply.read()
-            if ready.stream:
-                bare = replace(ready, warnings=())  # they are added below
-                response = fold_body(self._reader(bare, reply, began), body)
+            if ready.stream or len(body) > LARGE:
+                decode = partial(self._decode_body, body, ready, reply, began)
+                response = await asyncio.to_thread(decode) if len(body) > LARGE else decode()
             else:
-                response = self._decode(loads(body), ready, reply.headers)
+                response = self._decode(read_json(body, reply.headers), ready, reply.headers)
         except SDKError as error:
             self._label_error(error, request.request_id, request.model)
             raise
@@ -350,7 +375,7 @@ class HttpAdapter:
             latency_ms=round((perf_counter() - began) * 1000),
         )
 
-    async def events(
+    async def events(  # noqa: C901, PLR0912 -- one function: a generator would cost each delta
         self,
         make_ready: Callable[[], Awaitable[Ready]],
         scope: CancelScope,
@@ -362,6 +387,7 @@ class HttpAdapter:
         began, http = perf_counter(), ready.http
         if self._request_id_header is not None:
             http = add_request_id(ready, self._request_id_header, step, attempt)
+        reader: StreamReader | None = None
         try:
             async with self._transport.send(http) as reply:
                 if reply.status >= 300:
@@ -369,20 +395,37 @@ class HttpAdapter:
                 scope.replies = (*scope.replies, reply)
                 try:
                     reader = self._reader(ready, reply, began)
-                    frames, decoder = reader.frames, reader.decoder
-                    async for chunk in reply.chunks():
-                        for frame in frames.feed(chunk):
-                            for event in decoder.feed(frame):
-                                yield event if type(event) in DELTAS else reader.label(event)
+                    feed = reader.decoder.feed
+                    batches = FrameBatches(reply, reader.frames, self._stream_content)
+                    async for frames in batches:
+                        has_content = False
+                        for frame in frames:
+                            is_large = len(frame.data) > LARGE
+                            events = (
+                                await asyncio.to_thread(feed, frame) if is_large else feed(frame)
+                            )
+                            for event in events:
+                                if type(event) in DELTAS:
+                                    has_content = True
+                                    yield event
+                                else:
+                                    yield reader.label(event)
                             if reader.is_finished:
                                 return
+                        if has_content:
+                            batches.content_at = perf_counter()
                     for event in reader.finish():
                         yield event
                 finally:
                     scope.replies = tuple(other for other in scope.replies if other is not reply)
-        except SDKError as error:
+        except SDKError as failure:
+            error: SDKError = failure
+            if reader is not None and not reader.is_started and isinstance(error, UNREADABLE):
+                error = unreadable(failure, reply.headers)
             self._label_error(error, ready.request.request_id, ready.request.model)
-            raise
+            if error is failure:
+                raise
+            raise error from None
 
     async def perform(
         self, operation: str | Operation, value: Any = None, *, request_id: str | None = None
@@ -445,7 +488,7 @@ class HttpAdapter:
     async def _gather(self, request: Request) -> Request:
         """The request with the bytes of its files, and of URLs that the dialect cannot send."""
         if not self._key:
-            self.initialize()
+            self._check_key()
         if may_hold_media(request.messages):
             profile = self.profile_for(request.model)
             request = await gather_media(request, profile, reads_files=self.reads_files)
@@ -455,6 +498,12 @@ class HttpAdapter:
         response = await self.answer(await self.ready(request))
         message = label_message(response, request.request_id or "", self.name, request.model)
         return replace(response, message=message)
+
+    def _decode_body(self, body: bytes, ready: Ready, reply: HttpReply, began: float) -> Response:
+        if ready.stream:
+            bare = replace(ready, warnings=())  # `answer` adds them
+            return fold_body(self._reader(bare, reply, began), body)
+        return self._decode(read_json(body, reply.headers), ready, reply.headers)
 
     def _decode(self, body: Json, ready: Ready, headers: Mapping[str, str]) -> Response:
         response = self._dialect.decode_response(
@@ -470,14 +519,17 @@ class HttpAdapter:
     def _encode(self, request: Request, profile: Profile, *, stream: bool) -> WireCall:
         if profile.kind != "chat" and not self._is_lenient(request):
             raise wrong_kind(request, profile)
+        headers: dict[str, str] = {}
         unknown: list[Warning] = []
         if self._options or request.provider_options:
-            unknown = unknown_owners(request, (self.name, self.provider.name))
-            request = self._with_options(request)
+            row = self.provider
+            unknown = unknown_owners(request, (self.name, row.name, *row.aliases))
+            request, headers = self._with_options(request, profile)
         prepared = prepare(request, profile, self._dialect.FACTS)
         wire = self._dialect.encode_request(prepared, profile, stream=stream)
-        if unknown:
-            wire = replace(wire, warnings=(*unknown, *wire.warnings))
+        if headers or unknown:
+            warnings = (*unknown, *wire.warnings)
+            wire = replace(wire, headers={**wire.headers, **headers}, warnings=warnings)
         if not wire.warnings:
             return wire
         check_losses(wire.warnings, request, request.on_loss or self.on_loss)
@@ -543,16 +595,18 @@ class HttpAdapter:
 
     async def _encode_operation(self, operation: Operation, value: Any) -> tuple[WireCall, str]:
         """The call of an operation, with the provider's own path for it, and its base URL."""
-        if isinstance(value, Request):
-            value = self._with_options(await self._gather(value))
-        else:
-            self.initialize()
         model = getattr(value, "model", None)
         model = model if isinstance(model, str) else ""
+        profile = self.profile_for(model)
+        headers: dict[str, str] = {}
+        if isinstance(value, Request):
+            value, headers = self._with_options(await self._gather(value), profile)
+        else:
+            self._check_key()
         base_url = await self._start_server(model)
-        call = operation.encode(value, self.profile_for(model))
-        path = self.provider.operation_paths.get(operation.name)
-        return call if path is None else replace(call, path=path), base_url
+        call = operation.encode(value, profile)
+        path = self.provider.operation_paths.get(operation.name, call.path)
+        return replace(call, path=path, headers={**call.headers, **headers}), base_url
 
     def _reader(self, ready: Ready, reply: HttpReply, began: float) -> StreamReader:
         """The reader for a reply, chosen by its content type."""
@@ -564,13 +618,14 @@ class HttpAdapter:
             warnings=ready.warnings,
             rate_limit=parse_rate_limit(reply.headers),
         )
-        frames: FrameDecoder | None = None
+        limits = self._limits or getattr(self._transport, "limits", None) or Limits()
+        frames: FrameDecoder = SSEDecoder(limits.event, limits.events)
         decoder: StreamDecoder
         is_json = not ready.stream or "json" in reply.headers.get("content-type", "")
         if not is_json:
             decoder = dialect.stream_decoder(new_id=new_ulid, profile=ready.profile)
         elif ready.stream and "json-array" in dialect.FACTS.framings:
-            frames = JSONArrayDecoder()
+            frames = JSONArrayDecoder(limits.event, limits.events)
             decoder = dialect.stream_decoder(new_id=new_ulid, profile=ready.profile)
         else:  # the server does not stream: one JSON body
             frames = WholeBody()
@@ -586,16 +641,25 @@ class HttpAdapter:
             keep_raw=request.keep_raw,
         )
 
-    def _with_options(self, request: Request) -> Request:
-        """The request with the adapter's options merged under its own, under any of its names."""
-        options_by_name = request.provider_options
-        joined = self._options
-        names = (self._dialect_name, self.provider.name, self.name, request.provider)
+    def _with_options(self, request: Request, profile: Profile) -> tuple[Request, dict[str, str]]:
+        """
+        The request with the adapter's options under it, and the headers that its options are.
+
+        Its own options are over it, under any of the adapter's names.
+        """
+        options_by_name, joined = request.provider_options, {}
+        if self._options:
+            joined = under_request(self._options, request, profile, self._dialect)
+        row = self.provider
+        names = (self._dialect_name, *row.aliases, row.name, self.name, request.provider)
         for name in dict.fromkeys(names):
             options = options_by_name.get(name) if name else None
             if isinstance(options, Mapping):
                 joined = merge_options(joined, options)
-        return replace(request, provider_options={**options_by_name, self._dialect_name: joined})
+        headers = take_headers(self.provider, joined)
+        others = {name: own for name, own in options_by_name.items() if name not in names}
+        options = {**others, self._dialect_name: joined}
+        return replace(request, provider_options=options), headers
 
 
 def _with_defaults(request: Request, *, strict: bool) -> Request:

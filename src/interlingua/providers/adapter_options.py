@@ -12,10 +12,12 @@ import msgspec
 from interlingua import dialects
 from interlingua.prepare.options import suggest
 from interlingua.providers.catalog.profiles import check_overrides
+from interlingua.providers.http_requests import join_headers
 from interlingua.providers.provider import Provider, add_scheme, check_base_url, check_dialect
 from interlingua.providers.rows import providers
-from interlingua.spec.contracts import Timeouts, Transport
+from interlingua.spec.contracts import Limits, Timeouts, Transport
 from interlingua.spec.errors import ConfigurationError
+from interlingua.spec.names import advice
 from interlingua.spec.request import OnLoss, Request
 from interlingua.spec.response import Warning
 from interlingua.spec.warnings import make_warning
@@ -30,7 +32,10 @@ class AdapterSettings(TypedDict, total=False):
     base_url: str | None
     dialect: str | None
     default_headers: Mapping[str, str]
+    organization: str | None
+    project: str | None
     timeout: float | Timeouts | None
+    limits: Limits | None
     max_retries: int
     options: Mapping[str, Any]
     profile: Mapping[str, Any] | None
@@ -54,7 +59,10 @@ _KINDS: dict[str, tuple[tuple[type, ...], str]] = {
     "base_url": ((str,), "a text"),
     "dialect": ((str,), "a text"),
     "default_headers": ((Mapping,), "a mapping of texts"),
+    "organization": ((str,), "a text"),
+    "project": ((str,), "a text"),
     "timeout": ((int, float, Timeouts), "a number of seconds, or Timeouts"),
+    "limits": ((Limits,), "Limits"),
     "max_retries": ((int,), "a whole number"),
     "options": ((Mapping,), "a mapping"),
     "profile": ((Mapping,), "a mapping"),
@@ -123,12 +131,29 @@ def find_base_url(row: Provider, settings: Mapping[str, Any], server: LocalServe
         raise ConfigurationError(what, setting="base_url") from None
 
 
+def find_headers(row: Provider, settings: dict[str, Any]) -> dict[str, str]:
+    """The headers of every call; takes options that are headers of this row out of `settings`."""
+    options = dict(settings.get("options", {}))
+    layers = [row.headers, settings.get("default_headers", {}), take_headers(row, options)]
+    for name in ("organization", "project"):
+        if name in settings and name not in row.header_options:
+            raise ConfigurationError(f"{row.name} has no {name}", setting=name)
+    settings["options"] = options
+    return join_headers(*layers, take_headers(row, settings))
+
+
+def take_headers(row: Provider, options: dict[str, Any]) -> dict[str, str]:
+    """The headers that these options stand for; they are removed from the options."""
+    names = row.header_options.items()
+    return {header: str(options.pop(name)) for name, header in names if name in options}
+
+
 def find_timeouts(settings: Mapping[str, Any]) -> Timeouts | None:
-    """The timeouts; a number is the timeout of a whole exchange."""
+    """The timeouts; a number is the timeout of a whole exchange, also of a stream."""
     timeout = settings.get("timeout")
     if timeout is None or isinstance(timeout, Timeouts):
         return timeout
-    return Timeouts(request=timeout)
+    return Timeouts(request=timeout, total=timeout)
 
 
 def find_transport(settings: Mapping[str, Any]) -> Transport:
@@ -157,11 +182,9 @@ def unknown_owners(request: Request, own: Iterable[str]) -> list[Warning]:
 
 
 def _unknown(name: str) -> ConfigurationError:
-    from difflib import get_close_matches  # imported only for the error message
-
-    near = get_close_matches(name, _KINDS, n=1)
-    hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(_KINDS)}"
-    return ConfigurationError(f"an adapter has no setting {name!r}; {hint}", setting=name)
+    return ConfigurationError(
+        f"an adapter has no setting {name!r}. {advice(name, _KINDS)}", setting=name
+    )
 
 
 def _check_timeout(timeout: float | Timeouts) -> None:
@@ -179,11 +202,16 @@ def _check_retries(count: int) -> None:
         raise ConfigurationError("max_retries must be 0 or more")
 
 
+_FRAMING = frozenset(("content-length", "transfer-encoding"))  # a wrong one ends in another request
+
+
 def _check_headers(headers: Mapping[Any, Any]) -> None:
     for name, value in headers.items():
         if not isinstance(name, str) or not isinstance(value, str) or not name:
             # The message does not contain the value, which may be a key.
             raise ConfigurationError(f"the value of the header {name!r} must be a text")
+        if name.lower() in _FRAMING:
+            raise ConfigurationError(f"the header {name!r} is set by the transport")
 
 
 def _check_transport(transport: object) -> None:

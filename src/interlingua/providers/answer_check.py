@@ -9,7 +9,7 @@ from typing import Any
 from interlingua.prepare.options import options_for
 from interlingua.spec.content import Json
 from interlingua.spec.contracts import Dialect, Frame, HttpReply
-from interlingua.spec.errors import DecodeError, ProviderError, SDKError
+from interlingua.spec.errors import DecodeError, ProviderError, SDKError, StreamError
 from interlingua.spec.events import StreamEvent
 from interlingua.spec.request import Request
 from interlingua.spec.response import Response
@@ -19,6 +19,9 @@ from interlingua.wire.json_text import dumps, loads
 
 UNCLEAR = frozenset(("error", "other"))
 """Finish reasons of responses that may not be an answer; only these are checked."""
+
+UNREADABLE = (StreamError, DecodeError)
+"""The errors of a body that is not JSON, or not a stream of events."""
 
 _MAX_KEYS = 8
 
@@ -67,6 +70,29 @@ def check_body(response: Response, request: Request, dialect: str) -> None:
     body = carried_body(response, dialect)
     if body is not None and "path" not in options_for(request, dialect):
         raise DecodeError(f"The reply is not an answer of {dialect}: {_describe(body)}.")
+
+
+def read_json(body: bytes, headers: Mapping[str, str]) -> Json:
+    """The JSON value of a reply; `DecodeError` says what came instead."""
+    try:
+        return loads(body)
+    except DecodeError as error:
+        raise unreadable(error, headers) from None
+
+
+def unreadable(error: SDKError, headers: Mapping[str, str]) -> SDKError:
+    """
+    The error for a reply with status 200 that is no answer at all, such as a page of a proxy.
+
+    The same for a whole answer and for a stream. A stream of events that is cut is another error.
+    """
+    content_type = headers.get("content-type", "")
+    if "event-stream" in content_type:
+        return error
+    kind = f"the content type {content_type!r}" if content_type else "no content type"
+    return DecodeError(
+        f"the reply is not an answer: it has {kind} ({error.message}); check the base_url"
+    )
 
 
 class WholeBody:

@@ -12,8 +12,9 @@ _GGUF = "INTERLINGUA_GGUF"
 
 
 def first_value(environ: Mapping[str, str], names: Iterable[str]) -> str | None:
-    """The value of the first variable that is set and not blank."""
-    return next((environ[name] for name in names if environ.get(name, "").strip()), None)
+    """The value of the first variable that is set and not blank, without blanks around it."""
+    values = (environ.get(name, "").strip() for name in names)
+    return next(filter(None, values), None)
 
 
 def add_environment(

@@ -54,6 +54,8 @@ class Provider(Record, frozen=True, kw_only=True):
     """Headers whose values are in variables: header -> variable."""
     headers: Mapping[str, str] = {}
     """Headers to send with every call."""
+    header_options: Mapping[str, str] = {}
+    """Settings and options that are sent as headers, not in the body: name -> header."""
     request_id_header: str | None = None
     """The header, in lower case, that carries the client's id of each attempt."""
     operation_paths: Mapping[str, str] = {}

@@ -38,12 +38,13 @@ ROWS: tuple[Provider, ...] = (
         dialect="openai_responses",
         families=(
             *("gpt-", "chatgpt-", "o1", "o3", "o4-", "codex-", "computer-use-", "ft:"),
-            *("text-embedding-3", "text-embedding-ada", "dall-e", "whisper-", "tts-1", "sora-"),
+            *("text-embedding-", "dall-e", "whisper-", "tts-1", "sora-"),
         ),
         base_url="https://api.openai.com/v1",
         key_env=("OPENAI_API_KEY",),
         base_url_env=("OPENAI_BASE_URL",),
         headers_env={"openai-organization": "OPENAI_ORG_ID", "openai-project": "OPENAI_PROJECT_ID"},
+        header_options={"organization": "openai-organization", "project": "openai-project"},
         request_id_header="x-client-request-id",
     ),
     Provider(

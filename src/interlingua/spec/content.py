@@ -189,6 +189,29 @@ class ToolCall(_Part, frozen=True, kw_only=True, tag="tool_call"):
     type: ToolType = "function"
     """A `custom` tool takes free text in `raw_arguments`; `arguments` is then empty."""
 
+    if TYPE_CHECKING:  # as in `Image`
+
+        def __init__(
+            self,
+            *,
+            id: str,  # noqa: A002 -- the field's name
+            name: str,
+            arguments: dict[str, Any] | str = ...,
+            raw_arguments: str | None = None,
+            type: ToolType = "function",  # noqa: A002 -- the field's name
+            extra: Extra = ...,
+        ) -> None: ...
+
+    def __post_init__(self) -> None:
+        text: Any = self.arguments  # callers may pass JSON text
+        if type(text) is str:
+            arguments = parse_arguments(text)
+            if arguments is None:
+                raise ConfigurationError(f"ToolCall: arguments are {argument_problem(text)}")
+            msgspec.structs.force_setattr(self, "arguments", arguments)
+            if self.raw_arguments is None:
+                msgspec.structs.force_setattr(self, "raw_arguments", text)
+
     @property
     def is_valid(self) -> bool:
         """False when the argument text is not a JSON object; no text, `null` and `[]` mean `{}`."""

@@ -167,8 +167,8 @@ class Profile(Record, frozen=True, kw_only=True):
     """`seed` is supported."""
     logprobs: bool | None = None
     """Log probabilities of tokens are supported."""
-    verbosity: bool | None = None
-    """`verbosity` is supported."""
+    verbosity: bool | Literal["instruction"] | None = None
+    """`verbosity` is supported, or is sent as an instruction."""
     stop_sequences: int | None = None
     """The maximum number of stop sequences."""
 
@@ -220,6 +220,13 @@ class Profile(Record, frozen=True, kw_only=True):
     """System messages are supported."""
     system_mid_conversation: bool | None = None
     """System messages are also supported after the first turn."""
+    single_system_prompt: bool = False
+    """Several leading system messages are rejected; they are joined by a blank line."""
+    moves_media: bool | None = None
+    """
+    Media in system or assistant messages, where the format has none, is moved to the next user
+    message; if False, it is refused.
+    """
     prefill: bool | None = None
     """The last message may be from the assistant; the model continues it."""
     tool_call_id_pattern: str | None = None
@@ -426,6 +433,23 @@ class Timeouts(msgspec.Struct, frozen=True, kw_only=True):
     """From the start until the headers of the reply arrive."""
     stream_read: float | None = 300.0
     """The time between two chunks of a stream; any bytes restart it."""
+    stream_content: float | None = 900.0
+    """The time between two content events of a stream; pings do not restart it."""
+    total: float | None = None
+    """The whole exchange, also of a stream. An adapter's `timeout=` as a number sets it."""
+
+
+class Limits(msgspec.Struct, frozen=True, kw_only=True):
+    """The maximum sizes of a reply; a larger one is an error."""
+
+    body: int = 128 * 1024 * 1024
+    """Bytes of a whole body, after decompression; a stream of events has no such limit."""
+    inflated: int = 256 * 1024 * 1024
+    """Bytes that a compressed reply may have after decompression, also a stream."""
+    event: int = 16 * 1024 * 1024
+    """Bytes of one event of a stream."""
+    events: int = 1_000_000
+    """Events of one stream."""
 
 
 class HttpRequest(msgspec.Struct, frozen=True, kw_only=True):
@@ -436,6 +460,8 @@ class HttpRequest(msgspec.Struct, frozen=True, kw_only=True):
     headers: Mapping[str, str] = {}
     body: Content = b""
     timeouts: Timeouts | None = None
+    """For this request only; None for those of the transport."""
+    limits: Limits | None = None
     """For this request only; None for those of the transport."""
     keep_alive: bool = True
     """Whether the connection may serve other requests, before and after this one."""
@@ -497,7 +523,12 @@ class Transport(Protocol):
 
 
 class Adapter(Protocol):
-    """Answers requests."""
+    """
+    Answers requests.
+
+    Other methods are optional: `initialize` (called once, before the first call) and `close`, each
+    sync or async; `cancel`, `profile_for`, `perform`, `list_models`, `count_tokens`.
+    """
 
     name: str
 
@@ -506,6 +537,3 @@ class Adapter(Protocol):
 
     def stream(self, request: Request) -> AsyncIterator[StreamEvent]:
         """The events of the response, as they arrive."""
-
-    async def close(self) -> None:
-        """Release connections and other resources."""

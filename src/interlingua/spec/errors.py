@@ -41,7 +41,9 @@ if TYPE_CHECKING:
     from interlingua.spec.response import Attempt, Response, Usage
 
 
-TimeoutPhase: TypeAlias = Literal["connect", "first_byte", "request", "stream_read"]
+TimeoutPhase: TypeAlias = Literal[
+    "connect", "first_byte", "request", "stream_read", "stream_content", "total"
+]
 """The clocks of a transport, as in `Timeouts`."""
 
 

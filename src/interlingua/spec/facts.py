@@ -82,6 +82,8 @@ class HistoryRules(Record, frozen=True, kw_only=True):
     """Results are sent with the role `user`."""
     system: bool = True
     """System and developer messages are accepted; if not, they are sent as user text."""
+    single_system: bool = False
+    """Several leading system messages must be one message."""
     prefill: bool = True
     """The last message may be from the assistant."""
     inline_system: bool = True
@@ -92,6 +94,8 @@ class HistoryRules(Record, frozen=True, kw_only=True):
     """Text may be empty or blank, and a failed result may have no content."""
     empty_messages: bool = True
     """A message may have no parts."""
+    blank_prompts: bool = True
+    """A system message may be blank."""
     empty_prompt: bool = True
     """A system message may have no parts."""
     lone_surrogates: bool = True
@@ -103,6 +107,11 @@ class HistoryRules(Record, frozen=True, kw_only=True):
 
     media: Mapping[str, tuple[str, ...]] = {}
     """The accepted sources (`url`, `data`, `file_id`, `text`) by kind of media; default: all."""
+
+    media_roles: tuple[str, ...] = ("system", "developer", "user", "assistant", "tool")
+    """The roles whose messages may contain media."""
+    misplaced_media: Literal["keep", "drop", "move"] = "keep"
+    """What happens to media in messages of other roles; `move` is to the next user message."""
 
     # thinking
     thinking: Literal["any", "native", "none"] = "any"

@@ -211,8 +211,10 @@ _NOTES = {
         "{target} requires a signature on tool calls; the documented placeholder was added."
     ),
     "unsigned_thinking_as_text": "{reason}; the thinking was sent as text.",
+    "verbosity_as_instruction": "{target} has no `verbosity`; an instruction was sent.",
     "zero_budget_as_effort": "A thinking budget of 0 was sent as reasoning effort 'none'.",
     # sent in another place
+    "media_moved": "{target} does not support {media}; it was moved to the next user message.",
     "messages_merged": (
         "{target} does not support consecutive messages of one role; they were merged."
     ),
@@ -403,6 +405,7 @@ class WarningList:
 _message_index = re.compile(r"messages\[(\d+)\]").match
 _is_part = re.compile(r"messages\[\d+\]\.content\[\d+\]").fullmatch
 _FORCED = ("required", "named")
+_PROMPTS = ("system", "developer")
 
 
 def kind_of(warning: Warning) -> WarningKind:
@@ -466,7 +469,10 @@ def _is_asked_now(warning: Warning, request: Request) -> bool:
     if not found:
         return False
     index = int(found[1])
-    return index >= _current_turn(request) and request.messages[index].role == "user"
+    role = request.messages[index].role
+    if role in _PROMPTS:
+        return True  # instructions apply to every turn
+    return index >= _current_turn(request) and role == "user"
 
 
 def _is_earlier(warning: Warning, first: int) -> bool:

@@ -19,10 +19,17 @@ def read_frame(frame: Frame) -> dict[str, Any] | None:
     try:
         data = decode_common(frame.data)
     except UNCOMMON:
+        if is_done(frame):
+            return None
         data = _read_uncommon(frame.data)
     if not isinstance(data, dict):
         raise StreamError("a stream event is not a JSON object")
     return data
+
+
+def is_done(frame: Frame) -> bool:
+    """Whether the frame is the `[DONE]` that ends some streams, perhaps with blanks around it."""
+    return frame.data.strip() == DONE
 
 
 def _read_uncommon(text: str) -> Json:

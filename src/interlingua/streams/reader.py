@@ -99,6 +99,7 @@ class StreamReader:
         "decoder",
         "frames",
         "is_finished",
+        "is_started",
     )
 
     def __init__(
@@ -125,6 +126,8 @@ class StreamReader:
         self._parts: list[Part] = []
         self.is_finished: bool = False
         """Whether `Finish` was read; what follows is ignored."""
+        self.is_started: bool = False
+        """Whether `StreamStart` was read."""
 
     def finish(self) -> Iterator[StreamEvent]:
         """The events that the end of the body completes; `StreamError` if it is too early."""
@@ -144,6 +147,7 @@ class StreamReader:
         """The event with what only the caller knows, such as the provider and the latency."""
         known = self._known
         if type(event) is StreamStart:
+            self.is_started = True
             event = replace(
                 event,
                 model=event.model or known.model,

@@ -117,6 +117,22 @@ class Client:
         """The models of the registry file, with their tiers and aliases."""
         return self.asynchronous.registry
 
+    def with_access(
+        self,
+        model: str,
+        provider: str | None = None,
+        *,
+        api_key: str | None = None,
+        base_url: str | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> Self:
+        """A client with another key, address or headers at the provider of a model."""
+        return self.wrap(
+            self.asynchronous.with_access(
+                model, provider, api_key=api_key, base_url=base_url, headers=headers
+            )
+        )
+
     def complete(self, request: Request, *, retry: RetryPolicy | None = None) -> Response:
         """The whole answer. Retried only if `retry` or the `max_retries` of the adapter says so."""
         return background.run(self.asynchronous.complete(request, retry=retry))

@@ -2,12 +2,12 @@
 Transports: the only code that does network I/O. Each one is imported on first use.
 
 Import from here to choose how requests are sent (another HTTP library, an ASGI app, canned
-replies, a recording), to set `Timeouts`, or to write your own `Transport`.
+replies, a recording), to set `Timeouts` or `Limits`, or to write your own `Transport`.
 """
 
 from typing import TYPE_CHECKING, Any
 
-from interlingua.spec.contracts import Timeouts, Transport
+from interlingua.spec.contracts import Limits, Timeouts, Transport
 from interlingua.transport.aiohttp_transport import AiohttpTransport, default_transport
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ __all__ = [
     "CannedTransport",
     "FileBody",
     "HttpxTransport",
+    "Limits",
     "RecordingTransport",
     "ReplayTransport",
     "Timeouts",

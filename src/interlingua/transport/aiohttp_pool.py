@@ -14,7 +14,7 @@ from typing import Any, Self
 
 import aiohttp
 
-from interlingua.spec.contracts import HttpRequest, Timeouts
+from interlingua.spec.contracts import HttpRequest, Limits, Timeouts
 from interlingua.spec.errors import (
     ConfigurationError,
     NetworkError,
@@ -32,15 +32,16 @@ from interlingua.transport.bodies import (
     ACCEPTED,
     Inflater,
     OutgoingBody,
+    inflate,
     inflater_for,
     sent_headers,
 )
 from interlingua.transport.proxies import Proxies
 from interlingua.transport.timeouts import (
     Bounded,
-    head_clock,
     host_of,
     is_one_value,
+    next_deadline,
     system_error,
     timeout_error,
     too_large,
@@ -258,7 +259,7 @@ class Exchange:
     """A request and its reply; entering it sends the request."""
 
     __slots__ = (
-        "__weakref__", "_began", "_expired", "_limit", "_loop", "_phase", "_pool", "_request",
+        "__weakref__", "_began", "_expired", "_limits", "_loop", "_phase", "_pool", "_request",
         "_response", "_task", "_timeouts", "_timer", "headers", "status", "waiting_since",
     )  # fmt: skip
 
@@ -268,7 +269,7 @@ class Exchange:
         pool: Pool,
         loop: asyncio.AbstractEventLoop,
         timeouts: Timeouts,
-        limit: int,
+        limits: Limits,
     ) -> None:
         self.status: int = 0
         self.headers: Mapping[str, str] = {}
@@ -276,7 +277,7 @@ class Exchange:
         self._pool = pool
         self._loop = loop
         self._timeouts = timeouts
-        self._limit = limit
+        self._limits = limits
         self._response: aiohttp.ClientResponse | None = None
         # One timer per exchange. Chunks do not move it; when it fires, it checks the time of the
         # last chunk and is set again if the timeout has not passed. This is cheaper.
@@ -343,37 +344,42 @@ class Exchange:
     async def read(self) -> bytes:
         """The whole body; `DecodeError` if it is larger than the limit."""
         content = self._content()
-        inflater = inflater_for(self.headers, self._limit)
+        inflater = inflater_for(self.headers, self._limits)
+        chunks = _Chunks(self, content, self._loop, in_stream=False)
+        source = chunks if inflater is None else self._inflated(chunks, inflater, in_stream=False)
         blocks: list[bytes] = []
-        room = self._limit
-        try:
-            while block := await content.readany():
-                if inflater is not None:
-                    block = inflater.feed(block, room)
-                blocks.append(block)
-                room -= len(block)
-                if room < 0:
-                    break
-            if inflater is not None and room >= 0:
-                inflater.finish()
-        except Exception as failure:  # noqa: BLE001 -- all are translated
-            error = self._failed(failure, in_stream=False)
-        else:
-            if room >= 0:
-                return blocks[0] if len(blocks) == 1 else b"".join(blocks)
-            error = too_large(self._request, self._limit)
-        raise error
+        room = self._limits.body
+        async for block in source:
+            blocks.append(block)
+            room -= len(block)
+            if room < 0:
+                raise too_large(self._request, self._limits.body)
+        return blocks[0] if len(blocks) == 1 else b"".join(blocks)
 
     def chunks(self) -> AsyncIterator[bytes]:
         """The body as it arrives; each chunk holds all bytes that have arrived so far."""
         content = self._content()
-        inflater = inflater_for(self.headers, self._limit)
+        inflater = inflater_for(self.headers, self._limits)
         self._phase = "stream_read"
         self._set_timer()
-        chunks = _Chunks(self, content, inflater, self._loop)
+        chunks: AsyncIterator[bytes] = _Chunks(self, content, self._loop, in_stream=True)
+        if inflater is not None:
+            chunks = self._inflated(chunks, inflater, in_stream=True)
         if is_one_value(self.headers):
-            return Bounded(chunks, self._request, self._limit)
+            return Bounded(chunks, self._request, self._limits.body)
         return chunks
+
+    async def _inflated(
+        self, chunks: AsyncIterator[bytes], inflater: Inflater, *, in_stream: bool
+    ) -> AsyncIterator[bytes]:
+        try:
+            async for piece in inflate(chunks, inflater):
+                yield piece
+        except EOFError as failure:
+            error = body_error(failure, self._request, in_stream=in_stream)
+        else:
+            return
+        raise error
 
     def _content(self) -> aiohttp.StreamReader:
         if self._response is None:
@@ -388,16 +394,9 @@ class Exchange:
         return body_error(failure, self._request, in_stream=in_stream)
 
     def _deadline(self) -> tuple[float | None, TimeoutPhase]:
-        timeouts = self._timeouts
-        if self._phase == "stream_read":
-            silence = timeouts.stream_read
-            since = self.waiting_since
-            if silence is not None:
-                silence += self._loop.time() if since is None else since
-            return silence, "stream_read"
-        is_head = self._phase == "first_byte"
-        seconds, phase = head_clock(timeouts) if is_head else (timeouts.request, self._phase)
-        return None if seconds is None else self._began + seconds, phase
+        since = self.waiting_since
+        waiting_since = self._loop.time() if since is None else since
+        return next_deadline(self._timeouts, self._phase, self._began, waiting_since)
 
     def _set_timer(self) -> None:
         deadline, _ = self._deadline()
@@ -432,40 +431,35 @@ class Exchange:
 class _Chunks:
     """The chunks of a body, as they arrive."""
 
-    __slots__ = ("_exchange", "_inflater", "_now", "_readany")
+    __slots__ = ("_exchange", "_in_stream", "_now", "_readany")
 
     def __init__(
         self,
         exchange: Exchange,
         content: aiohttp.StreamReader,
-        inflater: Inflater | None,
         loop: asyncio.AbstractEventLoop,
+        *,
+        in_stream: bool,
     ) -> None:
         self._exchange = exchange
         self._readany = content.readany
-        self._inflater = inflater
         self._now = loop.time
+        self._in_stream = in_stream
 
     def __aiter__(self) -> _Chunks:
         return self
 
     async def __anext__(self) -> bytes:
         exchange = self._exchange
-        inflater = self._inflater
         exchange.waiting_since = self._now()
         try:
-            while chunk := await self._readany():
-                if inflater is not None:
-                    chunk = inflater.feed(chunk)
-                if chunk:
-                    return chunk
-                exchange.waiting_since = self._now()
-            if inflater is not None:
-                inflater.finish()
+            chunk = await self._readany()
         except Exception as failure:  # noqa: BLE001 -- all are translated
-            error = exchange._failed(failure, in_stream=True)  # noqa: SLF001 -- same module
+            error = exchange._failed(failure, in_stream=self._in_stream)  # noqa: SLF001
         else:
-            raise StopAsyncIteration
+            if not chunk:
+                raise StopAsyncIteration
+            return chunk
         finally:
             exchange.waiting_since = None
         raise error

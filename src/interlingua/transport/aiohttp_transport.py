@@ -7,9 +7,8 @@ import ssl
 from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING
 
-from interlingua.spec.contracts import HttpReply, HttpRequest, Timeouts, Transport
+from interlingua.spec.contracts import HttpReply, HttpRequest, Limits, Timeouts, Transport
 from interlingua.transport.per_loop import PerLoop
-from interlingua.transport.timeouts import MAX_BODY
 
 if TYPE_CHECKING:
     from interlingua.transport.aiohttp_pool import Pool
@@ -29,12 +28,12 @@ class AiohttpTransport:
         self,
         *,
         timeouts: Timeouts | None = None,
-        max_body: int = MAX_BODY,
+        limits: Limits | None = None,
         trust_env: bool = True,
         tls: ssl.SSLContext | None = None,
     ) -> None:
-        self._timeouts = timeouts or Timeouts()
-        self._max_body = max_body
+        self.timeouts: Timeouts = timeouts or Timeouts()
+        self.limits: Limits = limits or Limits()
         self._trust_env = trust_env
         self._tls = tls
         self._pools: PerLoop[Pool] = PerLoop(
@@ -50,8 +49,8 @@ class AiohttpTransport:
             request,
             self._pools.get(loop),
             loop,
-            request.timeouts or self._timeouts,
-            self._max_body,
+            request.timeouts or self.timeouts,
+            request.limits or self.limits,
         )
 
     async def close(self) -> None:

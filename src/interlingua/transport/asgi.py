@@ -8,11 +8,11 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any, TypeAlias
 from urllib.parse import unquote, urlsplit
 
-from interlingua.spec.contracts import HttpReply, HttpRequest, Timeouts
-from interlingua.spec.errors import NetworkError, SDKError, StreamError, TimeoutPhase
+from interlingua.spec.contracts import HttpReply, HttpRequest, Limits, Timeouts
+from interlingua.spec.errors import NetworkError, SDKError, StreamError
 from interlingua.transport.bodies import OutgoingBody
 from interlingua.transport.canned import MemoryReply
-from interlingua.transport.timeouts import MAX_BODY, head_clock, timeout_error
+from interlingua.transport.timeouts import next_deadline, timeout_error
 
 Event: TypeAlias = MutableMapping[str, Any]
 App: TypeAlias = Callable[
@@ -34,11 +34,11 @@ class AsgiTransport:
     """
 
     def __init__(
-        self, app: App, *, timeouts: Timeouts | None = None, max_body: int = MAX_BODY
+        self, app: App, *, timeouts: Timeouts | None = None, limits: Limits | None = None
     ) -> None:
         self._app = app
-        self._timeouts = timeouts or Timeouts()
-        self._max_body = max_body
+        self.timeouts: Timeouts = timeouts or Timeouts()
+        self.limits: Limits = limits or Limits()
         self._tasks: set[asyncio.Task[None]] = set()
 
     def send(self, request: HttpRequest) -> AbstractAsyncContextManager[HttpReply]:
@@ -52,14 +52,14 @@ class AsgiTransport:
 
     @asynccontextmanager
     async def _run(self, request: HttpRequest) -> AsyncIterator[HttpReply]:
-        timeouts = request.timeouts or self._timeouts
+        timeouts = request.timeouts or self.timeouts
         run = _Run(request, timeouts)
         task = asyncio.ensure_future(run.drive(self._app))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         try:
             status, headers = await run.head()
-            yield _Reply(run, status, headers, self._max_body)
+            yield _Reply(run, status, headers, (request.limits or self.limits).body)
         finally:
             run.disconnect()
             if not run.is_complete:  # after a complete reply the app may go on (background work)
@@ -118,9 +118,9 @@ class _Run:
 
     async def head(self) -> tuple[int, dict[str, str]]:
         """Status and headers."""
-        seconds, phase = head_clock(self._timeouts)
+        deadline, phase = next_deadline(self._timeouts, "first_byte", self._began, self._began)
         try:
-            async with asyncio.timeout(seconds):
+            async with asyncio.timeout_at(deadline):
                 return await self._head
         except SDKError:  # before TimeoutError, which it may be
             raise
@@ -130,12 +130,13 @@ class _Run:
 
     async def body(self) -> AsyncIterator[bytes]:
         """The chunks of the body, as the app sends them."""
-        phase: TimeoutPhase
         while True:
-            seconds, since, phase = self._timeouts.request, self._began, "request"
-            if self.is_stream:
-                seconds, since, phase = self._timeouts.stream_read, self._loop.time(), "stream_read"
-            deadline = None if seconds is None else since + seconds
+            deadline, phase = next_deadline(
+                self._timeouts,
+                "stream_read" if self.is_stream else "request",
+                self._began,
+                self._loop.time(),
+            )
             try:
                 async with asyncio.timeout_at(deadline):
                     chunk = await self._queue.get()

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import zlib
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterable, AsyncIterator, Iterator, Mapping
 from pathlib import Path
 
 from msgspec.structs import replace
 
-from interlingua.spec.contracts import HttpRequest
+from interlingua.spec.contracts import HttpRequest, Limits
 from interlingua.spec.errors import ConfigurationError, DecodeError, SDKError
 
 _PIECE = 256 * 1024
+_INFLATED_PIECE = 64 * 1024
 
 
 class FileBody:
@@ -107,48 +108,52 @@ ACCEPTED = "gzip, deflate"
 _GZIP_OR_ZLIB = 32 + zlib.MAX_WBITS  # zlib detects which header is there
 
 
+_STEPS = 8  # pieces after which other tasks run: at most 512 KiB
+
+
 class Inflater:
-    """Decompresses gzip and deflate; protects against decompression bombs with `limit`."""
+    """Decompresses gzip and deflate; refuses more than `limit` bytes in all."""
 
     def __init__(self, limit: int) -> None:
-        self._limit = limit
+        self._limit = self._room = limit
         self._decompressor = zlib.decompressobj(_GZIP_OR_ZLIB)
         self._is_first = True
         self._first_byte = b""  # one byte alone does not show which header it belongs to
 
-    def feed(self, data: bytes, room: int | None = None) -> bytes:
-        """Decompress; raises `DecodeError` if the result is larger than `room` (or the limit)."""
-        room = self._limit if room is None else room
+    def feed(self, data: bytes) -> Iterator[bytes]:
+        """Small pieces of the result, some empty; `DecodeError` if there are too many in all."""
         data = self._first_byte + data
         self._first_byte = b""
         if self._is_first and len(data) == 1:
             self._first_byte = data
-            return b""
-        pieces: list[bytes] = []
-        size = 0
-        while data:
+            return
+        has_more = bool(data)
+        while has_more:
             piece = self._step(data)
-            size += len(piece)
-            if size > room:
+            self._room -= len(piece)
+            if self._room < 0:
                 raise DecodeError(
                     f"the response is larger than {self._limit} bytes after decompression; "
-                    "to allow it, pass a larger max_body= to the transport"
+                    "to allow it, pass limits=Limits(inflated=…) to the adapter or the transport"
                 )
-            pieces.append(piece)
-            data = self._decompressor.unconsumed_tail
-            if not data and self._decompressor.eof and (data := self._decompressor.unused_data):
-                # a gzip file may have several members (RFC 1952)
+            yield piece
+            if not self._decompressor.eof:
+                data = self._decompressor.unconsumed_tail
+                has_more = bool(data) or len(piece) == _INFLATED_PIECE  # zlib may hold output
+                continue
+            data = self._decompressor.unused_data
+            has_more = bool(data)
+            if has_more:  # a gzip file may have several members (RFC 1952)
                 self._decompressor = zlib.decompressobj(_GZIP_OR_ZLIB)
-        return b"".join(pieces)
 
-    def finish(self) -> None:
-        """End of body: raises `EOFError` if the compressed data is incomplete."""
-        if self._first_byte or not (self._is_first or self._decompressor.eof):
-            raise EOFError
+    @property
+    def is_complete(self) -> bool:
+        """Whether the compressed data has ended."""
+        return not self._first_byte and (self._is_first or self._decompressor.eof)
 
     def _step(self, data: bytes) -> bytes:
         try:
-            piece = self._decompressor.decompress(data, _PIECE)
+            piece = self._decompressor.decompress(data, _INFLATED_PIECE)
         except zlib.error:
             if not self._is_first:
                 raise DecodeError("the response is not valid gzip or deflate data") from None
@@ -160,11 +165,27 @@ class Inflater:
         return piece
 
 
-def inflater_for(headers: Mapping[str, str], limit: int) -> Inflater | None:
+async def inflate(chunks: AsyncIterable[bytes], inflater: Inflater) -> AsyncIterator[bytes]:
+    """
+    The decompressed body, piece by piece; `EOFError` if it is incomplete.
+
+    A few kilobytes may become many megabytes, so other tasks run between the pieces.
+    """
+    async for chunk in chunks:
+        for step, piece in enumerate(inflater.feed(chunk), 1):
+            if piece:
+                yield piece
+            if step % _STEPS == 0:
+                await asyncio.sleep(0)
+    if not inflater.is_complete:
+        raise EOFError
+
+
+def inflater_for(headers: Mapping[str, str], limits: Limits) -> Inflater | None:
     """The decompressor for a reply; None if it is not compressed; `DecodeError` if unsupported."""
     coding = headers.get("content-encoding", "").strip().lower()
     if coding in {"", "identity"}:
         return None
     if coding in {"gzip", "x-gzip", "deflate"}:
-        return Inflater(limit)
+        return Inflater(limits.inflated)
     raise DecodeError(f"the response has content-encoding {coding!r}; only {ACCEPTED} was accepted")

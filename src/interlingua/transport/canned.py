@@ -9,10 +9,10 @@ from typing import TypeAlias
 
 import msgspec
 
-from interlingua.spec.contracts import HttpReply, HttpRequest
+from interlingua.spec.contracts import HttpReply, HttpRequest, Limits
 from interlingua.spec.errors import ConfigurationError, StreamError
 from interlingua.transport.bodies import with_whole_body
-from interlingua.transport.timeouts import MAX_BODY, Bounded, is_one_value, too_large
+from interlingua.transport.timeouts import Bounded, is_one_value, too_large
 from interlingua.wire.ratelimit_headers import lower_names
 
 Piece: TypeAlias = bytes | float | Exception
@@ -88,7 +88,7 @@ class MemoryReply:
         source: AsyncIterator[bytes],
         on_abort: Callable[[], None] | None = None,
         *,
-        limit: int = MAX_BODY,
+        limit: int = Limits().body,
     ) -> None:
         self.status = status
         self.headers: dict[str, str] = lower_names(headers)

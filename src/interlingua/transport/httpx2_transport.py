@@ -10,23 +10,27 @@ from http.cookiejar import DefaultCookiePolicy
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from interlingua.spec.contracts import HttpReply, HttpRequest, Timeouts
+from interlingua.spec.contracts import HttpReply, HttpRequest, Limits, Timeouts
 from interlingua.spec.errors import (
     ConfigurationError,
     NetworkError,
     SDKError,
     StreamError,
-    TimeoutPhase,
 )
-from interlingua.transport.bodies import ACCEPTED, OutgoingBody, inflater_for, sent_headers
+from interlingua.transport.bodies import (
+    ACCEPTED,
+    OutgoingBody,
+    inflate,
+    inflater_for,
+    sent_headers,
+)
 from interlingua.transport.per_loop import PerLoop
 from interlingua.transport.proxies import HTTP, SOCKS, Proxies
 from interlingua.transport.timeouts import (
-    MAX_BODY,
     Bounded,
-    head_clock,
     host_of,
     is_one_value,
+    next_deadline,
     system_error,
     timeout_error,
 )
@@ -53,12 +57,12 @@ class HttpxTransport:
         *,
         client: httpx2.AsyncClient | None = None,
         timeouts: Timeouts | None = None,
-        max_body: int = MAX_BODY,
+        limits: Limits | None = None,
         trust_env: bool = True,
         http2: bool = False,
     ) -> None:
-        self._timeouts = timeouts or Timeouts()
-        self._max_body = max_body
+        self.timeouts: Timeouts = timeouts or Timeouts()
+        self.limits: Limits = limits or Limits()
         self._trust_env = trust_env
         self._http2 = http2
         self._given = client
@@ -87,12 +91,10 @@ class HttpxTransport:
     async def _exchange(
         self, client: httpx2.AsyncClient, request: HttpRequest
     ) -> AsyncIterator[HttpReply]:
-        timeouts = request.timeouts or self._timeouts
-        deadline = None
-        if timeouts.request is not None:
-            deadline = asyncio.get_running_loop().time() + timeouts.request
-        response = await _head(client, request, timeouts)
-        reply = _Reply(response, request, timeouts, deadline, self._max_body)
+        timeouts = request.timeouts or self.timeouts
+        began = asyncio.get_running_loop().time()
+        response = await _head(client, request, timeouts, began)
+        reply = _Reply(response, request, timeouts, began, request.limits or self.limits)
         try:
             yield reply
         finally:
@@ -162,14 +164,14 @@ class _Clients:
 
 
 async def _head(
-    client: httpx2.AsyncClient, request: HttpRequest, timeouts: Timeouts
+    client: httpx2.AsyncClient, request: HttpRequest, timeouts: Timeouts, began: float
 ) -> httpx2.Response:
     import httpx2
 
-    seconds, phase = head_clock(timeouts)
+    deadline, phase = next_deadline(timeouts, "first_byte", began, began)
     error: SDKError
     try:
-        async with asyncio.timeout(seconds):
+        async with asyncio.timeout_at(deadline):
             try:
                 return await _send(client, request, timeouts)
             except httpx2.ReadError as failure:
@@ -235,29 +237,30 @@ class _Reply:
         response: httpx2.Response,
         request: HttpRequest,
         timeouts: Timeouts,
-        deadline: float | None,
-        limit: int,
+        began: float,
+        limits: Limits,
     ) -> None:
         self.status = response.status_code
         self.headers: Mapping[str, str] = dict(response.headers.items())
         self._response = response
         self._request = request
         self._timeouts = timeouts
-        self._deadline = deadline
-        self._limit = limit
+        self._began = began
+        self._limits = limits
         self._closing: asyncio.Task[None] | None = None
 
     async def read(self) -> bytes:
         """The whole body; `DecodeError` if it is larger than the limit."""
-        blocks = Bounded(self._unpacked(), self._request, self._limit)
+        blocks = Bounded(self._unpacked(), self._request, self._limits.body)
+        deadline, phase = next_deadline(self._timeouts, "request", self._began, self._began)
         error: SDKError
         try:
-            async with asyncio.timeout_at(self._deadline):
+            async with asyncio.timeout_at(deadline):
                 return b"".join([block async for block in blocks])
         except SDKError:  # before TimeoutError, which it may be
             raise
         except TimeoutError:
-            error = timeout_error("request", self._request, self._timeouts)
+            error = timeout_error(phase, self._request, self._timeouts)
         except Exception:  # noqa: BLE001 -- all are translated
             error = self._body_error(NetworkError)
         raise error
@@ -266,15 +269,16 @@ class _Reply:
         """The chunks of the body, as they arrive."""
         chunks = self._chunks()
         if is_one_value(self.headers):
-            return Bounded(chunks, self._request, self._limit)
+            return Bounded(chunks, self._request, self._limits.body)
         return chunks
 
     async def _chunks(self) -> AsyncIterator[bytes]:
         source = self._unpacked()
-        phase: TimeoutPhase = "stream_read"
+        now = asyncio.get_running_loop().time
         while True:
+            deadline, phase = next_deadline(self._timeouts, "stream_read", self._began, now())
             try:
-                async with asyncio.timeout(self._timeouts.stream_read):
+                async with asyncio.timeout_at(deadline):
                     chunk = await anext(source, None)
             except SDKError:  # before TimeoutError, which it may be
                 raise
@@ -298,16 +302,13 @@ class _Reply:
         if self._response.is_stream_consumed:  # a mock client may return responses already read
             yield self._response.content
             return
-        inflater = inflater_for(self.headers, self._limit)
         # Not `aiter_raw`, which releases the connection before `_close` has checked it.
-        stream = self._response.stream
-        assert isinstance(stream, AsyncIterable)  # noqa: S101 -- always true for an async client
-        async for raw in stream:
-            chunk = raw if inflater is None else inflater.feed(raw)
+        chunks = self._response.stream
+        assert isinstance(chunks, AsyncIterable)  # noqa: S101 -- always true for an async client
+        inflater = inflater_for(self.headers, self._limits)
+        async for chunk in chunks if inflater is None else inflate(chunks, inflater):
             if chunk:
                 yield chunk
-        if inflater is not None:
-            inflater.finish()
 
     def _body_error(self, kind: type[NetworkError | StreamError]) -> SDKError:
         return kind(f"the response from {host_of(self._request)} is incomplete: it ended too early")

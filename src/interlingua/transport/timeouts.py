@@ -8,9 +8,6 @@ from urllib.parse import urlsplit
 from interlingua.spec.contracts import HttpRequest, Timeouts
 from interlingua.spec.errors import DecodeError, RequestTimeoutError, TimeoutPhase
 
-MAX_BODY = 128 * 1024 * 1024
-"""The largest decompressed body in bytes; a stream of events has no such limit."""
-
 # Messages name the host and never the URL, because its query may contain an API key.
 _MESSAGES: dict[TimeoutPhase, str] = {
     "connect": "timed out after {seconds:g} s while connecting to {host} (connect timeout)",
@@ -20,6 +17,8 @@ _MESSAGES: dict[TimeoutPhase, str] = {
     "(request timeout)",
     "stream_read": "timed out: the stream from {host} sent nothing for {seconds:g} s "
     "(stream_read timeout)",
+    "total": "timed out after {seconds:g} s before the exchange with {host} was complete "
+    "(total timeout)",
 }
 
 
@@ -41,12 +40,26 @@ def timeout_error(
     return RequestTimeoutError(text, phase=phase, retryable=phase == "connect")
 
 
-def head_clock(timeouts: Timeouts) -> tuple[float | None, TimeoutPhase]:
-    """The timeout for the headers of a response: the shorter of `first_byte` and `request`."""
-    first, whole = timeouts.first_byte, timeouts.request
-    if first is not None and (whole is None or first < whole):
-        return first, "first_byte"
-    return whole, "request"
+def next_deadline(
+    timeouts: Timeouts, phase: TimeoutPhase, began: float, waiting_since: float
+) -> tuple[float | None, TimeoutPhase]:
+    """
+    The time at which the exchange has lasted too long, and the timeout that says so.
+
+    `phase` is `first_byte` until the headers arrive, then `request` for a whole body and
+    `stream_read` for a stream.
+    """
+    if phase == "stream_read":
+        limits: list[tuple[float, float | None, TimeoutPhase]] = [
+            (waiting_since, timeouts.stream_read, phase)
+        ]
+    else:
+        limits = [(began, timeouts.request, "request")]
+        if phase == "first_byte":
+            limits.append((began, timeouts.first_byte, phase))
+    limits.append((began, timeouts.total, "total"))
+    ends = [(since + seconds, name) for since, seconds, name in limits if seconds is not None]
+    return min(ends, key=lambda end: end[0], default=(None, phase))
 
 
 _MAX_CAUSES = 10
@@ -73,7 +86,7 @@ def too_large(request: HttpRequest | None, limit: int) -> DecodeError:
     source = "" if request is None else f" from {host_of(request)}"
     return DecodeError(
         f"the response{source} is larger than {limit} bytes; "
-        "to allow it, pass a larger max_body= to the transport"
+        "to allow it, pass limits=Limits(body=…) to the adapter or the transport"
     )
 
 

@@ -164,6 +164,9 @@ _NO_MODEL = re.compile(
 _NOT_READ = re.compile(r"\b(?:image|audio|video) input is not supported", re.IGNORECASE)
 
 _MAX_TEXT = 2_000
+MAX_ERROR_BODY = 256 * 1024
+"""Bytes of an error body that are read; the rest is cut off."""
+_MAX_WORDING = 4_000  # characters of a message in which a wording is looked for
 
 
 class Fault(NamedTuple):
@@ -176,7 +179,7 @@ class Fault(NamedTuple):
 
 def read_body(body: bytes) -> tuple[Json, str]:
     """The body as JSON (None if it is not) and as text, keys redacted."""
-    text = redact(bytes(body).decode("utf-8", "replace"))
+    text = redact(bytes(body[:MAX_ERROR_BODY]).decode("utf-8", "replace"))
     try:
         return loads(text), text
     except DecodeError:
@@ -220,7 +223,7 @@ def make_error(
     own fields. They take precedence over the status and the headers, except that a request id in
     the headers takes precedence over `request_id`.
     """
-    text = redact(text)[:_MAX_TEXT]
+    text = redact(text[: 2 * _MAX_TEXT])[:_MAX_TEXT]
     if not fault.message:
         fault = fault._replace(message=text.strip())
     lowered = lower_names({str(name): str(value) for name, value in headers.items()})
@@ -259,20 +262,21 @@ def classify(status: int | None, fault: Fault) -> type[ProviderError]:
     """
     if status is None or status < 400:
         status = _status_in(fault.code)
-    if status not in _NEVER_FILTERED and _FILTERED.search(fault.message):
+    message = fault.message[:_MAX_WORDING]
+    if status not in _NEVER_FILTERED and _FILTERED.search(message):
         return ContentFilterError
     words = [word.lower() for word in (fault.code, fault.kind) if word]
     for word in words:
         kind = _BY_CODE.get(word)
         if kind is not None and not (kind is ContextLengthError and status == 429):
             return kind
-    if status not in _NEVER_OVERFLOW and _OVERFLOW.search(fault.message):
+    if status not in _NEVER_OVERFLOW and _OVERFLOW.search(message):
         return ContextLengthError
-    if status in _MODEL_STATUSES and _NO_MODEL.search(fault.message):
+    if status in _MODEL_STATUSES and _NO_MODEL.search(message):
         return NotFoundError
-    if _NOT_READ.search(fault.message):
+    if _NOT_READ.search(message):
         return InvalidRequestError
-    if status in {None, 400} and _BAD_KEY.search(fault.message):
+    if status in {None, 400} and _BAD_KEY.search(message):
         return AuthenticationError
     if status is None:
         known = (_WITHOUT_STATUS[word] for word in words if word in _WITHOUT_STATUS)

@@ -12,10 +12,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from interlingua.spec.contracts import Frame
-from interlingua.spec.errors import ConfigurationError, StreamError
+from interlingua.spec.contracts import Frame, Limits
+from interlingua.spec.errors import ConfigurationError, DecodeError, StreamError
+from interlingua.wire.json_text import dump_text, loads
 
-MAX_EVENT_BYTES = 16 * 1024 * 1024
+_LIMITS = Limits()
+_MAX_LINES = 100_000  # of one event; each line takes time, and the event is read in one step
 
 _BOM = b"\xef\xbb\xbf"
 _LINE_END = re.compile(r"\r\n|\r|\n")
@@ -25,7 +27,7 @@ _LINE_END = re.compile(r"\r\n|\r|\n")
 # because a greedy repeat stores each iteration. No group is possessive: CPython before 3.11.5
 # restores the wrong position after a possessive group fails.
 _find_events = re.compile(
-    r"(?:event: ?+(.++)\n)?data: ?+(.*+)\n\n|((?:.++\n){0,8}\n|(?s:.+?)\n\n)",
+    r"(?:event: ?+(.++)\n)?data: ?+(.*+)\n\n|((?:.++\n){0,8}\n|(?s:.+?)(?:\n\n|\Z))",
 ).findall
 _RETRY_DIGITS = 18  # a longer number would overflow an int64, which some peers store it in
 
@@ -38,9 +40,13 @@ class SSEDecoder:
     as feeding the whole body, and the same error after them.
     """
 
-    def __init__(self, max_event_bytes: int = MAX_EVENT_BYTES) -> None:
+    def __init__(
+        self, max_event_bytes: int = _LIMITS.event, max_events: int = _LIMITS.events
+    ) -> None:
         self._limit = max_event_bytes
+        self._max_events = self._room = max_events
         self._buffer = bytearray()  # the incomplete event; every line end is \n
+        self._lines = 0  # in the buffer
         self._after_cr = False
         self._at_start = True
         self._failure: StreamError | None = None
@@ -64,17 +70,22 @@ class SSEDecoder:
                 searched = 0
             end = buffer.rfind(b"\n\n", searched - 1 if searched else 0) + 2
             if end < 2:
+                self._lines += chunk.count(b"\n")
                 return self._wait([])
             block = buffer[:end]
             del buffer[:end]
+            self._lines = buffer.count(b"\n")
         if len(block) > self._limit:
             return self._feed_large(block)
         frames: list[Frame] = []
         for name, data, other in _find_events(block.decode("utf-8", "replace")):
             if not other:
                 frames.append(Frame(data=data, event=name or None))
-            elif (frame := _decode_event(other.strip("\n"))) is not None:
-                frames.append(frame)
+            elif not self._add(other, frames):
+                return self._fail_lines(frames)
+        self._room -= len(frames)
+        if self._room < 0:
+            return self._fail_events(frames)
         return self._wait(frames) if buffer else frames
 
     def finish(self) -> list[Frame]:
@@ -89,10 +100,23 @@ class SSEDecoder:
             raise self._failure
         text = self._buffer.decode("utf-8", "replace")
         self._buffer.clear()
-        frame = _decode_event(text.strip("\n"))
-        if frame is None or not (frame.data.strip("\n") or text.endswith("\n")):
+        frames: list[Frame] = []
+        if not self._add(text, frames):
+            return self._fail_lines(frames)
+        if not frames or not (frames[0].data.strip("\n") or text.endswith("\n")):
             return []
-        return [frame]
+        self._room -= 1
+        return self._fail_events(frames) if self._room < 0 else frames
+
+    def _add(self, text: str, frames: list[Frame]) -> bool:
+        """Add the frame of one event, if it has data; False if the event has too many lines."""
+        text = text.strip("\n")
+        if len(text) >= _MAX_LINES and text.count("\n") >= _MAX_LINES:
+            return False
+        frame = _decode_event(text)
+        if frame is not None:
+            frames.append(frame)
+        return True
 
     def _unify_line_ends(self, chunk: bytes) -> bytes:
         if not chunk:
@@ -106,28 +130,48 @@ class SSEDecoder:
         """Keep the incomplete event, unless it is already too large."""
         if self._buffer.startswith(b"\n"):  # blank lines before an event have no meaning
             self._buffer = self._buffer.lstrip(b"\n")
+            self._lines = self._buffer.count(b"\n")
         if len(self._buffer) > self._limit:
-            return self._fail(frames)
-        return frames
+            return self._fail_size(frames)
+        return self._fail_lines(frames) if self._lines > _MAX_LINES else frames
 
     def _feed_large(self, block: bytes | bytearray) -> list[Frame]:
         frames: list[Frame] = []
         for event in block.split(b"\n\n"):
             if len(event.strip(b"\n")) >= self._limit:  # its last line end also counts
-                return self._fail(frames)
-            frame = _decode_event(event.decode("utf-8", "replace").strip("\n"))
-            if frame is not None:
-                frames.append(frame)
-        return self._wait(frames)
+                return self._fail_size(frames)
+            if not self._add(event.decode("utf-8", "replace"), frames):
+                return self._fail_lines(frames)
+        self._room -= len(frames)
+        return self._fail_events(frames) if self._room < 0 else self._wait(frames)
 
-    def _fail(self, frames: list[Frame]) -> list[Frame]:
-        self._buffer.clear()
-        self._failure = StreamError(
-            f"an SSE event is larger than the limit of {self._limit} bytes", retryable=False
+    def _fail_size(self, frames: list[Frame]) -> list[Frame]:
+        return self._fail(
+            frames, f"an SSE event is larger than {self._limit} bytes; {allow('event')}"
         )
+
+    def _fail_lines(self, frames: list[Frame]) -> list[Frame]:
+        return self._fail(frames, f"an SSE event has more than {_MAX_LINES} lines")
+
+    def _fail_events(self, frames: list[Frame]) -> list[Frame]:
+        return self._fail(frames[: self._room], too_many(self._max_events))
+
+    def _fail(self, frames: list[Frame], why: str) -> list[Frame]:
+        self._buffer.clear()
+        self._failure = StreamError(why, retryable=False)
         if not frames:
             raise self._failure
         return frames  # frames before the failure are delivered first; the next call raises
+
+
+def allow(limit: str) -> str:
+    """How to allow more of something."""
+    return f"to allow it, pass limits=Limits({limit}=…) to the adapter"
+
+
+def too_many(events: int) -> str:
+    """The message for a stream with too many events."""
+    return f"the stream has more than {events} events; {allow('events')}"
 
 
 def drop_bom(buffer: bytearray) -> bool:
@@ -164,7 +208,11 @@ def _one_line(text: str, what: str) -> str:
 
 
 def _decode_event(text: str) -> Frame | None:
-    """The frame of one event, read line by line; None if the event has no data field."""
+    """
+    The frame of one event, read line by line; None if the event has no data field.
+
+    llama.cpp writes an error as a field of its own: `error: {…}`.
+    """
     data: list[str] = []
     event = ident = None
     retry = None
@@ -173,6 +221,8 @@ def _decode_event(text: str) -> Frame | None:
         value = value.removeprefix(" ")
         if name == "data":
             data.append(value)
+        elif name == "error" and value:
+            data.append(_error_body(value))
         elif name == "event":
             event = value or None
         elif name == "id" and "\0" not in value:
@@ -180,6 +230,16 @@ def _decode_event(text: str) -> Frame | None:
         elif name == "retry" and value.isascii() and value.isdigit():
             retry = int(value) if len(value) <= _RETRY_DIGITS else retry
     return Frame(data="\n".join(data), event=event, id=ident, retry=retry) if data else None
+
+
+def _error_body(text: str) -> str:
+    """The text of an `error` field as the body of an error response."""
+    try:
+        error = loads(text)
+    except DecodeError:
+        error = text
+    is_body = isinstance(error, dict) and "error" in error
+    return dump_text(error if is_body else {"error": error})
 
 
 _BACKSLASH = 0x5C
@@ -202,8 +262,11 @@ class JSONArrayDecoder:
     the frame finds out whether its data is valid JSON.
     """
 
-    def __init__(self, max_event_bytes: int = MAX_EVENT_BYTES) -> None:
+    def __init__(
+        self, max_event_bytes: int = _LIMITS.event, max_events: int = _LIMITS.events
+    ) -> None:
         self._limit = max_event_bytes
+        self._max_events = self._room = max_events
         self._buffer = bytearray()  # starts at the start of the current object
         self._position = 0  # the buffer is scanned up to here
         self._depth = 0
@@ -247,13 +310,16 @@ class JSONArrayDecoder:
             end = self._find_end()
             if (len(self._buffer) if end < 0 else end) - begin > self._limit:
                 raise StreamError(
-                    f"a JSON object is larger than the limit of {self._limit} bytes",
+                    f"a JSON object is larger than {self._limit} bytes; {allow('event')}",
                     retryable=False,
                 )
             if end < 0:
                 del self._buffer[:begin]
                 self._position -= begin
                 return
+            self._room -= 1
+            if self._room < 0:
+                raise StreamError(too_many(self._max_events), retryable=False)
             frames.append(Frame(data=self._buffer[begin:end].decode("utf-8", "replace")))
             begin = end
         self._buffer.clear()

@@ -15,7 +15,7 @@ _number = re.compile(r"[0-9]+(?:\.[0-9]*)?(?:[eE][+-]?[0-9]+)?|\.[0-9]+").fullma
 # Also accepts `100.0`, and `100, 100;w=60` of the IETF drafts; 19 digits fit 64 bits.
 _count = re.compile(r"\s*([0-9]{1,19})(?:\.[0-9]*)?\s*(?:[,;]|\Z)").match
 _duration = re.compile(r"(?:[0-9]+(?:\.[0-9]*)?(?:d|h|ms|m|s|us|µs|ns))+").fullmatch
-_duration_parts = re.compile(r"([0-9]+(?:\.[0-9]*)?)(d|h|ms|m|s|us|µs|ns)").findall
+_duration_parts = re.compile(r"(?<![0-9.])([0-9]+(?:\.[0-9]*)?)(d|h|ms|m|s|us|µs|ns)").findall
 _UNITS = {"d": 86400, "h": 3600, "m": 60, "s": 1, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "ns": 1e-9}
 
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")

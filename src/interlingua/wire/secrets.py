@@ -12,13 +12,17 @@ from interlingua.spec.errors import SDKError
 
 REDACTED = "[redacted]"
 
-# The form of a key: at the start of a word, or after a `\n` of JSON text.
-_SECRET = re.compile(
-    r"(?:(?<![A-Za-z0-9])|(?<=\\[nrt]))(?:"
+# The form of a key: at the start of a word, or after a `\n` of JSON text. Whether a `token` is a
+# JWT is decided after the match: a pattern that looks for its dot takes time that grows with the
+# square of the text. Every class is ASCII, so that bytes can be searched as Latin-1.
+_START = r"(?:(?<![A-Za-z0-9])|(?<=\\[nrt]))(?:"
+_FORMS = (
     r"(?:sk|pk|rk|gsk|xai|csk|fw|tgp|pplx|nvapi|hf|r8)[-_][A-Za-z0-9_\-]{12,}"
-    r"|AIza[0-9A-Za-z_\-]{30,}|ya29\.[0-9A-Za-z_\-.]{20,}|eyJ[\w\-]{10,}\.[\w\-.]{20,}"
-    r"|(?i:bearer\s+)[A-Za-z0-9._~+/=\-]{8,})"
+    r"|AIza[0-9A-Za-z_\-]{30,}|ya29\.[0-9A-Za-z_\-.]{20,}"
+    r"|(?P<bearer>(?i:bearer\s++)[A-Za-z0-9._~+/=\-]{8,})"
 )
+_find_secrets = re.compile(rf"{_START}{_FORMS}|(?P<token>eyJ[A-Za-z0-9_\-.]{{31,}}))").finditer
+_find_forms = re.compile(rf"{_START}{_FORMS})").finditer
 # A header or parameter whose name contains one of these words may hold a key.
 _SECRET_WORDS = (
     "auth", "key", "token", "secret", "cookie", "credential", "password", "signature", "session",
@@ -30,13 +34,21 @@ _MIN_LENGTH = 8  # a shorter key would match other text of a body by chance
 
 def redact(text: str) -> str:
     """The text without anything that looks like a key."""
-    return _SECRET.sub(REDACTED, text)
+    pieces, end = [], 0
+    for match in _matches(text):
+        pieces += [text[end : match.start()], REDACTED]
+        end = match.end()
+    return "".join((*pieces, text[end:])) if end else text
 
 
-def find_secrets(text: str) -> list[str]:
-    """The texts that look like keys, except those after "bearer", which may be any word."""
-    secrets = (match.group() for match in _SECRET.finditer(text))
-    return [secret for secret in secrets if secret[:6].lower() != "bearer"]
+def _matches(text: str) -> Iterator[re.Match[str]]:
+    """Each part of the text that looks like a key."""
+    for match in _find_secrets(text):
+        token = match["token"]
+        if token is None or "." in token[13:-20]:  # the parts of a JWT are separated by dots
+            yield match
+        else:
+            yield from _find_forms(text, match.start(), match.end())
 
 
 def is_secret_header(name: str) -> bool:
@@ -94,9 +106,12 @@ class Redactor:
 
     def redact(self, data: bytes) -> bytes:
         """The bytes with stars for keys."""
-        secrets = self._known.union(find_secrets(data.decode("utf-8", "replace")))
-        longest_first = sorted(secrets, key=len, reverse=True)
-        for secret in longest_first:
+        found = bytearray(data)
+        for match in _matches(data.decode("latin-1")):
+            if match["bearer"] is None:  # any word may follow "bearer"
+                found[match.start() : match.end()] = b"*" * len(match.group())
+        data = bytes(found)
+        for secret in sorted(self._known, key=len, reverse=True):
             if len(secret) < _MIN_LENGTH:
                 continue
             for form in {secret, quote(secret, safe="")}:

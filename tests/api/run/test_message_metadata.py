@@ -4,6 +4,7 @@ import asyncio
 
 import pytest
 
+from interlingua import sync
 from interlingua.api.run.generate import generate, stream
 from interlingua.api.tools.tool import tool
 from interlingua.client.client import Client
@@ -161,3 +162,30 @@ def test_safe_25_partial_calls_of_a_cut_turn_are_repaired(provider, source, is_s
     assert [call.name for call in history[1].tool_calls] == ["look"]
     assert [part for each in sent for part in each.content if isinstance(part, ToolCall)] == []
     assert "aborted_call_dropped" in {warning.code for warning in result.warnings}
+
+
+@every_provider
+@pytest.mark.parametrize("blocking", [False, True], ids=["async", "sync"])
+def test_safe_25_a_reader_that_leaves_early_has_a_labelled_partial(provider, blocking):
+    """Its message says that it was cut short, so that its calls are repaired."""
+    slow = latency(between=0.02, write_bytes=40)
+
+    async def work(client):
+        async with stream(named(provider), "?", client=client) as events:
+            async for event in events:
+                if event.type == "tool_call_start":
+                    break
+            return events.partial_response
+
+    with simulated(text("I look.") + tool_call("look", place="Oslo") + slow) as peer:
+        if blocking:
+            client = sync.Client.wrap(peer.client)
+            with client, sync.stream(named(provider), "?", client=client) as events:
+                next(event for event in events if event.type == "tool_call_start")
+                partial = events.partial_response
+        else:
+            partial = run(peer, work)
+
+    assert partial.message.metadata["finish_reason"] == "cancelled"
+    assert partial.message.metadata["model"] == MODELS[provider]
+    assert [call.name for call in partial.message.tool_calls] == ["look"]

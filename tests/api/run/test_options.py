@@ -29,6 +29,9 @@ def test_every_field_of_a_request_can_be_said():
 
 
 WRONG = {
+    "api_key": b"k",
+    "base_url": 5,
+    "headers": ["x"],
     "system": 5,
     "tools": Tool(name="look"),
     "tool_choice": 5,

@@ -4,6 +4,7 @@ import asyncio
 
 import pytest
 
+from interlingua.api.objects.functions import generate_object, stream_object
 from interlingua.api.run.generate import generate, stream
 from interlingua.api.tools.tool import tool
 from interlingua.client.client import Client
@@ -290,3 +291,29 @@ def test_safe_26_a_long_wait_is_explained(provider):
         run_in("whole", peer, provider)
 
     assert "asked to wait 120 s, more than max_delay 60 s" in str(caught.value)
+
+
+@every_provider
+@pytest.mark.parametrize("whole", [True, False], ids=["whole", "streamed"])
+def test_safe_26_a_failed_run_for_an_object_is_resumed(provider, whole):
+    """Its tool is not run again, and the object comes."""
+    shop = Shop()
+    schema = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
+
+    async def ask(client, prompt, **options):
+        options = {"schema": schema, "tools": shop.tools, "client": client, **options}
+        if whole:
+            return (await generate_object(named(provider), prompt, **options)).output
+        objects = stream_object(named(provider), prompt, **options)
+        await collect(objects)
+        return objects.object()
+
+    async def work(client):
+        with pytest.raises(ServerError) as caught:
+            await ask(client, "?", max_retries=0)
+        return await ask(client, None, resume=caught.value)
+
+    turns = tool_call("buy", what="milk"), error(500, "broken"), text('{"n": 1}')
+    with simulated(*turns, profile={"structured_output": ("prompt",)}) as peer:
+        assert run(peer, work) == {"n": 1}
+    assert shop.done == ["milk"]

@@ -90,3 +90,22 @@ def test_safe_35_bytes_that_are_no_text():
 
     assert encode_part(Document(data=b"\xff\xe9", media_type="text/csv"), warnings) is None
     assert [warning.code for warning in warnings.warnings] == ["document_dropped"]
+
+
+@pytest.mark.parametrize(
+    ("document", "is_sent"),
+    [
+        (Document(url="https://example.com/a.csv?x=1"), False),
+        (Document(url="https://example.com/a", media_type="text/plain"), False),
+        (Document(url="https://example.com/a.pdf"), True),
+        (Document(url="https://example.com/a"), True),
+    ],
+)
+def test_safe_35_text_by_url(document, is_sent):
+    """Safe 35: Claude fetches no text files, so that a URL of one is a loss, which is told."""
+    warnings = WarningList()
+
+    block = encode_part(document, warnings)
+
+    assert (block is not None) is is_sent
+    assert [warning.code for warning in warnings.warnings] == ["document_dropped"] * (not is_sent)

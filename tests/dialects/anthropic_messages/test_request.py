@@ -96,7 +96,7 @@ def test_structured_output_in_its_new_and_old_place():
 
 
 def test_formats_are_always_strict():
-    """A schema is narrowed whether it asks for that or not; what cannot be is left out."""
+    """A schema is narrowed whether it asks for that or not; else it becomes an instruction."""
     bounded = {"type": "object", "properties": {"n": {"type": "integer", "maximum": 9}}}
     narrowed, dropped = (
         encode(response_format=ResponseFormat(type="json_schema", json_schema=schema))
@@ -113,8 +113,7 @@ def test_formats_are_always_strict():
     ]
     assert "output_config" not in dropped.body
     assert [(w.code, w.path) for w in dropped.warnings] == [
-        ("schema_not_strict", "response_format.json_schema"),
-        ("response_format_dropped", "response_format"),
+        ("structured_output_fallback", "response_format"),
     ]
 
 

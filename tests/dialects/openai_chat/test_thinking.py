@@ -4,8 +4,13 @@ import pytest
 
 from interlingua.conformance.laws import cut_frames, fold
 from interlingua.dialects import openai_chat
-from interlingua.dialects.openai_chat.content import decode_thinking, encode_thinking, split_tags
-from interlingua.dialects.openai_chat.decoder import PartAssembler, TagSplitter
+from interlingua.dialects.openai_chat.content import (
+    TagSplitter,
+    decode_thinking,
+    encode_thinking,
+    split_tags,
+)
+from interlingua.dialects.openai_chat.decoder import PartAssembler
 from interlingua.providers.catalog.profiles import profile_for
 from interlingua.providers.rows import providers
 from interlingua.spec.content import Text, Thinking
@@ -109,6 +114,16 @@ def test_field_bug_45_a_tag_cut_anywhere():
         pieces += splitter.finish()
         assert "".join(p for is_thought, p in pieces if is_thought) == "a < b"
         assert "".join(p for is_thought, p in pieces if not is_thought) == " c </think>"
+
+
+def test_white_space_before_a_tag_is_cheap():
+    """However many fragments of white space come first, each is looked at once."""
+    splitter = TagSplitter()
+    count = 200_000
+
+    assert not any(splitter.feed(" ") for _ in range(count))
+    assert splitter.feed("<think>a</think>") == [(True, "a")]
+    assert splitter.tags == {"before": " " * count, "closed": True}
 
 
 # Tags at the hosts.

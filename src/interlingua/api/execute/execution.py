@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Generator, Iterable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Generator, Iterable, Mapping
 from typing import Any, Unpack
 
 import msgspec
@@ -13,13 +12,10 @@ from interlingua.api.execute.callbacks import Callbacks, Notifier
 from interlingua.api.run.generate import StreamResult
 from interlingua.api.run.loop import GenerateResult
 from interlingua.api.run.options import Resumable, TimeoutConfig, check_options, timeouts_of
-from interlingua.api.run.run import Run, get_default_client
+from interlingua.api.run.run import Run
 from interlingua.api.tools.runner import ToolErrorText
 from interlingua.client.client import Client
-from interlingua.providers.adapter import HttpAdapter
 from interlingua.providers.cancel import AbortSignal, CancelScope
-from interlingua.providers.catalog.models import providers_of
-from interlingua.providers.rows import providers
 from interlingua.spec.content import ToolCall
 from interlingua.spec.errors import (
     AbortError,
@@ -46,6 +42,7 @@ class ExecuteSettings(Callbacks, total=False):
     temperature: float | None
     max_tokens: int | None
     thinking_budget: int | None
+    include_thinking: bool | None
     reasoning_effort: str | None
     provider: str | None
     provider_options: Mapping[str, Any]
@@ -61,9 +58,9 @@ class ExecuteSettings(Callbacks, total=False):
     timeout: float | TimeoutConfig | None
     abort_signal: AbortSignal | None
     api_key: str | None
-    """An API key for this execution only, which then opens its own connections."""
+    """The API key for this execution; see `generate`."""
     base_url: str | None
-    """The base URL of the provider; only used with `api_key`."""
+    headers: Mapping[str, str] | None
 
 
 class ExecuteOptions(ExecuteSettings, total=False):
@@ -73,9 +70,7 @@ class ExecuteOptions(ExecuteSettings, total=False):
     """The client to use. Defaults to the module-level client."""
 
 
-_OWN_OPTIONS = frozenset(
-    (*Callbacks.__annotations__, "api_key", "base_url", "abort_signal", "client")
-)
+_OWN_OPTIONS = frozenset((*Callbacks.__annotations__, "abort_signal"))
 
 
 class Execution:
@@ -161,28 +156,21 @@ class Execution:
     ) -> None:
         fields = _fields(options)
         check_options(fields, ExecuteOptions.__annotations__)
-        async with _client_for(model, options) as client:
-            run = Run(
-                model,
-                None,
-                {
-                    "max_tool_rounds": MAX_TOOL_ROUNDS,
-                    **fields,
-                    "messages": messages,
-                    "client": client,
-                    "tool_observer": notifier,
-                },
-                scope=self._scope,
-            )
-            record.run = run
-            async with StreamResult(run) as events:
-                async for event in events:
-                    notifier.notify(event)
-                    if not notifier.is_settled:
-                        await notifier.settle()
-                    if notifier.error is not None:
-                        record.partial = events.partial_response
-                        return
+        settings = {
+            "max_tool_rounds": MAX_TOOL_ROUNDS,
+            **fields,
+            "messages": messages,
+            "tool_observer": notifier,
+        }
+        record.run = run = Run(model, None, settings, scope=self._scope)
+        async with StreamResult(run) as events:
+            async for event in events:
+                notifier.notify(event)
+                if not notifier.is_settled:
+                    await notifier.settle()
+                if notifier.error is not None:
+                    record.partial = events.partial_response
+                    return
 
 
 _running: set[asyncio.Task[ExecuteResult]] = set()
@@ -243,33 +231,6 @@ def _fields(options: Mapping[str, Any]) -> dict[str, Any]:
     if not fields["tools"]:  # providers reject a tool choice without tools
         fields.pop("tool_choice", None)
     return fields
-
-
-@asynccontextmanager
-async def _client_for(model: str, options: ExecuteOptions) -> AsyncIterator[Client]:
-    """The client of the options, the default client, or a new one for `api_key`."""
-    key, client = options.get("api_key"), options.get("client")
-    if key is None:
-        yield client or get_default_client()
-        return
-    if client is not None:
-        raise ConfigurationError("Pass either client or api_key, not both.")
-    name = options.get("provider") or _provider_of(model)
-    adapter = HttpAdapter(name, key, base_url=options.get("base_url"))
-    async with Client({name: adapter}, default_provider=name) as own_client:
-        yield own_client
-
-
-def _provider_of(model: str) -> str:
-    prefix, colon, _ = model.partition(":")
-    if colon and prefix in providers():
-        return prefix
-    serving = providers_of(model)
-    if len(serving) != 1:
-        raise ConfigurationError(
-            f"Unknown provider for api_key. Use provider:{model}, or pass provider=."
-        )
-    return serving[0]
 
 
 CALLBACK_FAILED = "callback_failed"

@@ -12,8 +12,8 @@ import msgspec
 from interlingua.api.objects.schema import VALUE, ObjectSchema, object_schema
 from interlingua.api.objects.strategy import ObjectGoal, plan
 from interlingua.api.run.loop import GenerateResult
-from interlingua.api.run.options import GenerateOptions, Prompt, check_options
-from interlingua.api.run.run import Run, get_default_client
+from interlingua.api.run.options import ACCESS, GenerateOptions, Prompt, check_options
+from interlingua.api.run.run import Run, get_default_client, with_access
 from interlingua.spec.content import Json
 from interlingua.spec.errors import ConfigurationError, NoObjectGeneratedError
 from interlingua.spec.events import StepFinish, StreamEvent, TextDelta, ToolCallDelta, ToolCallStart
@@ -99,8 +99,9 @@ def _start(
             f"max_validation_retries must be an integer of at least 0, not {retries!r}"
         )
     tools = list_tools(settings.get("tools"))
-    client = settings.get("client") or get_default_client()
     request = Request(model=model, provider=settings.get("provider"), tools=tools)
+    client = with_access(settings.get("client") or get_default_client(), model, settings)
+    settings = {name: value for name, value in settings.items() if name not in ACCESS}
     answer = object_schema(schema)
     goal = plan(client, request, answer, tools=tools, max_validation_retries=retries)
     all_tools = tools if goal.tool is None else (*tools, goal.tool)

@@ -121,6 +121,12 @@ class RunOptions(RequestOptions, total=False):
     """The retry policy; replaces `max_retries`."""
     timeout: float | TimeoutConfig | None
     abort_signal: AbortSignal | None
+    api_key: str | None
+    """The API key for this run, at the provider of the model; that need not be configured then."""
+    base_url: str | None
+    """The address of the provider for this run."""
+    headers: Mapping[str, str] | None
+    """More headers for this run, at the provider of the model."""
 
 
 class GenerateOptions(RunOptions, total=False):
@@ -133,6 +139,9 @@ class GenerateOptions(RunOptions, total=False):
 _NOT_FIELDS = (
     frozenset(GenerateOptions.__annotations__) - frozenset(RequestOptions.__annotations__)
 ) | {"system", "messages", "tools"}
+ACCESS = frozenset(("api_key", "base_url", "headers"))
+"""The options that change the provider's adapter for one run."""
+_SECRET = frozenset(("api_key", "headers"))
 _NOT_NONE = frozenset(("max_tool_rounds", "on_overflow", "max_retries"))
 
 
@@ -148,6 +157,9 @@ def check_options(options: Mapping[str, Any], known: Collection[str] = ()) -> No
         if check is not None:
             is_valid, expected = check
             if (value is not None or name in _NOT_NONE) and not is_valid(value):
+                if name in _SECRET:  # the value must not be in the message
+                    kind = type(value).__name__
+                    raise ConfigurationError(f"{name} must be {expected}, not a {kind}.")
                 refuse(name, expected, value)
         elif name not in RequestOptions.__annotations__:
             names = known or GenerateOptions.__annotations__
@@ -206,6 +218,12 @@ def _are_decisions(value: Any) -> bool:
     )
 
 
+def _are_headers(value: Any) -> bool:
+    return isinstance(value, Mapping) and all(
+        isinstance(text, str) for pair in value.items() for text in pair
+    )
+
+
 def _is_observer(value: Any) -> bool:
     return callable(getattr(value, "on_tool_start", None))
 
@@ -232,6 +250,9 @@ _CHECKS: dict[str, _Check] = {
     "retry_policy": _type(RetryPolicy, "a RetryPolicy"),
     "timeout": (_is_time, "a number of seconds or a TimeoutConfig"),
     "abort_signal": _type(AbortSignal, "an AbortSignal (`controller.signal`)"),
+    "api_key": _type(str, "a string"),
+    "base_url": _type(str, "a string"),
+    "headers": (_are_headers, "a mapping of strings"),
     "client": _type(Client, "an interlingua.Client (`client.asynchronous` of a blocking client)"),
 }
 """The options that are not fields of a request, and those that a request would accept as well."""

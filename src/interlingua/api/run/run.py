@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from interlingua.api.run.loop import GenerateResult, StepResult, ToolLoop
 from interlingua.api.run.options import (
+    ACCESS,
     Prompt,
     TimeoutConfig,
     check_options,
@@ -86,6 +87,8 @@ class Run:
         request = make_request(model, messages, tools, options)
         by_name = check_tools(tools) if tools else {}
         self.client: Client = options.get("client") or get_default_client()
+        if not ACCESS.isdisjoint(options):
+            self.client = with_access(self.client, model, options)
         self.loop: ToolLoop = ToolLoop(
             request,
             by_name,
@@ -131,8 +134,14 @@ class Run:
         if isinstance(self._error, SDKError):
             return self._error.partial
         if self._accumulator is not None and self._accumulator.has_begun:
-            return self._accumulator.partial()
+            return self.label(self._accumulator.partial())
         return self.loop.last_response
+
+    def label(self, partial: Response) -> Response:
+        """An answer that is not complete, whose message says who made it and that it was cut."""
+        if self._attempts is None or "finish_reason" in partial.message.metadata:
+            return partial
+        return replace(partial, message=self._attempts.label_partial(partial))
 
     def response(self) -> Response:
         """The last answer of a finished stream; raises the error of one that failed."""
@@ -453,6 +462,12 @@ def get_default_client() -> Client:
         if _default_client is None:
             _default_client = Client.from_env()
         return _default_client
+
+
+def with_access(client: Client, model: str, options: Mapping[str, Any]) -> Client:
+    """The client with the key, address and headers of this run, at the provider of the model."""
+    access = {name: options[name] for name in ACCESS if options.get(name) is not None}
+    return client.with_access(model, options.get("provider"), **access) if access else client
 
 
 def set_default_client(client: Client | None) -> None:

@@ -224,9 +224,9 @@ _PARAMETERS = (
 )
 _OUTCOMES = "returns?|yields?|raises|warns|receives"
 _HEADING = re.compile(rf"(?:(?P<names>{_PARAMETERS})|{_OUTCOMES})\s*(?P<colon>:?)", re.IGNORECASE)
-_ITEM = re.compile(r"(?P<name>\*{0,2}\w+)\s*(?:\([^()]*(?:\([^()]*\)[^()]*)*\))?\s*:(?:\s+|$)")
+_ITEM = re.compile(r"(?P<name>\*{0,2}\w+)\s*+(?:\([^()]*(?:\([^()]*\)[^()]*)*\))?\s*+:(?:\s+|$)")
 _NUMPY_ITEM = re.compile(r"(?P<name>\*{0,2}\w+(?:\s*,\s*\*{0,2}\w+)*)\s*(?::.*)?")
-_REST_FIELD = re.compile(r":(?P<kind>\w+)(?:\s+(?P<about>[^:]*))?:(?:\s+|$)")
+_REST_FIELD = re.compile(r":(?P<kind>\w+)(?:\s++(?P<about>[^:]*))?:(?:\s+|$)")
 _REST_PARAMETERS = frozenset(
     ("param", "parameter", "arg", "argument", "key", "keyword", "ivar", "var", "cvar")
 )

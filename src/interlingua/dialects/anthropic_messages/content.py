@@ -224,6 +224,8 @@ def _encode_media(part: Image | Document, warnings: WarningList) -> Block | None
     block: Block = {"type": part.kind, "source": source}
     if isinstance(part, Document) and part.file_name is not None:
         block["title"] = part.file_name
+    if isinstance(part, Image) and part.detail not in (None, "auto"):
+        warnings.add_here("detail_dropped")
     return restore(block, part, NAME)
 
 
@@ -231,6 +233,9 @@ def _encode_source(part: Image | Document, warnings: WarningList) -> Block | Non
     data, media_type = part.data, part.media_type
     if part.url is not None:
         inline = parse_data_url(part.url)
+        if inline is None and isinstance(part, Document) and _is_text_url(part.url, media_type):
+            warnings.media_dropped(part.kind, "text documents by URL")
+            return None
         if inline is None:
             return {"type": "url", "url": part.url}
         data, media_type = inline[0], media_type or inline[1]
@@ -250,6 +255,11 @@ def _encode_source(part: Image | Document, warnings: WarningList) -> Block | Non
         warnings.media_dropped(part.kind, "text that is not UTF-8")
         return None
     return _encode_text_source(text, media_type, warnings)
+
+
+def _is_text_url(url: str, media_type: str | None) -> bool:
+    """Whether a URL is of a text file; the API fetches only images and PDF files."""
+    return is_text_type(media_type or media_type_for(b"", url.partition("?")[0]))
 
 
 def _encode_text_source(text: str, media_type: str | None, warnings: WarningList) -> Block:

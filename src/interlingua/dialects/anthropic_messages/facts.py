@@ -88,6 +88,7 @@ HISTORY = HistoryRules(
     lone_surrogates=False,
     foreign_blocks=False,
     media={"audio": ()},
+    media_roles=("user", "tool"),
     thinking="native",
     unmarked_thinking=("signed", "redacted"),
     trailing_thinking=False,  # «the final block in an assistant message cannot be thinking»
@@ -104,8 +105,8 @@ STRICT_SCHEMA = SchemaRules(
         "type description title properties required additionalProperties items anyOf allOf "
         "enum const $defs $ref format minItems $schema default definitions"
     ),
-    silent=SILENT,
-    blocking=DYNAMIC | {"patternProperties", "unevaluatedProperties", "$anchor"},
+    silent=SILENT | {"$anchor"},  # a `$ref` to one is refused itself
+    blocking=DYNAMIC | {"patternProperties", "unevaluatedProperties"},
     formats=DATES | {"email", "hostname", "uri", "ipv4", "ipv6", "uuid"},
 )
 """Tools with `strict: true`, and `output_config.format`, which is always strict."""

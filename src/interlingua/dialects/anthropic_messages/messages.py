@@ -51,14 +51,14 @@ def _encode_message(message: Message, warnings: WarningList) -> Json:
     wire = {"role": _ROLES.get(message.role, message.role), "content": shorten(blocks)}
     if message.extra:
         restore(wire, message, NAME).pop(_INLINE, None)
-    if message.name is not None:
-        warnings.add("name_dropped", f"{warnings.message_path()}.name")
     return wire
 
 
 def _encode_parts(message: Message, warnings: WarningList) -> list[Block]:
     if message.role == "developer":
         warnings.add("developer_as_system", warnings.message_path())
+    if message.name is not None:
+        warnings.add("name_dropped", f"{warnings.message_path()}.name")
     blocks: list[Block] = []
     for warnings.part, part in enumerate(message.content):
         block = ENCODERS[type(part)](part, warnings)

@@ -23,8 +23,8 @@ class Links:
         self._make = make
         self._turn = 0
         self._names: dict[str, str] = {}
-        self._answered: set[str] = set()
         self._open: dict[str, int] = {}  # the calls without an answer, with their turns
+        self._called: dict[str, int] = {}  # the last turn that called each function
         # for each function: the turns that called it, with the ids of the calls
         self._waiting: dict[str, list[tuple[int, deque[str]]]] = {}
 
@@ -36,8 +36,8 @@ class Links:
         """The id of a call."""
         call_id = wire_id or self._new()
         self._names[call_id] = name
-        self._open[call_id] = self._turn
-        self._answered.discard(call_id)  # a later turn may use an id again
+        self._open.pop(call_id, None)  # a later turn may use an id again
+        self._open[call_id] = self._called[name] = self._turn
         turns = self._waiting.setdefault(name, [])
         if not turns or turns[-1][0] != self._turn:
             turns.append((self._turn, deque()))
@@ -48,10 +48,10 @@ class Links:
         """
         The id of the call that a result answers: the latest turn's first unanswered one.
 
-        A name that no call has belongs to the only call of the latest turn that still waits.
+        A name that no call of that turn has belongs to the only one of them that still waits.
         """
-        call_id = wire_id or self._next_waiting(name or "") or self._only_open() or self._new()
-        self._answered.add(call_id)
+        name = name or ""
+        call_id = wire_id or self._next_waiting(name) or self._only_open(name) or self._new()
         self._open.pop(call_id, None)
         return call_id
 
@@ -67,18 +67,19 @@ class Links:
         turns = self._waiting.get(name, [])
         while turns:
             calls = turns[-1][1]
-            while calls and calls[0] in self._answered:
+            while calls and calls[0] not in self._open:
                 calls.popleft()
             if calls:
                 return calls[0]
             turns.pop()
         return None
 
-    def _only_open(self) -> str | None:
-        latest = [*islice(reversed(self._open.items()), 2)]
-        if not latest or (len(latest) == 2 and latest[0][1] == latest[1][1]):
+    def _only_open(self, name: str) -> str | None:
+        calls = [*islice(reversed(self._open.items()), 2)]
+        turns = [turn for _, turn in calls]
+        if not calls or turns == turns[:1] * 2 or self._called.get(name) == turns[0]:
             return None
-        return latest[0][0]
+        return calls[0][0]
 
     def _new(self) -> str:
         while (call_id := self._make()) in self._names:

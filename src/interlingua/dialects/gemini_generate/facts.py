@@ -164,6 +164,7 @@ HISTORY = HistoryRules(
     unique_call_ids="turn",
     valid_arguments=True,
     signature_field=SIGNATURE,
+    media_roles=("user", "assistant", "tool"),
     unchecked_signature=UNCHECKED_SIGNATURE,
     results="next",
     joins_roles=True,

@@ -42,7 +42,9 @@ def encode_tools(request: Request, body: dict[str, Json], warnings: WarningList)
         body["tools"] = tools
     if request.tool_choice is not None:
         body["toolConfig"] = {_CALLING: _encode_choice(request.tool_choice)}
-    if request.parallel_tool_calls is not None:
+    if request.parallel_tool_calls:
+        warnings.setting_implied("parallel_tool_calls")  # calls are parallel by default
+    elif request.parallel_tool_calls is not None:
         warnings.setting_dropped("parallel_tool_calls")
 
 

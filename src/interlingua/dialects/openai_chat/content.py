@@ -54,7 +54,7 @@ from interlingua.wire.media import (
 _ADDRESS = ("http:", "https:")
 _AUDIO_TYPES = {"wav": "audio/wav", "mp3": "audio/mpeg"}
 _AUDIO_FORMATS = {"audio/x-wav": "wav", "audio/wave": "wav", "audio/mpeg": "mp3"}
-OPEN_TAG, CLOSE_TAG = "<think>", "</think>"
+_OPEN_TAG, _CLOSE_TAG = "<think>", "</think>"
 
 
 def decode_content(fields: Fields, *, user: bool = False) -> tuple[Part, ...]:
@@ -435,13 +435,71 @@ def details_text(details: Sequence[Json]) -> str:
 
 def split_tags(text: str) -> list[Part]:
     """Text that may start with thinking in tags, as parts."""
-    bare = text.lstrip()
-    if not bare.startswith(OPEN_TAG):
+    splitter = TagSplitter()
+    pieces = [*splitter.feed(text), *splitter.finish()]
+    if splitter.tags is None:
         return [Text(text=text)]
-    thinking, close, rest = bare[len(OPEN_TAG) :].partition(CLOSE_TAG)
-    tags = {"before": text[: len(text) - len(bare)], "closed": bool(close)}
-    part = Thinking(text=thinking, extra={NAME: {TAGS: tags}})
-    return [part, Text(text=rest)] if rest else [part]
+    thinking = "".join([piece for is_thinking, piece in pieces if is_thinking])
+    part = Thinking(text=thinking, extra={NAME: {TAGS: splitter.tags}})
+    return [part, *(Text(text=piece) for is_thinking, piece in pieces if not is_thinking)]
+
+
+class TagSplitter:
+    """
+    Finds thinking in tags at the start of text that arrives in fragments, cut anywhere.
+
+    Each piece of text is returned with whether it is thinking.
+    """
+
+    def __init__(self) -> None:
+        self._before: list[str] = []  # the white space before the opening tag
+        self._waiting = ""  # what may be the start of a tag
+        self.is_past: bool = False
+        """Whether all that follows is text."""
+        self.tags: dict[str, Json] | None = None
+        """The value of the mark `TAGS`; None if there are no tags."""
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether it has seen text."""
+        return self.is_past or self.tags is not None or bool(self._before or self._waiting)
+
+    def feed(self, text: str) -> list[tuple[bool, str]]:
+        if self.is_past:
+            return [(False, text)]
+        if self.tags is None and not self._waiting:
+            bare = text.lstrip()
+            self._before.append(text[: len(text) - len(bare)])
+            text = bare
+        text, self._waiting = self._waiting + text, ""
+        if self.tags is None:
+            if _OPEN_TAG.startswith(text):
+                self._waiting = text
+                return []
+            before = "".join(self._before)
+            if not text.startswith(_OPEN_TAG):
+                self.is_past = True
+                return [(False, before + text)]
+            self.tags = {"before": before, "closed": False}
+            text = text[len(_OPEN_TAG) :]
+        thinking, close, rest = text.partition(_CLOSE_TAG)
+        if close:
+            self.is_past = True
+            self.tags = {**self.tags, "closed": True}
+        else:  # the text may end with the start of the closing tag
+            overlap = next(
+                n for n in range(len(_CLOSE_TAG) - 1, -1, -1) if text.endswith(_CLOSE_TAG[:n])
+            )
+            cut = len(text) - overlap
+            thinking, self._waiting = text[:cut], text[cut:]
+        return [piece for piece in ((True, thinking), (False, rest)) if piece[1]]
+
+    def finish(self) -> list[tuple[bool, str]]:
+        """The text that was held back because it could have been part of a tag."""
+        text, self._waiting = self._waiting, ""
+        if self.tags is None and not self.is_past:
+            text = "".join(self._before) + text
+        return [(self.tags is not None, text)] if text else []
 
 
 def encode_thinking(part: Thinking, message: dict[str, Json]) -> list[Json]:
@@ -480,4 +538,4 @@ def thinking_fields(extra: Mapping[str, Json]) -> list[str]:
 
 def tags_around(tags: Mapping[str, Json]) -> tuple[str, str]:
     """The text before thinking in tags, and after it."""
-    return f"{tags.get('before') or ''}{OPEN_TAG}", CLOSE_TAG if tags.get("closed", True) else ""
+    return f"{tags.get('before') or ''}{_OPEN_TAG}", _CLOSE_TAG if tags.get("closed", True) else ""

@@ -13,8 +13,7 @@ from interlingua.dialects.openai_chat.calls import (
     unnumber_call,
 )
 from interlingua.dialects.openai_chat.content import (
-    CLOSE_TAG,
-    OPEN_TAG,
+    TagSplitter,
     decode_parsed,
     details_text,
     read_part,
@@ -41,7 +40,7 @@ from interlingua.spec.contracts import NEUTRAL_PROFILE, Frame, NewId, Profile, S
 from interlingua.spec.errors import StreamError
 from interlingua.spec.events import Finish, ProviderEvent, ReasoningEnd, StreamEvent, StreamStart
 from interlingua.spec.warnings import WarningList
-from interlingua.streams.frames import DONE, read_frame
+from interlingua.streams.frames import is_done, read_frame
 from interlingua.streams.segments import ReasoningSegment, TextSegment
 from interlingua.wire.fields import extra_of, merge
 from interlingua.wire.tool_calls import call_ids, counting_ids
@@ -82,7 +81,7 @@ class Decoder:
     def feed(self, frame: Frame) -> list[StreamEvent]:
         data = None if self._ended else read_frame(frame)
         if data is None:
-            return self._end() if frame.data == DONE and not self._ended else []
+            return self._end() if is_done(frame) and not self._ended else []
         choices = data.pop("choices", None)
         data.pop("obfuscation", None)
         if data == self._last_envelope and type(choices) is list and len(choices) == 1:
@@ -422,57 +421,6 @@ class PartAssembler:
             else:
                 events += self._add_whole(opaque_call(unnumber_call(item)))
         return events
-
-
-class TagSplitter:
-    """
-    `split_tags` for text that arrives in fragments, which may cut a tag anywhere.
-
-    Each piece of text is returned with whether it is thinking.
-    """
-
-    def __init__(self) -> None:
-        self._waiting = ""
-        self.is_past: bool = False
-        """Whether all that follows is text."""
-        self.tags: dict[str, Json] | None = None
-        """The value of the mark `TAGS`; None if there are no tags."""
-
-    @property
-    def has_begun(self) -> bool:
-        """Whether it has seen text."""
-        return self.is_past or self.tags is not None or bool(self._waiting)
-
-    def feed(self, text: str) -> list[tuple[bool, str]]:
-        if self.is_past:
-            return [(False, text)]
-        text, self._waiting = self._waiting + text, ""
-        if self.tags is None:
-            bare = text.lstrip()
-            if OPEN_TAG.startswith(bare):
-                self._waiting = text
-                return []
-            if not bare.startswith(OPEN_TAG):
-                self.is_past = True
-                return [(False, text)]
-            self.tags = {"before": text[: len(text) - len(bare)], "closed": False}
-            text = bare[len(OPEN_TAG) :]
-        thinking, close, rest = text.partition(CLOSE_TAG)
-        if close:
-            self.is_past = True
-            self.tags = {**self.tags, "closed": True}
-        else:  # the text may end with the start of the closing tag
-            overlap = next(
-                n for n in range(len(CLOSE_TAG) - 1, -1, -1) if text.endswith(CLOSE_TAG[:n])
-            )
-            cut = len(text) - overlap
-            thinking, self._waiting = text[:cut], text[cut:]
-        return [piece for piece in ((True, thinking), (False, rest)) if piece[1]]
-
-    def finish(self) -> list[tuple[bool, str]]:
-        """The text that was held back because it could have been part of a tag."""
-        text, self._waiting = self._waiting, ""
-        return [(self.tags is not None, text)] if text else []
 
 
 class _Thinking:

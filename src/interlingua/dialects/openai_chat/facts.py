@@ -147,6 +147,7 @@ HISTORY = HistoryRules(
     lone_surrogates=False,
     foreign_blocks=False,
     media={"image": ("url", "data"), "audio": ("data",), "document": ("data", "file_id", "text")},
+    media_roles=("user", "tool"),
     thinking="native",
     unmarked_thinking=(),
     thinking_only=False,

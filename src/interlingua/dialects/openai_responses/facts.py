@@ -100,6 +100,7 @@ HISTORY = HistoryRules(
     lone_surrogates=False,
     foreign_blocks=False,
     media={"audio": ()},
+    media_roles=("system", "developer", "user", "tool"),
     thinking="native",
     unmarked_thinking=("encrypted",),
     thinking_content="content",

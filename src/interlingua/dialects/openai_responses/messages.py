@@ -68,6 +68,8 @@ def encode_messages(request: Request, body: dict[str, Json], warnings: WarningLi
     if messages and _is_instructions(messages[0]):
         body["instructions"] = messages[0].text
         first = 1
+        if messages[0].name is not None:
+            warnings.add("name_dropped", "messages[0].name")
     calls = [part for message in messages for part in message.content if type(part) is ToolCall]
     custom = {call.id for call in calls if call.type == "custom"} if calls else ()
     encoder = ItemEncoder(warnings, custom=custom)

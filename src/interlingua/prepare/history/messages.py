@@ -210,21 +210,35 @@ def _warn_of_placeholder(at: Message | Part, requirement: str, edits: Edits) -> 
 
 def drop_blank_prompts(messages: Messages, target: HistoryRules, edits: Edits) -> Messages:
     """
-    Of several system prompts, the blank ones are dropped.
+    Blank system prompts are left out, unless they carry fields of the target's own.
 
-    A single one is sent as an empty string, which targets accept.
+    Where the target accepts them, a single one stays.
     """
     first = end_of_prompts(messages)
-    if target.empty_text or first == 0 or (first == 1 and len(messages[0].content) <= 1):
+    is_single = first == 1 and len(messages[0].content) <= 1
+    if target.blank_prompts and (target.empty_text or is_single):
         return messages
-    prompts = messages[:first]
-    cleaned = [_without_blanks(message, target, edits) for message in prompts]
-    if is_unchanged(cleaned, prompts) and all(message.content for message in prompts):
-        return messages
-    for message in prompts:
-        if not message.content:
+    kept: list[Message] = []
+    for message in messages[:first]:
+        if all(map(is_blank, message.content)) and not extra_of(message, target.dialect):
             edits.change("empty_message_dropped", message)
-    return (*(message for message in cleaned if message.content), *messages[first:])
+        else:
+            kept.append(message if target.empty_text else _without_blanks(message, target, edits))
+    return messages if is_unchanged(kept, messages[:first]) else (*kept, *messages[first:])
+
+
+def join_prompts(messages: Messages, target: HistoryRules, edits: Edits) -> Messages:
+    """Several leading system prompts become one, with a blank line between them."""
+    first = end_of_prompts(messages)
+    if not target.single_system or first < 2:
+        return messages
+    parts = [part for message in messages[:first] for part in message.content]
+    for message in messages[1:first]:
+        edits.change("messages_merged", message)
+    if all(isinstance(part, Text) for part in parts):
+        text = "\n\n".join(part.text for part in parts if isinstance(part, Text))
+        parts = [edits.place_like(Text(text=text), parts[0])]
+    return (with_parts(messages[0], parts, edits), *messages[first:])
 
 
 def begin_conversation(messages: Messages, target: HistoryRules, edits: Edits) -> Messages:

@@ -341,6 +341,33 @@ def drop_unsayable_media(messages: Messages, target: HistoryRules, edits: Edits)
     return edit(messages, drop)
 
 
+def place_media(messages: Messages, target: HistoryRules, edits: Edits) -> Messages:
+    """Media in messages of roles that cannot hold them: dropped, or moved to the next user."""
+    if target.misplaced_media == "keep":
+        return messages
+    is_moved = target.misplaced_media == "move"
+    edited: list[Message] = []
+    moved: list[Part] = []
+    for message in messages:
+        parts = list(message.content)
+        if message.role not in target.media_roles:
+            media = [part for part in parts if _moves(part, target)]
+            for part in media:
+                code = "media_moved" if is_moved else MEDIA_DROPPED[part.kind]
+                place = f"{part.kind} in a message of the role {message.role}"
+                edits.change(code, part, part=part.kind, media=place)
+            moved += media if is_moved else []
+            parts = [part for part in parts if not _moves(part, target)]
+        elif moved and message.role == "user":
+            parts, moved = [*moved, *parts], []
+        same = is_unchanged(parts, message.content)
+        edited.append(message if same else with_parts(message, parts, edits))
+    if moved:
+        edited.append(Message(role="user", content=tuple(moved)))
+    same = is_unchanged(edited, messages)
+    return messages if same else tuple(message for message in edited if message.content)
+
+
 def _replace_inside(part: Part, target: HistoryRules, edits: Edits) -> Part:
     if not isinstance(part, ToolResult) or not part.parts:
         return part

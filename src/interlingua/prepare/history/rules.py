@@ -42,6 +42,7 @@ _MEDIA = frozenset(MEDIA_TYPES)
 RULES: tuple[tuple[Rule, frozenset[Trigger]], ...] = (
     (texts.drop_foreign_blocks, frozenset({Opaque})),
     (results.drop_unsayable_media, _MEDIA),
+    (results.place_media, _MEDIA),
     (calls.drop_misplaced_calls, frozenset({"unpaired_calls"})),
     (calls.drop_aborted_calls, frozenset({"has_metadata"})),
     (calls.drop_orphan_results, frozenset({"unpaired_calls"})),
@@ -70,6 +71,7 @@ RULES: tuple[tuple[Rule, frozenset[Trigger]], ...] = (
     (results.put_results_first, frozenset({"unpaired_calls"})),
     (texts.accompany_documents, frozenset({Document})),
     (texts.drop_blank_prompts, frozenset({"blank_text", "empty_message"})),
+    (texts.join_prompts, frozenset({"adjacent_roles"})),
     (texts.begin_conversation, frozenset({"no_turn"})),
     (texts.merge_roles, frozenset({"adjacent_roles"})),
     (calls.put_calls_last, frozenset({"calls_not_last"})),
@@ -174,15 +176,24 @@ def _quirk_changes(facts: Facts, profile: Profile) -> Mapping[str, Any]:
     return facts.history_quirks(profile.quirks)
 
 
-_SIGNED = ("signed_thinking", "signed_calls")
+_WITH: Mapping[str, tuple[str, Any]] = {
+    "signed_thinking": ("signed_thinking", True),
+    "signed_calls": ("signed_calls", True),
+    "single_system_prompt": ("single_system", True),
+    "moves_media": ("misplaced_media", "move"),
+    # The codec alone sends again what a server accepted; for a provider, blanks are left out.
+    "dialect": ("blank_prompts", False),
+}
+"""The rule, and its value, for a field of a profile that is set."""
 _WITHOUT: Mapping[str, tuple[str, Any]] = {
     "system_mid_conversation": ("inline_system", False),
     "system_prompt": ("system", False),
     "prefill": ("prefill", False),
     "tools": ("tools", False),
     "thinking": ("thinking", "none"),
+    "moves_media": ("misplaced_media", "drop"),
 }
-"""The rule, and its value, for a field of a profile that is False."""
+"""The same for a field that is False."""
 
 
 def _profile_changes(request: Request, profile: Profile) -> dict[str, Any]:
@@ -192,10 +203,8 @@ def _profile_changes(request: Request, profile: Profile) -> dict[str, Any]:
         changes["call_id"] = profile.tool_call_id_pattern
     if profile.tool_result_types == ():
         changes["result_media"] = False
-    changes |= {name: True for name in _SIGNED if getattr(profile, name)}
-    changes |= {
-        rule: value for name, (rule, value) in _WITHOUT.items() if getattr(profile, name) is False
-    }
+    changes |= (rule for name, rule in _WITH.items() if getattr(profile, name))
+    changes |= (rule for name, rule in _WITHOUT.items() if getattr(profile, name) is False)
     if profile.thinking_bound_to_model:
         changes |= {"thinking_per_model": True, "model": request.model}
     return changes

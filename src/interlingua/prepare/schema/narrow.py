@@ -18,6 +18,7 @@ from msgspec.structs import replace
 
 from interlingua.prepare.schema.read import (
     ANNOTATIONS,
+    FOREIGN,
     MAX_DEPTH,
     MISSING,
     STRUCTURE,
@@ -418,6 +419,8 @@ def encode_schema(
     that the target does not check move to descriptions, with a warning.
     """
     if rules.strict and not strict:
+        if isinstance(schema, dict) and not FOREIGN.isdisjoint(schema):
+            schema = {key: value for key, value in schema.items() if key not in FOREIGN}
         return schema, strict
     narrowed = remembered(schema, rules, narrow)
     if not narrowed.strict_possible:

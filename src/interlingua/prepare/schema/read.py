@@ -36,6 +36,14 @@ def words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
+def is_foreign(key: str) -> bool:
+    """Whether a key is of a schema library, not of JSON Schema: it tells a model nothing."""
+    return key.startswith(("x-", "~")) or key in FOREIGN
+
+
+FOREIGN = frozenset({"~standard", "def"})
+"""The keys that Standard Schema and Zod leave in the root of a schema."""
+
 VOCABULARY = (
     ANNOTATIONS
     | STRUCTURE

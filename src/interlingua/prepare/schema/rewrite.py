@@ -10,6 +10,7 @@ from interlingua.prepare.schema.read import (
     STRUCTURE,
     VOCABULARY,
     Reader,
+    is_foreign,
     type_of,
     types_of,
 )
@@ -176,7 +177,7 @@ def sort_keywords(draft: Draft, rules: SchemaRules) -> None:
     for key in list(out):
         if key in rules.blocking:
             draft.refuse(f"{key} cannot be removed without changing the meaning")
-        if key in rules.silent or key.startswith("x-"):
+        if key in rules.silent or is_foreign(key):
             draft.drop(key)
         elif key in VOCABULARY and not _is_accepted(key, out, rules):
             draft.hint(key)
