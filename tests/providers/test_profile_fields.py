@@ -6,6 +6,7 @@ import json
 import msgspec
 import pytest
 
+import interlingua
 from interlingua.client.client import Client
 from interlingua.providers.adapter import HttpAdapter
 from interlingua.providers.catalog.profiles import check_row, make_profile
@@ -31,7 +32,7 @@ from interlingua.spec.events import TextDelta, ToolCallEnd
 from interlingua.spec.messages import Message
 from interlingua.spec.request import Request, ResponseFormat, ToolChoice, ToolDefinition
 from interlingua.streams.grammar import Grammar
-from support.simulated import DIALECTS, complete, simulated, stream
+from support.simulated import DIALECTS, MODELS, complete, simulated, stream
 
 every_provider = pytest.mark.parametrize("provider", sorted(DIALECTS))
 SCHEMA = {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]}
@@ -425,3 +426,25 @@ def test_safe_22_a_paused_turn_is_no_prefill():
 def test_safe_22_every_case_is_of_a_field():
     """The table above has no fields that are gone."""
     assert CASES.keys() | EXEMPT == {*Profile.__struct_fields__}
+
+
+@every_provider
+def test_safe_22_an_overflow_that_was_not_sent_is_truncated(provider):
+    """`on_overflow` applies to it as to the provider's own error."""
+    history = []
+    for number in range(8):
+        history += [Message.user(f"{number} " + "word " * 200), Message.assistant("ok")]
+    model = f"{provider}:{MODELS[provider]}"
+    with simulated(text("hi"), profile={"context_window": 1000}) as peer:
+        run = interlingua.generate(
+            model,
+            messages=[*history, USER],
+            client=peer.client,
+            on_overflow="truncate",
+        )
+        result = asyncio.run(run)
+        (sent,) = peer.app.script.requests
+
+    assert result.text == "hi"
+    assert "history_truncated" in [warning.code for warning in result.warnings]
+    assert len(sent.messages) < len(history)

@@ -54,6 +54,7 @@ PART = "messages[1].content[0]"
 WRONG = [
     told({"model": 5}, "model must be a string, not 5"),
     told({"model": None}, "model must be a string"),
+    told({"model": "a\ud800"}, "model contains a lone surrogate"),
     told({"messages": ()}, "messages is empty"),
     told({"provider": 5}, "provider must be a string"),
     told({"parallel_tool_calls": 1}, "parallel_tool_calls must be True or False"),
@@ -191,9 +192,15 @@ def test_safe_20_recorded_requests(name):
 
 
 def test_safe_20_deep_values():
-    """Safe 20: they are checked without recursion, and described by their type."""
-    part = ToolResult(tool_call_id="c", content={"deep": DEEP})
-    check_request(Request(model="m", messages=[Message(role="user", content=part)]))
+    """Safe 20: they are refused without recursion, and described by their type."""
+    cycle = {"again": []}
+    cycle["again"].append(cycle)
+    shared = {"a": 1}
+    check_request(Request(model="m", messages="?", metadata={"b": shared, "c": [shared] * 400}))
+    for value in (cycle, {"deep": DEEP}):
+        part = ToolResult(tool_call_id="c", content=value)
+        with pytest.raises(ConfigurationError, match=r"content\[0\]\.content is nested too deeply"):
+            check_request(Request(model="m", messages=[Message(role="user", content=part)]))
     with pytest.raises(ConfigurationError, match="user must be a string, not a list"):
         check_request(Request(model="m", messages="?", user=DEEP))
 

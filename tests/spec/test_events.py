@@ -45,7 +45,7 @@ EVENTS = [
     ToolCallDelta(id="c", index=2, delta="{}"),
     ToolCallEnd(id="c", index=2, tool_call=ToolCall(id="call_1", name="look")),
     ProviderEvent(),
-    ToolResultEvent(result=ToolResult(tool_call_id="call_1", content="rain")),
+    ToolResultEvent(result=ToolResult(tool_call_id="call_1", content="x")),
     StepFinish(step=0, response=Response()),
     ErrorEvent(error=StreamError("cut")),
     Finish(finish_reason=FinishReason(reason="stop")),
@@ -60,13 +60,12 @@ def test_all_kinds_are_here():
 
 @pytest.mark.parametrize("event", EVENTS, ids=IDS)
 def test_type_is_the_name_in_snake_case(event):
-    """`TextDelta` says `text_delta`, and so for each; `ErrorEvent` says `error`."""
+    """`TextDelta` says `text_delta`; names that a part or an error has too end with `Event`."""
     name = type(event).__name__
-    if name in ("ErrorEvent", "ToolResultEvent"):  # they would have the name of another class
-        name = name.removesuffix("Event")
     snake = re.sub("(?<!^)(?=[A-Z])", "_", name).lower()
 
-    assert event.type == snake
+    short = name in ("ErrorEvent", "ToolResultEvent")
+    assert event.type == (snake.removesuffix("_event") if short else snake)
 
 
 @pytest.mark.parametrize("event", EVENTS, ids=IDS)

@@ -8,9 +8,15 @@ import pytest
 
 from interlingua import sync
 from interlingua.api.tools.tool import tool
+from interlingua.client.retry_policy import RetryPolicy
 from interlingua.providers.cancel import AbortController
 from interlingua.simulator import error, text, tool_call, tool_loop
-from interlingua.spec.errors import AbortError, AuthenticationError, ConfigurationError
+from interlingua.spec.errors import (
+    AbortError,
+    AuthenticationError,
+    ConfigurationError,
+    ServerError,
+)
 from interlingua.streams.grammar import Grammar
 from support.blocking import NEVER, SLOW, blocking, left, named, until
 from support.simulated import DIALECTS
@@ -215,3 +221,28 @@ def test_the_error_of_a_stream_is_told_again():
             next(events)
         with pytest.raises(AuthenticationError):
             events.response()
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+def test_safe_29_retry(is_async):
+    """Safe 29: a blocking function is tried again as the policy allows."""
+    tries, log = [], []
+
+    def call():
+        tries.append(1)
+        if len(tries) < 3:
+            raise ServerError("down")
+        return "up"
+
+    async def note_later(_, attempt, __):
+        log.append(attempt)
+
+    def note(_, attempt, __):
+        log.append(attempt)
+
+    policy = RetryPolicy(base_delay=0.0, on_retry=note_later if is_async else note)
+
+    assert sync.retry(call, policy) == "up"
+    assert log == [0, 1]
+    with pytest.raises(ServerError):
+        sync.retry(lambda: (_ for _ in ()).throw(ServerError("down")), RetryPolicy(max_retries=0))

@@ -14,6 +14,7 @@ from interlingua.spec.errors import (
     NetworkError,
     StreamError,
 )
+from interlingua.transport.timeouts import address_of
 from support.http_calls import (
     KEY,
     assert_no_key,
@@ -46,12 +47,13 @@ def certificate(tmp_path_factory):
 
 
 @pytest.mark.parametrize("action", [read, collect])
-def test_connection_refused(action):
-    """A refused connection is a retryable network error."""
+def test_safe_26_a_refused_connection_names_host_and_port(action):
+    """Safe 26: a refused connection is a retryable network error."""
+    port = free_port()
 
     async def work(transport):
-        with pytest.raises(NetworkError, match=r"cannot connect to 127\.0\.0\.1") as caught:
-            await action(transport, call(f"http://127.0.0.1:{free_port()}/v1"))
+        with pytest.raises(NetworkError, match=rf"cannot connect to 127\.0\.0\.1:{port}") as caught:
+            await action(transport, call(f"http://127.0.0.1:{port}/v1"))
         return caught.value
 
     error = run(work)
@@ -252,3 +254,19 @@ def test_unsupported_content_encoding():
 
     assert type(error) is DecodeError
     assert "'br'" in error.message
+
+
+@pytest.mark.parametrize(
+    ("url", "address"),
+    [
+        ("https://api.example/v1", "api.example:443"),
+        ("http://api.example/v1", "api.example:80"),
+        ("http://[::1]:8080/", "[::1]:8080"),
+        ("https://user:secret@h.example:9/x?key=secret", "h.example:9"),
+        ("http://h:99999/", "no host"),
+        ("nonsense", "no host"),
+    ],
+)
+def test_safe_26_addresses_in_messages(url, address):
+    """Safe 26: host and port, and nothing else of the URL."""
+    assert address_of(url) == address

@@ -146,6 +146,17 @@ def test_as_large_as_the_limit(tmp_path):
     assert one(Document(path=f"{tmp_path}/a"), max_bytes=10).data == b"x" * 10
 
 
+def test_safe_17_all_files_together(tmp_path):
+    """Safe 17: files below the limit of one file are refused together."""
+    file = tmp_path / "a.png"
+    file.write_bytes(PNG)
+    request = Request(model="m", messages=[Message.user([Image(path=str(file))] * 3)])
+
+    assert load_media(request, max_total=3 * len(PNG)).messages[0].content[2].data == PNG
+    with pytest.raises(ConfigurationError, match="bytes together"):
+        load_media(request, max_total=3 * len(PNG) - 1)
+
+
 def test_root_folder(tmp_path):
     """With `root`, nothing outside of it is read, through `..` or a link."""
     root = tmp_path / "media"

@@ -13,7 +13,8 @@ from interlingua.spec.errors import (
 )
 from interlingua.spec.messages import Message
 from interlingua.spec.request import Request
-from interlingua.transport.media import MAX_REDIRECTS, fetch, fetch_media
+from interlingua.transport import media
+from interlingua.transport.media import MAX_REDIRECTS, Fetched, fetch, fetch_media
 from support.servers import CHUNKED, Server, answering, free_port, piece, reply
 
 PDF = b"%PDF-1.7 ..."
@@ -208,3 +209,33 @@ def test_own_errors_are_not_translated(own, monkeypatch):
     with pytest.raises(type(own)) as caught:
         get("http://127.0.0.1/")
     assert caught.value is own
+
+
+def test_safe_17_eight_fetches_at_once(monkeypatch):
+    """Safe 17: a request with many URLs does not open as many connections."""
+    open_now, most = 0, 0
+
+    async def slow(*_):
+        nonlocal open_now, most
+        open_now += 1
+        most = max(most, open_now)
+        await asyncio.sleep(0.005)
+        open_now -= 1
+        return Fetched(PDF, "application/pdf", None)
+
+    monkeypatch.setattr(media, "_follow", slow)
+    parts = [Document(url=f"http://127.0.0.1/{number}.pdf") for number in range(30)]
+    request = Request(model="m", messages=[Message.user(parts)])
+    got = asyncio.run(fetch_media(request, (Document,), allowed=here))
+
+    assert all(part.data == PDF for part in got.messages[0].content)
+    assert most == media.MAX_FETCHES == 8
+
+
+def test_safe_17_the_size_of_all_files_together():
+    """Safe 17: files below the limit of one file are refused together."""
+    with Server(answering(reply(PDF))) as server:
+        urls = [server.url.replace("/x", f"/{number}.pdf") for number in range(5)]
+        request = Request(model="m", messages=[Message.user([Document(url=url) for url in urls])])
+        with pytest.raises(ConfigurationError, match="larger than 20 bytes together"):
+            asyncio.run(fetch_media(request, (Document,), allowed=here, max_total=20))

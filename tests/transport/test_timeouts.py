@@ -78,7 +78,7 @@ def test_body_over_the_limit():
         async for chunk in Bounded(endless(), REQUEST, 10):
             read.append(chunk)  # noqa: PERF401 -- kept though it fails
 
-    with pytest.raises(DecodeError, match=r"api\.example\.com is larger than 10 bytes"):
+    with pytest.raises(DecodeError, match=r"api\.example\.com:8443 is larger than 10 bytes"):
         asyncio.run(main())
     assert read == [b"abcd", b"abcd"]
 

@@ -7,6 +7,7 @@ Middleware that runs once per request is outside of it, `per_attempt` middleware
 from __future__ import annotations
 
 import asyncio
+import inspect
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
 from copy import copy
 from functools import partial
@@ -27,7 +28,7 @@ from interlingua.providers.http_requests import Ready
 from interlingua.providers.log import logger
 from interlingua.spec.contracts import Adapter
 from interlingua.spec.errors import AbortError, ErrorClass, SDKError, StreamError
-from interlingua.spec.events import Finish, StreamEvent, StreamStart
+from interlingua.spec.events import ErrorEvent, Finish, StreamEvent, StreamStart
 from interlingua.spec.messages import Message
 from interlingua.spec.request import Request
 from interlingua.spec.response import Attempt, FinishReason, Response, Usage, label_message
@@ -86,6 +87,8 @@ class CallFailed(_CallEvent, frozen=True, kw_only=True, tag="call_failed"):
 
 CallEvent: TypeAlias = CallStarted | CallCompleted | CallFailed
 Subscriber: TypeAlias = Callable[[CallEvent], object]
+"""Called with each call event; sync or async. The call waits for it."""
+_SUBSCRIBER_FAILED = "A subscriber raised an exception on %s."
 
 
 class Calls:
@@ -116,6 +119,7 @@ class Calls:
         """Keyword arguments for `complete` and `stream` of custom adapters."""
         self.registry_ids = registry_ids
         """The ids of the registry file, by provider and model."""
+        self.has_layers: bool = not (outer.is_empty and inner.is_empty)
         self.initialization: Initialization = Initialization(adapters)
         self.scopes: Scopes = Scopes()
         """The active runs and calls."""
@@ -169,6 +173,7 @@ class Attempts:
         "_count",
         "_failure",
         "_logged",
+        "_outcomes",
         "_ready",
         "_resent",
         "_retry",
@@ -197,11 +202,17 @@ class Attempts:
         self._count = 0
         self._failure: SDKError | None = None  # of the last attempt
         self._resent = False  # in the current attempt
+        self._outcomes: list[tuple[CallEvent, Awaitable[object]]] = []  # of async subscribers
         self._ready: tuple[Request, Ready] | None = None
         self._shown: Shown | None = None  # only set if there is middleware
         self._scope: CancelScope | None = None
         self.records: tuple[Attempt, ...] = ()
         """The finished attempts."""
+
+    @property
+    def is_cancelled(self) -> bool:
+        """Whether the call was cancelled by its id."""
+        return self._scope is not None and self._scope.is_quiet
 
     def answer(self, scope: CancelScope) -> Awaitable[Response]:
         """The whole answer, through all middleware."""
@@ -227,40 +238,43 @@ class Attempts:
             accumulator=accumulator,
             finish=self.finish,
             label=self._message,
+            revise=self._revise if self._calls.has_layers else None,
         )
 
     def events(self, scope: CancelScope) -> AsyncIterator[StreamEvent]:
         """The events of the answer, through all middleware, before they are folded."""
         self._scope = scope
-        outer, inner = self._calls.outer, self._calls.inner
-        if outer.is_empty and inner.is_empty:
+        if not self._calls.has_layers:
             return self.stream(self.request)
         self._shown = Shown()
-        return outer.wrap_stream(self.stream, self._shown)(self.request)
+        return self._calls.outer.wrap_stream(self.stream, self._shown)(self.request)
 
     def finish(self, finish: Finish, accumulator: StreamAccumulator) -> Response:
         """The response of a stream, from the events that have left the middleware."""
         shown = self._shown
         response = accumulator.response() if shown is None else shown.settle(finish, accumulator)
+        return self._labelled(response)
+
+    def _labelled(self, response: Response) -> Response:
         return replace(response, attempts=self.records, message=self._message(response))
 
     def _message(self, response: Response) -> Message:
         """The message of the answer, labelled with the attempt that made it."""
+        message_id = f"{self.request.request_id}-{self._step}"
         if not self.records:  # a middleware answered
-            return label_message(response, self._id, response.provider, response.model)
+            return label_message(response, message_id, response.provider, response.model)
         made = self.records[-1]
         registry_id = self._calls.registry_ids.get((made.provider, made.model))
-        return label_message(response, self._id, made.provider, made.model, registry_id)
+        return label_message(response, message_id, made.provider, made.model, registry_id)
 
     def label_partial(self, partial: Response) -> Message:
         """The message of an answer that its reader did not read to its end."""
-        cut = replace(partial, finish_reason=FinishReason(reason="cancelled"))
-        return label_message(cut, self._id, self.request.provider or "", self.request.model)
+        cut, request = replace(partial, finish_reason=_CANCELLED), self.request
+        message_id = f"{request.request_id}-{self._step}"
+        return label_message(cut, message_id, request.provider or "", request.model)
 
-    @property
-    def _id(self) -> str:
-        """The id of the answer's message: that of the run, and the step."""
-        return f"{self.request.request_id}-{self._step}"
+    def _revise(self, event: StreamEvent, accumulator: StreamAccumulator) -> StreamEvent:
+        return event if self._shown is None else self._shown.revise(event, accumulator)
 
     # The loop.
 
@@ -274,6 +288,8 @@ class Attempts:
         policy = self._policy(request)
         for retries in count():
             number, began = self._start(request, stream=False), perf_counter()
+            if self._outcomes:
+                await self._settle()
             try:
                 if perform is not None:
                     result = await perform()
@@ -283,22 +299,15 @@ class Attempts:
                     result = await inner.wrap_complete(partial(self._send, attempt=number))(request)
             except BaseException as error:
                 self._fail(number, began, request, error)
-                delay = self._delay(error, policy, retries)
+                delay = await self._delay(error, policy, retries)
                 if delay is None:
                     raise
             else:
-                if not isinstance(result, Response):
-                    self._complete(number, began, request, _PERFORMED)
-                    return result
-                self._complete(number, began, request, result)
-                message = label_message(
-                    result,
-                    f"{request.request_id}-{self._step}",
-                    request.provider or "",
-                    request.model,
-                    self._calls.registry_ids.get((request.provider or "", request.model)),
-                )
-                return replace(result, attempts=self.records, message=message)
+                is_answer = isinstance(result, Response)
+                self._complete(number, began, request, result if is_answer else _PERFORMED)
+                if self._outcomes:
+                    await self._settle()
+                return self._labelled(result) if is_answer else result
             await asyncio.sleep(delay)
         raise AssertionError("unreachable")
 
@@ -317,6 +326,8 @@ class Attempts:
             may_retry = policy is not None and retries < policy.max_retries
             withheld: list[StreamEvent] | None = [] if may_retry else None
             number, began = self._start(request, stream=True), perf_counter()
+            if self._outcomes:
+                await self._settle()
             is_over, usage = False, None
             events = self._open(request, number)
             try:
@@ -327,6 +338,8 @@ class Attempts:
                     elif kind is Finish and not is_over:
                         is_over = True
                         self._complete(number, began, request, event)  # type: ignore[arg-type]
+                        if self._outcomes:
+                            await self._settle()
                     if withheld is not None:
                         withheld.append(event)
                         if not is_content(event) and kind is not Finish:
@@ -341,7 +354,7 @@ class Attempts:
             except BaseException as error:
                 if not is_over:  # an attempt is reported once, whatever happens after its end
                     self._fail(number, began, request, error, usage)
-                delay = self._delay(error, None if withheld is None else policy, retries)
+                delay = await self._delay(error, None if withheld is None else policy, retries)
                 if delay is None:
                     for early in withheld or () if isinstance(error, SDKError) else ():
                         yield early
@@ -367,17 +380,21 @@ class Attempts:
         if self._failure is not error:
             error.add_cause(self._failure)
 
-    def _delay(
+    async def _delay(
         self, error: BaseException, policy: RetryPolicy | None, retries: int
     ) -> float | None:
-        """The seconds until the next attempt; None if there is none."""
+        """The seconds until the next attempt, after the callbacks; None if there is none."""
+        if self._outcomes:
+            await self._settle()
         if not isinstance(error, SDKError):
             return None
         self._failure = error
         delay = None if policy is None else policy.delay(error, retries)
         if policy is not None and delay is not None:
-            policy.notify(error, retries, delay)
+            await policy.notify(error, retries, delay)
             return delay
+        if self._calls.has_layers:
+            error.drop_partial()  # no layer has seen it
         advice = None if policy is None else policy.explain(error, retries)
         error.add_facts(attempts=self.records, advice=advice)
         return None
@@ -405,7 +422,7 @@ class Attempts:
         if self._shown is None:
             return self._send_stream(request, attempt)
         send = partial(self._send_stream, attempt=attempt)
-        return self._calls.inner.wrap_stream(send, self._shown, attach=True)(request)
+        return self._calls.inner.wrap_stream(send, self._shown, is_first=True)(request)
 
     def _send_stream(self, request: Request, attempt: int) -> AsyncIterator[StreamEvent]:
         request = self._resolve(request)
@@ -418,12 +435,18 @@ class Attempts:
     async def _stream_custom(
         self, adapter: Adapter, request: Request
     ) -> AsyncGenerator[StreamEvent, None]:
-        """The events of a custom adapter, with its name in the client, which may be another."""
+        """
+        The events of a custom adapter, with its name in the client, which may be another.
+
+        An `ErrorEvent` is raised, as by other adapters.
+        """
         key = request.provider or ""
         await self._calls.initialization.ensure(key)
         events = adapter.stream(request, **self._calls.settings)
         try:
             async for event in events:
+                if isinstance(event, ErrorEvent):
+                    raise event.error
                 if isinstance(event, StreamStart):
                     yield replace(event, provider=key)
                 elif isinstance(event, Finish) and event.response is not None:
@@ -545,10 +568,23 @@ class Attempts:
     def _notify(self, event: CallEvent) -> None:
         for subscriber in self._subscribers:
             try:
-                subscriber(event)
+                outcome = subscriber(event)
             except Exception:  # noqa: BLE001 -- a subscriber that fails must not end the call
-                logger.exception("A subscriber raised an exception on %s.", event.type)
+                logger.exception(_SUBSCRIBER_FAILED, event.type)
+            else:
+                if inspect.isawaitable(outcome):
+                    self._outcomes.append((event, outcome))
+
+    async def _settle(self) -> None:
+        """Wait for the async subscribers, in order."""
+        outcomes, self._outcomes = self._outcomes, []
+        for event, outcome in outcomes:
+            try:
+                await outcome
+            except Exception:  # noqa: BLE001 -- as above
+                logger.exception(_SUBSCRIBER_FAILED, event.type)
 
 
+_CANCELLED = FinishReason(reason="cancelled")
 _PERFORMED = Finish(finish_reason=FinishReason(reason="stop"))
 """Stands for the end of an operation, which has no finish reason and no usage."""

@@ -34,7 +34,7 @@ from interlingua.client.registry import (
 from interlingua.client.retry_policy import RetryPolicy
 from interlingua.providers.adapter import HttpAdapter
 from interlingua.providers.adapter_options import find_transport
-from interlingua.providers.cancel import CancelScope
+from interlingua.providers.cancel import CancelScope, running_loop
 from interlingua.providers.catalog.models import providers_of
 from interlingua.providers.environment import add_environment
 from interlingua.providers.log import logger
@@ -309,6 +309,7 @@ class Client:
 
         If one of several providers fails, that is logged; if all fail, the first error is raised.
         """
+        running_loop()
         if provider is not None:
             provider = self._find_key(provider)
             return name_models(await self.perform(provider, "list_models"), provider)
@@ -348,6 +349,7 @@ class Client:
 
         If one fails, the others are closed all the same, and its error is raised.
         """
+        running_loop()
         self.calls.scopes.cancel_all()
         closing = [_close(each) for each in (*self._adapters.values(), self._spare_transport)]
         for failure in await asyncio.gather(*closing, return_exceptions=True):
@@ -468,9 +470,9 @@ def _check_adapters(adapters: Any) -> None:
     for name, adapter in adapters.items():
         if not isinstance(name, str) or not name:
             raise ConfigurationError(f"Client: the name of an adapter is {describe(name)}.")
-        if not callable(getattr(adapter, "complete", None)) or isinstance(adapter, type):
+        if not hasattr(adapter, "name") or isinstance(adapter, type):
             raise ConfigurationError(
-                f"Client: {name!r} must be an adapter, with `complete` and `stream`, "
+                f"Client: {name!r} must be an adapter, with `name`, `complete` and `stream`, "
                 f"not {describe(adapter)}."
             )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Container, Iterator, Mapping
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -117,13 +118,16 @@ def _entry(name: str, section: Section, adapters: Mapping[str, Section]) -> Mode
         )
     if adapter not in adapters:
         raise section.error("adapter", f"model {name!r}: no adapter {adapter!r} in this file")
+    wire_name = section.get("wire_name", rest if colon else name)
+    if not wire_name:
+        raise section.error("wire_name", f"model {name!r}: the name of the model is empty")
     aliases = section.get("aliases", [])
     if not all(isinstance(alias, str) for alias in aliases):
         raise section.error("aliases", "aliases must be a list of strings")
     return ModelEntry(
         id=name,
         adapter=adapter,
-        wire_name=section.get("wire_name", rest if colon else name),
+        wire_name=wire_name,
         tier=section.get("tier"),
         can_delegate=section.get("can_delegate", False),
         aliases=tuple(aliases),
@@ -188,10 +192,10 @@ def _profile(section: Section, name: str) -> Mapping[str, Any]:
 
 
 if TYPE_CHECKING:
-    from yaml import MappingNode, Node
+    from yaml import MappingNode, Node, SafeLoader
 
 _TYPE_NAMES: dict[type, str] = {
-    str: "a string",
+    str: "a string (if it is one, put it in quotes)",
     int: "an integer",
     float: "a number",
     bool: "true or false",
@@ -199,6 +203,8 @@ _TYPE_NAMES: dict[type, str] = {
     list: "a list",
 }
 _MERGE = "<<"
+MAX_VALUES = 100_000
+"""How many values a registry file may have, those of anchors counted at each of their places."""
 
 
 class Section:
@@ -272,7 +278,7 @@ def read_document(path: Path) -> Section:
         node = yaml.compose(text, Loader=yaml.SafeLoader)
         if node is not None and not isinstance(node, yaml.MappingNode):
             raise _error(path, 1, "a registry file must be a mapping")
-        _check_keys(node, path, set())
+        _check_nodes(node, path, {})
         _construct(node)  # reports values that cannot be constructed
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else None
@@ -284,28 +290,46 @@ def read_document(path: Path) -> Section:
     return Section(path, node, "the file")
 
 
-def _check_keys(node: Node | None, path: Path, seen: set[int]) -> None:
-    """Check that keys are strings and unique, and replace each `<<` by the keys it merges."""
-    from yaml import MappingNode, SequenceNode
+def _check_nodes(node: Node | None, path: Path, sizes: dict[int, int | None]) -> int:
+    """
+    Check that keys are strings and unique, and replace each `<<` by the keys it merges.
 
-    if id(node) in seen or not isinstance(node, (MappingNode, SequenceNode)):
-        return
-    seen.add(id(node))  # because of anchors a node may occur in several places
-    if isinstance(node, SequenceNode):
-        for item in node.value:
-            _check_keys(item, path, seen)
-        return
+    Returns the number of values. Because of anchors a node may occur in several places: `sizes` has
+    the number of each, None while it is being counted.
+    """
+    from yaml import MappingNode, Node, SequenceNode
+
+    if not isinstance(node, (MappingNode, SequenceNode)):
+        return 1
+    size = sizes.get(id(node), 0)
+    line = node.start_mark.line + 1
+    if size is None:
+        raise _error(path, line, "the value refers to itself")
+    if size:
+        return size
+    sizes[id(node)] = None
     names: set[str] = set()
-    for key, value in node.value:
-        line = key.start_mark.line + 1
-        if not isinstance(key.value, str):
-            raise _error(path, line, "a key must be a string")
-        if key.value in names and key.value != _MERGE:
-            raise _error(path, line, f"duplicate key {key.value!r}")
-        names.add(key.value)
-        _check_keys(value, path, seen)
-    if _MERGE in names:
+    total = 1
+    for item in node.value:
+        key, value = (None, item) if isinstance(item, Node) else item
+        if key is not None:
+            _check_key(key, names, path)
+        total += _check_nodes(value, path, sizes)
+    if total > MAX_VALUES:
+        raise _error(path, line, f"more than {MAX_VALUES} values")
+    if isinstance(node, MappingNode) and _MERGE in names:
         _merge(node)
+    sizes[id(node)] = total
+    return total
+
+
+def _check_key(key: Node, names: set[str], path: Path) -> None:
+    name, line = key.value, key.start_mark.line + 1
+    if not isinstance(name, str):
+        raise _error(path, line, "a key must be a string")
+    if name in names and name != _MERGE:
+        raise _error(path, line, f"duplicate key {name!r}")
+    names.add(name)
 
 
 def _merge(node: MappingNode) -> None:
@@ -324,10 +348,31 @@ def _error(path: Path, line: int | None, message: str) -> ConfigurationError:
     return ConfigurationError(f"{path}{f':{line}' if line else ''}: {message}")
 
 
-def _construct(node: Node | None) -> Any:
-    from yaml import SafeLoader
+@cache
+def _loader() -> type[SafeLoader]:
+    import yaml
 
-    loader = SafeLoader("")
+    class Loader(yaml.SafeLoader):
+        """Reports every value that cannot be constructed, with its line."""
+
+        def construct_object(self, node: Node, deep: bool = False) -> Any:
+            try:
+                value = super().construct_object(node, deep)
+                if isinstance(value, str):
+                    value.encode()
+            except (ValueError, LookupError, AttributeError, OverflowError):
+                kind = node.tag.rpartition(":")[2]
+                problem = f"{str(node.value)[:60]!a} is not a valid {kind}; put a string in quotes"
+                raise yaml.constructor.ConstructorError(
+                    None, None, problem, node.start_mark
+                ) from None
+            return value
+
+    return Loader
+
+
+def _construct(node: Node | None) -> Any:
+    loader = _loader()("")
     try:
         return None if node is None else loader.construct_document(node)
     finally:

@@ -10,11 +10,16 @@ from typing import Literal, TypeAlias, TypeVar
 
 import msgspec
 
+from interlingua.providers.callbacks import settle
 from interlingua.spec.errors import ConfigurationError, RequestTimeoutError, SDKError
 
 Value = TypeVar("Value")
 OnRetry: TypeAlias = Callable[[SDKError, int, float], object]
-"""Called before each retry with the error, the number of the failed attempt, and the delay."""
+"""
+Called before each retry with the error, the number of the failed attempt, and the delay.
+
+It may be async.
+"""
 
 
 class RetryPolicy(
@@ -59,10 +64,10 @@ class RetryPolicy(
         delay = min(self.base_delay * growth, self.max_delay)
         return delay * (0.5 + chance()) if self.jitter else delay
 
-    def notify(self, error: SDKError, attempt: int, delay: float) -> None:
-        """Call `on_retry`."""
+    async def notify(self, error: SDKError, attempt: int, delay: float) -> None:
+        """Call `on_retry`, which may be async."""
         if self.on_retry is not None:
-            self.on_retry(error, attempt, delay)
+            await settle(self.on_retry(error, attempt, delay))
 
     def explain(self, error: Exception, attempt: int) -> str | None:
         """Why a retryable error is not retried, if that is because of the wait it asks for."""
@@ -99,6 +104,6 @@ async def retry(
             delay = policy.delay(error, attempt)
             if delay is None:
                 raise
-            policy.notify(error, attempt, delay)
+            await policy.notify(error, attempt, delay)
         await asyncio.sleep(delay)
     raise AssertionError("unreachable")

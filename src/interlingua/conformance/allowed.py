@@ -15,6 +15,7 @@ from typing import Any, TypeAlias
 
 import msgspec
 
+from interlingua.prepare.prepare import SCHEMA_INSTRUCTION
 from interlingua.spec.content import (
     Audio,
     Document,
@@ -467,13 +468,22 @@ def _narrow_schema(expected: Expected, warning: Warning) -> None:
 
 
 def _instruct_json(expected: Expected, _: Warning) -> None:
+    _instruct(expected, JSON_INSTRUCTION)
+
+
+def _instruct_schema(expected: Expected, _: Warning) -> None:
+    form = expected.request.response_format
+    schema = None if form is None else form.json_schema
+    _instruct(expected, SCHEMA_INSTRUCTION.format(schema=dump_text(schema)))
+
+
+def _instruct(expected: Expected, text: str) -> None:
     """The system prompt ends with an instruction."""
     utterances = expected.utterances
     place = 0
     while place < len(utterances) and utterances[place].speaker in ("system", "developer"):
         place += 1
-    text = Utterance(path="", kind="text", speaker="system", text=JSON_INSTRUCTION)
-    utterances.insert(place, text)
+    utterances.insert(place, Utterance(path="", kind="text", speaker="system", text=text))
 
 
 _CHANGES: dict[str, _Change] = {
@@ -501,6 +511,7 @@ _CHANGES: dict[str, _Change] = {
     "custom_tool_as_function": _offer_function,
     "allowed_tools_narrowed": _narrow_tools,
     "json_mode_as_instruction": _instruct_json,
+    "structured_output_fallback": _instruct_schema,
     "schema_narrowed": _narrow_schema,
     "schema_not_strict": _narrow_schema,
     "thinking_only_dropped": _drop_thinking,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, get_args
@@ -16,11 +17,12 @@ from interlingua.providers.http_requests import join_headers
 from interlingua.providers.provider import Provider, add_scheme, check_base_url, check_dialect
 from interlingua.providers.rows import providers
 from interlingua.spec.contracts import Limits, Timeouts, Transport
-from interlingua.spec.errors import ConfigurationError
+from interlingua.spec.errors import ConfigurationError, SDKError
 from interlingua.spec.names import advice
 from interlingua.spec.request import OnLoss, Request
 from interlingua.spec.response import Warning
 from interlingua.spec.warnings import make_warning
+from interlingua.wire.json_text import dumps
 
 if TYPE_CHECKING:
     from interlingua.local import LocalServer
@@ -99,9 +101,15 @@ def check_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 def check_key(key: Any) -> str | None:
     """The key; `ConfigurationError`, without the key in its message, if it is not text."""
-    if key is None or isinstance(key, str):
-        return key
-    raise ConfigurationError("api_key must be a text", setting="api_key")
+    if key is not None and not isinstance(key, str):
+        raise ConfigurationError("api_key must be a text", setting="api_key")
+    if key is not None and not key.isprintable():
+        raise ConfigurationError(
+            "api_key has a line break, or another character that no header can carry; copy the "
+            "key again",
+            setting="api_key",
+        )
+    return key
 
 
 def find_server(row: Provider, settings: Mapping[str, Any]) -> LocalServer | None:
@@ -202,6 +210,7 @@ def _check_retries(count: int) -> None:
         raise ConfigurationError("max_retries must be 0 or more")
 
 
+_is_token = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+").fullmatch  # RFC 9110, field names
 _FRAMING = frozenset(("content-length", "transfer-encoding"))  # a wrong one ends in another request
 
 
@@ -210,8 +219,19 @@ def _check_headers(headers: Mapping[Any, Any]) -> None:
         if not isinstance(name, str) or not isinstance(value, str) or not name:
             # The message does not contain the value, which may be a key.
             raise ConfigurationError(f"the value of the header {name!r} must be a text")
+        if not _is_token(name) or not value.isprintable():
+            raise ConfigurationError(
+                f"the header {name!r} has a line break, or another character that is not allowed"
+            )
         if name.lower() in _FRAMING:
             raise ConfigurationError(f"the header {name!r} is set by the transport")
+
+
+def _check_options(options: Mapping[str, Any]) -> None:
+    try:
+        dumps(options)
+    except (TypeError, ValueError, RecursionError, OverflowError, SDKError) as error:
+        raise ConfigurationError(f"options must be JSON: {error}") from None
 
 
 def _check_transport(transport: object) -> None:
@@ -240,6 +260,7 @@ _CHECKS: dict[str, Callable[[Any], None]] = {
     "timeout": _check_timeout,
     "max_retries": _check_retries,
     "default_headers": _check_headers,
+    "options": _check_options,
     "dialect": check_dialect,
     "transport": _check_transport,
     "profile": _check_profile,

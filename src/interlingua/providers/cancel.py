@@ -13,14 +13,15 @@ from collections.abc import Awaitable, Callable
 from typing import Literal, TypeAlias, TypeVar
 
 from interlingua.spec.contracts import HttpReply
-from interlingua.spec.errors import AbortError, RequestTimeoutError, SDKError
+from interlingua.spec.errors import AbortError, ConfigurationError, RequestTimeoutError, SDKError
 from interlingua.spec.response import Response
 
 Value = TypeVar("Value")
-Cause: TypeAlias = Literal["cancel", "abort", "timeout"]
-"""What ended a scope: `cancel(id)` or `close()`, the caller's signal, or a timeout."""
+Cause: TypeAlias = Literal["cancel", "close", "abort", "timeout"]
+"""What ended a scope: `cancel(id)`, `close()`, the caller's signal, or a timeout."""
 
 CANCELLED = "The call was cancelled."
+CLOSED = "The call was cancelled because its client was closed."
 ABORTED = "The caller aborted."
 _RESOLUTION = 0.001  # seconds; a timer may fire slightly early
 
@@ -99,6 +100,17 @@ class AbortController:
         self.signal._fire(reason)  # noqa: SLF001 -- they belong together
 
 
+def running_loop() -> asyncio.AbstractEventLoop:
+    """The event loop of asyncio; `ConfigurationError` if there is none, as under trio."""
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        raise ConfigurationError(
+            "There is no running asyncio event loop. Call this in a coroutine under asyncio.run. "
+            "Programs with trio or another loop use the functions of interlingua.sync in a thread."
+        ) from None
+
+
 class CancelScope:
     """
     The lifetime of one run or call; any thread may end it.
@@ -118,6 +130,7 @@ class CancelScope:
         "cause",
         "clocks",
         "is_cancelled",
+        "is_finished",
         "pauses",
         "replies",
         "task",
@@ -125,7 +138,10 @@ class CancelScope:
     )
 
     def __init__(self, *, pauses: bool = True) -> None:
-        self._loop = asyncio.get_running_loop()
+        try:
+            self._loop = asyncio.get_running_loop()
+        except RuntimeError:
+            self._loop = running_loop()  # raises
         self.cause: Cause | None = None
         self._reason = ""
         self._controller: AbortController | None = None
@@ -133,6 +149,7 @@ class CancelScope:
         self.unlink: Callable[[], None] | None = None
         self.pauses: bool = pauses
         self.is_cancelled: bool = False
+        self.is_finished: bool = False
         self.task: asyncio.Task[object] | None = None
         """The task that is waiting in this scope, if any."""
         self.clocks: tuple[_Clock, ...] = ()
@@ -150,13 +167,16 @@ class CancelScope:
         task = self.task = asyncio.current_task()
         before = 0 if task is None else task.cancelling()  # may be swallowed earlier ones
         try:
-            return await awaitable
+            value = await awaitable
         except asyncio.CancelledError:
             if self.woke(task, before):
                 raise self.error() from None
             raise
         finally:
             self.task = None
+        if self.cause is not None and task is not None and task.cancelling() > before:
+            task.uncancel()  # a tool, adapter or middleware has swallowed the cancellation
+        return value
 
     def woke(self, task: asyncio.Task[object] | None, before: int) -> bool:
         """
@@ -168,9 +188,15 @@ class CancelScope:
 
     # Ending.
 
-    def cancel(self, reason: str = CANCELLED) -> bool:
+    def cancel(self, reason: str = CANCELLED, cause: Cause = "cancel") -> bool:
         """End the scope; False if it was already ended."""
-        return self._end("cancel", reason)
+        return self._end(cause, reason)
+
+    def finish(self) -> bool:
+        """The work is done, and can no longer be cancelled; False if it was cancelled before."""
+        with _ending:
+            self.is_finished = not self.is_cancelled
+        return self.is_finished or self.cause == "timeout"
 
     def link(self, signal: AbortSignal) -> None:
         """End the scope when this signal fires. `AbortError` if it has fired already."""
@@ -208,7 +234,7 @@ class CancelScope:
 
     def _end(self, cause: Cause, reason: str) -> bool:
         with _ending:
-            if self.is_cancelled:
+            if self.is_cancelled or self.is_finished:
                 return False
             self.cause, self._reason = cause, reason
             self.is_cancelled = True
@@ -298,10 +324,14 @@ class Scopes:
         scope = scope or CancelScope()
         self.add(request_id, scope)
         try:
-            return await scope.wait(awaitable)
+            value = await scope.wait(awaitable)
+            if not scope.finish():
+                raise scope.error()
         except AbortError as error:
             error.add_facts(request_id=request_id)
             raise
+        else:
+            return value
         finally:
             self.remove(request_id, scope)
 
@@ -314,7 +344,7 @@ class Scopes:
         """End all scopes."""
         for scopes in tuple(self._by_id.values()):
             for scope in scopes:
-                scope.cancel()
+                scope.cancel(CLOSED, cause="close")
 
     def __len__(self) -> int:
         return len(self._by_id)

@@ -19,7 +19,7 @@ from interlingua.spec.messages import Message
 from interlingua.spec.request import Request
 from interlingua.spec.response import FinishReason, Reason, Response, label_message
 from interlingua.streams.accumulate import StreamAccumulator
-from interlingua.streams.grammar import DELTAS
+from interlingua.streams.grammar import DELTAS, ENDS
 from interlingua.streams.reader import StreamReader
 
 
@@ -45,25 +45,26 @@ async def fold_stream(  # noqa: C901, PLR0912 -- one function: every delta passe
     accumulator: StreamAccumulator | None = None,
     finish: Callable[[Finish, StreamAccumulator], Response] | None = None,
     label: Callable[[Response], Message] | None = None,
+    revise: Callable[[StreamEvent, StreamAccumulator], StreamEvent] | None = None,
 ) -> AsyncGenerator[StreamEvent, None]:
     """
     The events of a stream, always with a proper end.
 
     Without a `scope`, one is made and registered in `scopes` under the request's id. `accumulator`
     is for callers that read the partial response; `finish` makes the response of a completed
-    stream, and `label` the message of one that failed. A cancelled stream ends with
-    `Finish(reason=cancelled)`; then the error of the scope is raised, unless the stream was
-    cancelled by its id.
+    stream, and `label` the message of one that failed; `revise` may change an event that ends a
+    segment. A cancelled stream ends with `Finish(reason=cancelled)`; then the error of the scope is
+    raised, unless the stream was cancelled by its id.
     """
     fold = _Fold(request, scope or CancelScope(), accumulator or StreamAccumulator(), finish, label)
-    owns_scope = scope is None  # otherwise it belongs to a run
+    fold.revise = revise
+    fold.owns_scope = owns_scope = scope is None  # otherwise it belongs to a run
     if owns_scope:
         scopes.add(fold.request_id, fold.scope)
     scope, segments = fold.scope, fold.accumulator.open
     events = open_events(scope)
     try:
-        # `scope.wait` and the common case of `accumulator.feed` are inlined here, because the
-        # function calls would cost more than the rest of the loop.
+        # `scope.wait` and most of `accumulator.feed` are inlined: function calls cost much here.
         while not scope.is_cancelled:
             task = scope.task = asyncio.current_task()
             before = 0 if task is None else task.cancelling()
@@ -79,13 +80,14 @@ async def fold_stream(  # noqa: C901, PLR0912 -- one function: every delta passe
                 break
             if type(event) in DELTAS and event.id in segments:  # type: ignore[union-attr]
                 segments[event.id].pieces.append(event.delta)  # type: ignore[union-attr]
+                yield event
             else:
-                event = fold.take(event)
-            yield event
+                for each in fold.take(event):
+                    yield each
     except StopAsyncIteration:
         fold.stop(StreamError("The stream ended without a finish event."))
-    except SDKError as error:
-        fold.fail(error)
+    except Exception as error:  # noqa: BLE001 -- raised again after the closing events
+        fold.error = error
     finally:
         if owns_scope:
             scopes.remove(fold.request_id, scope)
@@ -103,6 +105,13 @@ async def close_stream(events: AsyncIterator[StreamEvent]) -> None:
         await close()
 
 
+def as_sdk_error(error: Exception) -> SDKError:
+    """The error; for an exception of a middleware or a custom adapter, an error of ours."""
+    if isinstance(error, SDKError):
+        return error
+    return SDKError(f"{type(error).__name__}: {error}", cause=error)
+
+
 class _Fold:
     """The state of one stream: its accumulator, its error, and whether it has finished."""
 
@@ -113,7 +122,9 @@ class _Fold:
         "_request",
         "accumulator",
         "error",
+        "owns_scope",
         "request_id",
+        "revise",
         "scope",
     )
 
@@ -132,30 +143,43 @@ class _Fold:
         self.request_id: str = request.request_id or ""
         self.scope: CancelScope = scope
         self.accumulator: StreamAccumulator = accumulator
-        self.error: SDKError | None = None
+        self.owns_scope: bool = False
+        self.revise: Callable[[StreamEvent, StreamAccumulator], StreamEvent] | None = None
+        self.error: Exception | None = None
         """The error to raise after the last event."""
 
-    def take(self, event: StreamEvent) -> StreamEvent:
-        """Accumulate an event; `Finish` is returned with the whole response."""
-        accumulator = self.accumulator
+    def take(self, event: StreamEvent) -> tuple[StreamEvent, ...]:
+        """
+        Accumulate an event; returns what is delivered for it. `Finish` has the whole response.
+
+        A middleware or an adapter may leave out the start of the stream or the end of a text, or
+        send more after the end: what is delivered is in order.
+        """
+        accumulator, kind = self.accumulator, type(event)
+        if self._is_finished or (kind is StreamStart and accumulator.has_begun):
+            return ()
+        if kind is Finish and self.owns_scope and not self.scope.finish():
+            return ()  # cancelled at the last moment
+        missing = () if kind is StreamStart or accumulator.has_begun else (self._start(),)
+        if kind in ENDS and self.revise is not None:
+            event = self.revise(event, accumulator)
         accumulator.feed(event)
         if type(event) is not Finish:
-            return event
-        self._is_finished = True
+            return (*missing, event)
+        ends = accumulator.end_segments() if accumulator.open else ()
         finish = self._finish
-        if finish is not None:
-            return replace(event, response=finish(event, accumulator))
-        response = accumulator.response()
-        return replace(event, response=replace(response, message=self._label(response)))
+        if finish is None:
+            response = accumulator.response()
+            response = replace(response, message=self._label(response))
+        else:
+            response = finish(event, accumulator)
+        self._is_finished = True
+        return (*missing, *ends, replace(event, response=response))
 
     def stop(self, error: SDKError) -> None:
         """The events have ended; that is this error unless `Finish` was seen."""
         if not self._is_finished:
             self.error = error
-
-    def fail(self, error: SDKError) -> None:
-        """The stream raised this error."""
-        self.error = error
 
     def end(self) -> list[StreamEvent]:
         """
@@ -169,16 +193,20 @@ class _Fold:
         if scope.is_cancelled:
             self.error = None if scope.is_quiet else scope.error()
         events: list[StreamEvent] = []
+        error = self.error
+        if self.revise is not None and isinstance(error, SDKError):
+            error.drop_partial()  # an adapter's own would show what middleware has removed
         if not accumulator.has_begun:
-            if self.error is not None:
+            if error is not None:
                 return events
             events.append(self._start())
         events += accumulator.end_segments()
         partial = self._partial("cancelled" if scope.is_cancelled else "error")
-        if self.error is not None:
-            self.error.add_facts(partial=partial)
+        if error is not None:
+            known = as_sdk_error(error)
+            known.add_facts(partial=partial)
             if not scope.is_cancelled:
-                events.append(ErrorEvent(error=self.error, response=partial))
+                events.append(ErrorEvent(error=known, response=partial))
         finish = Finish(finish_reason=partial.finish_reason, usage=partial.usage, response=partial)
         return [*events, finish]
 

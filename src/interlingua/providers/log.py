@@ -18,7 +18,7 @@ def log_warnings(
     warnings: tuple[Warning, ...], request: Request, adapter: str, logged: set[str]
 ) -> None:
     """
-    Log one record per warning code.
+    Log one record per warning code; each names the provider, the model and the setting or part.
 
     `logged` holds the codes that were already logged for this request; it is updated.
     """
@@ -27,12 +27,16 @@ def log_warnings(
             continue
         logged.add(warning.code)
         message_id, part_kind = _find_part(warning.path or "", request)
+        target = f"{adapter}:{request.model}"
+        place = [part for part in (target, warning.path) if part and part not in warning.message]
         logger.warning(
-            "%s: %s",
+            "%s: %s%s",
             warning.code,
             warning.message,
+            f" ({', '.join(place)})" if place else "",
             extra={
                 "request_id": request.request_id,
+                "session_id": (request.metadata or {}).get("session_id"),
                 "message_id": message_id,
                 "part_kind": part_kind,
                 "adapter": adapter,

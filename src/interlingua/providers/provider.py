@@ -11,6 +11,7 @@ import warnings
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Literal, TypeAlias
+from urllib.parse import urlsplit
 
 from interlingua import dialects
 from interlingua.spec.content import Record
@@ -134,11 +135,20 @@ def add_scheme(address: str, row: Provider) -> str:
 def check_base_url(url: str, base_path: str = "") -> str:
     """The base URL without a trailing slash; `ConfigurationError` if it is invalid."""
     match = _match_url(url.strip())
-    if match is None or "@" in match[2]:
+    if match is None or "@" in match[2] or not _is_host(match[2]):
         raise ConfigurationError(
             "a base URL must look like https://host/path, without user or query"
         )
     return f"{match[1]}://{match[2]}{(match[3] or '').rstrip('/') or base_path}"
+
+
+def _is_host(host: str) -> bool:
+    """Whether this is a host with a possible port."""
+    try:
+        parts = urlsplit(f"//{host}")
+        return bool(parts.hostname) and parts.port != 0 and host.isprintable()
+    except ValueError:
+        return False
 
 
 @lru_cache(maxsize=256)

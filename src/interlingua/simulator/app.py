@@ -247,6 +247,8 @@ def check_body(incoming: Incoming, request: Request) -> None:
     for name in facts.required_fields:
         if name not in given:
             raise RefusedError(Failure(status=400, message=f"{name}: Field required"))
+    roles = (message.role for message in request.messages)
+    prompts = {f"messages[{i}]" for i, role in enumerate(roles) if role == "system"}
     version = call.headers.get(facts.version_header)
     # A client's profile asks the vendor not to store; a vendor stores unless it is asked.
     overrides: dict[str, Json] = {"stateless": False}
@@ -254,9 +256,10 @@ def check_body(incoming: Incoming, request: Request) -> None:
         overrides["api_version"] = version
     profile = profile_for(incoming.dialect, request.model, overrides=overrides)
     for warning in dialects.get(incoming.dialect).encode_request(request, profile).warnings:
-        if warning.code.endswith("_implied"):  # a default, which vendors accept
-            continue
         path = warning.path or "body"
+        is_empty_prompt = warning.code == "empty_message_dropped" and path in prompts
+        if is_empty_prompt or warning.code.endswith("_implied"):  # vendors accept both
+            continue
         field = path.removeprefix(f"provider_options.{incoming.dialect}.")
         message = f"{path}: {warning.message}" if field == path else f"{field}: Unknown parameter"
         raise RefusedError(Failure(status=400, message=message))

@@ -64,8 +64,6 @@ _WORDS: dict[Any, str] = {
     tuple: "a list",
     FilePath: "a path",
 }
-
-
 _UNIONS = (Union, UnionType)
 
 
@@ -179,19 +177,40 @@ def _check_fields(value: msgspec.Struct, place: _Place) -> None:
 
 
 def _check_json(value: Any, place: _Place) -> None:
-    """Raise for NaN, an infinity, or what has no form in JSON."""
+    """Raise for NaN, an infinity, what has no form in JSON, and what is nested too deeply."""
     waiting: list[tuple[Any, _Place]] = [(value, place)]
+    seen: set[int] = set()  # a value may contain itself, which never ends
+    may_be_deep = False
     while waiting:
-        item, place = waiting.pop()
+        item, here = waiting.pop()
         kind = type(item)
         if kind is str or kind is int or kind is bool or item is None:
             continue
+        if id(item) in seen:
+            may_be_deep = True
+            continue
+        seen.add(id(item))
         if kind is dict or isinstance(item, Mapping):
-            waiting += [(inner, (place, key)) for key, inner in item.items()]
+            waiting += [(inner, (here, key)) for key, inner in item.items()]
         elif kind is list or kind is tuple:
-            waiting += [(inner, (place, i)) for i, inner in enumerate(item)]
+            waiting += [(inner, (here, i)) for i, inner in enumerate(item)]
         elif not _is_json(item):
-            refuse(place, "a JSON value", item)
+            refuse(here, "a JSON value", item)
+    if (may_be_deep or len(seen) > _SURELY_FLAT) and _is_deep(value):
+        raise ConfigurationError(f"{_path(place)} is nested too deeply, or contains itself.")
+
+
+_SURELY_FLAT = 300
+
+
+def _is_deep(value: Any) -> bool:
+    try:
+        msgspec.json.encode(value)
+    except RecursionError:
+        return True
+    except (TypeError, ValueError, OverflowError):  # a lone surrogate, or a number of many digits
+        return False
+    return False
 
 
 def _is_json(value: Any) -> bool:

@@ -171,6 +171,10 @@ class SDKError(Exception):
         if self.__cause__ is None and cause is not None:
             self.__cause__ = cause
 
+    def drop_partial(self) -> None:
+        """Forget the partial response, because a middleware has not let it through."""
+        vars(self).pop("partial", None)
+
     def forbid_retry(self) -> None:
         """Say that the call cannot be repeated, for instance as its body can be read only once."""
         self.retryable = False

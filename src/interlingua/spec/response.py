@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from datetime import datetime
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
 
 import msgspec
@@ -145,6 +146,37 @@ class Attempt(Record, frozen=True, kw_only=True):
     latency_ms: float | None = None
 
 
+_SHOWN_TEXT = 300  # characters in a `repr`
+_SHOWN_ITEMS = 8
+
+
+def summarize(value: object, **fields: Any) -> str:
+    """A `repr` that fits on a screen: long texts and lists are cut, empty fields left out."""
+    shown = (f"{name}={_cut(field)}" for name, field in fields.items() if field)
+    return f"{type(value).__name__}({', '.join(shown)})"
+
+
+def _cut(value: Any, room: int = _SHOWN_TEXT) -> str:
+    if isinstance(value, (list, tuple, Mapping)):
+        if room < _SHOWN_ITEMS:
+            return "…"
+        inner = room // _SHOWN_ITEMS
+        if isinstance(value, Mapping):
+            pairs = list(islice(value.items(), _SHOWN_ITEMS))
+            items = [f"{_cut(key, inner)}: {_cut(item, inner)}" for key, item in pairs]
+        else:
+            items = [_cut(item, inner) for item in value[:_SHOWN_ITEMS]]
+        if len(value) > _SHOWN_ITEMS:
+            items.append(f"… {len(value)} in all")
+        text = ", ".join(items)
+        return f"{{{text}}}" if isinstance(value, Mapping) else f"[{text}]"
+    if isinstance(value, str):
+        rest = f"… ({len(value)} characters)" if len(value) > room else ""
+        return repr(value[:room]) + rest
+    text = repr(value)
+    return text if len(text) <= room else f"{text[:room]}…"
+
+
 class Response(Record, frozen=True, kw_only=True):
     """One response, in the canonical language."""
 
@@ -194,6 +226,19 @@ class Response(Record, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         if type(self.warnings) is not tuple:
             msgspec.structs.force_setattr(self, "warnings", tuple(self.warnings))
+
+    def __repr__(self) -> str:
+        return summarize(
+            self,
+            text=self.text,
+            reasoning=self.reasoning,
+            tool_calls=[call.name for call in self.tool_calls],
+            finish_reason=self.finish_reason.reason,
+            model=":".join(filter(None, (self.provider, self.model))),
+            input_tokens=self.usage.input_tokens,
+            output_tokens=self.usage.output_tokens,
+            warnings=[warning.code for warning in self.warnings],
+        )
 
     @property
     def text(self) -> str:

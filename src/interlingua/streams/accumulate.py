@@ -63,7 +63,9 @@ class StreamAccumulator:
 
     def feed(self, event: StreamEvent) -> None:
         """Add one event; `StreamError` if it belongs to no open segment."""
-        rule = RULES[type(event)]
+        rule = RULES.get(type(event))
+        if rule is None:
+            raise StreamError(f"Not an event: {type(event).__name__}")
         action = rule.action
         if action is Action.DELTA:
             segment = self.open.get(event.id)  # type: ignore[union-attr]
@@ -71,7 +73,10 @@ class StreamAccumulator:
                 raise StreamError(f"{event.type} for a segment that is not open")
             segment.pieces.append(event.delta)  # type: ignore[union-attr]
         elif action is Action.START:
-            self.open[event.id] = reopen(event)  # type: ignore[union-attr, arg-type]
+            segment = reopen(event)  # type: ignore[arg-type]
+            if segment.id in self.open or segment.index in self._parts:
+                raise StreamError(f"Two segments with the id {segment.id!r} or its index")
+            self.open[segment.id] = segment
         else:
             self._feed_rare(event)
 
@@ -121,6 +126,7 @@ class StreamAccumulator:
             case StreamStart():
                 self._start = event
             case Finish():
+                self._check_calls()
                 self._finish = event
             case StepFinish():
                 self._parts = {}
@@ -130,7 +136,18 @@ class StreamAccumulator:
     def _close(self, id: str, index: int, part: Part) -> None:  # noqa: A002 -- as in events
         if self.open.pop(id, None) is None:
             raise StreamError(f"End of a segment that is not open: {id!r}")
+        if index in self._parts:
+            raise StreamError(f"Two parts with the index {index}")
         self._parts[index] = part
+
+    def _check_calls(self) -> None:
+        """Refuse a call without its end at the end of the stream: it must not be run."""
+        for segment in self.open.values():
+            if isinstance(segment, ToolCallSegment):
+                raise StreamError(
+                    f"The stream finished before the end of the tool call {segment.name!r}. A "
+                    "middleware that drops a call must drop all of its events."
+                )
 
     def _fold(self, finish: Finish) -> Response:
         start = self._start

@@ -69,6 +69,8 @@ RULES: dict[type, Rule] = {
 
 DELTAS = frozenset(kind for kind, rule in RULES.items() if rule.action is Action.DELTA)
 """The events that only add to an open segment."""
+ENDS = frozenset(kind for kind, rule in RULES.items() if rule.action is Action.END)
+"""The events that end a segment."""
 
 
 def is_content(event: StreamEvent) -> bool:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
+from contextvars import copy_context
 from types import TracebackType
 from typing import Generic, Self, TypeVar
 
@@ -24,10 +25,15 @@ class BlockingIterator(Generic[Item]):
     Nothing is read before the first `next`. The source is closed by `close`, at the end of a
     `with` block, when the last reference is lost, and by Ctrl-C during a wait. Several threads may
     read it, and each item goes to one of them. If one thread closes it, it ends for all.
+
+    `skip` says whether to leave out an item that the loop has read ahead.
     """
 
-    def __init__(self, source: AsyncIterator[Item]) -> None:
+    def __init__(
+        self, source: AsyncIterator[Item], skip: Callable[[Item], bool] | None = None
+    ) -> None:
         self._pump = _Pump(source)
+        self._skip = skip
         self._ready = self._pump.ready
         self._loop: asyncio.AbstractEventLoop | None = None
 
@@ -35,10 +41,13 @@ class BlockingIterator(Generic[Item]):
         return self
 
     def __next__(self) -> Item:
-        try:
-            return self._ready.popleft()
-        except IndexError:
-            return self._next()
+        while True:
+            try:
+                item = self._ready.popleft()
+            except IndexError:
+                item = self._next()
+            if self._skip is None or not self._skip(item):
+                return item
 
     def __enter__(self) -> Self:
         return self
@@ -110,7 +119,7 @@ class BlockingIterator(Generic[Item]):
         if self._loop is None:
             loop = background.loop()
             self._loop = loop
-            loop.call_soon_threadsafe(self._pump.start)
+            loop.call_soon_threadsafe(self._pump.start, context=copy_context())
         elif not background.is_running(self._loop):
             raise ConfigurationError(
                 "This stream belongs to another process or to an event loop that was stopped."

@@ -19,6 +19,7 @@ from interlingua.spec.events import StreamEvent
 from interlingua.spec.operations import Operation, ServedModel
 from interlingua.spec.request import OnLoss, Request
 from interlingua.spec.response import Response
+from interlingua.streams.grammar import DELTAS
 from interlingua.sync.blocking_iterator import BlockingIterator
 from interlingua.sync.loop_thread import background
 
@@ -141,7 +142,10 @@ class Client:
         self, request: Request, *, retry: RetryPolicy | None = None
     ) -> BlockingIterator[StreamEvent]:
         """The events of the answer; the last one, `Finish`, has the whole response."""
-        return BlockingIterator(self.asynchronous.stream(request, retry=retry))
+        attempts = self.asynchronous.calls.open(request, retry)
+        return BlockingIterator(
+            attempts.fold(), lambda event: type(event) in DELTAS and attempts.is_cancelled
+        )
 
     def cancel(self, request_id: str) -> bool:
         """Cancel a call that another thread waits for; False if none is active."""

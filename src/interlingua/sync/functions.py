@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+import time
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, contextmanager
+from itertools import count
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Generic, Self, TextIO, TypeVar, Unpack, overload
 
@@ -20,12 +22,14 @@ from interlingua.api.run.run import Run
 from interlingua.api.tools import mcp as async_mcp
 from interlingua.api.tools.mcp import MCPServer, MCPTools
 from interlingua.client.client import Client as AsyncClient
+from interlingua.client.retry_policy import DEFAULT_POLICY, RetryPolicy
 from interlingua.providers.cancel import ABORTED, AbortSignal
 from interlingua.spec.content import Json
 from interlingua.spec.errors import AbortError, ConfigurationError, SDKError
 from interlingua.spec.events import Finish, StreamEvent
 from interlingua.spec.response import FinishReason, Response
 from interlingua.streams.accumulate import StreamAccumulator
+from interlingua.streams.grammar import DELTAS
 from interlingua.sync.blocking_iterator import BlockingIterator
 from interlingua.sync.client import Client, GenerateOptions, unwrap
 from interlingua.sync.loop_thread import background
@@ -55,12 +59,28 @@ def stream(model: str, prompt: Prompt = None, **options: Unpack[GenerateOptions]
     return StreamResult(Run(model, prompt, unwrap(options)))
 
 
+def retry(call: Callable[[], T], policy: RetryPolicy = DEFAULT_POLICY) -> T:
+    """Like `interlingua.retry`, for a blocking function."""
+    for attempt in count():
+        try:
+            return call()
+        except SDKError as error:
+            delay = policy.delay(error, attempt)
+            if delay is None:
+                raise
+            background.run(policy.notify(error, attempt, delay))
+        time.sleep(delay)
+    raise AssertionError("unreachable")
+
+
 class StreamResult:
     """Like `interlingua.StreamResult`, blocking."""
 
     def __init__(self, run: Run) -> None:
         self._run = run
-        self._events = BlockingIterator(run.stream())
+        self._events = BlockingIterator(
+            run.stream(), lambda event: type(event) in DELTAS and run.is_cancelled
+        )
         self._progress = Progress()
         self._end: Iterator[StreamEvent] | None = None
 

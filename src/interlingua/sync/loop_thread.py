@@ -14,6 +14,7 @@ import threading
 from _thread import LockType, allocate_lock
 from collections.abc import Coroutine
 from contextlib import suppress
+from contextvars import copy_context
 from typing import Any, Generic, TypeVar
 
 from interlingua.spec.errors import AbortError, ConfigurationError
@@ -73,7 +74,7 @@ class Background:
             raise
         call = _Call(work)
         try:
-            loop.call_soon_threadsafe(call.start)
+            loop.call_soon_threadsafe(call.start, context=copy_context())
             wait(call.gate)
         except BaseException:
             with suppress(RuntimeError):  # the loop is closed, and the coroutine too

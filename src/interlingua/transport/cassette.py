@@ -34,7 +34,13 @@ from msgspec.structs import replace
 from interlingua.spec import errors
 from interlingua.spec.content import Json
 from interlingua.spec.contracts import HttpReply, HttpRequest, Transport
-from interlingua.spec.errors import ConfigurationError, DecodeError, SDKError, StreamError
+from interlingua.spec.errors import (
+    ConfigurationError,
+    DecodeError,
+    RequestTimeoutError,
+    SDKError,
+    StreamError,
+)
 from interlingua.transport.bodies import read_whole, with_whole_body
 from interlingua.transport.canned import CannedReply, Piece, open_reply
 from interlingua.wire.json_text import dumps, loads
@@ -68,10 +74,17 @@ class _Reply(msgspec.Struct, kw_only=True):
     after: float = 0.0
 
 
+class _Error(msgspec.Struct):
+    type: str
+    message: str = ""
+    retryable: bool | None = None
+    phase: str | None = None
+
+
 class _Exchange(msgspec.Struct, kw_only=True):
     request: _Request
     reply: _Reply | None = None
-    error: dict[str, Any] | None = None
+    error: _Error | None = None
 
 
 class _Tape(msgspec.Struct, kw_only=True):
@@ -138,7 +151,7 @@ def decode_data(item: dict[str, Any]) -> bytes:
         return dumps(item["json"])
     if "base64" in item:
         return base64.b64decode(item["base64"])
-    return str(item.get("text", "")).encode()
+    return str(item.get("text", "")).encode(errors="replace")  # half a character is damage
 
 
 def encode_error(error: SDKError) -> dict[str, Json]:
@@ -158,7 +171,8 @@ def decode_error(fields: dict[str, Any]) -> SDKError:
     kind = getattr(errors, str(fields.get("type")), None)
     if not (isinstance(kind, type) and issubclass(kind, SDKError)):
         kind = StreamError
-    phase = {"phase": fields["phase"]} if "phase" in fields else {}
+    has_phase = issubclass(kind, RequestTimeoutError) and fields.get("phase") is not None
+    phase = {"phase": fields["phase"]} if has_phase else {}
     return kind(fields.get("message", ""), retryable=fields.get("retryable"), **phase)
 
 
@@ -399,7 +413,8 @@ class ReplayTransport:
         return number_ids(value, {})
 
     def _answer(self, exchange: dict[str, Any]) -> CannedReply | Exception:
-        failure = decode_error(exchange["error"]) if "error" in exchange else None
+        error = exchange.get("error")
+        failure = None if error is None else decode_error(error)
         reply = exchange.get("reply")
         if reply is None:
             return failure or ConfigurationError(

@@ -13,11 +13,11 @@ import asyncio
 import socket
 import stat
 from collections.abc import Callable
+from functools import partial
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
-from urllib.parse import urlsplit
 
 from msgspec.structs import replace
 
@@ -39,6 +39,7 @@ from interlingua.spec.errors import (
 )
 from interlingua.spec.messages import Message
 from interlingua.spec.request import Request
+from interlingua.transport.timeouts import address_of
 from interlingua.version import USER_AGENT
 from interlingua.wire.media import local_path, media_type_for
 
@@ -116,12 +117,37 @@ def _is_public_v6(address: IPv6Address) -> bool:
 
 
 MAX_FILE = 64 * 1024 * 1024
+"""The default limit of one file, in bytes."""
+MAX_FILES = 128 * 1024 * 1024
+"""The default limit of all files of a request together, and of all its fetched URLs."""
+MAX_FETCHES = 8
+"""How many URLs of a request are fetched at the same time."""
 
 Media: TypeAlias = Image | Audio | Document
 
 
+class _Budget:
+    """The bytes that the files of a request may still have together."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._left = limit
+
+    def spend(self, size: int) -> None:
+        self._left -= size
+        if self._left < 0:
+            raise ConfigurationError(
+                f"The files of the request are larger than {self._limit} bytes together. "
+                "Send fewer, or upload them and use `file_id`."
+            )
+
+
 def load_media(
-    request: Request, *, max_bytes: int = MAX_FILE, root: str | PathLike[str] | None = None
+    request: Request,
+    *,
+    max_bytes: int = MAX_FILE,
+    max_total: int = MAX_FILES,
+    root: str | PathLike[str] | None = None,
 ) -> Request:
     """
     The request with the bytes of each part's `path`; the same object if there is none.
@@ -130,20 +156,28 @@ def load_media(
     `ConfigurationError`: it may come from a stranger, so it is never read.
     """
     inside = None if root is None else Path(root).resolve()
+    budget = _Budget(max_total)
 
     def load(part: Media, where: str) -> Media:
-        return _load(part, where, max_bytes, inside)
+        loaded = _load(part, where, max_bytes, inside)
+        budget.spend(len(loaded.data or b""))
+        return loaded
 
     return replace_media(request, _names_file, load)
 
 
 async def load_media_async(
-    request: Request, *, max_bytes: int = MAX_FILE, root: str | PathLike[str] | None = None
+    request: Request,
+    *,
+    max_bytes: int = MAX_FILE,
+    max_total: int = MAX_FILES,
+    root: str | PathLike[str] | None = None,
 ) -> Request:
     """`load_media`, with the files read in a thread; no thread is used if there are no files."""
     if not find_media(request, _names_file):
         return request
-    return await asyncio.to_thread(load_media, request, max_bytes=max_bytes, root=root)
+    load = partial(load_media, max_bytes=max_bytes, max_total=max_total, root=root)
+    return await asyncio.to_thread(load, request)
 
 
 def find_media(request: Request, wanted: Callable[[Media], bool]) -> list[tuple[str, Media]]:
@@ -287,10 +321,15 @@ async def fetch_media(
     kinds: tuple[type[Media], ...],
     *,
     max_bytes: int = MAX_FILE,
+    max_total: int = MAX_FILES,
     seconds: float = SECONDS,
     allowed: Callable[[str], bool] = is_public,
 ) -> Request:
-    """The request with the bytes in place of each URL, in parts of the types in `kinds`."""
+    """
+    The request with the bytes in place of each URL, in parts of the types in `kinds`.
+
+    At most `MAX_FETCHES` URLs are fetched at once; `max_total` limits all of them together.
+    """
 
     def wanted(part: Media) -> bool:
         return isinstance(part, kinds) and _is_web(part.url)
@@ -298,14 +337,17 @@ async def fetch_media(
     urls = list(dict.fromkeys(part.url or "" for _, part in find_media(request, wanted)))
     if not urls:
         return request
+    slots, budget = asyncio.Semaphore(MAX_FETCHES), _Budget(max_total)
+
+    async def fetch_one(url: str) -> Fetched:
+        async with slots:
+            return await fetch(
+                url, max_bytes=max_bytes, seconds=seconds, allowed=allowed, spend=budget.spend
+            )
+
     try:
         async with asyncio.TaskGroup() as group:
-            tasks = {
-                url: group.create_task(
-                    fetch(url, max_bytes=max_bytes, seconds=seconds, allowed=allowed)
-                )
-                for url in urls
-            }
+            tasks = {url: group.create_task(fetch_one(url)) for url in urls}
     except BaseExceptionGroup as failures:
         first = failures.exceptions[0]
     else:
@@ -323,21 +365,23 @@ async def fetch(
     max_bytes: int = MAX_FILE,
     seconds: float = SECONDS,
     allowed: Callable[[str], bool] = is_public,
+    spend: Callable[[int], object] = lambda _: None,
 ) -> Fetched:
     """
     Fetch a file; raises `ConfigurationError` if the URL leads to an address that is not allowed.
 
-    `allowed` takes an IP address and says whether a connection to it is allowed.
+    `allowed` takes an IP address and says whether a connection to it is allowed. `spend` is called
+    with the size of each piece, and may raise.
     """
     error: SDKError
     try:
         async with asyncio.timeout(seconds):
-            return await _follow(url, max_bytes, allowed)
+            return await _follow(url, max_bytes, allowed, spend)
     except SDKError:  # first: some of them are a TimeoutError or an OSError too
         raise
     except TimeoutError:
         error = RequestTimeoutError(
-            f"timed out after {seconds:g} s while fetching a file from {_host(url)}",
+            f"timed out after {seconds:g} s while fetching a file from {address_of(url)}",
             phase="request",
             retryable=False,
         )
@@ -345,12 +389,17 @@ async def fetch(
         error = ConfigurationError("cannot parse the URL of a file to fetch")
     except Exception as failure:  # noqa: BLE001 -- all are translated
         error = _forbidden_cause(failure) or NetworkError(
-            f"cannot fetch from {_host(url)}: {type(failure).__name__}"
+            f"cannot fetch from {address_of(url)}: {type(failure).__name__}"
         )
     raise error
 
 
-async def _follow(text: str, max_bytes: int, allowed: Callable[[str], bool]) -> Fetched:
+async def _follow(
+    text: str,
+    max_bytes: int,
+    allowed: Callable[[str], bool],
+    spend: Callable[[int], object],
+) -> Fetched:
     import aiohttp
     from yarl import URL
 
@@ -368,13 +417,18 @@ async def _follow(text: str, max_bytes: int, allowed: Callable[[str], bool]) -> 
                 headers={"accept-encoding": "identity", "user-agent": USER_AGENT},
             ) as response:
                 if response.status not in {301, 302, 303, 307, 308}:
-                    return await _take(url, response, max_bytes)
+                    return await _take(url, response, max_bytes, spend)
                 target = _next_url(url, response.headers.get("location"))
                 url = _checked(target, allowed)
     raise ConfigurationError(f"{url.host} redirects more than {MAX_REDIRECTS} times")
 
 
-async def _take(url: URL, response: aiohttp.ClientResponse, max_bytes: int) -> Fetched:
+async def _take(
+    url: URL,
+    response: aiohttp.ClientResponse,
+    max_bytes: int,
+    spend: Callable[[int], object],
+) -> Fetched:
     if response.status != 200:
         text = f"cannot fetch a file from {url.host}: HTTP {response.status}"
         if response.status >= 500 or response.status == 429:
@@ -385,6 +439,7 @@ async def _take(url: URL, response: aiohttp.ClientResponse, max_bytes: int) -> F
     data = bytearray()
     async for chunk in response.content.iter_any():
         data += chunk
+        spend(len(chunk))
         if len(data) > max_bytes:
             raise ConfigurationError(f"the file at {url.host} is larger than {max_bytes} bytes")
     name = url.name or None
@@ -472,10 +527,3 @@ def _forbidden_cause(failure: BaseException) -> ConfigurationError | None:
 
 def _is_web(url: str | None) -> bool:
     return url is not None and url[:8].lower().startswith(("http://", "https://"))
-
-
-def _host(url: str) -> str:
-    try:
-        return urlsplit(url).hostname or "no host"
-    except ValueError:
-        return "no host"

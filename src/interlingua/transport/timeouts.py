@@ -23,11 +23,21 @@ _MESSAGES: dict[TimeoutPhase, str] = {
 
 
 def host_of(request: HttpRequest) -> str:
-    """The host of a request, for messages."""
+    """The host and port of a request, for messages."""
+    return address_of(request.url)
+
+
+def address_of(url: str) -> str:
+    """The host and port of a URL, for messages."""
     try:
-        return urlsplit(request.url).hostname or "no host"
+        parts = urlsplit(url)
+        port = parts.port or {"https": 443, "http": 80}.get(parts.scheme)
     except ValueError:
         return "no host"
+    if not parts.hostname or port is None:
+        return parts.hostname or "no host"
+    host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
+    return f"{host}:{port}"
 
 
 def timeout_error(

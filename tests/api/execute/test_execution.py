@@ -495,3 +495,53 @@ def test_awaiting():
     assert first.text == "x"
     with pytest.raises(ConfigurationError, match=r"sync\.execute"):
         execute("openai:m", "Hi")
+
+
+@every_provider
+def test_safe_29_warnings_and_separate_texts(provider):
+    """Safe 29: what was lost is in the result, also as JSON; texts of steps do not run together."""
+    with simulated(text("Looking.") + tool_call("get_weather", city="Oslo"), text("Rain.")) as peer:
+        result, _ = executed(peer, provider, tools=[get_weather], provider_options={"nobody": {}})
+
+    assert result.error is None
+    assert result.text == "Looking.\n\nRain."
+    assert [warning.code for warning in result.warnings] == ["options_unknown"]
+    assert [item["code"] for item in result.to_dict()["warnings"]] == ["options_unknown"]
+
+
+@every_provider
+@pytest.mark.parametrize("way", ["cancel", "client", "signal", "timeout"])
+def test_safe_29_the_partial_message_after_a_cancel(provider, way):
+    """Safe 29: the conversation ends with what had arrived, however the run was ended."""
+
+    async def work(client):
+        controller = AbortController()
+
+        async def on_chunk(_):
+            if way == "cancel":
+                execution.cancel()
+            elif way == "client":
+                assert await client.cancel("r")
+            elif way == "signal":
+                controller.abort()
+            else:
+                await asyncio.sleep(60)
+
+        execution = execute(
+            named(provider),
+            "Hi",
+            client=client,
+            on_chunk=on_chunk,
+            request_id="r",
+            abort_signal=controller.signal,
+            timeout=1.0 if way == "timeout" else None,
+        )
+        return await execution
+
+    with simulated(SLOW) as peer:
+        result = run(peer, work)
+
+    assert result.error.code == ("timeout" if way == "timeout" else "cancelled")
+    assert [message.role for message in result.messages] == ["user", "assistant"]
+    assert result.messages[-1].text == result.text
+    assert result.text.startswith("word")

@@ -59,6 +59,7 @@ WRONG = {
     "repair_tool_call": "x",
     "tool_timeout": "5",
     "max_concurrent_tools": "2",
+    "max_tool_output": "2",
     "resume": ["id"],
     "approvals": ["id"],
     "tool_observer": print,

@@ -330,3 +330,26 @@ def test_every_target_accepts_the_schema(rules):
 def test_the_repr_is_short():
     """It shows neither the function nor the schema."""
     assert repr(weather) == "FunctionTool('weather')"
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"name": 5}, "invalid tool name 5"),
+        ({"name": None}, "invalid tool name None"),
+        ({"description": 5}, "description= of the tool 'f' must be a string, not 5"),
+        ({"parameters": []}, "the parameters of the tool 'f' must be a JSON Schema"),
+        ({"strict": 1}, "strict= of the tool 'f' must be True or False"),
+        ({"timeout": "5"}, "timeout= of the tool 'f' must be a number greater than 0"),
+        ({"timeout": True}, "timeout= of the tool 'f' must be"),
+        ({"timeout": 0}, "timeout= of the tool 'f' must be"),
+        ({"annotations": {}}, "annotations= of the tool 'f' must be ToolAnnotations"),
+        ({"needs_approval": "yes"}, "needs_approval= of the tool 'f' must be True, False or"),
+        ({"execute": 5}, "execute= of the tool 'f' is not a function"),
+    ],
+)
+def test_safe_20_wrong_fields(fields, message):
+    """Safe 20: the error names the tool and the field."""
+    with pytest.raises(ConfigurationError) as caught:
+        Tool(**{"name": "f", **fields})
+    assert message in str(caught.value)

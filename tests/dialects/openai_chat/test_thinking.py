@@ -151,7 +151,7 @@ def answer(message, profile, *, cut=None):
 
 @pytest.mark.parametrize("host", ROWS)
 def test_safe_24_tags_become_thinking(host):
-    """Safe 24: on every Chat row but those that split it, whole and cut at every character."""
+    """Safe 24, field bug 110: on Chat rows that do not split it, whole and cut everywhere."""
     profile = profile_for(NAME, "some-model", host)
     expected = (None, TAGGED) if host in SPLITTERS else ("2 < 3, so é.", "\n\nYes.")
 

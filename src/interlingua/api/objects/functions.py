@@ -14,8 +14,9 @@ from interlingua.api.objects.strategy import ObjectGoal, plan
 from interlingua.api.run.loop import GenerateResult
 from interlingua.api.run.options import ACCESS, GenerateOptions, Prompt, check_options
 from interlingua.api.run.run import Run, get_default_client, with_access
+from interlingua.providers.cancel import CANCELLED
 from interlingua.spec.content import Json
-from interlingua.spec.errors import ConfigurationError, NoObjectGeneratedError
+from interlingua.spec.errors import AbortError, ConfigurationError, NoObjectGeneratedError
 from interlingua.spec.events import StepFinish, StreamEvent, TextDelta, ToolCallDelta, ToolCallStart
 from interlingua.spec.request import Request, list_tools, to_tool_choice
 from interlingua.spec.response import Response
@@ -255,6 +256,9 @@ class ObjectStream(Generic[T]):
                 elif self._growing.feed(event):
                     yield self._growing.value
         if self._run.loop.pending_approvals:
+            return
+        if self._run.is_cancelled:
+            self._error = AbortError(CANCELLED, partial=self._run.response())
             return
         try:
             with self._run.accounting():

@@ -14,8 +14,9 @@ At the end, `loop.steps` has all steps and `loop.messages` the whole conversatio
 
 from __future__ import annotations
 
+import inspect
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from functools import reduce
 from operator import add
 from typing import Any, Generic, TypeAlias, TypeVar
@@ -36,6 +37,7 @@ from interlingua.spec.response import (
     Response,
     Usage,
     Warning,
+    summarize,
     with_usage,
 )
 from interlingua.spec.warnings import make_warning
@@ -54,6 +56,19 @@ class StepResult(
     tool_results: tuple[ToolResult, ...] = ()
     tool_errors: Mapping[str, Exception] = {}
     """Why tool calls failed, by call id: the exceptions themselves."""
+
+    def __repr__(self) -> str:
+        return summarize(
+            self,
+            text=self.text,
+            reasoning=self.reasoning,
+            tool_calls=[call.name for call in self.tool_calls],
+            tool_results=len(self.tool_results),
+            finish_reason=self.finish_reason.reason,
+            input_tokens=self.usage.input_tokens,
+            output_tokens=self.usage.output_tokens,
+            warnings=[warning.code for warning in self.warnings],
+        )
 
     @property
     def text(self) -> str:
@@ -106,6 +121,22 @@ class GenerateResult(
     output: Output = None  # type: ignore[assignment]
     """The object of `generate_object`."""
 
+    def __repr__(self) -> str:
+        usage = self.total_usage if self.steps else Usage()
+        return summarize(
+            self,
+            text=self.text if self.steps else "",
+            output=self.output,
+            tool_calls=[call.name for call in self.tool_calls] if self.steps else (),
+            finish_reason=self.finish_reason.reason if self.steps else None,
+            steps=len(self.steps),
+            messages=len(self.messages),
+            input_tokens=usage.input_tokens,
+            output_tokens=usage.output_tokens,
+            pending_approvals=[call.name for call in self.pending_approvals],
+            warnings=list(dict.fromkeys(warning.code for warning in self.warnings)),
+        )
+
     @property
     def response(self) -> Response:
         """The last response."""
@@ -152,7 +183,8 @@ class GenerateResult(
         return tuple(warning for step in self.steps for warning in step.warnings)
 
 
-StopCondition: TypeAlias = Callable[[Sequence[StepResult]], bool]
+StopCondition: TypeAlias = Callable[[Sequence[StepResult]], bool | Awaitable[bool]]
+"""Says, after the tools of a step have run, whether the run ends there; sync or async."""
 
 _UNSAFE = ("length", "content_filter", "cancelled", "error")  # calls may be cut off or unwanted
 _PAUSED: Reason = "other"  # the canonical reason for the raw reasons in `Facts.paused`
@@ -196,6 +228,8 @@ class ToolLoop:
         self._new_warnings: tuple[Warning, ...] = ()
         self.request: Request | None = request
         """The next request; None when the loop is over."""
+        self.verdict: Awaitable[bool] | None = None
+        """What an async `stop_when` returned after the last step; `judge` waits for it."""
         self._answer: Response | None = None
         self._unfinished: Response | None = None  # the first part of an answer that is continued
         self.messages: tuple[Message, ...] = request.messages
@@ -352,10 +386,18 @@ class ToolLoop:
         if results:
             self._add_results(results)
             stops = self._stop_when is not None and self._stop_when(tuple(self.steps))
+            if inspect.isawaitable(stops):
+                self.verdict, stops = stops, False
             self.request = None if stops else self._next()
         else:
             self.request = self._next_after_pause(response) if reason == _PAUSED else None
         return step
+
+    async def judge(self) -> None:
+        """Wait for the `verdict` of an async `stop_when`, and stop if it says so."""
+        verdict, self.verdict = self.verdict, None
+        if verdict is not None and await verdict:
+            self.request = None
 
     def ask_again(self, messages: Sequence[Message]) -> None:
         """Continue after the end with more messages."""

@@ -88,6 +88,9 @@ class RunOptions(RequestOptions, total=False):
     repair_tool_call: RepairToolCall | None
     tool_timeout: float | None
     max_concurrent_tools: int | None
+    """How many tools run at the same time. By default 64, and 64 tool threads in all runs."""
+    max_tool_output: int | None
+    """The limit of a tool's output in characters; None is unlimited. Defaults to 1,000,000."""
     resume: GenerateResult[Any] | SDKError | Resumable | None
     """
     The result or the error of a run to go on with, instead of a prompt or messages.
@@ -240,6 +243,7 @@ _CHECKS: dict[str, _Check] = {
     "repair_tool_call": _FUNCTION,
     "tool_timeout": _SECONDS,
     "max_concurrent_tools": ((lambda value: _is_whole(value, 1)), "an integer of 1 or more"),
+    "max_tool_output": ((lambda value: _is_whole(value, 1)), "an integer of 1 or more"),
     "resume": (lambda value: hasattr(value, "messages"), "the result or the error of a run"),
     "approvals": (_are_decisions, "a mapping of ids to True or False"),
     "tool_observer": (_is_observer, "a ToolObserver"),
@@ -269,7 +273,10 @@ def make_messages(
     resume: Any = None,
 ) -> tuple[Message, ...]:
     """The conversation: the system message, then the prompt, the messages or those of a run."""
-    if (prompt is not None) + (messages is not None) + (resume is not None) != 1:
+    given = (prompt is not None) + (messages is not None) + (resume is not None)
+    if not given:
+        raise ConfigurationError("Pass a prompt or messages=: there is nothing to answer.")
+    if given > 1:
         raise ConfigurationError("Pass either prompt or messages, or else resume, not both.")
     if isinstance(prompt, str):
         conversation: tuple[Message, ...] = (Message(role="user", content=(Text(text=prompt),)),)

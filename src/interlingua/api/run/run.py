@@ -28,6 +28,7 @@ from interlingua.client.attempts import Attempts
 from interlingua.client.client import Client
 from interlingua.client.retry_policy import DEFAULT_POLICY
 from interlingua.providers.cancel import ABORTED, AbortSignal, CancelScope
+from interlingua.providers.fold import as_sdk_error
 from interlingua.spec.content import ToolCall, ToolResult
 from interlingua.spec.errors import (
     AbortError,
@@ -117,13 +118,24 @@ class Run:
         self._accumulator: StreamAccumulator | None = None
         self._error: Exception | None = None
         self._response: Response | None = None
+        self._opened: CancelScope | None = None
+        self._partial: Response | None = None  # the last answer of a run cancelled by its id
+        self._cut: Response | None = None  # the same, with the finish reason "cancelled"
 
     def result(self, output: Any = None) -> GenerateResult[Any]:
         """The steps so far, the conversation and the output."""
-        loop = self.loop
+        loop, cut = self.loop, self._cut
+        steps, messages = tuple(loop.steps), loop.messages
+        if cut is not None:
+            if steps and steps[-1].response.message is cut.message:  # its tools were running
+                steps = (*steps[:-1], replace(steps[-1], response=cut))
+            else:
+                steps = (*steps, StepResult(response=cut))
+            is_new = cut.message.content and all(each is not cut.message for each in messages[-2:])
+            messages = (*messages, cut.message) if is_new else messages
         return GenerateResult(
-            steps=tuple(loop.steps),
-            messages=loop.messages,
+            steps=steps,
+            messages=messages,
             pending_approvals=loop.pending_approvals,
             failed_usage=loop.failed_usage,
             output=output,
@@ -133,6 +145,8 @@ class Run:
         """The answer of a stream so far; None before it has begun."""
         if isinstance(self._error, SDKError):
             return self._error.partial
+        if self._cut is not None:
+            return self._partial
         if self._accumulator is not None and self._accumulator.has_begun:
             return self.label(self._accumulator.partial())
         return self.loop.last_response
@@ -172,9 +186,11 @@ class Run:
                 else:
                     await scope.wait(self._run_all(tools, scope))
                     self._finish_tools(tools)
-                if self._goal is not None:
-                    self._review(self._goal)
+                if self.loop.verdict is not None or self._goal is not None:
+                    await self._review(scope)
                 step += 1
+            if scope.is_cancelled and scope.cause != "timeout":
+                raise scope.error()
         except SDKError as error:
             self._account(error)
             raise
@@ -227,14 +243,11 @@ class Run:
                         yield event
                         scope.resume()
                 step += 1
-        except SDKError as error:
-            closing = self._fail(error, finish, scope)
-            for event in closing if is_open else ():
-                yield event
-            raise
         except Exception as error:
-            self._error = error
-            raise
+            for event in self._fail(error, finish, is_open=is_open):
+                yield event
+            if self._error is not None:
+                raise
         finally:
             scope.close()
             self.client.calls.scopes.remove(self._request_id, scope)
@@ -243,6 +256,11 @@ class Run:
     def is_aborted(self) -> bool:
         """Whether the caller's signal has fired."""
         return self._signal is not None and self._signal.aborted
+
+    @property
+    def is_cancelled(self) -> bool:
+        """Whether the run was cancelled by its id."""
+        return self._opened is not None and self._opened.is_quiet
 
     def abort_error(self) -> AbortError:
         """The error for a reader that aborted after the run ended but before reading it all."""
@@ -277,7 +295,7 @@ class Run:
 
     def _open_scope(self) -> CancelScope:
         """The scope of the run, registered under its id for `client.cancel`."""
-        scope = self._scope or CancelScope()
+        self._opened = scope = self._scope or CancelScope()
         if self._signal is not None:
             scope.link(self._signal)
         if self._timeouts.total is not None:
@@ -331,37 +349,64 @@ class Run:
         self._tools = None
         return self.loop.finish_step(*tools.outcome())
 
-    def _review(self, goal: Goal) -> None:
-        """Go on after the last answer if the goal asks for a better one."""
-        loop = self.loop
-        if loop.request is None and not loop.pending_approvals:
+    async def _review(self, scope: CancelScope) -> None:
+        """Whether to go on: `stop_when` may be async, and the goal may ask for a better answer."""
+        loop, goal = self.loop, self._goal
+        if loop.verdict is not None:
+            await scope.wait(loop.judge())
+        if goal is not None and loop.request is None and not loop.pending_approvals:
             reply = goal.review(loop.steps[-1].response)
             if reply:
                 loop.ask_again(reply)
 
-    def _end_step(self, finish: Finish | None, step: int, result: StepResult) -> StreamEvent:
+    def _end_step(
+        self, finish: Finish | None, step: int, result: StepResult, scope: CancelScope
+    ) -> StreamEvent:
         """The event that ends a step: `StepFinish`, or `Finish` after the last one."""
         if self.loop.request is not None or finish is None:
             return StepFinish(step=step, response=result.response)
+        if self._scope is None and not scope.finish():
+            raise scope.error()
+        self.client.calls.scopes.remove(self._request_id, scope)
         self._response = result.response
         return replace(finish, response=result.response)
 
-    def _fail(
-        self, error: SDKError, finish: Finish | None, scope: CancelScope
-    ) -> list[StreamEvent]:
-        """The closing events of a stream that failed, as in the stream of one call."""
-        self._error = error
-        self._account(error)
-        partial = error.partial
-        usage = Usage() if partial is None else partial.usage
-        if finish is not None and finish.finish_reason.reason in ("cancelled", "error"):
-            # The call has already delivered the other closing events.
-            return [replace(finish, usage=usage, response=partial)]
+    def _fail(self, error: Exception, finish: Finish | None, *, is_open: bool) -> list[StreamEvent]:
+        """
+        The closing events of a stream that failed, as in the stream of one call.
+
+        There are none if nothing was delivered before, unless the run was cancelled by its id.
+        """
+        known = as_sdk_error(error)
+        self._account(known)
+        is_cancelled = self._opened is not None and self._opened.is_cancelled
+        reason = FinishReason(reason="cancelled" if is_cancelled else "error")
+        partial = known.partial
         events: list[StreamEvent] = []
-        if not scope.is_cancelled:
-            events.append(ErrorEvent(error=error, response=partial))
-        reason = FinishReason(reason="cancelled" if scope.is_cancelled else "error")
+        if self.is_cancelled and isinstance(error, AbortError):
+            partial = self._cut_off(partial, reason)
+            if not is_open:
+                request_id, model = partial.request_id, partial.model
+                events.append(StreamStart(request_id=request_id, model=model))
+        else:
+            self._error = error
+            if not is_open:
+                return []
+        is_told = finish is not None and finish.finish_reason.reason in ("cancelled", "error")
+        if not is_cancelled and not is_told:  # else the call has delivered it
+            events.append(ErrorEvent(error=known, response=partial))
+        usage = Usage() if partial is None else partial.usage
         return [*events, Finish(finish_reason=reason, usage=usage, response=partial)]
+
+    def _cut_off(self, partial: Response | None, reason: FinishReason) -> Response:
+        """The last answer of a run that was cancelled by its id."""
+        request = self.loop.request
+        if partial is None:
+            model = "" if request is None else request.model
+            partial = Response(request_id=self._request_id, model=model)
+        self._partial = partial
+        self._response = self._cut = replace(partial, finish_reason=reason)
+        return self._cut
 
     async def _resume(self, scope: CancelScope) -> tuple[ToolResult, ...]:
         """
@@ -426,9 +471,9 @@ class Run:
                 while (ended := await scope.wait(_next(results))) is not None:
                     yield ToolResultEvent(result=ended)
             result = self._finish_tools(tools)
-        if self._goal is not None:
-            self._review(self._goal)
-        yield self._end_step(finish, step, result)
+        if self.loop.verdict is not None or self._goal is not None:
+            await self._review(scope)
+        yield self._end_step(finish, step, result, scope)
 
 
 async def _next(results: AsyncGenerator[ToolResult, None]) -> ToolResult | None:
@@ -437,7 +482,9 @@ async def _next(results: AsyncGenerator[ToolResult, None]) -> ToolResult | None:
 
 _NO_TIMEOUT = TimeoutConfig()
 _NO_TOOLS = ToolRunner()
-_TOOL_OPTIONS = frozenset(("tool_timeout", "max_concurrent_tools", "tool_observer"))
+_TOOL_OPTIONS = frozenset(
+    ("tool_timeout", "max_concurrent_tools", "max_tool_output", "tool_observer")
+)
 
 
 def _answer(finish: Finish | None, scope: CancelScope) -> Response:

@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 import msgspec
 
 from interlingua.api.tools.binding import copied
+from interlingua.api.tools.limits import describe_unknown
 from interlingua.api.tools.tool import Tool
 from interlingua.api.types.schema import list_problems
 from interlingua.spec.content import ToolCall, argument_problem
@@ -81,8 +82,7 @@ async def _prepare(
 ) -> ReadyCall:
     tool = tools.get(call.name)
     if tool is None or tool.execute is None:
-        available = ", ".join(tools) or "none"
-        error = InvalidToolCallError(f"unknown tool {call.name!r}; available tools: {available}")
+        error = InvalidToolCallError(describe_unknown(call.name, list(tools)))
         return ReadyCall(call=call, error=error)
     try:
         values, problem = _read(call, tool)

@@ -15,7 +15,15 @@ import msgspec
 
 from interlingua.api.tools.check import ReadyCall
 from interlingua.api.tools.context import ToolContext
+from interlingua.api.tools.limits import (
+    MAX_CONCURRENT,
+    MAX_OUTPUT,
+    enter_thread,
+    limit_output,
+    thread_slots,
+)
 from interlingua.api.types.shapes import to_json
+from interlingua.providers.callbacks import settle
 from interlingua.providers.cancel import AbortController, AbortSignal
 from interlingua.spec.content import (
     Audio,
@@ -48,7 +56,7 @@ _PARTS = (Text, Image, Audio, Document, Opaque)
 
 
 class ToolObserver(Protocol):
-    """Callbacks for each tool call."""
+    """Callbacks for each tool call, sync or async."""
 
     def on_tool_start(self, call: ToolCall) -> object:
         """Called before the tool runs."""
@@ -103,7 +111,9 @@ class ToolRunner(msgspec.Struct, frozen=True, kw_only=True):
     timeout: float | None = None
     """The default timeout in seconds, for tools without one."""
     max_concurrent: int | None = None
-    """The maximum number of tools that run at the same time; None is unlimited."""
+    """The maximum number of tools that run at the same time. None: as `limits.py` says."""
+    max_output: int | None = MAX_OUTPUT
+    """The maximum output of a tool in characters; None is unlimited."""
     observer: ToolObserver | None = None
     tool_error: ToolErrorText | None = None
     deps: Any = None
@@ -114,6 +124,8 @@ class ToolRunner(msgspec.Struct, frozen=True, kw_only=True):
             raise ConfigurationError("tool_timeout must be greater than 0")
         if self.max_concurrent is not None and self.max_concurrent < 1:
             raise ConfigurationError("max_concurrent_tools must be at least 1")
+        if self.max_output is not None and self.max_output < 1:
+            raise ConfigurationError("max_tool_output must be at least 1")
 
     @classmethod
     def of(cls, options: Mapping[str, Any]) -> Self:
@@ -121,6 +133,7 @@ class ToolRunner(msgspec.Struct, frozen=True, kw_only=True):
         return cls(
             timeout=options.get("tool_timeout"),
             max_concurrent=options.get("max_concurrent_tools"),
+            max_output=options.get("max_tool_output", MAX_OUTPUT),
             observer=options.get("tool_observer"),
             tool_error=options.get("tool_error"),
             deps=options.get("deps"),
@@ -134,7 +147,7 @@ class ToolRunner(msgspec.Struct, frozen=True, kw_only=True):
 
         Each tool gets its own abort signal, which is set by `signal` and by its timeout.
         """
-        slots = asyncio.Semaphore(self.max_concurrent or len(calls.ready) or 1)
+        slots = asyncio.Semaphore(self.max_concurrent or MAX_CONCURRENT)
         ended: asyncio.Queue[asyncio.Future[ToolResult]] = asyncio.Queue()
 
         async def run_one(index: int) -> ToolResult:
@@ -159,20 +172,21 @@ class ToolRunner(msgspec.Struct, frozen=True, kw_only=True):
         call = ready.call
         calls.started.add(index)
         if observer is not None:
-            observer.on_tool_start(call)
+            await settle(observer.on_tool_start(call))
         try:
             result = await self._execute(ready, calls.messages, signal)
+            result = limit_output(result, call, self.max_output)
         except Exception as error:  # noqa: BLE001 -- any error of a handler is sent to the model
             if ready.error is None:
                 _LOG.warning("The tool %r failed.", call.name, exc_info=error)
             calls.errors[call.id] = error
             result = calls.results[index] = await self._failure(call, error)
             if observer is not None:
-                observer.on_tool_error(call, error)
+                await settle(observer.on_tool_error(call, error))
             return result
         calls.results[index] = result
         if observer is not None:
-            observer.on_tool_end(call, result)
+            await settle(observer.on_tool_end(call, result))
         return result
 
     async def _execute(
@@ -194,9 +208,12 @@ class ToolRunner(msgspec.Struct, frozen=True, kw_only=True):
         )
         try:
             args, kwargs = tool.bind(call.arguments, context, ready.values)
-            work = _call(partial(tool.execute, *args, **kwargs), inline=tool.inline)
-            limit = self.timeout if tool.timeout is None else tool.timeout
-            value = await _within(work, limit, tool.name, controller)
+            handler = partial(tool.execute, *args, **kwargs)
+            limit = self.max_concurrent
+            threads = thread_slots() if limit is None else asyncio.Semaphore(limit)
+            work = _call(handler, threads, inline=tool.inline)
+            seconds = self.timeout if tool.timeout is None else tool.timeout
+            value = await _within(work, seconds, tool.name, controller)
         finally:
             unlink()
         if isinstance(value, ToolResult):
@@ -234,16 +251,20 @@ def _error_result(call: ToolCall, content: Any) -> ToolResult:
     return ToolResult(tool_call_id=call.id, name=call.name, content=content, is_error=True)
 
 
-async def _call(handler: partial[Any], *, inline: bool) -> Any:
+async def _call(handler: partial[Any], threads: asyncio.Semaphore, *, inline: bool) -> Any:
     try:
         if inspect.iscoroutinefunction(handler):
             return await handler()
-        value = handler() if inline else await _in_thread(handler)
+        value = handler() if inline else await _in_thread(handler, threads)
         return await value if inspect.isawaitable(value) else value
     except StopIteration as error:  # a coroutine must not raise it
         raise SDKError(f"StopIteration: {error}") from error
     except SystemExit as error:  # argparse raises it; it would end the event loop
         raise SDKError(f"the tool called sys.exit({error.code!r})") from error
+    except (Exception, asyncio.CancelledError, KeyboardInterrupt):  # the last may be Ctrl-C
+        raise
+    except BaseException as error:
+        raise SDKError(f"{type(error).__name__}: {error}") from error
 
 
 async def _within(
@@ -276,14 +297,17 @@ def _abandon(task: asyncio.Future[Any], controller: AbortController, reason: str
         _LOG.warning("an abort callback of a tool raised an error", exc_info=True)
 
 
-async def _in_thread(handler: partial[Any]) -> Any:
+async def _in_thread(handler: partial[Any], threads: asyncio.Semaphore) -> Any:
     # A daemon thread, not an executor: asyncio waits for executor threads at exit, so a handler
     # that hangs would hang the program.
     loop = asyncio.get_running_loop()
     future: asyncio.Future[Any] = loop.create_future()
     context = contextvars.copy_context()
+    context.run(enter_thread)
+    await threads.acquire()
 
     def settle(value: Any, error: BaseException | None) -> None:
+        threads.release()  # here: the thread of an abandoned tool counts to its end
         if future.done():
             if inspect.iscoroutine(value):
                 value.close()  # else Python warns that it was never awaited
@@ -298,14 +322,19 @@ async def _in_thread(handler: partial[Any]) -> Any:
         error: BaseException | None = None
         try:
             value = context.run(handler)
-        except StopIteration as failure:  # a future does not accept it
-            error = SDKError(f"StopIteration: {failure}")
+        except (StopIteration, KeyboardInterrupt) as failure:
+            # A future does not accept the first; the second, in a thread, is not Ctrl-C.
+            error = SDKError(f"{type(failure).__name__}: {failure}", cause=failure)
         except BaseException as failure:  # noqa: BLE001 -- passed on to the event loop
             error = failure
         if not loop.is_closed():
             loop.call_soon_threadsafe(settle, value, error)
 
-    threading.Thread(target=work, name=f"tool-{handler.func!r:.40}", daemon=True).start()
+    thread = threading.Thread(target=work, name=f"tool-{handler.func!r:.40}", daemon=True)
+    try:
+        thread.start()
+    except RuntimeError as error:  # the system has no more threads
+        settle(None, SDKError("no thread could be started for the tool", cause=error))
     return await future
 
 

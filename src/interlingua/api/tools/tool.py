@@ -25,6 +25,7 @@ from interlingua.api.tools.context import ToolContext, find_context
 from interlingua.api.types import read_function
 from interlingua.api.types.schema import Validator
 from interlingua.prepare.schema.read import find_unreadable
+from interlingua.spec.check import refuse
 from interlingua.spec.content import Json
 from interlingua.spec.errors import ConfigurationError, MismatchError
 from interlingua.spec.request import AnyTool, BuiltinTool, ToolDefinition, ToolSpec, to_tool
@@ -96,16 +97,17 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """How to call `execute`; read from its signature by default."""
 
     def __post_init__(self) -> None:
-        if not TOOL_NAME.fullmatch(self.name):
+        given: Any = self.name  # callers without a type checker may pass anything
+        if not isinstance(given, str) or not TOOL_NAME.fullmatch(given):
             raise ConfigurationError(
-                f"invalid tool name {self.name!r}: it must be a letter, followed by at most 63 "
+                f"invalid tool name {given!r}: it must be a letter, followed by at most 63 "
                 "letters, digits, _ or -"
             )
         _check_parameters(self.parameters, self.name)
-        if self.timeout is not None and not self.timeout > 0:
-            raise ConfigurationError(
-                f"the timeout of the tool {self.name!r} must be greater than 0"
-            )
+        for name, (is_valid, expected) in _CHECKS.items():
+            value = getattr(self, name)
+            if value is not None and not is_valid(value):
+                refuse(f"{name}= of the tool {self.name!r}", expected, value)
         calling = self.calling
         if self.execute is None:
             calling = None
@@ -308,6 +310,23 @@ def _passive(definition: ToolSpec) -> Tool:
         parameters=_no_input() if definition.parameters is None else definition.parameters,
         strict=definition.strict,
     )
+
+
+def _is_time(value: Any) -> bool:
+    return isinstance(value, (int, float)) and value is not True and value > 0
+
+
+_CHECKS: dict[str, tuple[Callable[[Any], bool], str]] = {
+    "description": ((lambda value: isinstance(value, str)), "a string"),
+    "strict": ((lambda value: isinstance(value, bool)), "True or False"),
+    "inline": ((lambda value: isinstance(value, bool)), "True or False"),
+    "timeout": (_is_time, "a number greater than 0"),
+    "annotations": ((lambda value: isinstance(value, ToolAnnotations)), "ToolAnnotations"),
+    "needs_approval": (
+        (lambda value: isinstance(value, bool) or callable(value)),
+        "True, False or a function",
+    ),
+}
 
 
 def _check_parameters(parameters: Any, name: str) -> None:

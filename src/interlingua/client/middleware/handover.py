@@ -13,12 +13,26 @@ from interlingua.spec.errors import ConfigurationError, StreamError
 from interlingua.spec.events import Finish, StreamEvent
 from interlingua.spec.request import Request
 from interlingua.spec.response import Response
-from interlingua.spec.warnings import make_warning
 from interlingua.streams.accumulate import StreamAccumulator, events_from_response
 from interlingua.streams.grammar import is_content
 
-REPLACED = "answer_replaced"
-"""The code of the warning that a response differs from the events that were delivered."""
+
+def check_returned(response: Any, layer: object) -> Response:
+    """What a layer returned; `ConfigurationError` if it is not a response."""
+    if isinstance(response, Response):
+        return response
+    raise ConfigurationError(
+        f"The middleware {layer!r} returned {type(response).__name__}, not a Response. Return what "
+        "`await next(request)` gives, or another Response."
+    )
+
+
+def without_raw(response: Response, answer: Response) -> Response:
+    """The response; without the raw body if a layer changed the message and left the body."""
+    is_same = response.message is answer.message or response.message == answer.message
+    if response.raw is None or is_same or response.raw is not answer.raw:
+        return response
+    return replace(response, raw=None)
 
 
 class Handover:
@@ -40,6 +54,7 @@ class Handover:
         self._has_shown = False
         self._finish: Finish | None = None
         self._task: asyncio.Task[Response] | None = None
+        self._layer: object = None
         self._loop = asyncio.get_running_loop()
         self._slot: asyncio.Future[StreamEvent | None] = self._loop.create_future()
         self._taken: asyncio.Future[None] = self._loop.create_future()
@@ -85,8 +100,9 @@ class Handover:
 
     # In the reader's task.
 
-    def start(self, work: Coroutine[Any, Any, Response]) -> None:
+    def start(self, work: Coroutine[Any, Any, Response], layer: object) -> None:
         """Start the task of the layer."""
+        self._layer = layer
         self._task = self._loop.create_task(work)
         self._task.add_done_callback(self._stop)
 
@@ -97,11 +113,15 @@ class Handover:
             yield event
             self._taken.set_result(None)
 
-    def end(self) -> list[StreamEvent]:
-        """The remaining events, of the response that the layer returned; raises its error."""
+    def end(self, replace_response: Callable[[Response], Response]) -> list[StreamEvent]:
+        """
+        The remaining events, of the response that the layer returned; raises its error.
+
+        `replace_response` marks one that differs from the events that were delivered.
+        """
         if self._task is None:
             return []
-        response, finish = self._task.result(), self._finish
+        response, finish = check_returned(self._task.result(), self._layer), self._finish
         is_same = finish is not None and response is finish.response
         if not self._has_shown:
             if is_same and finish is not None:
@@ -111,9 +131,10 @@ class Handover:
         events = [*self._withheld, *self._shown.end_segments()]
         if is_same and finish is not None:
             return [*events, finish]
+        if finish is not None and finish.response is not None:
+            response = without_raw(response, finish.response)
         if response.message.content != self._shown.content():
-            warnings = (*response.warnings, make_warning(REPLACED))
-            response = replace(response, warnings=warnings)
+            response = replace_response(response)
         last = Finish(finish_reason=response.finish_reason, usage=response.usage, response=response)
         return [*events, last]
 

@@ -24,19 +24,22 @@ from __future__ import annotations
 import inspect
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Coroutine, Iterable
 from functools import partial
-from typing import Any, Protocol, TypeAlias, TypeVar, runtime_checkable
+from typing import Any, Protocol, TypeAlias, TypeVar, cast, runtime_checkable
 
 import msgspec
 from msgspec.structs import replace
 
-from interlingua.client.middleware.handover import REPLACED, Handover
+from interlingua.client.middleware.handover import Handover, check_returned, without_raw
+from interlingua.providers.callbacks import settle
 from interlingua.providers.fold import close_stream
 from interlingua.spec.content import Part
-from interlingua.spec.errors import ConfigurationError
+from interlingua.spec.errors import ConfigurationError, StreamError
 from interlingua.spec.events import Finish, StreamEvent
 from interlingua.spec.request import Request
 from interlingua.spec.response import Response
+from interlingua.spec.warnings import make_warning
 from interlingua.streams.accumulate import StreamAccumulator, events_from_response
+from interlingua.streams.grammar import ENDS
 
 CompleteNext: TypeAlias = Callable[[Request], Awaitable[Response]]
 """The next layer of a call with a whole answer."""
@@ -47,6 +50,8 @@ PerformNext: TypeAlias = Callable[[Any], Awaitable[Any]]
 """Calls the next layer with a value; returns the result of the operation."""
 
 Layer = TypeVar("Layer")
+REPLACED = "answer_replaced"
+"""The code of the warning that a response differs from the events that were delivered."""
 
 
 @runtime_checkable
@@ -112,56 +117,103 @@ class CallLayers:
             call = partial(complete, call)
         return call
 
-    def wrap_stream(self, call: StreamNext, shown: Shown, *, attach: bool = False) -> StreamNext:
+    def wrap_stream(self, call: StreamNext, shown: Shown, *, is_first: bool = False) -> StreamNext:
         """
         The streaming call, wrapped in every layer; each one gets a `Finish` with the response.
 
-        With `attach`, `Finish` gets the response even if there is no layer.
+        With `is_first`, the call is an attempt. Its `Finish` gets the response even if there is no
+        layer.
         """
-        if attach and self.is_empty:
-            return partial(_attached, call, shown)
+        if is_first and self.is_empty:
+            return partial(_attached, call, shown, is_first)
         for _, stream in reversed(self._layers):
-            call = partial(stream, partial(_attached, call, shown))
+            call = partial(stream, shown, partial(_attached, call, shown, is_first))
+            is_first = False
         return call
 
 
 class Shown:
     """
-    The content of a stream's events as the last layer saw it, to notice changes.
+    The events of a stream as the last layer saw them, to notice what the next layer changes.
 
     A provider may end its stream with a whole response that says more than the events. That
     response is used unless a middleware changed the events: then the events count.
     """
 
-    __slots__ = ("_content",)
+    __slots__ = ("_ends", "_settled")
 
     def __init__(self) -> None:
-        self._content: tuple[Part, ...] | None = None
+        self._settled: list[tuple[Response, tuple[Part, ...] | None]] = []
+        self._ends: dict[str, tuple[StreamEvent, str, StreamEvent]] = {}
 
-    async def attach(self, events: AsyncIterator[StreamEvent]) -> AsyncGenerator[StreamEvent, None]:
+    async def attach(
+        self, events: AsyncIterator[StreamEvent], *, is_first: bool = False
+    ) -> AsyncGenerator[StreamEvent, None]:
         """The events; `Finish` gets the response that they add up to."""
         accumulator = StreamAccumulator()
         try:
             async for event in events:
+                if type(event) in ENDS:
+                    event = self.revise(event, accumulator, is_first=is_first)  # noqa: PLW2901
                 accumulator.feed(event)
                 if type(event) is Finish:
-                    event = replace(event, response=self.settle(event, accumulator))  # noqa: PLW2901
+                    response = self.settle(event, accumulator, is_first=is_first)
+                    event = replace(event, response=response)  # noqa: PLW2901
                 yield event
         finally:
             await close_stream(events)
 
-    def settle(self, finish: Finish, accumulator: StreamAccumulator) -> Response:
+    def revise(
+        self, event: StreamEvent, accumulator: StreamAccumulator, *, is_first: bool = False
+    ) -> StreamEvent:
+        """The end of a segment; if a layer changed only its start or deltas, made from those."""
+        segment = accumulator.open.get(event.id)  # type: ignore[union-attr]
+        if segment is None:
+            return event  # the accumulator refuses it
+        start, text = segment.start(), "".join(segment.pieces)
+        before = None if is_first else self._ends.get(segment.id)
+        if before is not None and before[2] == event and before[:2] != (start, text):
+            event = segment.end()
+        self._ends[segment.id] = (start, text, event)
+        return event
+
+    def settle(
+        self, finish: Finish, accumulator: StreamAccumulator, *, is_first: bool = False
+    ) -> Response:
         """The response of a finished stream."""
         response, content = accumulator.response(), accumulator.content()
-        previous, self._content = self._content, content
-        if previous is None or previous == content or _is_replaced(response):
-            return response
-        return replace(
-            response,
-            message=replace(response.message, content=content),
-            finish_reason=finish.finish_reason,
-            usage=finish.usage,
-        )
+        expected = content if is_first else self._find(finish.response)[1]
+        if expected is not None and expected != content:
+            response = replace(
+                response,
+                message=replace(response.message, content=content, extra={}),
+                finish_reason=finish.finish_reason,
+                usage=finish.usage,
+                raw=None,
+            )
+        is_replaced = expected is None and bool(self._settled)
+        self._settled.append((response, None if is_replaced else content))
+        return response
+
+    def replace(self, response: Response) -> Response:
+        """The response, marked as one that counts although other events were delivered."""
+        warning = make_warning(REPLACED)
+        if warning not in response.warnings:
+            response = replace(response, warnings=(*response.warnings, warning))
+        self._settled.append((response, None))
+        return response
+
+    def find_replaced(self, response: Response | None) -> Response | None:
+        """The response that replaced another at the last layer, if this one is based on it."""
+        known, content = self._find(response)
+        return known if content is None else None
+
+    def _find(self, response: Response | None) -> tuple[Response | None, tuple[Part, ...] | None]:
+        """The settled response that is this one, else the last; and the content of its events."""
+        for entry in reversed(self._settled):
+            if entry[0] is response:
+                return entry
+        return self._settled[-1] if self._settled else (None, None)
 
 
 def is_per_attempt(layer: Middleware) -> bool:
@@ -169,19 +221,17 @@ def is_per_attempt(layer: Middleware) -> bool:
     return bool(getattr(layer, "per_attempt", False))
 
 
-def _is_replaced(response: Response) -> bool:
-    return any(warning.code == REPLACED for warning in response.warnings)
-
-
-def _attached(call: StreamNext, shown: Shown, request: Request) -> AsyncIterator[StreamEvent]:
-    return shown.attach(call(request))
+def _attached(
+    call: StreamNext, shown: Shown, is_first: bool, request: Request
+) -> AsyncIterator[StreamEvent]:
+    return shown.attach(call(request), is_first=is_first)
 
 
 # Each shape in both modes.
 
 
 def _hooks(layer: Any) -> tuple[Callable[..., Any], Callable[..., Any]] | None:
-    """Functions that wrap a whole call and a stream; both take the next layer first."""
+    """Functions that wrap a whole call and a stream."""
     complete: Any = getattr(layer, "complete", None)
     stream: Any = getattr(layer, "stream", None)
     if complete is None and stream is None:
@@ -197,21 +247,34 @@ def _hooks(layer: Any) -> tuple[Callable[..., Any], Callable[..., Any]] | None:
                 "`stream(request, next)` or `perform(operation, value, next)`, or must be an "
                 "async function."
             )
+    if inspect.iscoroutinefunction(stream):
+        raise ConfigurationError(
+            f"`stream` of the middleware {layer!r} is a coroutine function. Make it an async "
+            "generator (with `yield`), or a plain function that returns `next(request)`."
+        )
     hold = bool(getattr(layer, "hold", False))
-    return (
-        partial(_replay, stream) if complete is None else partial(_call_hook, complete),
-        partial(_stream_by_complete, complete, hold)
-        if stream is None
-        else partial(_call_hook, stream),
-    )
+    whole = partial(_replay, stream) if complete is None else partial(_complete, complete)
+    if stream is None:
+        return whole, partial(_stream_by_complete, complete, hold)
+    return whole, partial(_stream, stream, whole)
 
 
 def _call_of(layer: Any) -> Any:
     return getattr(type(layer), "__call__", None)  # noqa: B004 -- its kind is checked by the caller
 
 
-def _call_hook(hook: Callable[..., Any], call_next: Any, request: Request) -> Any:
-    return hook(request, call_next)
+async def _complete(
+    hook: Callable[..., Awaitable[Response]], call_next: CompleteNext, request: Request
+) -> Response:
+    """Pass a whole answer through a layer of the coroutine shape."""
+    answers: list[Response] = []
+
+    async def following(request: Request) -> Response:
+        answers.append(await call_next(request))
+        return answers[-1]
+
+    response = check_returned(await settle(hook(request, following)), hook)
+    return without_raw(response, answers[-1]) if answers else response
 
 
 async def _replay(
@@ -228,36 +291,77 @@ async def _replay(
             yield event
         yield replace(finish, response=answer)
 
-    shown, accumulator = Shown(), StreamAccumulator()
+    shown = Shown()
     response: Response | None = None
-    events = hook(request, lambda request: shown.attach(replayed(request)))
-    try:
-        async for event in events:
-            accumulator.feed(event)
-            if type(event) is Finish:
-                response = shown.settle(event, accumulator)
-    finally:
-        await close_stream(events)
+    passed = _events(hook, request, lambda request: shown.attach(replayed(request), is_first=True))
+    async for event in shown.attach(passed):
+        if type(event) is Finish and response is None:
+            response = event.response
     if response is None:
-        response = accumulator.response()  # raises: the layer did not yield the last event
+        raise StreamError("The stream ended without a finish event.")
     if answer is None:
         return response
-    return replace(response, raw=answer.raw, cost=answer.cost, attempts=answer.attempts)
+    response = replace(response, raw=answer.raw, cost=answer.cost, attempts=answer.attempts)
+    return without_raw(response, answer)
+
+
+async def _stream(
+    hook: Callable[..., AsyncIterator[StreamEvent]],
+    whole: Callable[..., Awaitable[Response]],
+    shown: Shown,
+    call_next: StreamNext,
+    request: Request,
+) -> AsyncGenerator[StreamEvent, None]:
+    """
+    Pass a stream through a layer of the stream shape.
+
+    If a layer inside replaced the answer after a part of it was delivered, this layer has not seen
+    the new answer in its events. It is then called once more with the new answer as a whole.
+    """
+    events = _events(hook, request, call_next)
+    try:
+        async for event in events:
+            if type(event) is Finish:
+                replaced = shown.find_replaced(event.response)
+                if replaced is not None:
+                    response = shown.replace(await whole(partial(_return, replaced), request))
+                    event = replace(event, response=response)  # noqa: PLW2901
+            yield event
+    finally:
+        await close_stream(events)
+
+
+def _events(
+    hook: Callable[..., AsyncIterator[StreamEvent]], request: Request, call_next: StreamNext
+) -> AsyncIterator[StreamEvent]:
+    events: Any = hook(request, call_next)
+    if hasattr(events, "__aiter__"):
+        return cast(AsyncIterator[StreamEvent], events)
+    raise ConfigurationError(
+        f"The middleware {hook!r} returned {type(events).__name__}, not an async iterator of "
+        "events. Make it an async generator (with `yield`), or return `next(request)`."
+    )
+
+
+async def _return(response: Response, _: Request) -> Response:
+    return response
 
 
 async def _stream_by_complete(
     hook: Callable[..., Coroutine[Any, Any, Response]],
     hold: bool,
+    shown: Shown,
     call_next: StreamNext,
     request: Request,
 ) -> AsyncGenerator[StreamEvent, None]:
     """Pass a stream through a layer of the coroutine shape."""
     handover = Handover(call_next, hold=hold)
-    handover.start(hook(request, handover.next))
+    work: Any = hook(request, handover.next)
+    handover.start(work if inspect.iscoroutine(work) else settle(work), hook)
     try:
         async for event in handover.events():
             yield event
-        for event in handover.end():
+        for event in handover.end(shown.replace):
             yield event
     finally:
         await handover.close()

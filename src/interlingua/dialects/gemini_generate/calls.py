@@ -82,8 +82,11 @@ class Links:
         return calls[0][0]
 
     def _new(self) -> str:
-        while (call_id := self._make()) in self._names:
-            pass
+        call_id = self._make()
+        if call_id in self._names:  # the caller's source may repeat itself
+            call_id = f"{call_id}_{len(self._names)}"
+        while call_id in self._names:
+            call_id += "_"
         return call_id
 
 

@@ -2,10 +2,11 @@
 
 import asyncio
 import json
+import sys
 
 import pytest
 
-from interlingua.api.tools.mcp.servers import MCPHttpServer
+from interlingua.api.tools.mcp.servers import MCPHttpServer, MCPStdioServer
 from interlingua.api.tools.mcp.session import Session
 from interlingua.spec.errors import (
     AccessDeniedError,
@@ -323,3 +324,19 @@ def test_many_calls_find_a_broken_connection():
 def test_calls_that_are_refused(status, kind):
     """The error is that of its status; the session goes on."""
     assert outcomes(status) == ([kind, "done"], ["s1", "s1"])
+
+
+def test_safe_26_a_server_that_does_not_start_shows_its_stderr(capfd):
+    """Safe 26: the error has the last lines that the process wrote, without keys."""
+    code = f"import sys; sys.stderr.write('No module named git; key {KEY}'); sys.exit(3)"
+    server = MCPStdioServer(command=sys.executable, args=["-c", code], env={"TOKEN": KEY})
+
+    async def work():
+        async with opened(server):
+            pass
+
+    with pytest.raises(NetworkError, match="No module named git") as caught:
+        run(work())
+
+    assert KEY not in str(caught.value)
+    assert "No module named git" in capfd.readouterr().err  # as before

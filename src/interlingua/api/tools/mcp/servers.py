@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager, suppress
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, TextIO, TypeAlias, Union
 from urllib.parse import urlsplit
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from mcp import StdioServerParameters
     from mcp.client import Transport
 
+_COPY_SECONDS = 0.5  # to wait for the rest of stderr; another process may hold it open
 _MIN_SECRET = 6  # shorter values ("1", "true") are not secrets, and occur in many messages
 
 
@@ -77,6 +79,18 @@ are accepted too.
 """
 
 
+def check_server(server: object) -> None:
+    """Raise `ConfigurationError` if this is not an MCP server."""
+    is_known = isinstance(server, (MCPStdioServer, MCPHttpServer, str)) or (
+        hasattr(server, "command") or hasattr(server, "__aenter__")
+    )
+    if not is_known:
+        raise ConfigurationError(
+            f"A {type(server).__name__} is not an MCP server. Pass an MCPStdioServer, an "
+            "MCPHttpServer or a URL; for several, a mapping such as {'git': server, 'web': url}."
+        )
+
+
 def name_of(server: MCPServer) -> str:
     """The name of the server in messages: its host, or its command without the path."""
     if isinstance(server, MCPHttpServer):
@@ -106,8 +120,13 @@ def open_transport(
     connect_timeout: float | None,
     errlog: TextIO | None,
     on_status: Callable[[int], object],
+    on_stderr: Callable[[bytes], object] = lambda _: None,
 ) -> AbstractAsyncContextManager[Any]:
-    """The `mcp` transport to a server; `on_status` is called with each HTTP status."""
+    """
+    The `mcp` transport to a server.
+
+    `on_status` is called with each HTTP status, `on_stderr` with what a stdio server writes there.
+    """
     from mcp import StdioServerParameters
 
     if isinstance(server, str):
@@ -124,17 +143,40 @@ def open_transport(
             encoding_error_handler="replace",
         )
     if isinstance(server, StdioServerParameters):
-        return _open_stdio(server, errlog)
+        return _open_stdio(server, errlog, on_stderr)
     return server
 
 
 @asynccontextmanager
-async def _open_stdio(server: StdioServerParameters, errlog: TextIO | None) -> AsyncIterator[Any]:
+async def _open_stdio(
+    server: StdioServerParameters, errlog: TextIO | None, on_stderr: Callable[[bytes], object]
+) -> AsyncIterator[Any]:
     from mcp import stdio_client
 
-    with _stderr(errlog) as file:
-        async with stdio_client(server, errlog=file) as streams:
+    with _stderr(errlog) as file, _copied(file, on_stderr) as copy:
+        async with stdio_client(server, errlog=copy) as streams:
             yield streams
+
+
+@contextmanager
+def _copied(file: TextIO, on_bytes: Callable[[bytes], object]) -> Iterator[TextIO]:
+    """A file to write to; what is written goes to `file` and to `on_bytes`."""
+    source, target = os.pipe()
+
+    def copy() -> None:
+        with os.fdopen(source, "rb", 0) as pipe:
+            while chunk := pipe.read(4096):
+                on_bytes(chunk)
+                with suppress(OSError, ValueError):  # `file` may be closed
+                    os.write(file.fileno(), chunk)
+
+    thread = threading.Thread(target=copy, name="mcp-stderr", daemon=True)
+    thread.start()
+    try:
+        with os.fdopen(target, "w", encoding="utf-8") as writer:
+            yield writer
+    finally:
+        thread.join(_COPY_SECONDS)
 
 
 @asynccontextmanager

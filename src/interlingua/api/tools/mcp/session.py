@@ -175,6 +175,7 @@ class Session:
 
 # One connection.
 
+_MAX_STDERR = 2_000  # bytes, in the message about a server that does not start
 _CLOSE_TIMEOUT = 10.0
 """Seconds until closing is cancelled; the `mcp` package kills a stdio server well before that."""
 
@@ -202,6 +203,7 @@ class Connection:
         self._redactor = redactor
         self._errlog = errlog
         self._status: int | None = None
+        self._stderr = b""
         self.client: Client | None = None
         """Set once the connection is open."""
         self._task: asyncio.Task[None] | None = None
@@ -241,14 +243,13 @@ class Connection:
         is_late = not self._task.done()
         await self.close()
         if is_late:
-            raise RequestTimeoutError(
-                f"no session with the MCP server {self._name} within {self._connect_timeout:g} s",
-                phase="connect",
-            )
+            late = f"no session with the MCP server {self._name} within {self._connect_timeout:g} s"
+            raise self._with_stderr(RequestTimeoutError(late, phase="connect"))
         # Without `from`: the original exception may contain a URL or a header with a key.
-        raise connect_failure(
+        failure = connect_failure(
             _error_of(self._task), self._name, status=self._status, redactor=self._redactor
         )
+        raise self._with_stderr(failure)
 
     async def close(self) -> None:
         """Close the connection. A cancellation is raised only after it is closed."""
@@ -266,12 +267,21 @@ class Connection:
             connect_timeout=self._connect_timeout,
             errlog=self._errlog,
             on_status=self._on_status,
+            on_stderr=self._on_stderr,
         )
         async with client_class(transport, cache=None) as client:
             tools = await _list_tools(client)
             self.client = client
             ready.set_result(tools)
             await self._closing.wait()
+
+    def _on_stderr(self, chunk: bytes) -> None:
+        self._stderr = (self._stderr + chunk)[-_MAX_STDERR:]
+
+    def _with_stderr(self, error: SDKError) -> SDKError:
+        """The error, with the last lines that the server wrote to stderr."""
+        text = self._redactor.redact_text(self._stderr.decode(errors="replace")).strip()
+        return error.add_facts(advice=f"the server wrote to stderr: {text}" if text else None)
 
     def _on_status(self, status: int) -> None:
         self._status = status

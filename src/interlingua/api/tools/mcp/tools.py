@@ -14,9 +14,10 @@ from urllib.parse import unquote, urlsplit
 
 import msgspec
 
-from interlingua.api.tools.mcp.servers import MCPServer
+from interlingua.api.tools.mcp.servers import MCPServer, check_server
 from interlingua.api.tools.mcp.session import Session
 from interlingua.api.tools.tool import TOOL_NAME, Tool, ToolAnnotations
+from interlingua.providers.cancel import running_loop
 from interlingua.spec.content import Audio, Document, Extra, Image, Json, Part, Text, ToolResult
 from interlingua.spec.errors import ConfigurationError, DecodeError
 from interlingua.spec.response import Warning
@@ -73,7 +74,10 @@ async def mcp_tools(
 
     The stderr of stdio servers goes to `errlog`, by default to the stderr of this process.
     """
+    running_loop()
     servers = server if isinstance(server, Mapping) else {"": server}
+    for each in servers.values():
+        check_server(each)
     sessions = {
         "_".join(filter(None, (prefix, name))): Session(
             each, connect_timeout=connect_timeout, timeout=timeout, errlog=errlog
