@@ -22,7 +22,7 @@ from interlingua.simulator import (
     stall,
     text,
 )
-from interlingua.spec.contracts import Timeouts
+from interlingua.spec.contracts import Limits, Timeouts
 from interlingua.spec.errors import (
     AccessDeniedError,
     AuthenticationError,
@@ -269,7 +269,7 @@ def test_a_body_that_is_too_large(transport, provider):
     """It is not read to its end."""
     with serve_in_thread(Simulator(text("x" * 200_000))) as server:
         base = f"{server.url}/v1" if provider == "openai_compatible" else server.url
-        small = transport(max_body=10_000)
+        small = transport(limits=Limits(body=10_000))
         adapter = HttpAdapter(provider, "k", base_url=base, transport=small)
 
         async def run():
@@ -291,7 +291,7 @@ def test_a_stream_that_is_answered_whole_is_no_way_around_the_limit(transport, p
         body = gzip.compress(body)
         headers.append("content-encoding: gzip")
     with Server(answering(reply(body, headers=headers))) as server:
-        small = transport(max_body=10_000)
+        small = transport(limits=Limits(body=10_000))
         adapter = HttpAdapter("openai_compatible", "k", base_url=server.url, transport=small)
 
         async def run():

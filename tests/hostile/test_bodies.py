@@ -10,9 +10,10 @@ import pytest
 
 from interlingua import Request
 from interlingua.providers.adapter import HttpAdapter
-from interlingua.spec.contracts import Limits, Timeouts
+from interlingua.spec.contracts import Limits, Timeouts, WireCall
 from interlingua.spec.errors import DecodeError, RequestTimeoutError, SDKError, StreamError
 from interlingua.spec.messages import Message
+from interlingua.spec.operations import Operation
 from support.http_calls import call, collect, read
 from support.servers import CHUNKED, LAST, Server, answering, piece, reply
 
@@ -154,11 +155,16 @@ ANSWER = {
 }
 
 
+@pytest.mark.parametrize("is_stream", [False, True], ids=["whole", "stream"])
 @pytest.mark.parametrize("size", [1_000, 3_000_000])
 def test_safe_15_large_answers_and_requests_are_coded_in_a_thread(
-    transport_type, size, monkeypatch
+    transport_type, size, is_stream, monkeypatch
 ):
-    """Safe 15: above a megabyte, decoding and encoding leave the event loop free."""
+    """
+    Safe 15: above a megabyte, decoding and encoding leave the event loop free.
+
+    Also for a server that answers a stream with one JSON body.
+    """
     threads = {}
     answer = {**ANSWER, "padding": "x" * size}
 
@@ -180,7 +186,10 @@ def test_safe_15_large_answers_and_requests_are_coded_in_a_thread(
 
         monkeypatch.setattr(adapter, "_dialect", Watched())
         request = Request(model="m", messages=[Message.user("x" * size)])
-        assert (await adapter.complete(request)).text == "x"
+        if is_stream:
+            assert [event async for event in adapter.stream(request)][-1].response.text == "x"
+        else:
+            assert (await adapter.complete(request)).text == "x"
 
     told = reply(json.dumps(answer).encode(), headers=("content-type: application/json",))
     with Server(answering(told)) as server:
@@ -188,6 +197,22 @@ def test_safe_15_large_answers_and_requests_are_coded_in_a_thread(
 
     is_main = {name: thread is threading.main_thread() for name, thread in threads.items()}
     assert is_main == {"encode": size < 1_000_000, "decode": size < 1_000_000}
+
+
+@pytest.mark.parametrize("size", [1_000, 3_000_000])
+def test_safe_15_large_results_of_operations_are_decoded_in_a_thread(transport_type, size):
+    """Safe 15: as answers are."""
+
+    def decode(_status, _headers, body):
+        return len(body), threading.current_thread() is threading.main_thread()
+
+    operation = Operation(name="fetch", encode=lambda *_: WireCall(path="/fetch"), decode=decode)
+
+    async def work(transport):
+        return await chat(server.url, transport).perform(operation)
+
+    with Server(answering(reply(b"x" * size))) as server:
+        assert run(transport_type, work) == (size, size < 1_000_000)
 
 
 @pytest.mark.parametrize("unit", [b"-eyJ", b"maximum ", b"[", b'{"error":', b"\xff", b"a\n"])

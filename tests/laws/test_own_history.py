@@ -28,12 +28,14 @@ HISTORY = ("messages", "system", "input", "instructions", "contents", "systemIns
 SCHEMAS = ("tools", "response_format")
 REPLACED_IDS = "call_REDACTED"  # of the recorder; the provider saw ids of its own
 PLACED = ("cache_control", "strict")  # cache marks are added; `strict: false` is the default
+NO_PROMPT = ("", [], [{"type": "text", "text": ""}], {"parts": [{"text": ""}]})  # is left out
 
 
 def prompt_of(dialect, body):
     """The fields of a body that hold the history and the schemas, without what is placed there."""
     normal = dialect.FACTS.normal_request(body)
-    return _bare({name: normal[name] for name in (*HISTORY, *SCHEMAS) if name in normal})
+    names = [name for name in (*HISTORY, *SCHEMAS) if normal.get(name, "") not in NO_PROMPT]
+    return _bare({name: normal[name] for name in names})
 
 
 def _bare(value):

@@ -414,7 +414,10 @@ class HttpAdapter:
                                 return
                         if has_content:
                             batches.content_at = perf_counter()
-                    for event in reader.finish():
+                    last = reader.finish()
+                    if isinstance(reader.frames, WholeBody) and reader.frames.size > LARGE:
+                        last = iter(await asyncio.to_thread(list, last))
+                    for event in last:
                         yield event
                 finally:
                     scope.replies = tuple(other for other in scope.replies if other is not reply)
@@ -590,6 +593,7 @@ class HttpAdapter:
             self._headers,
             self._signature,
             self._timeouts,
+            limits=self._limits,
             keep_alive=self.provider.keep_alive,
         )
 

@@ -98,14 +98,17 @@ def unreadable(error: SDKError, headers: Mapping[str, str]) -> SDKError:
 class WholeBody:
     """The frame decoder for a reply that is not streamed: the whole body is one frame."""
 
-    __slots__ = ("_pieces",)
+    __slots__ = ("_pieces", "size")
 
     def __init__(self) -> None:
         self._pieces: list[bytes] = []
+        self.size: int = 0
+        """Bytes so far."""
 
     def feed(self, data: bytes) -> list[Frame]:
         """No frames before the end of the body."""
         self._pieces.append(data)
+        self.size += len(data)
         return []
 
     def finish(self) -> list[Frame]:

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from interlingua.providers.provider import join_url
 from interlingua.providers.ulid import new_ulid
 from interlingua.spec.content import Json
-from interlingua.spec.contracts import Content, HttpRequest, Profile, Timeouts, WireCall
+from interlingua.spec.contracts import Content, HttpRequest, Limits, Profile, Timeouts, WireCall
 from interlingua.spec.request import Request
 from interlingua.spec.response import Warning
 from interlingua.wire.json_text import dumps
@@ -101,6 +101,7 @@ def operation_request(
     key_headers: Mapping[str, str],
     timeouts: Timeouts | None,
     *,
+    limits: Limits | None = None,
     keep_alive: bool = True,
 ) -> HttpRequest:
     """
@@ -121,6 +122,7 @@ def operation_request(
         headers={**headers, **key_headers},
         body=body,
         timeouts=timeouts,
+        limits=limits,
         keep_alive=keep_alive,
     )
 

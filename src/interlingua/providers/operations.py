@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from msgspec.structs import replace
 
 from interlingua.providers.answer_check import read_error, reported_error
+from interlingua.providers.reading import LARGE
 from interlingua.spec.contracts import (
     Adapter,
     Dialect,
@@ -74,7 +76,7 @@ async def perform_pages(
     Paging stops at a page that was already read: some servers report more pages for ever.
     """
     reply, body = await send(call)
-    result = operation.decode(reply.status, reply.headers, body)
+    result = await _decode(operation, reply, body)
     if operation.next_page is None:
         return result
     results = list(result)
@@ -83,9 +85,15 @@ async def perform_pages(
     while following is not None and (following.path, following.query) not in pages:
         pages.append((following.path, following.query))
         reply, body = await send(following)
-        results += operation.decode(reply.status, reply.headers, body)
+        results += await _decode(operation, reply, body)
         following = operation.next_page(following, reply.headers, body)
     return results
+
+
+async def _decode(operation: Operation, reply: HttpReply, body: bytes) -> Any:
+    if len(body) <= LARGE:
+        return operation.decode(reply.status, reply.headers, body)
+    return await asyncio.to_thread(operation.decode, reply.status, reply.headers, body)
 
 
 async def exchange(

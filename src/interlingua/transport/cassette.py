@@ -26,7 +26,7 @@ from collections.abc import AsyncIterator, Collection, Iterable, Iterator, Mappi
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from os import PathLike
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple, TypeAlias
 
 import msgspec
 from msgspec.structs import replace
@@ -51,6 +51,9 @@ _HEAD = f'{{"format": {json.dumps(FORMAT)}, "exchanges": [\n'
 _TAIL = "\n]}\n"
 
 
+_Seconds: TypeAlias = Annotated[float, msgspec.Meta(ge=0, le=86_400)]
+
+
 class _Data(msgspec.Struct):
     json: Any = None
     text: str = ""
@@ -64,14 +67,14 @@ class _Request(_Data, kw_only=True):
 
 
 class _Chunk(_Data, kw_only=True):
-    after: float = 0.0
+    after: _Seconds = 0.0
 
 
 class _Reply(msgspec.Struct, kw_only=True):
     status: int
     headers: dict[str, str]
     chunks: list[_Chunk]
-    after: float = 0.0
+    after: _Seconds = 0.0
 
 
 class _Error(msgspec.Struct):
