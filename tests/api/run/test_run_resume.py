@@ -317,3 +317,31 @@ def test_safe_26_a_failed_run_for_an_object_is_resumed(provider, whole):
     with simulated(*turns, profile={"structured_output": ("prompt",)}) as peer:
         assert run(peer, work) == {"n": 1}
     assert shop.done == ["milk"]
+
+
+@every_provider
+def test_safe_28_a_stream_cancelled_by_its_id_is_resumed(provider):
+    """During its tools: the result has each message once, and goes on without a second run."""
+    shop = Shop()
+
+    async def work(client):
+        options = {"tools": shop.tools, "client": client}
+        events = stream(named(provider), "?", request_id="r", **options)
+        task = asyncio.ensure_future(collect(events))
+        await settled(lambda: "wait" in shop.done)
+        assert await client.cancel("r")
+        seen = await task
+        assert seen[-1].finish_reason.reason == "cancelled"
+        first = events.result()
+        return first, await generate(named(provider), resume=first, **options)
+
+    with simulated(tool_call("wait"), text("Done.")) as peer:
+        first, result = run(peer, work)
+
+    assert shop.done == ["wait"]
+    assert [message.role for message in first.messages] == ["user", "assistant", "tool"]
+    assert len(first.steps) == 1
+    assert result.text == "Done."
+    assert [message.role for message in result.messages] == [
+        "user", "assistant", "tool", "assistant",
+    ]  # fmt: skip
