@@ -249,7 +249,7 @@ def test_a_wait_that_is_too_long_is_told_in_the_error(mode):
     """At once, with the reason."""
     adapter = Adapter(RateLimitError("slow down", retry_after=3600))
 
-    with pytest.raises(RateLimitError, match="asks to wait 3600 s, and max_delay is 60 s"):
+    with pytest.raises(RateLimitError, match="asked to wait 3600 s, more than max_delay 60 s"):
         asyncio.run(ask(Client({"here": adapter}), mode, retry=RetryPolicy()))
 
 

@@ -121,7 +121,7 @@ def test_a_wait_that_is_too_long_is_explained():
     policy = RetryPolicy(max_retries=1)
     error = RateLimitError("x", retry_after=61.0)
 
-    assert "asks to wait 61 s, and max_delay is 60 s" in policy.explain(error, 0)
+    assert "asked to wait 61 s, more than max_delay 60 s" in policy.explain(error, 0)
     assert policy.explain(error, 1) is None
     assert policy.explain(RateLimitError("x", retry_after=1.0), 0) is None
     assert policy.explain(RateLimitError("x", retry_after=61.0, retryable=False), 0) is None

@@ -10,9 +10,10 @@ values = st.none() | st.sampled_from([0, 1, 7])
 
 
 @given(values, values, values)
-def test_what_is_said_is_told_in_order(seed, top_k, n):
+def test_what_is_said_is_told_in_order(seed, top_k, limit):
     """Nothing that is None, everything that is not: 0 is a value."""
-    told = dict(Settings("top_k", "n", "seed").said(Request(seed=seed, top_k=top_k, n=n)))
-    asked = {"top_k": top_k, "n": n, "seed": seed}
+    request = Request(seed=seed, top_k=top_k, max_tokens=limit)
+    told = dict(Settings("top_k", "max_tokens", "seed").said(request))
+    asked = {"top_k": top_k, "max_tokens": limit, "seed": seed}
 
     assert list(told.items()) == [item for item in asked.items() if item[1] is not None]

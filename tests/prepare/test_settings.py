@@ -42,7 +42,7 @@ def some(values):
 
 
 MODES = ("auto", "none", "required", "named")
-SETTINGS = ("temperature", "top_p", "top_k", "seed", "n", "stop_sequences", "verbosity", "logprobs")
+SETTINGS = ("temperature", "top_p", "top_k", "seed", "stop_sequences", "verbosity", "logprobs")
 flags = st.sampled_from([None, True, False])
 profiles = st.builds(
     Profile,
@@ -70,7 +70,6 @@ profiles = st.builds(
     rejected_while_thinking=some(SETTINGS).map(lambda found: found or ()),
     penalties=flags,
     seed=flags,
-    n=flags,
     logprobs=flags,
     verbosity=flags,
     stop_sequences=st.none() | st.integers(0, 2),
@@ -297,7 +296,6 @@ def test_safe_21_temperature_reaches_claude(stream):
         ({"penalties": False}, {"frequency_penalty": 0}, "frequency_penalty_implied"),
         ({"penalties": False}, {"presence_penalty": 0.5}, "presence_penalty_dropped"),
         ({"seed": False}, {"seed": 0}, "seed_dropped"),
-        ({"n": False}, {"n": 2}, "n_dropped"),
         ({"verbosity": False}, {"verbosity": "low"}, "verbosity_dropped"),
         ({"stop_sequences": 0}, {"stop_sequences": ("a",)}, "stop_sequences_dropped"),
     ],
@@ -308,13 +306,6 @@ def test_a_setting_that_is_not_taken(fields, settings, code):
 
     assert clamped == Request()
     assert told == [(code, next(iter(settings)))]
-
-
-def test_one_answer_is_always_taken():
-    """Asking for one answer asks for nothing special."""
-    request = Request(n=1)
-
-    assert told_by(request, Profile(n=False))[0] is request
 
 
 def test_logprobs_among_the_options():

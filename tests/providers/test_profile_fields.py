@@ -122,7 +122,6 @@ CASES = {
     "rejected_while_thinking": (("temperature",), THINKS, CHAT, {"temperature": 0.5}),
     "penalties": (False, {}, CHAT, {"frequency_penalty": 0.5}),
     "seed": (False, {}, CHAT, {"seed": 5}),
-    "n": (False, {}, CHAT, {"n": 2}),
     "logprobs": (False, {}, CHAT, {"provider_options": {"openai_chat": {"logprobs": True}}}),
     "verbosity": (False, {}, CHAT, {"verbosity": "low"}),
     "stop_sequences": (0, {}, CHAT, {"stop_sequences": ("a",)}),

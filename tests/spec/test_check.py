@@ -67,7 +67,6 @@ WRONG = [
     told({"max_tokens": 0}, "max_tokens must be an integer of 1 or more, not 0"),
     told({"max_tokens": -5}, "max_tokens must be"),
     told({"max_tokens": 10.0}, "max_tokens must be an integer"),
-    told({"n": 0}, "n must be an integer of 1 or more"),
     told({"thinking_budget": -2}, "thinking_budget must be"),
     told({"seed": "7"}, "seed must be an integer"),
     told({"frequency_penalty": INF}, "frequency_penalty must be a number, not inf"),

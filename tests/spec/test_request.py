@@ -31,7 +31,6 @@ FALSY = {
     "seed": 0,
     "frequency_penalty": 0.0,
     "presence_penalty": 0.0,
-    "n": 0,
     "thinking_budget": 0,
     "reasoning_effort": "",
     "verbosity": "",

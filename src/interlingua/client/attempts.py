@@ -27,10 +27,11 @@ from interlingua.providers.fold import close_stream, fold_stream
 from interlingua.providers.http_requests import Ready
 from interlingua.providers.log import logger
 from interlingua.spec.contracts import Adapter
-from interlingua.spec.errors import ErrorClass, SDKError, StreamError
+from interlingua.spec.errors import AbortError, ErrorClass, SDKError, StreamError
 from interlingua.spec.events import ErrorEvent, Finish, StreamEvent, StreamStart
+from interlingua.spec.messages import Message
 from interlingua.spec.request import Request
-from interlingua.spec.response import Attempt, FinishReason, Response, Usage
+from interlingua.spec.response import Attempt, FinishReason, Response, Usage, label_message
 from interlingua.streams.accumulate import StreamAccumulator
 from interlingua.streams.grammar import is_content
 
@@ -107,6 +108,7 @@ class Calls:
         outer: CallLayers,
         inner: CallLayers,
         settings: Mapping[str, Any],
+        registry_ids: Mapping[tuple[str, str], str],
     ) -> None:
         self.adapters = adapters
         self.address = address
@@ -115,6 +117,8 @@ class Calls:
         self.inner = inner
         self.settings = settings
         """Keyword arguments for `complete` and `stream` of custom adapters."""
+        self.registry_ids = registry_ids
+        """The ids of the registry file, by provider and model."""
         self.has_layers: bool = not (outer.is_empty and inner.is_empty)
         self.initialization: Initialization = Initialization(adapters)
         self.scopes: Scopes = Scopes()
@@ -167,6 +171,7 @@ class Attempts:
     __slots__ = (
         "_calls",
         "_count",
+        "_failure",
         "_logged",
         "_outcomes",
         "_ready",
@@ -195,6 +200,7 @@ class Attempts:
         self._step = step
         self._logged: set[str] = set() if logged is None else logged
         self._count = 0
+        self._failure: SDKError | None = None  # of the last attempt
         self._resent = False  # in the current attempt
         self._outcomes: list[tuple[CallEvent, Awaitable[object]]] = []  # of async subscribers
         self._ready: tuple[Request, Ready] | None = None
@@ -214,7 +220,11 @@ class Attempts:
         outer = self._calls.outer
         if outer.is_empty:
             return self.complete(self.request)
-        return outer.wrap_complete(self.complete)(self.request)
+        return self._answer_through(outer)
+
+    async def _answer_through(self, outer: CallLayers) -> Response:
+        response = await outer.wrap_complete(self.complete)(self.request)
+        return replace(response, message=self._message(response))
 
     def fold(
         self, scope: CancelScope | None = None, accumulator: StreamAccumulator | None = None
@@ -227,6 +237,7 @@ class Attempts:
             scope,
             accumulator=accumulator,
             finish=self.finish,
+            label=self._message,
             revise=self._revise if self._calls.has_layers else None,
         )
 
@@ -242,7 +253,25 @@ class Attempts:
         """The response of a stream, from the events that have left the middleware."""
         shown = self._shown
         response = accumulator.response() if shown is None else shown.settle(finish, accumulator)
-        return replace(response, attempts=self.records)
+        return self._labelled(response)
+
+    def _labelled(self, response: Response) -> Response:
+        return replace(response, attempts=self.records, message=self._message(response))
+
+    def _message(self, response: Response) -> Message:
+        """The message of the answer, labelled with the attempt that made it."""
+        message_id = f"{self.request.request_id}-{self._step}"
+        if not self.records:  # a middleware answered
+            return label_message(response, message_id, response.provider, response.model)
+        made = self.records[-1]
+        registry_id = self._calls.registry_ids.get((made.provider, made.model))
+        return label_message(response, message_id, made.provider, made.model, registry_id)
+
+    def label_partial(self, partial: Response) -> Message:
+        """The message of an answer that its reader did not read to its end."""
+        cut, request = replace(partial, finish_reason=_CANCELLED), self.request
+        message_id = f"{request.request_id}-{self._step}"
+        return label_message(cut, message_id, request.provider or "", request.model)
 
     def _revise(self, event: StreamEvent, accumulator: StreamAccumulator) -> StreamEvent:
         return event if self._shown is None else self._shown.revise(event, accumulator)
@@ -278,7 +307,7 @@ class Attempts:
                 self._complete(number, began, request, result if is_answer else _PERFORMED)
                 if self._outcomes:
                     await self._settle()
-                return replace(result, attempts=self.records) if is_answer else result
+                return self._labelled(result) if is_answer else result
             await asyncio.sleep(delay)
         raise AssertionError("unreachable")
 
@@ -342,6 +371,15 @@ class Attempts:
             return RetryPolicy(max_retries=retries) if retries else policy
         return policy
 
+    def explain(self, error: SDKError) -> None:
+        """Add what is known of the call to an error that ended it, such as a timeout in a wait."""
+        request = self.request
+        error.add_facts(request_id=request.request_id, attempts=self.records or None)
+        if not isinstance(error, AbortError):  # that is not about the provider
+            error.add_facts(provider=request.provider, model=request.model)
+        if self._failure is not error:
+            error.add_cause(self._failure)
+
     async def _delay(
         self, error: BaseException, policy: RetryPolicy | None, retries: int
     ) -> float | None:
@@ -350,6 +388,7 @@ class Attempts:
             await self._settle()
         if not isinstance(error, SDKError):
             return None
+        self._failure = error
         delay = None if policy is None else policy.delay(error, retries)
         if policy is not None and delay is not None:
             await policy.notify(error, retries, delay)
@@ -453,6 +492,7 @@ class Attempts:
     def _complete(
         self, number: int, began: float, request: Request, end: Response | Finish
     ) -> None:
+        self._failure = None
         latency, usage = round((perf_counter() - began) * 1000), end.usage
         attempt = Attempt(
             number=number,
@@ -545,5 +585,6 @@ class Attempts:
                 logger.exception(_SUBSCRIBER_FAILED, event.type)
 
 
+_CANCELLED = FinishReason(reason="cancelled")
 _PERFORMED = Finish(finish_reason=FinishReason(reason="stop"))
 """Stands for the end of an operation, which has no finish reason and no usage."""

@@ -109,6 +109,7 @@ class Client:
             outer=CallLayers(outer),
             inner=CallLayers(inner),
             settings={"strict": True} if strict else {},
+            registry_ids=self._registry.ids,
         )
         """The active calls; a run opens its own calls here, in its own scope."""
 

@@ -64,7 +64,10 @@ class Registry:
         self.models: dict[str, ModelEntry] = {entry.id: entry for entry in models}
         self._names: dict[str, ModelEntry] = {}
         self._tiers: dict[str, list[ModelEntry]] = {}
-        self._served = {(entry.adapter, entry.wire_name) for entry in models}
+        self.ids: dict[tuple[str, str], str] = {
+            (entry.adapter, entry.wire_name): entry.id for entry in models
+        }
+        """The ids by adapter and wire name."""
         for entry in models:
             for name in (entry.id, *entry.aliases):
                 known = self._names.setdefault(name, entry)
@@ -94,7 +97,7 @@ class Registry:
 
     def serves(self, adapter: str | None, wire_name: str) -> bool:
         """Whether an entry has this adapter and wire name."""
-        return (adapter, wire_name) in self._served
+        return (adapter, wire_name) in self.ids
 
 
 def resolve(

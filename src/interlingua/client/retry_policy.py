@@ -76,10 +76,7 @@ class RetryPolicy(
             return None
         if not self.is_retryable(error):
             return None
-        return (
-            f"not retried: the provider asks to wait {wait:g} s, and max_delay is "
-            f"{self.max_delay:g} s"
-        )
+        return f"not retried: asked to wait {wait:g} s, more than max_delay {self.max_delay:g} s"
 
     def is_retryable(self, error: Exception) -> bool:
         """Whether a retry may succeed."""

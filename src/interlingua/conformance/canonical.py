@@ -28,7 +28,7 @@ from interlingua.wire.json_text import dump_text
 
 # These are compared in their own way, or belong to the caller.
 _NOT_SETTINGS = {"messages", "tools", "response_format", "max_tokens"} | {
-    "provider", "provider_options", "request_id", "on_loss",
+    "provider", "provider_options", "request_id", "on_loss", "keep_raw",
 }  # fmt: skip
 _SETTINGS = tuple(name for name in Request.__struct_fields__ if name not in _NOT_SETTINGS)
 
@@ -69,8 +69,6 @@ def settings_survive(request: Request, back: Request, warned: tuple[str, ...]) -
 def _plain_settings(request: Request) -> dict[str, Any]:
     """The settings, with equivalent values in one form."""
     settings = {name: _bare(getattr(request, name)) for name in _SETTINGS}
-    if request.n == 1:
-        settings["n"] = None
     settings["tool_choice"] = _plain_choice(settings["tool_choice"])
     if request.reasoning_effort == "none" and request.thinking_budget is None:
         settings |= {"reasoning_effort": None, "thinking_budget": 0}

@@ -127,7 +127,7 @@ def drop_settings(request: Request, profile: Profile, warnings: WarningList) -> 
     names: list[str] = []
     if profile.penalties is False:
         names += _PENALTIES
-    names += [name for name in ("seed", "n", "verbosity") if getattr(profile, name) is False]
+    names += [name for name in ("seed", "verbosity") if getattr(profile, name) is False]
     return _drop(request, names, warnings)
 
 
@@ -259,7 +259,7 @@ RULES: tuple[tuple[Rule, _Fields], ...] = (
     (drop_while_thinking, frozenset(get_args(Setting)) | _OPTIONS),
     (limit_temperature, frozenset(("temperature",))),
     (choose_version, frozenset(_SAMPLING)),
-    (drop_settings, frozenset((*_PENALTIES, "seed", "n", "verbosity"))),
+    (drop_settings, frozenset((*_PENALTIES, "seed", "verbosity"))),
     (drop_logprobs, _OPTIONS),
     (drop_strict, _TOOLS),
     (choice_without_tools, _CHOICE | _PARALLEL),
@@ -285,8 +285,6 @@ def _applicable(is_set: tuple[bool, ...]) -> tuple[Rule, ...]:
 
 def _drop(request: Request, names: Iterable[str], warnings: WarningList, when: str = "") -> Request:
     dropped = [name for name in names if getattr(request, name) is not None]
-    if request.n == 1 and "n" in dropped:
-        dropped.remove("n")  # every server can give one answer
     for name in dropped:
         if getattr(request, name) == _NEUTRAL.get(name):
             warnings.setting_implied(name)

@@ -83,7 +83,7 @@ from interlingua.spec.errors import ConfigurationError, SDKError
 from interlingua.spec.events import StreamEvent
 from interlingua.spec.operations import ItemDecoder, Operation, ServedModel
 from interlingua.spec.request import OnLoss, Request, ToolChoiceMode
-from interlingua.spec.response import Response, Warning
+from interlingua.spec.response import Response, Warning, label_message
 from interlingua.spec.warnings import check_losses, current_turn_first
 from interlingua.streams.grammar import DELTAS
 from interlingua.streams.reader import FrameDecoder, StreamReader
@@ -498,7 +498,9 @@ class HttpAdapter:
         return request
 
     async def _complete(self, request: Request) -> Response:
-        return await self.answer(await self.ready(request))
+        response = await self.answer(await self.ready(request))
+        message = label_message(response, request.request_id or "", self.name, request.model)
+        return replace(response, message=message)
 
     def _decode_body(self, body: bytes, ready: Ready, reply: HttpReply, began: float) -> Response:
         if ready.stream:
@@ -640,6 +642,7 @@ class HttpAdapter:
             edit=partial(restore_event, request=request) if request.tools else None,
             check=lambda response: check_body(response, request, dialect.NAME),
             estimate=partial(estimate_finish, request=request, family=self._family),
+            keep_raw=request.keep_raw,
         )
 
     def _with_options(self, request: Request, profile: Profile) -> tuple[Request, dict[str, str]]:

@@ -15,8 +15,9 @@ from msgspec.structs import replace
 from interlingua.providers.cancel import CancelScope, Scopes
 from interlingua.spec.errors import SDKError, StreamError
 from interlingua.spec.events import ErrorEvent, Finish, StreamEvent, StreamStart
+from interlingua.spec.messages import Message
 from interlingua.spec.request import Request
-from interlingua.spec.response import FinishReason, Reason, Response
+from interlingua.spec.response import FinishReason, Reason, Response, label_message
 from interlingua.streams.accumulate import StreamAccumulator
 from interlingua.streams.grammar import DELTAS, ENDS
 from interlingua.streams.reader import StreamReader
@@ -43,6 +44,7 @@ async def fold_stream(  # noqa: C901, PLR0912 -- one function: every delta passe
     *,
     accumulator: StreamAccumulator | None = None,
     finish: Callable[[Finish, StreamAccumulator], Response] | None = None,
+    label: Callable[[Response], Message] | None = None,
     revise: Callable[[StreamEvent, StreamAccumulator], StreamEvent] | None = None,
 ) -> AsyncGenerator[StreamEvent, None]:
     """
@@ -50,11 +52,11 @@ async def fold_stream(  # noqa: C901, PLR0912 -- one function: every delta passe
 
     Without a `scope`, one is made and registered in `scopes` under the request's id. `accumulator`
     is for callers that read the partial response; `finish` makes the response of a completed
-    stream; `revise` may change an event that ends a segment. A cancelled stream ends with
-    `Finish(reason=cancelled)`; then the error of the scope is raised, unless the stream was
-    cancelled by its id.
+    stream, and `label` the message of one that failed; `revise` may change an event that ends a
+    segment. A cancelled stream ends with `Finish(reason=cancelled)`; then the error of the scope is
+    raised, unless the stream was cancelled by its id.
     """
-    fold = _Fold(request, scope or CancelScope(), accumulator or StreamAccumulator(), finish)
+    fold = _Fold(request, scope or CancelScope(), accumulator or StreamAccumulator(), finish, label)
     fold.revise = revise
     fold.owns_scope = owns_scope = scope is None  # otherwise it belongs to a run
     if owns_scope:
@@ -62,8 +64,7 @@ async def fold_stream(  # noqa: C901, PLR0912 -- one function: every delta passe
     scope, segments = fold.scope, fold.accumulator.open
     events = open_events(scope)
     try:
-        # `scope.wait` and the common case of `accumulator.feed` are inlined here, because the
-        # function calls would cost more than the rest of the loop.
+        # `scope.wait` and most of `accumulator.feed` are inlined: function calls cost much here.
         while not scope.is_cancelled:
             task = scope.task = asyncio.current_task()
             before = 0 if task is None else task.cancelling()
@@ -117,6 +118,7 @@ class _Fold:
     __slots__ = (
         "_finish",
         "_is_finished",
+        "_label",
         "_request",
         "accumulator",
         "error",
@@ -132,9 +134,11 @@ class _Fold:
         scope: CancelScope,
         accumulator: StreamAccumulator,
         finish: Callable[[Finish, StreamAccumulator], Response] | None,
+        label: Callable[[Response], Message] | None,
     ) -> None:
         self._request = request
         self._finish = finish
+        self._label = label or self._message
         self._is_finished = False
         self.request_id: str = request.request_id or ""
         self.scope: CancelScope = scope
@@ -164,7 +168,11 @@ class _Fold:
             return (*missing, event)
         ends = accumulator.end_segments() if accumulator.open else ()
         finish = self._finish
-        response = accumulator.response() if finish is None else finish(event, accumulator)
+        if finish is None:
+            response = accumulator.response()
+            response = replace(response, message=self._label(response))
+        else:
+            response = finish(event, accumulator)
         self._is_finished = True
         return (*missing, *ends, replace(event, response=response))
 
@@ -212,10 +220,15 @@ class _Fold:
 
     def _partial(self, reason: Reason) -> Response:
         partial, request = self.accumulator.partial(), self._request
-        return replace(
+        partial = replace(
             partial,
             model=partial.model or request.model,
             provider=partial.provider or request.provider or "",
             request_id=partial.request_id or request.request_id,
             finish_reason=FinishReason(reason=reason),
         )
+        return replace(partial, message=self._label(partial))
+
+    def _message(self, response: Response) -> Message:
+        request = self._request
+        return label_message(response, self.request_id, request.provider or "", request.model)

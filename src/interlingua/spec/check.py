@@ -51,7 +51,7 @@ class _Row(NamedTuple):
     expected: str
 
 
-_LEAST = {"max_tokens": 1, "n": 1, "thinking_budget": -1, "temperature": 0, "top_p": 0}
+_LEAST = {"max_tokens": 1, "thinking_budget": -1, "temperature": 0, "top_p": 0}
 _ANY_NUMBER = -1.7e308  # less than any number that a program means
 _WORDS: dict[Any, str] = {
     str: "a string",

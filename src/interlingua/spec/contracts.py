@@ -34,7 +34,6 @@ Setting: TypeAlias = Literal[
     "frequency_penalty",
     "presence_penalty",
     "seed",
-    "n",
     "stop_sequences",
     "verbosity",
     "logprobs",
@@ -166,8 +165,6 @@ class Profile(Record, frozen=True, kw_only=True):
     """`frequency_penalty` and `presence_penalty` are supported."""
     seed: bool | None = None
     """`seed` is supported."""
-    n: bool | None = None
-    """`n` greater than 1 is supported."""
     logprobs: bool | None = None
     """Log probabilities of tokens are supported."""
     verbosity: bool | Literal["instruction"] | None = None

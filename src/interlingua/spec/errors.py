@@ -103,7 +103,7 @@ class SDKError(Exception):
     The base of every error of this library.
 
     Fields that are not known are None. `str(error)` begins with the provider and the model
-    where they are known; `message` is the text without them.
+    where they are known, and says how many attempts were made; `message` is the text alone.
     """
 
     error_class: ClassVar[ErrorClass] = ErrorClass.OTHER
@@ -166,6 +166,11 @@ class SDKError(Exception):
                 setattr(self, name, value)
         return self
 
+    def add_cause(self, cause: BaseException | None) -> None:
+        """Set the exception that led to this one, if none is set."""
+        if self.__cause__ is None and cause is not None:
+            self.__cause__ = cause
+
     def drop_partial(self) -> None:
         """Forget the partial response, because a middleware has not let it through."""
         vars(self).pop("partial", None)
@@ -182,7 +187,10 @@ class SDKError(Exception):
     def __str__(self) -> str:
         names = (name for name in (self.provider, self.model) if name)
         label = ":".join(names)
-        text = self.message if self.advice is None else f"{self.message} ({self.advice})"
+        notes = [] if self.advice is None else [self.advice]
+        if self.attempts is not None and len(self.attempts) > 1:
+            notes.insert(0, f"{len(self.attempts)} attempts")
+        text = f"{self.message} ({'; '.join(notes)})" if notes else self.message
         return text if not label or text.startswith(label) else f"{label}: {text}"
 
 

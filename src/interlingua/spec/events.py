@@ -200,6 +200,8 @@ class Finish(_Event, frozen=True, kw_only=True, tag="finish"):
     """Fields of the response that are known only at the end, by dialect name."""
     message_extra: Extra = {}
     """Fields of the message that are known only at the end."""
+    raw: Json = None
+    """The data of all wire events, if the request asked for it with `keep_raw`."""
 
 
 StreamEvent: TypeAlias = (

@@ -161,6 +161,8 @@ def _tuples_to_lists(document: dict[str, Any]) -> None:
 def _encode_hook(value: Any) -> Any:
     if isinstance(value, FilePath):
         return str(value)
+    if isinstance(value, Exception) and not isinstance(value, SDKError):  # raised by a tool
+        value = SDKError(f"{type(value).__name__}: {value}")
     if not isinstance(value, SDKError):
         raise DecodeError(f"a {_type(value)} has no JSON form")
     # A class that the application derived is written as its nearest base class here.

@@ -36,7 +36,11 @@ class Message(Record, frozen=True, kw_only=True):
     name: str | None = None
     id: str | None = None
     metadata: Mapping[str, Any] = {}
-    """Data of the application; never sent."""
+    """
+    Data of the application; never sent.
+
+    Of an answer: `model` (as it was sent), `provider`, `registry_id`, `finish_reason`, `usage`.
+    """
     extra: Extra = {}
     """Data of the message that must be sent back to a provider, by dialect name."""
 

@@ -134,7 +134,6 @@ class Request(Record, frozen=True, kw_only=True, metaclass=_RequestType):
     seed: int | None = None
     frequency_penalty: float | None = None
     presence_penalty: float | None = None
-    n: int | None = None
     reasoning_effort: str | None = None
     thinking_budget: int | None = None
     include_thinking: bool | None = None
@@ -151,6 +150,8 @@ class Request(Record, frozen=True, kw_only=True, metaclass=_RequestType):
     `"content"` (the default of adapters): a loss of what the current turn asks for. `"strict"`:
     any loss. `"warn"`: none.
     """
+    keep_raw: bool = False
+    """Whether `Response.raw` of a stream has its wire events; never sent itself."""
 
     if TYPE_CHECKING:  # as in `ToolChoice`
 
@@ -172,7 +173,6 @@ class Request(Record, frozen=True, kw_only=True, metaclass=_RequestType):
             seed: int | None = None,
             frequency_penalty: float | None = None,
             presence_penalty: float | None = None,
-            n: int | None = None,
             reasoning_effort: str | None = None,
             thinking_budget: int | None = None,
             include_thinking: bool | None = None,
@@ -182,6 +182,7 @@ class Request(Record, frozen=True, kw_only=True, metaclass=_RequestType):
             provider_options: Mapping[str, Any] = ...,
             request_id: str | None = None,
             on_loss: OnLoss | None = None,
+            keep_raw: bool = False,
         ) -> None: ...
 
     def __post_init__(self) -> None:

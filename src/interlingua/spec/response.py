@@ -190,7 +190,11 @@ class Response(Record, frozen=True, kw_only=True):
     warnings: tuple[Warning, ...] = ()
     rate_limit: RateLimit | None = None
     raw: Json = None
-    """The body as it was received, for debugging; never used to encode."""
+    """
+    The body as it was received, for debugging; never used to encode.
+
+    Of a stream: the list of its wire events, if the request has `keep_raw`; else None.
+    """
     request_id: str | None = None
     latency_ms: float | None = None
     attempts: tuple[Attempt, ...] = ()
@@ -250,6 +254,50 @@ class Response(Record, frozen=True, kw_only=True):
     def reasoning(self) -> str | None:
         """The visible thinking, joined; None if there is none."""
         return self.message.reasoning
+
+
+_COUNTS = (
+    "input_tokens", "output_tokens", "reasoning_tokens", "cache_read_tokens", "cache_write_tokens",
+)  # fmt: skip
+
+
+def label_message(
+    response: Response,
+    message_id: str,
+    provider: str,
+    model: str,
+    registry_id: str | None = None,
+) -> Message:
+    """
+    The message of a response, with an id and with metadata for the rules of history repair.
+
+    `model` is the name that was sent, so that the same name later means the same maker: a
+    provider may answer with the name of a version. What the message has already is kept.
+    """
+    message, usage = response.message, response.usage
+    counts = {name: getattr(usage, name) for name in _COUNTS}
+    metadata = {
+        **message.metadata,
+        "model": model or response.model,
+        "provider": provider or response.provider,
+        "finish_reason": response.finish_reason.reason,
+        "usage": {name: count for name, count in counts.items() if count is not None},
+    }
+    if usage.estimated:
+        metadata["usage"]["estimated"] = True
+    if registry_id is not None:
+        metadata["registry_id"] = registry_id
+    return msgspec.structs.replace(message, id=message.id or message_id, metadata=metadata)
+
+
+def with_usage(response: Response, usage: Usage) -> Response:
+    """The response with another usage, also in the metadata of its message."""
+    response = msgspec.structs.replace(response, usage=usage)
+    metadata = response.message.metadata
+    if "usage" not in metadata:
+        return response
+    message = label_message(response, "", metadata["provider"], metadata["model"])
+    return msgspec.structs.replace(response, message=message)
 
 
 def _add(left: int | None, right: int | None) -> Any:

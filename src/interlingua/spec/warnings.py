@@ -78,7 +78,6 @@ _SETTINGS = {
         "{target} counts thinking within `max_tokens`; {sent} was sent to leave room for it."
     ),
     "metadata_dropped": _NO_SETTING,
-    "n_dropped": _NO_SETTING,
     "name_dropped": "{target} does not support names of speakers; the name was dropped.",
     "options_dropped": "Options of {owner} do not apply to {target} and were dropped: {names}.",
     "options_unknown": (
@@ -166,6 +165,10 @@ _NOTES = {
     # about the answer
     "answer_replaced": (
         "A middleware replaced the answer after parts of another answer had been shown."
+    ),
+    "tool_rounds_exhausted": (
+        "The run ended after {rounds} tool rounds, and calls of {names} were not run. Raise "
+        "`max_tool_rounds`, or continue with `resume=`."
     ),
     "usage_limited": (
         "The provider reported {part} {name} tokens but only {whole} input tokens; {whole} were "
@@ -295,7 +298,6 @@ SETTING_DROPPED: Mapping[str, str] = {
     "logprobs": "logprobs_dropped",
     "max_tokens": "max_tokens_dropped",
     "metadata": "metadata_dropped",
-    "n": "n_dropped",
     "parallel_tool_calls": "parallel_tool_calls_dropped",
     "presence_penalty": "presence_penalty_dropped",
     "reasoning_effort": "reasoning_effort_dropped",

@@ -168,6 +168,7 @@ class StreamAccumulator:
             rate_limit=start.rate_limit,
             request_id=start.request_id,
             latency_ms=finish.latency_ms,
+            raw=finish.raw,
             extra=_join(start.extra, finish.extra),
         )
 
@@ -232,6 +233,7 @@ def _complete(finish: Finish, response: Response, start: StreamStart) -> Respons
         request_id=response.request_id or start.request_id,
         rate_limit=response.rate_limit or start.rate_limit,
         latency_ms=response.latency_ms if latency is None else latency,
+        raw=response.raw if finish.raw is None else finish.raw,
         warnings=tuple(dict.fromkeys(warnings)),  # a replayed response has them in both
     )
 

@@ -20,8 +20,9 @@ from typing import Protocol
 
 from msgspec.structs import replace
 
-from interlingua.spec.content import Part
+from interlingua.spec.content import Json, Part
 from interlingua.spec.contracts import Frame, StreamDecoder
+from interlingua.spec.errors import DecodeError
 from interlingua.spec.events import (
     Finish,
     ReasoningEnd,
@@ -32,6 +33,7 @@ from interlingua.spec.events import (
 )
 from interlingua.spec.response import Response
 from interlingua.wire.framing import SSEDecoder
+from interlingua.wire.json_text import loads
 
 
 class FrameDecoder(Protocol):
@@ -44,6 +46,37 @@ class FrameDecoder(Protocol):
         """The frame that the end of the body completes, if any."""
 
 
+class FrameRecorder:
+    """A frame decoder that also keeps the data of each frame."""
+
+    def __init__(self, frames: FrameDecoder) -> None:
+        self._frames = frames
+        self._data: list[str] = []
+
+    def feed(self, data: bytes) -> list[Frame]:
+        """The frames that these bytes complete."""
+        return self._keep(self._frames.feed(data))
+
+    def finish(self) -> list[Frame]:
+        """The frame that the end of the body completes, if any."""
+        return self._keep(self._frames.finish())
+
+    def raw(self) -> list[Json]:
+        """The data so far as JSON; what is not JSON (`[DONE]`) as text."""
+        return [_read_json(data) for data in self._data]
+
+    def _keep(self, frames: list[Frame]) -> list[Frame]:
+        self._data += [frame.data for frame in frames]
+        return frames
+
+
+def _read_json(text: str) -> Json:
+    try:
+        return loads(text)
+    except DecodeError:
+        return text
+
+
 class StreamReader:
     """
     Decodes one streamed reply.
@@ -51,7 +84,8 @@ class StreamReader:
     `known` has what the caller knows about the answer: provider, request id, model, warnings and
     rate limit. `elapsed` returns the milliseconds since the request was sent. `edit` may change
     events that are not deltas. `check` may reject a whole response at the end of the body.
-    `estimate` returns the `Finish` for an answer of these parts whose usage was not reported.
+    `estimate` returns the `Finish` for an answer of these parts whose usage was not reported. With
+    `keep_raw`, `Finish` gets the data of all frames.
     """
 
     __slots__ = (
@@ -61,6 +95,7 @@ class StreamReader:
         "_estimate",
         "_known",
         "_parts",
+        "_recorder",
         "decoder",
         "frames",
         "is_finished",
@@ -77,8 +112,11 @@ class StreamReader:
         edit: Callable[[StreamEvent], StreamEvent] | None = None,
         check: Callable[[Response], None] | None = None,
         estimate: Callable[[Finish, tuple[Part, ...]], Finish] | None = None,
+        keep_raw: bool = False,
     ) -> None:
         self.frames: FrameDecoder = frames or SSEDecoder()
+        self._recorder = FrameRecorder(self.frames) if keep_raw else None
+        self.frames = self._recorder or self.frames
         self.decoder: StreamDecoder = decoder
         self._known = known
         self._elapsed = elapsed
@@ -120,7 +158,8 @@ class StreamReader:
             )
         elif type(event) is Finish:
             self.is_finished = True
-            event = replace(event, latency_ms=self._elapsed())
+            raw = None if self._recorder is None else self._recorder.raw()
+            event = replace(event, latency_ms=self._elapsed(), raw=raw)
             usage = event.usage
             if self._estimate is not None and not (usage.input_tokens or usage.output_tokens):
                 event = self._estimate(event, tuple(self._parts))

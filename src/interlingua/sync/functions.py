@@ -124,7 +124,8 @@ class StreamResult:
     @property
     def partial_response(self) -> Response | None:
         """The answer as far as it was read; None before it has begun."""
-        return self._progress.partial()
+        partial = self._progress.partial()
+        return None if partial is None else self._run.label(partial)
 
     def response(self) -> Response:
         """The last answer; raises the run's error if it failed. Only after the end."""
@@ -324,7 +325,9 @@ class ExecuteOptions(ExecuteSettings, total=False):
 
 
 def execute(
-    model: str, messages: Iterable[AnyMessage] | str, **options: Unpack[ExecuteOptions]
+    model: str,
+    messages: Iterable[AnyMessage] | str | None = None,
+    **options: Unpack[ExecuteOptions],
 ) -> ExecuteResult:
     """
     Like `interlingua.execute`, blocking.

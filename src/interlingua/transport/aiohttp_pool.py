@@ -43,6 +43,7 @@ from interlingua.transport.timeouts import (
     host_of,
     is_one_value,
     next_deadline,
+    system_error,
     timeout_error,
     too_large,
 )
@@ -304,6 +305,7 @@ class Exchange:
         except Exception as failure:  # noqa: BLE001 -- all are translated
             self._stop()
             error = send_error(failure, self._request, self._timeouts)
+            error.add_cause(system_error(failure))
         if error is not None:
             raise error  # outside of `except`, so that aiohttp's error is not its __context__
         self._task = None

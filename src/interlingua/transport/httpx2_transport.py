@@ -31,6 +31,7 @@ from interlingua.transport.timeouts import (
     host_of,
     is_one_value,
     next_deadline,
+    system_error,
     timeout_error,
 )
 from interlingua.version import USER_AGENT
@@ -185,6 +186,7 @@ async def _head(
         error = timeout_error(phase, request, timeouts)
     except Exception as failure:  # noqa: BLE001 -- all are translated
         error = _send_error(failure, request, timeouts)
+        error.add_cause(system_error(failure))
     raise error  # outside of `except`, so that httpx2's error is not its __context__
 
 

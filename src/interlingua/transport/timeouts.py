@@ -75,6 +75,25 @@ def next_deadline(
     return end, reason
 
 
+_MAX_CAUSES = 10
+
+
+def system_error(failure: BaseException | None) -> OSError | None:
+    """
+    A copy of the operating system's error behind a failure of an HTTP library, if there is one.
+
+    The library's own errors are not kept as a cause: they may hold URLs and headers with keys.
+    """
+    for _ in range(_MAX_CAUSES):
+        if failure is None:
+            return None
+        error = getattr(failure, "os_error", failure)
+        if isinstance(error, OSError) and type(error).__module__ == "builtins":
+            return type(error)(*error.args)
+        failure = failure.__cause__ or failure.__context__
+    return None
+
+
 def too_large(request: HttpRequest | None, limit: int) -> DecodeError:
     """The error for a body over the limit."""
     source = "" if request is None else f" from {host_of(request)}"

@@ -123,6 +123,16 @@ _OVERFLOW = re.compile(
     r"|inputs`? tokens \+ `?max_new_tokens|inputs`? must have less than \d+ tokens",
     re.IGNORECASE | re.DOTALL,
 )
+_OVERFLOW_USED = re.compile(
+    r"(\d{1,9}) tokens >|resulted in (\d{1,9})|requested (?:about )?(\d{1,9})"
+    r"|token count \((\d{1,9})\)|request \((\d{1,9}) tokens\)|prompt contains (\d{1,9})",
+    re.IGNORECASE,
+)
+_OVERFLOW_LIMIT = re.compile(
+    r"> (\d{1,9})|context length (?:is|of) (\d{1,9})|tokens allowed \((\d{1,9})\)"
+    r"|context size \((\d{1,9})|for model with (\d{1,9})|limit of (\d{1,9}) tokens",
+    re.IGNORECASE,
+)
 _BAD_KEY = re.compile(
     r"api key not valid|incorrect api key|invalid (?:api|x-api)[ -]key", re.IGNORECASE
 )
@@ -276,6 +286,13 @@ def classify(status: int | None, fault: Fault) -> type[ProviderError]:
 
 SPENT = (QuotaExceededError, BudgetExceededError)
 """The errors that say that there is no money left."""
+
+
+def overflow_figures(text: str) -> tuple[int | None, int | None]:
+    """How many tokens a prompt had and how many fit, as far as an error says so."""
+    found = (pattern.search(text) for pattern in (_OVERFLOW_USED, _OVERFLOW_LIMIT))
+    used, limit = (None if match is None else int(match[match.lastindex or 0]) for match in found)
+    return used, limit
 
 
 def status_of(error: Exception, spent: int = 402) -> int:

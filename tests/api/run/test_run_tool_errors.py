@@ -6,12 +6,14 @@ import logging
 import pytest
 
 from interlingua.api.run.generate import stream
+from interlingua.api.run.loop import StepResult
 from interlingua.api.tools.context import ToolContext
 from interlingua.api.tools.tool import tool
 from interlingua.providers.cancel import AbortSignal
 from interlingua.simulator import text, tool_call, tool_loop
 from interlingua.spec.content import ToolResult
 from interlingua.spec.errors import InvalidToolCallError
+from interlingua.spec.json_form import from_json, to_json
 from interlingua.spec.messages import Message
 from support.runs import MODES, collect, named, run_in
 from support.simulated import DIALECTS, run, simulated
@@ -74,6 +76,10 @@ def test_safe_11_the_exceptions_are_kept_on_the_step(provider, mode):
     assert kinds == [ConnectionError, InvalidToolCallError, type(None)]
     assert [entry.is_error for entry in step.tool_results] == [True, True, False]
     assert last.tool_errors == {}
+    read = from_json(to_json(step), StepResult)
+    assert read.tool_results == step.tool_results
+    texts = [str(read.tool_errors[call.id]) for call in step.tool_calls[:2]]
+    assert texts[0] == f"ConnectionError: {SECRET}"
 
 
 @every_provider

@@ -593,5 +593,5 @@ def test_a_wire_response_is_kept_if_nobody_changed_the_events():
         async for event in following(request):
             yield event
 
-    assert run("stream", Adapter(told), watch).message == wire.message
-    assert run("stream", Adapter(told)).message == wire.message
+    assert run("stream", Adapter(told), watch).message.content == wire.message.content
+    assert run("stream", Adapter(told)).message.content == wire.message.content

@@ -121,7 +121,6 @@ def test_what_this_api_has_no_words_for():
     """Each setting it lacks is a warning that names it."""
     call = encode(
         seed=1,
-        n=2,
         frequency_penalty=0.0,
         presence_penalty=0.0,
         verbosity="low",
@@ -132,7 +131,6 @@ def test_what_this_api_has_no_words_for():
     assert sorted(warning.path for warning in call.warnings) == [
         "frequency_penalty",
         "metadata",
-        "n",
         "presence_penalty",
         "response_format",
         "seed",

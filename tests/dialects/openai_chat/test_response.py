@@ -364,3 +364,17 @@ def test_answers_of_others():
     assert message["content"] == "ab"
     assert message["images"] == [{"type": "image_url", "image_url": {"url": "https://e.com/a.png"}}]
     assert message["tool_calls"][0]["function"]["arguments"] == "{}"
+
+
+def test_safe_28_n_is_an_option_of_the_wire():
+    """`Request` has no `n`; asked for in the wire's words, the other choices are in `extra`."""
+    assert "n" not in Request.__struct_fields__
+    request = Request(model="m", messages="?", provider_options={NAME: {"n": 2}})
+    assert encode_request(request).body["n"] == 2
+    choices = [
+        {"index": index, "message": {"role": "assistant", "content": word}, "finish_reason": "stop"}
+        for index, word in enumerate(("one", "two"))
+    ]
+    response = decode_response({"id": "x", "model": "m", "choices": choices})
+    assert response.text == "one"
+    assert response.extra[NAME]["choices"] == choices[1:]

@@ -168,7 +168,6 @@ def test_what_cannot_be_said():
         presence_penalty=0.0,
         top_k=0,
         thinking_budget=100,
-        n=2,
         provider_options={"anthropic_messages": {"service_tier": "auto"}},
     )
 
@@ -181,14 +180,8 @@ def test_what_cannot_be_said():
         "presence_penalty_dropped",
         "top_k_dropped",
         "thinking_budget_dropped",
-        "n_dropped",
         "options_dropped",
     } == set(codes)
-
-
-def test_one_answer_is_the_default():
-    """`n=1` loses nothing."""
-    assert say(n=1)[1] == []
 
 
 @pytest.mark.parametrize(

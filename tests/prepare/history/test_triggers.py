@@ -10,7 +10,16 @@ from interlingua.prepare.history.edit import (
     is_plain_conversation,
     scan_of,
 )
-from interlingua.spec.content import Document, Image, Opaque, Refusal, Text, ToolCall, ToolResult
+from interlingua.spec.content import (
+    Document,
+    Image,
+    Opaque,
+    Refusal,
+    Text,
+    Thinking,
+    ToolCall,
+    ToolResult,
+)
 from interlingua.spec.messages import Message
 
 ASK = Message.user("how cold is it?")
@@ -79,7 +88,7 @@ def test_what_follows_the_results_is_no_sign():
         ("empty_message", [Message(role="user")]),
         (
             "has_metadata",
-            [Message(role="assistant", metadata={"model": "m"}, content=(Text(text="so"),))],
+            [Message(role="assistant", metadata={"model": "m"}, content=(Thinking(text="hm"),))],
         ),
         ("late_system", [ASK, Message.developer("be brief")]),
         ("no_turn", [Message.system("be brief")]),
@@ -142,7 +151,7 @@ talk = st.lists(
         Message,
         role=st.sampled_from(["user", "assistant", "system", "tool"]),
         content=texts.map(lambda text: (Text(text=text),)) | st.just(()) | st.just((CALL,)),
-        metadata=st.sampled_from([{}, {"model": "m"}]),
+        metadata=st.sampled_from([{}, {"model": "m", "finish_reason": "error"}]),
     ),
     max_size=4,
 ).map(tuple)

@@ -160,8 +160,8 @@ def test_wrong_overrides(overrides, message):
             "profile row 'providers.acme': key 'seed'",
         ),
         (
-            {"dialects": {"openai_chat": {"models": {"x": {"n": 2}}}}},
-            "profile row 'dialects.openai_chat.models.x': key 'n'",
+            {"dialects": {"openai_chat": {"models": {"x": {"seed": 2}}}}},
+            "profile row 'dialects.openai_chat.models.x': key 'seed'",
         ),
         ({"shapes": {}}, "shapes"),
     ],

@@ -10,7 +10,8 @@ import msgspec
 
 from interlingua.api.execute.callbacks import Callbacks, Notifier
 from interlingua.api.run.generate import StreamResult
-from interlingua.api.run.options import TimeoutConfig, check_options, timeouts_of
+from interlingua.api.run.loop import GenerateResult
+from interlingua.api.run.options import Resumable, TimeoutConfig, check_options, timeouts_of
 from interlingua.api.run.run import Run
 from interlingua.api.tools.runner import ToolErrorText
 from interlingua.client.client import Client
@@ -51,6 +52,8 @@ class ExecuteSettings(Callbacks, total=False):
     max_tool_output: int | None
     tool_error: ToolErrorText | None
     deps: Any
+    resume: GenerateResult[Any] | SDKError | Resumable | None
+    """The result or the error of an earlier run to go on with, instead of messages."""
     approvals: Mapping[str, bool] | None
     """Decisions about `result.pending_approvals`, by call id."""
     max_retries: int
@@ -82,7 +85,7 @@ class Execution:
     """
 
     def __init__(
-        self, model: str, messages: Iterable[AnyMessage] | str, options: ExecuteOptions
+        self, model: str, messages: Iterable[AnyMessage] | str | None, options: ExecuteOptions
     ) -> None:
         try:
             loop = asyncio.get_running_loop()
@@ -113,7 +116,7 @@ class Execution:
         self._scope.cancel("The execution was cancelled.")
 
     async def _work(
-        self, model: str, messages: Iterable[AnyMessage] | str, options: ExecuteOptions
+        self, model: str, messages: Iterable[AnyMessage] | str | None, options: ExecuteOptions
     ) -> ExecuteResult:
         scope, loop = self._scope, asyncio.get_running_loop()
         notifier = Notifier(options, lambda: scope.cancel("A callback failed."))
@@ -151,7 +154,7 @@ class Execution:
     async def _run(
         self,
         model: str,
-        messages: Iterable[AnyMessage] | str,
+        messages: Iterable[AnyMessage] | str | None,
         options: ExecuteOptions,
         notifier: Notifier,
         record: _Record,
@@ -179,7 +182,9 @@ _running: set[asyncio.Task[ExecuteResult]] = set()
 
 
 def execute(
-    model: str, messages: Iterable[AnyMessage] | str, **options: Unpack[ExecuteOptions]
+    model: str,
+    messages: Iterable[AnyMessage] | str | None = None,
+    **options: Unpack[ExecuteOptions],
 ) -> Execution:
     """
     Ask a model, run the tools it calls, and call callbacks as the answer arrives.

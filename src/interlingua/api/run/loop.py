@@ -15,7 +15,8 @@ At the end, `loop.steps` has all steps and `loop.messages` the whole conversatio
 from __future__ import annotations
 
 import inspect
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from functools import reduce
 from operator import add
 from typing import Any, Generic, TypeAlias, TypeVar
@@ -25,13 +26,22 @@ from msgspec.structs import replace
 
 from interlingua import dialects
 from interlingua.api.tools.tool import Tool
-from interlingua.prepare.history import PROMPTS, drop_oldest_turns
-from interlingua.spec.content import Text, ToolCall, ToolResult
-from interlingua.spec.errors import ConfigurationError
+from interlingua.prepare.history import droppable_units
+from interlingua.spec.content import Part, Text, ToolCall, ToolResult
+from interlingua.spec.errors import ConfigurationError, SDKError
 from interlingua.spec.messages import Message
 from interlingua.spec.request import Request, ToolChoice
-from interlingua.spec.response import FinishReason, Reason, Response, Usage, Warning, summarize
+from interlingua.spec.response import (
+    FinishReason,
+    Reason,
+    Response,
+    Usage,
+    Warning,
+    summarize,
+    with_usage,
+)
 from interlingua.spec.warnings import make_warning
+from interlingua.tokens.estimate import estimate_request
 from interlingua.wire.fields import extra_of, merge
 
 Output = TypeVar("Output")
@@ -105,7 +115,9 @@ class GenerateResult(
     messages: tuple[Message, ...] = ()
     """The whole conversation with the answer and the tool results, to continue with."""
     pending_approvals: tuple[ToolCall, ...] = ()
-    """Calls that need approval: continue with `messages` and `approvals={call.id: True}`."""
+    """Calls that need approval: continue with `resume=` and `approvals={call.id: True}`."""
+    failed_usage: Usage | None = None
+    """The tokens of answers that failed before the run was resumed; they are in no step."""
     output: Output = None  # type: ignore[assignment]
     """The object of `generate_object`."""
 
@@ -162,8 +174,8 @@ class GenerateResult(
 
     @property
     def total_usage(self) -> Usage:
-        """The tokens of all steps."""
-        return reduce(add, (step.usage for step in self.steps))
+        """The tokens of all steps, and of answers that failed before the run was resumed."""
+        return _sum_usage(self.steps, self.failed_usage)
 
     @property
     def warnings(self) -> tuple[Warning, ...]:
@@ -199,18 +211,20 @@ class ToolLoop:
         *,
         max_tool_rounds: int = 1,
         stop_when: StopCondition | None = None,
+        resumed: Any = None,
     ) -> None:
         if max_tool_rounds < 0:
             raise ConfigurationError("max_tool_rounds must be 0 or more.")
         self._first = request
-        self.tools: Mapping[str, Tool] = callable_tools(tools, request.tool_choice)
+        choice = request.tool_choice
+        self.tools: Mapping[str, Tool] = tools if choice is None else callable_tools(tools, choice)
         """The tools that may be called, by name. A call of another is answered as unknown."""
         self._runs_tools = any(tool.is_active for tool in tools.values())
-        self._rounds_left = max_tool_rounds
+        self._max_rounds = self._rounds_left = max_tool_rounds
         self._stop_when = stop_when
         self._continuations = 0
         self._has_run = False
-        self._dropped = 0  # how many of the oldest messages after the instructions are not sent
+        self._dropped: set[int] = set()  # the positions of messages that are not sent
         self._new_warnings: tuple[Warning, ...] = ()
         self.request: Request | None = request
         """The next request; None when the loop is over."""
@@ -220,6 +234,11 @@ class ToolLoop:
         self._unfinished: Response | None = None  # the first part of an answer that is continued
         self.messages: tuple[Message, ...] = request.messages
         self.steps: list[StepResult] = []
+        self.failed_usage: Usage | None = None
+        """The tokens of failed answers, of a run that is resumed."""
+        if resumed is not None:
+            self.steps += getattr(resumed, "steps", None) or ()
+            self.failed_usage = _failed_usage(resumed)
         self.pending_approvals: tuple[ToolCall, ...] = ()
 
     @property
@@ -244,34 +263,68 @@ class ToolLoop:
     def total_usage(self, partial: Response | None = None) -> Usage | None:
         """The tokens of `answers(partial)`; None if there are none."""
         answers = self.answers(partial)
-        return reduce(add, (answer.usage for answer in answers)) if answers else None
+        if not answers and self.failed_usage is None:
+            return None
+        return _sum_usage(answers, self.failed_usage)
 
     def open_calls(self) -> tuple[ToolCall, ...]:
-        """The unanswered calls at the end of the conversation."""
-        last = self.messages[-1] if self.messages else None
-        return () if last is None or last.role != "assistant" else tuple(last.tool_calls)
+        """The unanswered calls at the end of the conversation, to be run by `resume`."""
+        messages = list(self.messages)
+        answered: Counter[str] = Counter()
+        while messages and messages[-1].role == "tool":
+            results = (part for part in messages.pop().content if isinstance(part, ToolResult))
+            answered.update(result.tool_call_id for result in results)
+        last = messages[-1] if messages else None
+        if last is None or last.metadata.get("finish_reason") in _UNSAFE:
+            return ()
+        calls = []
+        for call in last.tool_calls:
+            answered[call.id] -= 1
+            if answered[call.id] < 0:
+                calls.append(call)
+        return tuple(calls)
 
     def resume(self, results: Sequence[ToolResult]) -> None:
         """Add the results of the open calls before the first request; they count as a round."""
         self._add_results(results)
         self.request = self._next()
 
-    def shorten(self) -> bool:
+    def interrupt(
+        self, results: Sequence[ToolResult] = (), errors: Mapping[str, Exception] | None = None
+    ) -> None:
         """
-        Drop the oldest turns from the request; False if there is nothing to drop.
+        End the loop in the middle of a step, with the results that there are.
 
-        They stay in `messages`, and the answer gets a warning.
+        The conversation keeps them, so that a run that resumes it does not run a tool again.
         """
-        request = self.request
-        if request is None:
+        if self._answer is not None:
+            step = StepResult(
+                response=self._answer, tool_results=tuple(results), tool_errors=errors or {}
+            )
+            self.steps.append(step)
+            self._answer = None
+        self._add_results(results)
+
+    def shorten(self, used: int | None = None, limit: int | None = None) -> bool:
+        """
+        Leave the oldest turns and tool rounds out of the request; False if none can be left out.
+
+        `used` is the provider's count of the request's tokens, `limit` what fits. Without a limit,
+        half of what may be left out is. It stays in `messages`, and the answer gets a warning.
+        """
+        if self.request is None:
             return False
-        messages = drop_oldest_turns(request.messages)
-        dropped = len(request.messages) - len(messages)
-        if not dropped:
+        kept = [at for at in range(len(self.messages)) if at not in self._dropped]
+        units = droppable_units(tuple(self.messages[at] for at in kept))
+        if not units:
             return False
-        self._dropped += dropped
-        self.request = replace(request, messages=messages)
-        self._new_warnings = (make_warning("history_truncated", "messages", count=self._dropped),)
+        count = (len(units) + 1) // 2
+        if limit is not None:
+            count = _count_to_drop(self.request, units, used, limit)
+        self._dropped |= {kept[at] for unit in units[:count] for at in unit}
+        self.request = replace(self.request, messages=self._sent())
+        warning = make_warning("history_truncated", "messages", count=len(self._dropped))
+        self._new_warnings = (warning,)
         return True
 
     def feed(self, response: Response) -> tuple[ToolCall, ...]:
@@ -286,7 +339,15 @@ class ToolLoop:
             return ()
         self.messages = (*self.messages, response.message)
         calls = response.message.tool_calls
-        return calls if calls and self._may_run(response, calls) else ()
+        if not calls or not self._can_run(response, calls):
+            return ()
+        if self._rounds_left > 0:
+            return calls
+        if self._max_rounds:  # 0 asks that no tool is run
+            names = ", ".join(dict.fromkeys(call.name for call in calls))
+            warning = make_warning("tool_rounds_exhausted", rounds=self._max_rounds, names=names)
+            self._answer = replace(response, warnings=(*response.warnings, warning))
+        return ()
 
     def pause(self, calls: Sequence[ToolCall], waits: Sequence[bool]) -> None:
         """
@@ -343,18 +404,21 @@ class ToolLoop:
         self.messages = (*self.messages, *messages)
         self.request = self._next()
 
-    def _may_run(self, response: Response, calls: tuple[ToolCall, ...]) -> bool:
-        if self._rounds_left <= 0 or response.finish_reason.reason in _UNSAFE:
-            return False
-        if not self._runs_tools:
+    def _can_run(self, response: Response, calls: tuple[ToolCall, ...]) -> bool:
+        if response.finish_reason.reason in _UNSAFE or not self._runs_tools:
             return False
         tools = [self.tools.get(call.name) for call in calls]
         return all(tool is None or tool.is_active for tool in tools)
 
     def _add_results(self, results: Sequence[ToolResult]) -> None:
         if results:
-            message = Message(role="tool", content=tuple(results))
-            self.messages = (*self.messages, message)
+            *before, last = self.messages
+            if last.role == "tool":  # the others of the same round
+                content = _in_call_order(before[-1], (*last.content, *results))
+                self.messages = (*before, replace(last, content=content))
+            else:
+                message = Message(role="tool", content=tuple(results))
+                self.messages = (*self.messages, message)
         self._rounds_left -= 1
         self._has_run = True
 
@@ -369,9 +433,7 @@ class ToolLoop:
         """The conversation without the messages that were dropped."""
         if not self._dropped:
             return self.messages
-        roles = [message.role for message in self.messages]
-        start = next(index for index, role in enumerate(roles) if role not in PROMPTS)
-        return self.messages[:start] + self.messages[start + self._dropped :]
+        return tuple(each for at, each in enumerate(self.messages) if at not in self._dropped)
 
     def _next_after_pause(self, response: Response) -> Request | None:
         """The next request if the provider paused its own turn; else None."""
@@ -385,12 +447,59 @@ class ToolLoop:
         return self._continuations < MAX_CONTINUATIONS and bool(_continuation_options(response))
 
 
-def callable_tools(tools: Mapping[str, Tool], choice: ToolChoice | None) -> Mapping[str, Tool]:
+_MARGIN = 0.95
+"""The share of the limit to aim at: token counts are estimates."""
+
+
+def _count_to_drop(request: Request, units: Sequence[range], used: int | None, limit: int) -> int:
+    """How many of the units to leave out so that the request fits; at least one."""
+    tokens = estimate_request(request)
+    # The provider's own count shows how far off the estimate is.
+    excess = tokens - limit * _MARGIN * (1 if used is None else tokens / max(used, 1))
+    for count, unit in enumerate(units, 1):
+        messages = request.messages[unit.start : unit.stop]
+        excess -= estimate_request(Request(model=request.model, messages=messages))
+        if excess <= 0:
+            return count
+    return len(units)
+
+
+def callable_tools(tools: Mapping[str, Tool], choice: ToolChoice) -> Mapping[str, Tool]:
     """The tools that a tool choice lets the model call."""
-    if choice is None or (choice.mode != "none" and choice.allowed is None):
+    if choice.mode != "none" and choice.allowed is None:
         return tools
     allowed = () if choice.mode == "none" else choice.allowed or ()
     return {name: tool for name, tool in tools.items() if name in allowed}
+
+
+def _in_call_order(answer: Message, results: tuple[Part, ...]) -> tuple[Part, ...]:
+    """The results in the order of the calls of a message."""
+    places = {call.id: place for place, call in enumerate(answer.tool_calls)}
+    return tuple(
+        sorted(results, key=lambda part: places.get(getattr(part, "tool_call_id", ""), len(places)))
+    )
+
+
+def _sum_usage(answers: Iterable[StepResult | Response], failed: Usage | None) -> Usage:
+    usages = [answer.usage for answer in answers]
+    return reduce(add, usages if failed is None else [*usages, failed])
+
+
+def _failed_usage(resumed: Any) -> Usage | None:
+    """The tokens of a run that are in none of its steps."""
+    if not isinstance(resumed, SDKError):
+        usage: Usage | None = getattr(resumed, "failed_usage", None)
+        return usage
+    total, steps = resumed.total_usage, resumed.steps
+    if total is None or not steps:
+        return total
+    known = _sum_usage(steps, None)
+    rest = {
+        name: value - (getattr(known, name) or 0)
+        for name, value in msgspec.structs.asdict(total).items()
+        if type(value) is int
+    }
+    return Usage(**rest, estimated=total.estimated) if any(rest.values()) else None
 
 
 def join_answers(first: Response, then: Response) -> Response:
@@ -405,7 +514,8 @@ def join_answers(first: Response, then: Response) -> Response:
     message = replace(then.message, content=(*parts, *rest))
     # Both parts may have the same warnings.
     warnings = tuple(dict.fromkeys((*first.warnings, *then.warnings)))
-    return replace(then, message=message, usage=first.usage + then.usage, warnings=warnings)
+    joined = replace(then, message=message, warnings=warnings)
+    return with_usage(joined, first.usage + then.usage)
 
 
 def _continued(request: Request, response: Response) -> Request:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import AsyncGenerator, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import aclosing, contextmanager
 from typing import Any, Protocol
 
 from msgspec.structs import replace
@@ -18,12 +18,15 @@ from interlingua.api.run.options import (
     make_messages,
     make_request,
     policy_of,
+    resumed_run,
     timeouts_of,
 )
 from interlingua.api.tools.check import ReadyCall, decide, prepare
 from interlingua.api.tools.runner import ToolRound, ToolRunner
 from interlingua.api.tools.tool import check_tools
+from interlingua.client.attempts import Attempts
 from interlingua.client.client import Client
+from interlingua.client.retry_policy import DEFAULT_POLICY
 from interlingua.providers.cancel import ABORTED, AbortSignal, CancelScope
 from interlingua.providers.fold import as_sdk_error
 from interlingua.spec.content import ToolCall, ToolResult
@@ -44,9 +47,10 @@ from interlingua.spec.events import (
 )
 from interlingua.spec.messages import Message
 from interlingua.spec.request import Request, list_tools
-from interlingua.spec.response import FinishReason, Response, Usage
+from interlingua.spec.response import FinishReason, Response, Usage, with_usage
 from interlingua.streams.accumulate import StreamAccumulator
 from interlingua.tokens.estimate import estimate_usage
+from interlingua.wire.classify import overflow_figures
 
 
 class Goal(Protocol):
@@ -77,7 +81,10 @@ class Run:
     ) -> None:
         check_options(options)
         tools = list_tools(options["tools"]) if "tools" in options else ()
-        messages = make_messages(prompt, options.get("messages"), options.get("system"))
+        resumed = options.get("resume")
+        if resumed is not None:
+            resumed = resumed_run(resumed)
+        messages = make_messages(prompt, options.get("messages"), options.get("system"), resumed)
         request = make_request(model, messages, tools, options)
         by_name = check_tools(tools) if tools else {}
         self.client: Client = options.get("client") or get_default_client()
@@ -88,7 +95,9 @@ class Run:
             by_name,
             max_tool_rounds=options.get("max_tool_rounds", 1),
             stop_when=options.get("stop_when"),
+            resumed=resumed,
         )
+        self._is_resumed = resumed is not None
         self._request_id = request.request_id or ""
         self._approvals: Mapping[str, bool] | None = options.get("approvals")
         self._repair = options.get("repair_tool_call")
@@ -97,11 +106,13 @@ class Run:
         self._tools: ToolRound | None = None  # the tools that are running
         self._goal = goal
         self._sent: Request | None = None
+        self._attempts: Attempts | None = None  # of the last step
         self._scope = scope
         self._signal: AbortSignal | None = options.get("abort_signal")
         timeout = options.get("timeout")
         self._timeouts = _NO_TIMEOUT if timeout is None else timeouts_of(timeout)
-        self._policy = policy_of(options)
+        has_policy = "retry_policy" in options or "max_retries" in options
+        self._policy = policy_of(options) if has_policy else DEFAULT_POLICY
         self._logged: set[str] = set()  # codes of warnings, each logged once per run
         self._truncates = options.get("on_overflow") == "truncate"
         self._accumulator: StreamAccumulator | None = None
@@ -116,13 +127,17 @@ class Run:
         loop, cut = self.loop, self._cut
         steps, messages = tuple(loop.steps), loop.messages
         if cut is not None:
-            steps = (*steps, StepResult(response=cut))
-            is_new = cut.message.content and messages[-1] != cut.message
+            if steps and steps[-1].response.message is cut.message:  # its tools were running
+                steps = (*steps[:-1], replace(steps[-1], response=cut))
+            else:
+                steps = (*steps, StepResult(response=cut))
+            is_new = cut.message.content and all(each is not cut.message for each in messages[-2:])
             messages = (*messages, cut.message) if is_new else messages
         return GenerateResult(
             steps=steps,
             messages=messages,
             pending_approvals=loop.pending_approvals,
+            failed_usage=loop.failed_usage,
             output=output,
         )
 
@@ -133,8 +148,14 @@ class Run:
         if self._cut is not None:
             return self._partial
         if self._accumulator is not None and self._accumulator.has_begun:
-            return self._accumulator.partial()
+            return self.label(self._accumulator.partial())
         return self.loop.last_response
+
+    def label(self, partial: Response) -> Response:
+        """An answer that is not complete, whose message says who made it and that it was cut."""
+        if self._attempts is None or "finish_reason" in partial.message.metadata:
+            return partial
+        return replace(partial, message=self._attempts.label_partial(partial))
 
     def response(self) -> Response:
         """The last answer of a finished stream; raises the error of one that failed."""
@@ -148,21 +169,25 @@ class Run:
         """Run all steps; each answer is read whole."""
         scope, step, calls = self._open_scope(), 0, self.client.calls
         try:
-            if self.loop.messages[-1].role == "assistant":
+            if self._is_resumed or self.loop.messages[-1].role == "assistant":
                 await self._resume(scope)
             while (request := self.loop.request) is not None:
                 sent = self._start_step(request, scope)
-                attempts = calls.open(sent, self._policy, step, self._logged)
+                attempts = self._attempts = calls.open(sent, self._policy, step, self._logged)
                 try:
                     response = await scope.wait(attempts.answer(scope))
-                except ContextLengthError:
-                    if not self._shorten():
+                except ContextLengthError as error:
+                    if not self._shorten(error):
                         raise
                     continue
                 tools = await self._take_answer(response, scope)
-                if tools is not None:
+                if tools is None:
+                    self.loop.finish_step()
+                else:
                     await scope.wait(self._run_all(tools, scope))
-                await self._finish_step(tools, scope)
+                    self._finish_tools(tools)
+                if self.loop.verdict is not None or self._goal is not None:
+                    await self._review(scope)
                 step += 1
             if scope.is_cancelled and scope.cause != "timeout":
                 raise scope.error()
@@ -179,12 +204,12 @@ class Run:
         self,
     ) -> AsyncGenerator[StreamEvent, None]:
         """Run all steps as one stream: one start, `StepFinish` between steps, one `Finish`."""
-        scope, step = self._open_scope(), 0
-        is_open = False
+        scope, step, is_open = self._open_scope(), 0, False
         finish: Finish | None = None
         try:
-            if self.loop.messages[-1].role == "assistant":
-                await self._resume(scope)
+            results: tuple[ToolResult, ...] = ()  # of calls that the resumed run left open
+            if self._is_resumed or self.loop.messages[-1].role == "assistant":
+                results = await self._resume(scope)
             while (request := self.loop.request) is not None:
                 finish = None
                 events = self._open_step(request, scope, step)
@@ -200,23 +225,23 @@ class Run:
                         if scope.clocks:
                             scope.pause()
                         yield event
+                        if results:
+                            for earlier in results:
+                                yield ToolResultEvent(result=earlier)
+                            results = ()
                         if scope.clocks:
                             scope.resume()
                 except ContextLengthError as error:
-                    if error.partial is not None or not self._shorten():
+                    if error.partial is not None or not self._shorten(error):
                         raise
                     continue
                 finally:
                     await events.aclose()
-                tools = await self._take_answer(_answer(finish, scope), scope)
-                if tools is not None:
-                    async for event in self._tool_events(tools, scope):
+                async with aclosing(self._finish_step(finish, step, scope)) as ending:
+                    async for event in ending:
+                        scope.pause()
                         yield event
-                result = await self._finish_step(tools, scope)
-                last = self._end_step(finish, step, result, scope)
-                scope.pause()
-                yield last
-                scope.resume()
+                        scope.resume()
                 step += 1
         except Exception as error:
             for event in self._fail(error, finish, is_open=is_open):
@@ -256,8 +281,15 @@ class Run:
     def _account(self, error: SDKError) -> None:
         if error.partial is not None and self._sent is not None:
             error.partial = fill_usage(error.partial, self._sent)
-        error.add_facts(partial=self.loop.last_response)
-        error.add_facts(total_usage=self.loop.total_usage(error.partial))
+        loop, tools = self.loop, self._tools
+        error.add_facts(partial=loop.last_response)
+        error.add_facts(total_usage=loop.total_usage(error.partial))
+        if tools is not None:
+            self._tools = None
+            loop.interrupt(*tools.outcome())
+        error.add_facts(messages=loop.messages, steps=tuple(loop.steps))
+        if self._attempts is not None:
+            self._attempts.explain(error)
 
     # Steps.
 
@@ -286,12 +318,17 @@ class Run:
     ) -> AsyncGenerator[StreamEvent, None]:
         request = self._start_step(request, scope)
         self._accumulator = StreamAccumulator()
-        attempts = self.client.calls.open(request, self._policy, step, self._logged)
-        return attempts.fold(scope, self._accumulator)
+        self._attempts = self.client.calls.open(request, self._policy, step, self._logged)
+        return self._attempts.fold(scope, self._accumulator)
 
-    def _shorten(self) -> bool:
+    def _shorten(self, error: ContextLengthError) -> bool:
         """Shorten a history that did not fit; False if that is not allowed or not possible."""
-        return self._truncates and self.loop.shorten()
+        if not self._truncates or self._sent is None:
+            return False
+        used, limit = overflow_figures(error.message)
+        if limit is None:
+            limit = self.client.profile_for(self._sent).context_window
+        return self.loop.shorten(used, limit)
 
     async def _take_answer(self, response: Response, scope: CancelScope) -> ToolRound | None:
         """Give the answer to the loop; the calls to run, None if there are none."""
@@ -308,16 +345,19 @@ class Run:
             return None
         return ToolRound(ready, self.loop.messages)
 
-    async def _finish_step(self, tools: ToolRound | None, scope: CancelScope) -> StepResult:
+    def _finish_tools(self, tools: ToolRound) -> StepResult:
         self._tools = None
-        step = self.loop.finish_step(*(((), {}) if tools is None else tools.outcome()))
-        if self.loop.verdict is not None:
-            await scope.wait(self.loop.judge())
-        if self._goal is not None and self.loop.request is None and not self.loop.pending_approvals:
-            reply = self._goal.review(step.response)
+        return self.loop.finish_step(*tools.outcome())
+
+    async def _review(self, scope: CancelScope) -> None:
+        """Whether to go on: `stop_when` may be async, and the goal may ask for a better answer."""
+        loop, goal = self.loop, self._goal
+        if loop.verdict is not None:
+            await scope.wait(loop.judge())
+        if goal is not None and loop.request is None and not loop.pending_approvals:
+            reply = goal.review(loop.steps[-1].response)
             if reply:
-                self.loop.ask_again(reply)
-        return step
+                loop.ask_again(reply)
 
     def _end_step(
         self, finish: Finish | None, step: int, result: StepResult, scope: CancelScope
@@ -368,19 +408,45 @@ class Run:
         self._response = self._cut = replace(partial, finish_reason=reason)
         return self._cut
 
-    async def _resume(self, scope: CancelScope) -> None:
-        """Run the calls at the end of the conversation that were waiting for approval."""
+    async def _resume(self, scope: CancelScope) -> tuple[ToolResult, ...]:
+        """
+        Run the open calls at the end of the conversation; returns their results.
+
+        They are those of a run that is resumed, or those that were waiting for approval.
+        """
         calls = self.loop.open_calls()
         tools = [self.loop.tools.get(call.name) for call in calls]
-        needs_approval = any(tool is not None and tool.needs_approval for tool in tools)
-        if not calls or not (needs_approval or self._approvals is not None):
-            return
+        if self._is_resumed:
+            self._check_resumable(calls)
+        elif self._approvals is None and not any(tool and tool.needs_approval for tool in tools):
+            return ()
+        if not calls:
+            return ()
         ready = decide(await self._ready(calls, scope), self._approvals or {})
-        if self._approvals is not None:
-            round_ = ToolRound(ready, self.loop.messages)
-            await scope.wait(self._run_all(round_, scope))
-            self._tools = None
-            self.loop.resume(round_.settled())
+        if self._approvals is None and not self._is_resumed:
+            return ()
+        round_ = ToolRound(ready, self.loop.messages)
+        await scope.wait(self._run_all(round_, scope))
+        self._tools = None
+        self.loop.resume(round_.settled())
+        return round_.settled()
+
+    def _check_resumable(self, calls: tuple[ToolCall, ...]) -> None:
+        """Raise `ConfigurationError` if the run has nothing to go on with."""
+        last = self.loop.messages[-1]
+        if not calls and last.role == "assistant":
+            reason = last.metadata.get("finish_reason", "unknown")
+            raise ConfigurationError(
+                f"There is nothing to resume: the run has ended (finish reason {reason!r}). To "
+                "continue the conversation, pass messages=[*result.messages, ...]."
+            )
+        for call in calls:
+            tool = self.loop.tools.get(call.name)
+            if tool is not None and not tool.is_active:
+                raise ConfigurationError(
+                    f"The call {call.id!r} of {call.name!r} cannot be run, because the tool has no "
+                    "function. Add its result to messages= instead of using resume=."
+                )
 
     async def _ready(
         self, calls: tuple[ToolCall, ...], scope: CancelScope
@@ -392,19 +458,22 @@ class Run:
         async for _ in self._runner.run(tools, scope.signal):
             pass
 
-    async def _tool_events(
-        self, tools: ToolRound, scope: CancelScope
+    async def _finish_step(
+        self, finish: Finish | None, step: int, scope: CancelScope
     ) -> AsyncGenerator[StreamEvent, None]:
-        """Run the tools; an event as each one ends."""
-        self._tools = tools
-        results = self._runner.run(tools, scope.signal)
-        try:
-            while (result := await scope.wait(_next(results))) is not None:
-                scope.pause()
-                yield ToolResultEvent(result=result)
-                scope.resume()
-        finally:
-            await results.aclose()
+        """Run the tools of a streamed answer; an event as each one ends, then the step's end."""
+        tools = await self._take_answer(_answer(finish, scope), scope)
+        if tools is None:
+            result = self.loop.finish_step()
+        else:
+            self._tools = tools
+            async with aclosing(self._runner.run(tools, scope.signal)) as results:
+                while (ended := await scope.wait(_next(results))) is not None:
+                    yield ToolResultEvent(result=ended)
+            result = self._finish_tools(tools)
+        if self.loop.verdict is not None or self._goal is not None:
+            await self._review(scope)
+        yield self._end_step(finish, step, result, scope)
 
 
 async def _next(results: AsyncGenerator[ToolResult, None]) -> ToolResult | None:
@@ -472,4 +541,4 @@ def fill_usage(partial: Response, request: Request) -> Response:
     if partial.finish_reason.reason not in ("cancelled", "error") or not partial.message.content:
         return partial
     usage = estimate_usage(partial.usage, request, partial.message, partial.provider)
-    return partial if usage is partial.usage else replace(partial, usage=usage)
+    return partial if usage is partial.usage else with_usage(partial, usage)

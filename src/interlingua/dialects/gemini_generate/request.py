@@ -40,7 +40,6 @@ _NUMBERS = {
 }
 _INTEGERS = {
     "top_k": "topK",
-    "n": "candidateCount",
     "max_tokens": "maxOutputTokens",
     "seed": "seed",
 }

@@ -43,7 +43,7 @@ _RENAMED = (  # our name, OpenAI's, and that of other servers
     ("seed", "seed", "random_seed"),
     ("top_k", "", "top_k"),
 )
-_same_names = Settings(*_NUMBERS, "n", *_TEXTS)
+_same_names = Settings(*_NUMBERS, *_TEXTS)
 _other_names = Settings("max_tokens", "seed", "top_k")
 
 
@@ -174,7 +174,6 @@ def _encode_format(
 def _decode_settings(fields: Fields, options: dict[str, Json]) -> dict[str, Json]:
     settings: dict[str, Json] = {name: fields.number(name) for name in _NUMBERS}
     settings |= {name: fields.text(name) for name in _TEXTS}
-    settings["n"] = fields.integer("n")
     settings["metadata"] = fields.object("metadata")
     if isinstance(fields.left.get("reasoning_effort"), str):  # some servers take other types
         settings["reasoning_effort"] = fields.take("reasoning_effort")

@@ -120,8 +120,6 @@ def _encode_settings(request: Request, body: dict[str, Json], warnings: WarningL
         body["text"] = text
     for name, _ in _unsupported.said(request):
         warnings.setting_dropped(name)
-    if request.n is not None and request.n != 1:
-        warnings.setting_dropped("n")
 
 
 def _encode_format(form: ResponseFormat, warnings: WarningList) -> dict[str, Json]:

@@ -1,7 +1,7 @@
 """Any history, as a target accepts it. `rules` lists the repairs and says which apply."""
 
 from interlingua.prepare.history.edit import DEFAULT_POLICY, PROMPTS, RepairPolicy
-from interlingua.prepare.history.messages import drop_oldest_turns
+from interlingua.prepare.history.messages import droppable_units
 from interlingua.prepare.history.rules import (
     HistoryRepair,
     apply_rules,
@@ -15,7 +15,7 @@ __all__ = [
     "HistoryRepair",
     "RepairPolicy",
     "apply_rules",
-    "drop_oldest_turns",
+    "droppable_units",
     "kinds_without_urls",
     "rules_for",
 ]

@@ -272,7 +272,7 @@ Condition: TypeAlias = Literal[
     "blank_text",  # a text is empty or blank, or a failed result has no content
     "calls_not_last",  # something follows a call in its message
     "empty_message",  # a message has no parts
-    "has_metadata",  # a message has metadata: which model made it, how it ended
+    "has_metadata",  # a message with more than plain text says which model made it, how it ended
     "invalid_unicode",  # some text may not be valid Unicode
     "model_last",  # the model's message is the last, and the target does not continue it
     "late_system",  # a system prompt comes after the conversation has begun
@@ -373,7 +373,10 @@ def _message_triggers(messages: Messages, parts: list[Part]) -> set[Trigger]:
         parts += message.content
         if not message.content:
             triggers.add("empty_message")
-        if message.metadata:
+        # Who made a plain text, and how it ended, does not matter to any rule.
+        if message.metadata and any(
+            type(part) is not Text or part.extra for part in message.content
+        ):
             triggers.add("has_metadata")
         role = message.role
         instructs = role in PROMPTS

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 from typing import Any
 
 import msgspec
@@ -357,19 +358,30 @@ def _wire_role(message: Message, target: HistoryRules) -> Role:
     return "system" if message.role == "developer" else message.role
 
 
-def drop_oldest_turns(messages: tuple[Message, ...], keep: float = 0.5) -> tuple[Message, ...]:
+def droppable_units(messages: tuple[Message, ...]) -> list[range]:
     """
-    The instructions and the latest turns: about the share `keep` of all turns, at least one.
+    What may be left out of a history that is too long, oldest first, as ranges of its messages.
 
-    A turn begins with a user message that is not a result, so calls stay with their results.
-    A history of one turn is returned unchanged.
+    First come whole turns: a turn begins with a user message that is not a result. Then come the
+    complete tool rounds of the last turn, but not its last round. So the instructions, what is
+    asked and the latest round stay, and no call is separated from its result.
     """
     begin = end_of_prompts(messages)
     turns = [at for at in range(begin, len(messages)) if _begins_turn(messages[at])]
-    if len(turns) < 2:
-        return messages
-    count = max(1, int(len(turns) * keep))
-    return messages[:begin] + messages[turns[-count] :]
+    bounds = [begin, *turns[1:]]  # what comes before the first turn goes with it
+    units = [range(*pair) for pair in pairwise(bounds)]
+    last = turns[-1] if turns else begin
+    answers = [at for at in range(last, len(messages)) if messages[at].role == "assistant"]
+    rounds = [range(*pair) for pair in pairwise(answers)]
+    return units + [span for span in rounds if _is_round(messages[span.start : span.stop])]
+
+
+def _is_round(messages: tuple[Message, ...]) -> bool:
+    """Whether the messages are calls and a result for each of them."""
+    parts = [part for message in messages[1:] for part in message.content]
+    answered = [part.tool_call_id for part in parts if isinstance(part, ToolResult)]
+    calls = [call.id for call in messages[0].tool_calls]
+    return bool(calls) and sorted(calls) == sorted(answered)
 
 
 def _begins_turn(message: Message) -> bool:

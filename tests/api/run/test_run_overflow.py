@@ -1,0 +1,127 @@
+"""`on_overflow="truncate"`: until it fits, aimed at the limit, also within one long turn."""
+
+import pytest
+
+from interlingua.api.tools.tool import tool
+from interlingua.history import repair
+from interlingua.simulator import error, text, tool_call
+from interlingua.spec.errors import ContextLengthError
+from interlingua.spec.messages import Message
+from interlingua.tokens.estimate import estimate_request
+from interlingua.wire.classify import overflow_figures
+from support.runs import MODES, run_in
+from support.simulated import DIALECTS, simulated
+
+every_provider = pytest.mark.parametrize("provider", sorted(DIALECTS))
+every_mode = pytest.mark.parametrize("mode", MODES)
+
+WORDINGS = {
+    "anthropic": "prompt is too long: {used} tokens > {limit} maximum",
+    "openai": "This model's maximum context length is {limit} tokens. However, your messages "
+    "resulted in {used} tokens. Please reduce the length of the messages.",
+    "openai_compatible": "the request ({used} tokens) exceeds the available context size "
+    "({limit} tokens)",
+    "gemini": "The input token count ({used}) exceeds the maximum number of tokens allowed "
+    "({limit}).",
+}
+SILENT = "Your input exceeds the context window of this model."
+
+
+def refusing(limit, answer, wording):
+    """A server that accepts this many of its tokens, which are a quarter more than ours."""
+
+    def respond(request):
+        used = int(estimate_request(request) * 1.25)
+        if used > limit:
+            return error(400, wording.format(used=used, limit=limit))
+        return answer(request)
+
+    return respond
+
+
+@every_provider
+@every_mode
+def test_safe_28_a_history_is_shortened_to_the_limit(provider, mode):
+    """Once, to what the error says fits: not to half, not more than needed."""
+    history = [
+        message
+        for number in range(30)
+        for message in (Message.user(f"{number} " + "word " * 100), Message.assistant("Fine."))
+    ]
+    history = [*history, Message.user("And now?")]
+    server = refusing(2000, lambda _: text("Done."), WORDINGS[provider])
+    with simulated(server) as peer:
+        options = {"on_overflow": "truncate", "system": "Be brief."}
+        result = run_in(mode, peer, provider, None, messages=history, **options)
+        requests = peer.app.script.requests
+
+    assert result.text == "Done."
+    assert len(requests) == 2
+    sent = requests[1].messages
+    assert (sent[0].text, sent[-1].text) == ("Be brief.", "And now?")
+    assert 2000 * 0.75 < estimate_request(requests[1]) * 1.25 <= 2000
+    assert len(result.messages) == len(history) + 2
+
+
+@every_provider
+@pytest.mark.parametrize("mode", ["whole", "stream"])
+def test_safe_28_it_is_repeated_until_it_fits(provider, mode):
+    """If the error has no figure, more is left out each time."""
+    history = [Message.user(f"{number} " + "word " * 100) for number in range(33)]
+    server = refusing(500, lambda _: text("Done."), SILENT)
+    with simulated(server, profile={"context_window": None}) as peer:
+        result = run_in(mode, peer, provider, None, messages=history, on_overflow="truncate")
+        counts = [len(request.messages) for request in peer.app.script.requests]
+
+    assert result.text == "Done."
+    assert len(counts) > 3
+    assert counts == sorted(counts, reverse=True)
+    assert [warning.code for warning in result.warnings] == ["history_truncated"]
+
+
+@every_provider
+@every_mode
+def test_safe_28_one_long_turn_loses_its_oldest_tool_rounds(provider, mode):
+    """In the middle of a run; what was asked stays, and no result is without its call."""
+    pages = []
+
+    @tool
+    def read(page: int) -> str:
+        """Read a page."""
+        pages.append(page)
+        return "word " * 200
+
+    def answer(_):
+        return text("Done.") if len(pages) == 12 else tool_call("read", page=len(pages))
+
+    server = refusing(1500, answer, WORDINGS[provider])
+    with simulated(server) as peer:
+        result = run_in(
+            mode, peer, provider, tools=[read], max_tool_rounds=20, on_overflow="truncate"
+        )
+        requests = [each for each in peer.app.script.received if each.status == 200]
+
+    assert result.text == "Done."
+    assert pages == list(range(12))
+    assert len(result.messages) == 26
+    for exchange in requests:
+        messages = exchange.request.messages
+        assert messages[0].text == "?"
+        assert repair(messages, DIALECTS[provider]).changes == ()
+
+
+@every_provider
+@every_mode
+def test_safe_28_what_cannot_be_shortened_raises(provider, mode):
+    """The last turn alone is too long."""
+    server = refusing(100, lambda _: text("Done."), WORDINGS[provider])
+    with simulated(server) as peer, pytest.raises(ContextLengthError):
+        run_in(mode, peer, provider, "word " * 500, on_overflow="truncate")
+
+
+@pytest.mark.parametrize("wording", WORDINGS.values())
+def test_the_figures_of_an_error(wording):
+    """What the prompt had, and what fits, in each vendor's words."""
+    assert overflow_figures(wording.format(used=9001, limit=8192)) == (9001, 8192)
+    assert overflow_figures(SILENT) == (None, None)
+    assert overflow_figures("9" * 100_000 + " tokens > " + "9" * 5000) is not None
