@@ -530,7 +530,7 @@ _CHANGES: dict[str, _Change] = {
     "schema_narrowed": _narrow_schema,
     "schema_not_strict": _narrow_schema,
     "thinking_only_dropped": _drop_thinking,
-    "empty_message_dropped": _keep,
+    "empty_message_dropped": _drop_blanks,
     "emptied_message_dropped": _keep,
     "detail_dropped": _keep,
     "document_as_plain_text": _keep,
