@@ -225,6 +225,17 @@ def test_safe_20_every_field_is_checked(kind):
             check_request(Request(**fields))
 
 
+def test_safe_20_derived_classes():
+    """Safe 20: a class that an application derived is checked by the fields of ours."""
+
+    class Tagged(Message, frozen=True, kw_only=True):
+        tag: int | list[str] = 0
+
+    check_request(Request(model="m", messages=[Tagged(role="user", content="hi", id="1", tag=[])]))
+    with pytest.raises(ConfigurationError, match=r"messages\[0\]\.id must be a string"):
+        check_request(Request(model="m", messages=[Tagged(role="user", content="hi", id=1)]))
+
+
 # What constructors accept.
 
 

@@ -18,7 +18,6 @@ import msgspec
 
 from interlingua.spec.content import (
     MEDIA_TYPES,
-    PART_TYPES,
     Audio,
     Document,
     FilePath,
@@ -30,7 +29,6 @@ from interlingua.spec.content import (
     ToolResult,
 )
 from interlingua.spec.errors import ConfigurationError
-from interlingua.spec.messages import Message
 from interlingua.spec.request import (
     BuiltinTool,
     Request,
@@ -100,8 +98,9 @@ def _rows(kind: type[msgspec.Struct]) -> tuple[_Row, ...]:
     return tuple(_row(field.name, field.type) for field in fields if field.type is not Any)
 
 
-_KINDS = (Message, ToolDefinition, BuiltinTool, ToolChoice, ResponseFormat, *PART_TYPES)
-_ROWS: dict[type, tuple[_Row, ...]] = {kind: _rows(kind) for kind in (Request, *_KINDS)}
+_ROOM = __name__.rpartition(".")[0]
+_ROWS: dict[type, tuple[_Row, ...]] = {Request: _rows(Request)}
+"""The rows of each class; made on first use, because reading annotations takes a millisecond."""
 
 
 _Place: TypeAlias = Any
@@ -166,7 +165,11 @@ def _path(place: _Place) -> str:
 
 
 def _check_fields(value: msgspec.Struct, place: _Place) -> None:
-    for name, is_optional, types, rule, expected in _ROWS.get(type(value), ()):
+    rows = _ROWS.get(type(value))
+    if rows is None:
+        bases = (base for base in type(value).__mro__ if base.__module__.startswith(_ROOM))
+        rows = _ROWS[type(value)] = _rows(next(bases))  # of a class of ours, not of a derived one
+    for name, is_optional, types, rule, expected in rows:
         found = getattr(value, name)
         if found is None:
             if is_optional:

@@ -17,7 +17,7 @@ from typing import Any
 import aiohttp
 from aiohttp.client_proto import ResponseHandler
 
-from interlingua.transport.sockets import has_input
+from interlingua.transport.sockets import SocketProbe
 
 _RESET = struct.pack("ii", 1, 0)  # SO_LINGER on, 0 seconds: close() sends a reset
 
@@ -32,6 +32,12 @@ class Handler(ResponseHandler):
     is_reused = False
     has_reply = False
     """Whether a byte of the current reply has arrived."""
+    _probe: SocketProbe
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Begin the first exchange."""
+        super().connection_made(transport)
+        self._probe = SocketProbe(transport)
 
     def data_received(self, data: bytes) -> None:
         """Pass the bytes to the parser."""
@@ -47,7 +53,7 @@ class Handler(ResponseHandler):
                 return False
         except Exception:  # noqa: BLE001 -- the beginning of a response that is not valid
             return False
-        if self.transport is None or has_input(self.transport):
+        if self.transport is None or self._probe.has_input():
             return False
         self.is_reused = True
         self.has_reply = False

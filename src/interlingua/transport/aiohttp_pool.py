@@ -9,6 +9,7 @@ import ssl
 import weakref
 from collections.abc import AsyncIterator, Mapping
 from contextlib import suppress
+from functools import partial
 from types import TracebackType
 from typing import Any, Self
 
@@ -86,28 +87,12 @@ class Pool:
         # aiohttp would send a request again after a loss of any connection, also of a new one.
         self.session._retry_connection = False  # noqa: SLF001
 
-    async def request(self, request: HttpRequest, timeouts: Timeouts) -> aiohttp.ClientResponse:
+    async def send(self, request: HttpRequest, timeouts: Timeouts) -> aiohttp.ClientResponse:
         """
         Send the request; returns when the status line and the headers have arrived.
 
         It is sent once more if a reused connection ended before one byte of the reply.
         """
-        if request.keep_alive:
-            try:
-                return await self._send(request, timeouts)
-            except StaleConnectionError:
-                if not is_repeatable(request.body):
-                    raise
-            if request.on_resend is not None:
-                request.on_resend()
-        task, tasks = asyncio.current_task(), self._connector.single_use
-        tasks.add(task)
-        try:
-            return await self._send(request, timeouts)
-        finally:
-            tasks.discard(task)
-
-    async def _send(self, request: HttpRequest, timeouts: Timeouts) -> aiohttp.ClientResponse:
         clock = self._clocks.get(timeouts.connect)
         if clock is None:
             clock = aiohttp.ClientTimeout(total=None, connect=timeouts.connect)
@@ -124,10 +109,26 @@ class Pool:
                 timeout=clock,
                 proxy=None if self._proxies is None else self._proxies.find(request.url),
             )
+        except StaleConnectionError:
+            if not is_repeatable(request.body):
+                raise
         except aiohttp.ClientError:
             if streamed is None or streamed.error is None:
                 raise
-        raise streamed.error
+        if streamed is not None and streamed.error is not None:
+            raise streamed.error
+        if request.on_resend is not None:
+            request.on_resend()
+        return await self.send_alone(request, timeouts)
+
+    async def send_alone(self, request: HttpRequest, timeouts: Timeouts) -> aiohttp.ClientResponse:
+        """Send the request on a connection of its own, which is closed after the reply."""
+        task, tasks = asyncio.current_task(), self._connector.single_use
+        tasks.add(task)
+        try:
+            return await self.send(request, timeouts)
+        finally:
+            tasks.discard(task)
 
     async def close(self) -> None:
         """Close every connection."""
@@ -293,7 +294,8 @@ class Exchange:
         self._set_timer()
         error: SDKError | None = None
         try:
-            response = await self._pool.request(self._request, self._timeouts)
+            send = self._pool.send if self._request.keep_alive else self._pool.send_alone
+            response = await send(self._request, self._timeouts)
         except asyncio.CancelledError:
             self._stop()
             if self._expired is None or task is None or task.uncancel() > before:
@@ -343,16 +345,27 @@ class Exchange:
         """The whole body; `DecodeError` if it is larger than the limit."""
         content = self._content()
         inflater = inflater_for(self.headers, self._limits)
-        chunks = _Chunks(self, content, self._loop, in_stream=False)
-        source = chunks if inflater is None else self._inflated(chunks, inflater, in_stream=False)
         blocks: list[bytes] = []
         room = self._limits.body
-        async for block in source:
-            blocks.append(block)
-            room -= len(block)
-            if room < 0:
-                raise too_large(self._request, self._limits.body)
-        return blocks[0] if len(blocks) == 1 else b"".join(blocks)
+        if inflater is None:
+            next_block = content.readany
+        else:
+            chunks = _Chunks(self, content, self._loop, in_stream=False)
+            inflated = self._inflated(chunks, inflater, in_stream=False)
+            next_block = partial(anext, inflated, b"")
+        try:
+            while block := await next_block():
+                blocks.append(block)
+                room -= len(block)
+                if room < 0:
+                    break
+        except Exception as failure:  # noqa: BLE001 -- all are translated
+            error = self._failed(failure, in_stream=False)
+        else:
+            if room >= 0:
+                return blocks[0] if len(blocks) == 1 else b"".join(blocks)
+            error = too_large(self._request, self._limits.body)
+        raise error
 
     def chunks(self) -> AsyncIterator[bytes]:
         """The body as it arrives; each chunk holds all bytes that have arrived so far."""

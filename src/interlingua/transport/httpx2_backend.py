@@ -16,7 +16,7 @@ from typing import Any
 
 import httpcore2
 
-from interlingua.transport.sockets import has_input
+from interlingua.transport.sockets import SocketProbe
 
 _HIGH_WATER = 256 * 1024  # pause reading above this many buffered bytes
 _HAPPY_EYEBALLS_DELAY = 0.25  # seconds until the next address is tried in parallel (RFC 8305)
@@ -123,7 +123,7 @@ class _Stream(httpcore2.AsyncNetworkStream):
         if info == "is_readable":  # httpcore2 asks before it reuses a connection
             connection = self._connection
             is_old = self._generation != self._backend.generation
-            return is_old or connection.is_readable or has_input(connection.transport)
+            return is_old or connection.is_readable or SocketProbe(connection.transport).has_input()
         names = {"client_addr": "sockname", "server_addr": "peername"}
         return self._connection.transport.get_extra_info(names.get(info, info))
 

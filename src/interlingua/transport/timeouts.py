@@ -59,17 +59,20 @@ def next_deadline(
     `phase` is `first_byte` until the headers arrive, then `request` for a whole body and
     `stream_read` for a stream.
     """
+    since, seconds, reason = began, timeouts.request, phase
     if phase == "stream_read":
-        limits: list[tuple[float, float | None, TimeoutPhase]] = [
-            (waiting_since, timeouts.stream_read, phase)
-        ]
-    else:
-        limits = [(began, timeouts.request, "request")]
-        if phase == "first_byte":
-            limits.append((began, timeouts.first_byte, phase))
-    limits.append((began, timeouts.total, "total"))
-    ends = [(since + seconds, name) for since, seconds, name in limits if seconds is not None]
-    return min(ends, key=lambda end: end[0], default=(None, phase))
+        since, seconds = waiting_since, timeouts.stream_read
+    elif phase == "first_byte":
+        first = timeouts.first_byte
+        if first is None or (seconds is not None and seconds <= first):
+            reason = "request"
+        else:
+            seconds = first
+    end = None if seconds is None else since + seconds
+    total = None if timeouts.total is None else began + timeouts.total
+    if total is not None and (end is None or total < end):
+        return total, "total"
+    return end, reason
 
 
 def too_large(request: HttpRequest | None, limit: int) -> DecodeError:
