@@ -434,6 +434,20 @@ def _move_media(expected: Expected, warning: Warning) -> None:
         every[place:place] = [head, *moved]
 
 
+def _move_to_user(expected: Expected, warning: Warning) -> None:
+    """The media of another speaker are at the beginning of the next user message."""
+    every = expected.utterances
+    for one in expected.at(warning.path, *_SHOWINGS):
+        place = next(i for i, other in enumerate(every) if other is one)
+        every.remove(one)
+        one.speaker, one.is_moved = "user", True
+        while place < len(every) and (
+            every[place].speaker != "user" or every[place].is_moved or every[place].kind == "result"
+        ):
+            place += 1
+        every.insert(place, one)
+
+
 def _put_calls_last(expected: Expected, warning: Warning) -> None:
     """The calls of the message come last."""
     every = expected.utterances
@@ -494,6 +508,7 @@ _CHANGES: dict[str, _Change] = {
     "results_reordered": _move_results,
     "results_put_first": _move_results,
     "result_media_moved": _move_media,
+    "media_moved": _move_to_user,
     "result_media_as_text": _note_media,
     "calls_put_last": _put_calls_last,
     "call_id_mapped": _rename_call,
