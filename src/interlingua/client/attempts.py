@@ -253,19 +253,17 @@ class Attempts:
         """The response of a stream, from the events that have left the middleware."""
         shown = self._shown
         response = accumulator.response() if shown is None else shown.settle(finish, accumulator)
-        return self._labelled(response)
-
-    def _labelled(self, response: Response) -> Response:
         return replace(response, attempts=self.records, message=self._message(response))
 
     def _message(self, response: Response) -> Message:
         """The message of the answer, labelled with the attempt that made it."""
+        registry_id = None
+        provider, model = response.provider, response.model  # if a middleware answered
+        if self.records:
+            provider, model = self.records[-1].provider, self.records[-1].model
+            registry_id = self._calls.registry_ids.get((provider, model))
         message_id = f"{self.request.request_id}-{self._step}"
-        if not self.records:  # a middleware answered
-            return label_message(response, message_id, response.provider, response.model)
-        made = self.records[-1]
-        registry_id = self._calls.registry_ids.get((made.provider, made.model))
-        return label_message(response, message_id, made.provider, made.model, registry_id)
+        return label_message(response, message_id, provider, model, registry_id)
 
     def label_partial(self, partial: Response) -> Message:
         """The message of an answer that its reader did not read to its end."""
@@ -307,7 +305,11 @@ class Attempts:
                 self._complete(number, began, request, result if is_answer else _PERFORMED)
                 if self._outcomes:
                     await self._settle()
-                return self._labelled(result) if is_answer else result
+                return (
+                    replace(result, attempts=self.records, message=self._message(result))
+                    if is_answer
+                    else result
+                )
             await asyncio.sleep(delay)
         raise AssertionError("unreachable")
 

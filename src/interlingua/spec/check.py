@@ -8,7 +8,7 @@ once per call, and the high-level functions once per run.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import partial
 from math import inf
 from types import NoneType, UnionType
@@ -125,31 +125,34 @@ def check_request(request: Request) -> None:
         _check_values(request)
 
 
-def _check_messages(messages: Sequence[Message]) -> None:
+def _check_messages(messages: tuple[Message, ...]) -> None:
     values: list[Json] = []
     for i, message in enumerate(messages):
         if message.name is not None or message.id is not None or message.metadata:
             _check_fields(message, ("messages", i))
         for j, part in enumerate(message.content):
+            if type(part) is Text and type(part.text) is str and not part.extra:
+                continue
             if not _is_usual(part, values):
                 _check_part(part, ((("messages", i), "content"), j))
     if values and not _are_json(values):
-        for i, message in enumerate(messages):
-            for j, part in enumerate(message.content):
-                _check_part(part, ((("messages", i), "content"), j))
+        _find_wrong_part(messages)
+
+
+def _find_wrong_part(messages: tuple[Message, ...]) -> None:
+    for i, message in enumerate(messages):
+        for j, part in enumerate(message.content):
+            _check_part(part, ((("messages", i), "content"), j))
 
 
 def _is_usual(part: Part, values: list[Json]) -> bool:
     """Whether nothing but the JSON in the part, which is added to `values`, can be wrong."""
-    kind = type(part)
     if part.extra:
         return False
-    if kind is Text:
-        return type(part.text) is str  # type: ignore[union-attr]
-    if kind is ToolCall:
-        values.append(part.arguments)  # type: ignore[union-attr]
-        return _is_usual_call(part)  # type: ignore[arg-type]
-    return kind is ToolResult and _is_usual_result(part)  # type: ignore[arg-type]
+    if type(part) is ToolCall:
+        values.append(part.arguments)
+        return _is_usual_call(part)
+    return type(part) is ToolResult and _is_usual_result(part)
 
 
 def _is_usual_call(call: ToolCall) -> bool:
