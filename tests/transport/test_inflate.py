@@ -88,7 +88,9 @@ def test_safe_15_pieces_are_small(size, form):
     assert max(map(len, pieces)) <= 32 * 1024
 
 
-@pytest.mark.parametrize("unit", [gzip.compress(b""), gzip.compress(bytes(500_000))])
+@pytest.mark.parametrize(
+    "unit", [gzip.compress(b""), gzip.compress(bytes(500_000))], ids=["empty", "large"]
+)
 def test_safe_15_other_tasks_run_between_the_pieces(unit):
     """Safe 15: after at most eight steps, also in a chunk of many empty members."""
     turns = steps = 0
