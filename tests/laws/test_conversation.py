@@ -1,18 +1,18 @@
 """One conversation, six models of four dialects: every turn is what the next one accepts."""
 
+import asyncio
 import base64
 import json
 
-import msgspec
 import pytest
 
-from interlingua import dialects
+from interlingua import Client, HttpAdapter, dialects, from_json, to_json
 from interlingua.conformance.canonical import compare
 from interlingua.providers.catalog.profiles import profile_for
 from interlingua.spec.content import Image, Text, Thinking, ToolResult
 from interlingua.spec.messages import Message
 from interlingua.spec.request import Request, ToolDefinition
-from interlingua.wire.tool_calls import counting_ids
+from interlingua.transport import CannedReply, CannedTransport
 from support.oracles_requests import problems
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(16)
@@ -168,19 +168,28 @@ def answers(calls, contents, turn):
     return Message(role="tool", content=tuple(parts)) if parts else None
 
 
+def ask(request, provider, answer):
+    """The message of a real call, as a program keeps it: with its metadata, and through JSON."""
+    reply = CannedReply(
+        body=json.dumps(answer).encode(), headers={"content-type": "application/json"}
+    )
+    adapter = HttpAdapter(provider, "key", transport=CannedTransport([reply]))
+    response = asyncio.run(Client({provider: adapter}, on_loss="warn").complete(request))
+    assert response.message.metadata["model"] == request.model
+    assert response.message.metadata["provider"] == provider
+    return from_json(to_json(response.message), Message)
+
+
 def converse():
     """The request of each turn, and the call that carries it."""
     history = BEGINNING
-    new_id = counting_ids()
     for turn, (dialect, model, provider) in enumerate(TURNS):
         request = Request(model=model, messages=history, tools=TOOLS)
         profile = profile_for(dialect, model, provider)
-        spoken = dialects.get(dialect)
-        yield dialect, request, spoken.encode_request(request, profile)
-        response = spoken.decode_response(ANSWERS[turn], new_id=new_id)
-        said = msgspec.structs.replace(response.message, metadata={"model": model})
-        told = answers(response.tool_calls, RESULTS[turn], turn)
-        history = (*history, said, *([told] if told else []))
+        yield dialect, request, dialects.get(dialect).encode_request(request, profile)
+        message = ask(request, provider, ANSWERS[turn])
+        results = answers(message.tool_calls, RESULTS[turn], turn)
+        history = (*history, message, *([results] if results else []))
 
 
 CONVERSATION = list(converse())
