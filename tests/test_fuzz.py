@@ -2,6 +2,7 @@
 
 import importlib.machinery
 import importlib.util
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -39,7 +40,7 @@ def test_safe_19_it_runs_for_a_limited_time():
     status, said = run("--seconds", "1", "--seed", "7", "json", "openai_chat.stream")
 
     assert status == 0, said
-    assert "json 60" in said
+    assert re.search(r"json [1-9]\d*", said)
     assert "openai_chat.stream" in said
 
 

@@ -290,7 +290,7 @@ SPENT = (QuotaExceededError, BudgetExceededError)
 
 def overflow_figures(text: str) -> tuple[int | None, int | None]:
     """How many tokens a prompt had and how many fit, as far as an error says so."""
-    found = (pattern.search(text) for pattern in (_OVERFLOW_USED, _OVERFLOW_LIMIT))
+    found = (figure.search(text) for figure in (_OVERFLOW_USED, _OVERFLOW_LIMIT))
     used, limit = (None if match is None else int(match[match.lastindex or 0]) for match in found)
     return used, limit
 
