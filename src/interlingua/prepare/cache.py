@@ -114,20 +114,19 @@ def _bare(holder: Any) -> Any:
 def _lives(items: Json, name: str) -> list[str]:
     """How long the marks on tools, blocks or messages live, and on the blocks inside them."""
     lives: list[str] = []
-    waiting = _as_list(items)
+    waiting: list[Json] = [*items] if isinstance(items, list) else []
     for item in waiting:
         if not isinstance(item, dict):
             continue
         if name in item and isinstance(mark := item[name], Mapping):
             lives.append(str(mark.get("ttl") or ""))
-        waiting += _as_list(item.get("content"))  # the loop reaches them too
-        if isinstance(source := item.get("source"), dict):  # a document made of blocks
-            waiting += _as_list(source.get("content"))
+        content = item.get("content")
+        if isinstance(content, list):
+            waiting += content  # the loop reaches them too
+        source = item.get("source")
+        if isinstance(source, dict) and isinstance(blocks := source.get("content"), list):
+            waiting += blocks  # a document made of blocks
     return lives
-
-
-def _as_list(content: Json) -> list[Any]:
-    return [*content] if isinstance(content, list) else []
 
 
 def _mark_place(body: dict[str, Any], place: str, rules: CacheRules, mark: Json) -> Json:

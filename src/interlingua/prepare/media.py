@@ -16,6 +16,7 @@ from interlingua.spec.content import (
     Json,
     Part,
     Text,
+    ToolCall,
     ToolResult,
 )
 from interlingua.spec.contracts import Profile
@@ -52,32 +53,33 @@ def drop_media(request: Request, profile: Profile, warnings: WarningList) -> Req
 
 def may_hold_media(messages: Sequence[Message]) -> bool:
     """Whether any part is media, or a result made of parts."""
-    kinds = {type(part) for message in messages for part in message.content}
-    if not kinds.isdisjoint(MEDIA_TYPES):
-        return True
-    if ToolResult not in kinds:
-        return False
-    return any(
-        type(part) is ToolResult and type(part.content) is tuple
-        for message in messages
-        for part in message.content
-    )
+    for message in messages:
+        for part in message.content:
+            if type(part) is ToolResult:
+                if type(part.content) is tuple:
+                    return True
+            elif type(part) in MEDIA_TYPES:
+                return True
+    return False
 
 
 def rough_size(messages: Sequence[Message]) -> int:
     """The size of the texts and media in bytes or characters; the rest of a request is small."""
     size = 0
-    parts = [message.content for message in messages]
-    for content in parts:
-        for part in content:
-            if type(part) is ToolResult and type(part.content) is tuple:
-                parts.append(part.content)
-                continue
-            for name in ("text", "data", "content"):
-                value = getattr(part, name, None)
-                if isinstance(value, (str, bytes)):
-                    size += len(value)
+    for message in messages:
+        for part in message.content:
+            if type(part) is Text:
+                size += len(part.text)
+            elif type(part) is not ToolCall:
+                size += _part_size(part)
     return size
+
+
+def _part_size(part: Part) -> int:
+    if type(part) is ToolResult and type(part.content) is tuple:
+        return sum(map(_part_size, part.content))
+    values = (getattr(part, name, None) for name in ("text", "data", "content"))
+    return sum(len(value) for value in values if isinstance(value, (str, bytes)))
 
 
 def media_note(part: Image | Audio | Document) -> Text:

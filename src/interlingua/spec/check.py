@@ -10,11 +10,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from functools import partial
+from itertools import compress
 from math import inf
+from operator import is_not
 from types import NoneType, UnionType
 from typing import Any, Literal, NamedTuple, NoReturn, TypeAlias, Union, get_args, get_origin
 
 import msgspec
+from msgspec.structs import astuple
 
 from interlingua.spec.content import (
     MEDIA_TYPES,
@@ -105,6 +108,8 @@ _ROWS: dict[type, tuple[_Row, ...]] = {Request: _rows(Request)}
 """The rows of each class; made on first use, because reading annotations takes a millisecond."""
 
 
+_DEFAULTS = astuple(Request())
+
 _Place: TypeAlias = Any
 """Where a value is: a name, or a pair of another place and a key; a path is made for errors."""
 
@@ -113,7 +118,10 @@ def check_request(request: Request) -> None:
     """Raise `ConfigurationError`, with the path, for a value that cannot be right."""
     if type(request) is not Request:
         refuse("request", "a Request", request)
-    _check_fields(request, None)
+    values = astuple(request)
+    is_set = map(is_not, values, _DEFAULTS)
+    for row, value in compress(zip(_ROWS[Request], values, strict=True), is_set):
+        _check_field(row, value, None)
     if not request.model.isascii():
         _check_text(request.model, "model")
     if not request.messages and not request.provider_options:
@@ -224,14 +232,18 @@ def _check_fields(value: msgspec.Struct, place: _Place) -> None:
     if rows is None:
         bases = (base for base in type(value).__mro__ if base.__module__.startswith(_ROOM))
         rows = _ROWS[type(value)] = _rows(next(bases))  # of a class of ours, not of a derived one
-    for name, is_optional, types, rule, expected in rows:
-        found = getattr(value, name)
-        if found is None:
-            if is_optional:
-                continue
-        elif isinstance(found, types) and (rule is None or rule(found)):
-            continue
-        refuse((place, name), expected, found)
+    for row in rows:
+        _check_field(row, getattr(value, row.name), place)
+
+
+def _check_field(row: _Row, value: Any, place: _Place) -> None:
+    name, is_optional, types, rule, expected = row
+    if value is None:
+        if is_optional:
+            return
+    elif isinstance(value, types) and (rule is None or rule(value)):
+        return
+    refuse((place, name), expected, value)
 
 
 def _check_json(value: Any, place: _Place) -> None:

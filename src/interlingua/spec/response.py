@@ -256,9 +256,7 @@ class Response(Record, frozen=True, kw_only=True):
         return self.message.reasoning
 
 
-_COUNTS = (
-    "input_tokens", "output_tokens", "reasoning_tokens", "cache_read_tokens", "cache_write_tokens",
-)  # fmt: skip
+_PARTS = ("reasoning_tokens", "cache_read_tokens", "cache_write_tokens")
 
 
 def label_message(
@@ -275,14 +273,17 @@ def label_message(
     provider may answer with the name of a version. What the message has already is kept.
     """
     message, usage = response.message, response.usage
-    counts = {name: getattr(usage, name) for name in _COUNTS}
     metadata = {
         **message.metadata,
         "model": model or response.model,
         "provider": provider or response.provider,
         "finish_reason": response.finish_reason.reason,
-        "usage": {name: count for name, count in counts.items() if count is not None},
+        "usage": {"input_tokens": usage.input_tokens, "output_tokens": usage.output_tokens},
     }
+    for name in _PARTS:
+        count = getattr(usage, name)
+        if count is not None:
+            metadata["usage"][name] = count
     if usage.estimated:
         metadata["usage"]["estimated"] = True
     if registry_id is not None:
