@@ -160,7 +160,7 @@ WHOLE = [
 
 
 def test_safe_9_no_bare_reasoning_id_is_replayed():
-    """Its content is not stored: «Item with id 'rs_1' not found»."""
+    """Its content is not stored, so the provider could not find it."""
     sent = str(body(messages=BARE)["input"])
 
     assert "rs_1" not in sent
