@@ -129,9 +129,13 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         """Whether the library runs its calls."""
         return self.execute is not None
 
-    @cached_property
+    @property
     def definition(self) -> ToolDefinition:
         """The definition that is sent to the model."""
+        return self._definition
+
+    @cached_property
+    def _definition(self) -> ToolDefinition:
         return ToolDefinition(
             name=self.name,
             description=self.description or None,
