@@ -87,7 +87,8 @@ class WireCall(msgspec.Struct, frozen=True, kw_only=True):
     stream: bool = False
     warnings: tuple[Warning, ...] = ()
 
-    __repr__ = Record.__repr__
+    def __repr__(self) -> str:
+        return Record.__repr__(self)  # type: ignore[arg-type]
 
 
 class Profile(Record, frozen=True, kw_only=True):
@@ -348,7 +349,8 @@ class Prepared(msgspec.Struct, frozen=True, kw_only=True):
     origin: Callable[[str], str | None] | None = None
     """Maps a path in `request` to the path in the caller's request; None if they are equal."""
 
-    __repr__ = Record.__repr__
+    def __repr__(self) -> str:
+        return Record.__repr__(self)  # type: ignore[arg-type]
 
 
 class StreamDecoder(Protocol):

@@ -29,8 +29,8 @@ class StaleConnectionError(aiohttp.ClientConnectionError):
 class Handler(ResponseHandler):
     """One connection."""
 
-    is_reused = False
-    has_reply = False
+    is_reused: bool = False
+    has_reply: bool = False
     """Whether a byte of the current reply has arrived."""
     _probe: SocketProbe
 

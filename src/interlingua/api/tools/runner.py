@@ -80,8 +80,8 @@ class ToolRound:
     """The calls of one answer, and their results as far as there are any."""
 
     def __init__(self, ready: Sequence[ReadyCall], messages: tuple[Message, ...]) -> None:
-        self.ready = tuple(ready)
-        self.messages = messages
+        self.ready: tuple[ReadyCall, ...] = tuple(ready)
+        self.messages: tuple[Message, ...] = messages
         self.started: set[int] = set()
         self.results: dict[int, ToolResult] = {}
         """By the position of the call."""
