@@ -239,6 +239,26 @@ def test_safe_15_large_results_of_operations_are_decoded_in_a_thread(transport_t
         assert run(transport_type, work) == (size, size < 1_000_000)
 
 
+@pytest.mark.parametrize("size", [1_000, 3_000_000])
+def test_safe_15_large_requests_of_operations_are_encoded_in_a_thread(transport_type, size):
+    """Safe 15: such as a request whose tokens are counted."""
+    threads = []
+
+    def encode(value, _profile):
+        threads.append(threading.current_thread() is threading.main_thread())
+        return WireCall(path="/count", body={"text": value.messages[0].text})
+
+    operation = Operation(name="count", encode=encode, decode=lambda *_: 1)
+
+    async def work(transport):
+        request = Request(model="m", messages=[Message.user("x" * size)])
+        return await chat(server.url, transport).perform(operation, request)
+
+    with Server(answering(reply(b"{}"))) as server:
+        assert run(transport_type, work) == 1
+    assert threads == [size < 1_000_000]
+
+
 @pytest.mark.parametrize("unit", [b"-eyJ", b"maximum ", b"[", b'{"error":', b"\xff", b"a\n"])
 def test_safe_15_a_large_error_body_is_cut(transport_type, unit):
     """Safe 15: what is read of it is bounded, and the error is the one of the status."""

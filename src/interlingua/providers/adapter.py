@@ -546,10 +546,11 @@ class HttpAdapter:
         return (request.on_loss or self.on_loss) == "warn"
 
     async def _perform(self, operation: Operation, value: Any) -> Any:
-        call, base_url = await self._encode_operation(operation, value)
+        call, base_url, is_large = await self._encode_operation(operation, value)
 
         async def send(page: WireCall) -> tuple[HttpReply, bytes]:
-            return await exchange(self._addressed(page, base_url), self._transport, self._dialect)
+            request = await self._addressed(page, base_url, is_large)
+            return await exchange(request, self._transport, self._dialect)
 
         return await perform_pages(operation, call, send)
 
@@ -564,7 +565,7 @@ class HttpAdapter:
         """None when the reply has begun, then its items as they arrive."""
         self._scopes.add(request_id, scope)
         try:
-            request = self._addressed(*await self._encode_operation(operation, value))
+            request = await self._addressed(*await self._encode_operation(operation, value))
             try:
                 async with self._transport.send(request) as reply:
                     if reply.status >= 300:
@@ -586,8 +587,9 @@ class HttpAdapter:
         finally:
             self._scopes.remove(request_id, scope)
 
-    def _addressed(self, call: WireCall, base_url: str) -> HttpRequest:
-        return operation_request(
+    async def _addressed(self, call: WireCall, base_url: str, is_large: bool) -> HttpRequest:
+        make = partial(
+            operation_request,
             call,
             base_url,
             self._headers,
@@ -596,21 +598,33 @@ class HttpAdapter:
             limits=self._limits,
             keep_alive=self.provider.keep_alive,
         )
+        return await asyncio.to_thread(make) if is_large else make()
 
-    async def _encode_operation(self, operation: Operation, value: Any) -> tuple[WireCall, str]:
-        """The call of an operation, with the provider's own path for it, and its base URL."""
+    async def _encode_operation(
+        self, operation: Operation, value: Any
+    ) -> tuple[WireCall, str, bool]:
+        """
+        The call of an operation, with the provider's own path for it, and its base URL.
+
+        The last value says whether it is so large that it is coded in a thread.
+        """
+        is_large = False
         model = getattr(value, "model", None)
         model = model if isinstance(model, str) else ""
         profile = self.profile_for(model)
         headers: dict[str, str] = {}
         if isinstance(value, Request):
             value, headers = self._with_options(await self._gather(value), profile)
+            is_large = rough_size(value.messages) > LARGE
         else:
             self._check_key()
         base_url = await self._start_server(model)
-        call = operation.encode(value, profile)
+        if is_large:
+            call = await asyncio.to_thread(operation.encode, value, profile)
+        else:
+            call = operation.encode(value, profile)
         path = self.provider.operation_paths.get(operation.name, call.path)
-        return replace(call, path=path, headers={**call.headers, **headers}), base_url
+        return replace(call, path=path, headers={**call.headers, **headers}), base_url, is_large
 
     def _reader(self, ready: Ready, reply: HttpReply, began: float) -> StreamReader:
         """The reader for a reply, chosen by its content type."""

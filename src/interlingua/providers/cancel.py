@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from typing import Literal, TypeAlias, TypeVar
 
 from interlingua.spec.contracts import HttpReply
@@ -109,6 +110,12 @@ def running_loop() -> asyncio.AbstractEventLoop:
             "There is no running asyncio event loop. Call this in a coroutine under asyncio.run. "
             "Programs with trio or another loop use the functions of interlingua.sync in a thread."
         ) from None
+
+
+def call_in_loop(loop: asyncio.AbstractEventLoop, function: Callable[[], object]) -> None:
+    """Call a function in an event loop, from any thread; nothing happens if the loop is closed."""
+    with suppress(RuntimeError):
+        loop.call_soon_threadsafe(function)
 
 
 class CancelScope:
@@ -244,8 +251,8 @@ class CancelScope:
             in_loop = False
         if in_loop and self.task is not asyncio.current_task():
             self._wake()
-        elif not self._loop.is_closed():
-            self._loop.call_soon_threadsafe(self._wake)
+        else:
+            call_in_loop(self._loop, self._wake)
         if self._controller is not None:
             self._controller.abort(reason)
         return True

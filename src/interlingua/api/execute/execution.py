@@ -15,7 +15,7 @@ from interlingua.api.run.options import Resumable, TimeoutConfig, check_options,
 from interlingua.api.run.run import Run
 from interlingua.api.tools.runner import ToolErrorText
 from interlingua.client.client import Client
-from interlingua.providers.cancel import AbortSignal, CancelScope
+from interlingua.providers.cancel import AbortSignal, CancelScope, call_in_loop
 from interlingua.spec.content import ToolCall
 from interlingua.spec.errors import (
     AbortError,
@@ -121,7 +121,7 @@ class Execution:
         scope, loop = self._scope, asyncio.get_running_loop()
         notifier = Notifier(options, lambda: scope.cancel("A callback failed."))
         # This also ends a callback that hangs.
-        scope.signal.add_callback(lambda: loop.call_soon_threadsafe(notifier.stop))
+        scope.signal.add_callback(lambda: call_in_loop(loop, notifier.stop))
         record = _Record()
         failure: Exception | None = None
         try:
