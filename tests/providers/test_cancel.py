@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from interlingua.providers.cancel import AbortController, CancelScope, Scopes
+from interlingua.providers.cancel import AbortController, CancelScope, Scopes, call_in_loop
 from interlingua.spec.errors import AbortError, RequestTimeoutError
 from interlingua.spec.response import Response
 
@@ -356,3 +356,16 @@ def test_the_first_reason_stands():
         return scope.error().message, scope.error(Response(model="m")).partial.model
 
     assert limited(work, total=0.01) == ("enough", "m")
+
+
+def test_an_event_loop_that_was_closed_meanwhile():
+    """Another thread cancels while the loop comes to its end: that is no error."""
+    loop = asyncio.new_event_loop()
+    called = []
+    call_in_loop(loop, lambda: called.append(1))
+    loop.run_until_complete(asyncio.sleep(0))
+    loop.close()
+
+    call_in_loop(loop, lambda: called.append(2))
+
+    assert called == [1]

@@ -314,19 +314,6 @@ def test_cancel_while_a_callback_hangs():
         assert run(peer, work).error.code == "cancelled"
 
 
-def test_cancel_after_the_event_loop_was_closed():
-    """A late cancel, such as that of a timer, has nothing to do and raises nothing."""
-    executions = []
-
-    async def work(client):
-        executions.append(execute(named("openai"), "Hi", client=client))
-        return await executions[0]
-
-    with simulated(text("Hi.")) as peer:
-        assert run(peer, work).error is None
-    executions[0].cancel()
-
-
 @pytest.mark.parametrize("heeds", [True, False], ids=["ends", "takes no notice"])
 @pytest.mark.parametrize("answer", [SLOW, text("all")], ids=["in the middle", "at the end"])
 def test_a_callback_that_hangs_has_its_time(answer, heeds):
