@@ -330,7 +330,7 @@ def ask_to_continue(messages: Messages, target: HistoryRules, edits: Edits) -> M
     parts = messages[-1].content
     if not parts or type(parts[-1]) is not Text or any(type(part) is Opaque for part in parts):
         return messages
-    edits.change("prefill_replaced", messages[-1])
+    edits.add("prefill_replaced", path="messages")  # of this turn, so that the loss is refused
     return (*messages, Message.user(CONTINUE))
 
 
