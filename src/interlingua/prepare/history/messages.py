@@ -299,7 +299,7 @@ def fold_system(messages: Messages, target: HistoryRules, edits: Edits) -> Messa
     for message in messages[first:]:
         if message.role in PROMPTS:
             edits.change("system_folded", message, role=message.role)
-            folded += message.content
+            folded += [part for part in message.content if not is_blank(part)]
             continue
         is_results = any(isinstance(part, ToolResult) for part in message.content)
         if folded and message.role == "user" and not is_results:
