@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
@@ -18,7 +19,26 @@ Item = TypeVar("Item")
 _READ_AHEAD = 256  # items; then the loop waits for the reader
 
 
-class BlockingIterator(Generic[Item]):
+class ClosedByWith(ABC):
+    """A context manager: the end of a `with` block closes it."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    @abstractmethod
+    def close(self) -> None:
+        """End it."""
+
+
+class BlockingIterator(ClosedByWith, Generic[Item]):
     """
     The items of an async iterator, each as soon as it arrives.
 
@@ -48,17 +68,6 @@ class BlockingIterator(Generic[Item]):
                 item = self._next()
             if self._skip is None or not self._skip(item):
                 return item
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def __del__(self) -> None:
         self._leave()

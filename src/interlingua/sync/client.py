@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 from interlingua.api.run.options import RunOptions
@@ -20,11 +19,11 @@ from interlingua.spec.operations import Operation, ServedModel
 from interlingua.spec.request import OnLoss, Request
 from interlingua.spec.response import Response
 from interlingua.streams.grammar import DELTAS
-from interlingua.sync.blocking_iterator import BlockingIterator
+from interlingua.sync.blocking_iterator import BlockingIterator, ClosedByWith
 from interlingua.sync.loop_thread import background
 
 
-class Client:
+class Client(ClosedByWith):
     """
     Any model of any provider, by name.
 
@@ -191,17 +190,6 @@ class Client:
         if background.is_over:
             return
         background.run(self.asynchronous.close())
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
 
 class GenerateOptions(RunOptions, total=False):

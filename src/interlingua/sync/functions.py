@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, contextmanager
 from itertools import count
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Generic, Self, TextIO, TypeVar, Unpack, overload
 
 from msgspec.structs import replace
@@ -30,7 +29,7 @@ from interlingua.spec.events import Finish, StreamEvent
 from interlingua.spec.response import FinishReason, Response
 from interlingua.streams.accumulate import StreamAccumulator
 from interlingua.streams.grammar import DELTAS
-from interlingua.sync.blocking_iterator import BlockingIterator
+from interlingua.sync.blocking_iterator import BlockingIterator, ClosedByWith
 from interlingua.sync.client import Client, GenerateOptions, unwrap
 from interlingua.sync.loop_thread import background
 
@@ -73,7 +72,7 @@ def retry(call: Callable[[], T], policy: RetryPolicy = DEFAULT_POLICY) -> T:
     raise AssertionError("unreachable")
 
 
-class StreamResult:
+class StreamResult(ClosedByWith):
     """Like `interlingua.StreamResult`, blocking."""
 
     def __init__(self, run: Run) -> None:
@@ -100,17 +99,6 @@ class StreamResult:
             raise
         self._progress.feed(event)
         return event
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def close(self) -> None:
         """Stop the run and close the connection."""
@@ -253,7 +241,7 @@ def stream_object(
     return ObjectStream(stream, options.get("abort_signal"))
 
 
-class ObjectStream(Generic[T]):
+class ObjectStream(ClosedByWith, Generic[T]):
     """Like `interlingua.ObjectStream`, blocking."""
 
     def __init__(
@@ -279,17 +267,6 @@ class ObjectStream(Generic[T]):
             self._is_over = True
             raise
         return self._partial
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def close(self) -> None:
         """Stop the run and close the connection."""

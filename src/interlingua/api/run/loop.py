@@ -314,14 +314,14 @@ class ToolLoop:
         """
         if self.request is None:
             return False
-        kept = [at for at in range(len(self.messages)) if at not in self._dropped]
-        units = droppable_units(tuple(self.messages[at] for at in kept))
+        sent = [at for at in range(len(self.messages)) if at not in self._dropped]
+        units = droppable_units(tuple(self.messages[at] for at in sent))
         if not units:
             return False
         count = (len(units) + 1) // 2
         if limit is not None:
             count = _count_to_drop(self.request, units, used, limit)
-        self._dropped |= {kept[at] for unit in units[:count] for at in unit}
+        self._dropped |= {sent[at] for unit in units[:count] for at in unit}
         self.request = replace(self.request, messages=self._sent())
         warning = make_warning("history_truncated", "messages", count=len(self._dropped))
         self._new_warnings = (warning,)

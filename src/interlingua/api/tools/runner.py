@@ -24,7 +24,7 @@ from interlingua.api.tools.limits import (
 )
 from interlingua.api.types.shapes import to_json
 from interlingua.providers.callbacks import settle
-from interlingua.providers.cancel import AbortController, AbortSignal
+from interlingua.providers.cancel import AbortController, AbortSignal, call_in_loop
 from interlingua.spec.content import (
     Audio,
     Document,
@@ -327,8 +327,7 @@ async def _in_thread(handler: partial[Any], threads: asyncio.Semaphore) -> Any:
             error = SDKError(f"{type(failure).__name__}: {failure}", cause=failure)
         except BaseException as failure:  # noqa: BLE001 -- passed on to the event loop
             error = failure
-        if not loop.is_closed():
-            loop.call_soon_threadsafe(settle, value, error)
+        call_in_loop(loop, partial(settle, value, error))
 
     thread = threading.Thread(target=work, name=f"tool-{handler.func!r:.40}", daemon=True)
     try:

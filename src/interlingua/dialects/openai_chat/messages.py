@@ -311,8 +311,8 @@ class _Writer:
             self._warnings.add_here("tool_error_as_text")
             match items:
                 case [{"text": str(text)} as first, *_]:
-                    said = text if text[:5].lower() == "error" else f"Error: {text}"
-                    items[0] = {**first, "text": said}
+                    marked = text if text[:5].lower() == "error" else f"Error: {text}"
+                    items[0] = {**first, "text": marked}
                 case _:
                     items.insert(0, _text("Error"))
         return join_content(items, flat=self._quirks.flat_content)

@@ -218,13 +218,15 @@ def drop_blank_prompts(messages: Messages, target: HistoryRules, edits: Edits) -
     is_single = first == 1 and len(messages[0].content) <= 1
     if target.blank_prompts and (target.empty_text or is_single):
         return messages
-    kept: list[Message] = []
+    rest: list[Message] = []
     for message in messages[:first]:
         if all(map(is_blank, message.content)) and not extra_of(message, target.dialect):
             edits.change("empty_message_dropped", message)
         else:
-            kept.append(message if target.empty_text else _without_blanks(message, target, edits))
-    return messages if is_unchanged(kept, messages[:first]) else (*kept, *messages[first:])
+            rest.append(
+                message if target.empty_text else _without_blanks(message, target, edits)
+            )
+    return messages if is_unchanged(rest, messages[:first]) else (*rest, *messages[first:])
 
 
 def join_prompts(messages: Messages, target: HistoryRules, edits: Edits) -> Messages:
