@@ -223,9 +223,7 @@ def drop_blank_prompts(messages: Messages, target: HistoryRules, edits: Edits) -
         if all(map(is_blank, message.content)) and not extra_of(message, target.dialect):
             edits.change("empty_message_dropped", message)
         else:
-            rest.append(
-                message if target.empty_text else _without_blanks(message, target, edits)
-            )
+            rest.append(message if target.empty_text else _without_blanks(message, target, edits))
     return messages if is_unchanged(rest, messages[:first]) else (*rest, *messages[first:])
 
 
