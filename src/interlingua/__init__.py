@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from interlingua.api.tools.tool import Tool as Tool
     from interlingua.api.tools.tool import tool as tool
     from interlingua.client.client import Client as Client
-    from interlingua.client.client import Explanation as Explanation
+    from interlingua.client.explain import Explanation as Explanation
     from interlingua.client.retry_policy import RetryPolicy as RetryPolicy
     from interlingua.client.retry_policy import retry as retry
     from interlingua.providers.adapter import HttpAdapter as HttpAdapter
@@ -93,7 +93,8 @@ _NAMES = {
     "api.run.loop": ("GenerateResult", "StepResult"),
     "api.run.run": ("get_default_client", "set_default_client"),
     "api.tools.tool": ("Tool", "tool"),
-    "client.client": ("Client", "Explanation"),
+    "client.client": ("Client",),
+    "client.explain": ("Explanation",),
     "client.retry_policy": ("RetryPolicy", "retry"),
     "providers.adapter": ("HttpAdapter",),
     "providers.named": (

@@ -5,7 +5,7 @@ Import from here to tell one event from another while you read a stream (`TextDe
 or in a function that you pass to `client.subscribe` (`CallStarted`, `CallFailed`, …).
 """
 
-from interlingua.client.attempts import CallCompleted, CallEvent, CallFailed, CallStarted
+from interlingua.client.call_events import CallCompleted, CallEvent, CallFailed, CallStarted
 from interlingua.spec.events import (
     ErrorEvent,
     Finish,

@@ -9,7 +9,7 @@ from interlingua import sync
 from interlingua.api.execute.execution import execute
 from interlingua.api.run.generate import generate, stream
 from interlingua.api.tools.tool import Tool
-from interlingua.client.attempts import CallCompleted, CallFailed, CallStarted
+from interlingua.client.call_events import CallCompleted, CallFailed, CallStarted
 from interlingua.client.client import Client
 from interlingua.client.middleware.layers import per_attempt
 from interlingua.client.retry_policy import RetryPolicy

@@ -2,7 +2,7 @@
 
 import msgspec
 
-from interlingua.client.attempts import CallCompleted, CallEvent, CallFailed, CallStarted
+from interlingua.client.call_events import CallCompleted, CallEvent, CallFailed, CallStarted
 from interlingua.spec.errors import ErrorClass
 
 ABOUT = {"request_id": "r", "provider": "openai", "model": "m"}

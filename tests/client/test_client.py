@@ -7,7 +7,7 @@ import threading
 import pytest
 from msgspec.structs import replace
 
-from interlingua.client.attempts import CallCompleted, CallFailed, CallStarted
+from interlingua.client.call_events import CallCompleted, CallFailed, CallStarted
 from interlingua.client.client import Client
 from interlingua.client.registry import ModelEntry, Registry
 from interlingua.client.retry_policy import RetryPolicy

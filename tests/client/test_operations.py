@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from interlingua.client.attempts import CallCompleted, CallFailed, CallStarted
+from interlingua.client.call_events import CallCompleted, CallFailed, CallStarted
 from interlingua.client.client import Client
 from interlingua.client.retry_policy import RetryPolicy
 from interlingua.providers.adapter import HttpAdapter

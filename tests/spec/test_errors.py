@@ -58,6 +58,7 @@ ERROR_CLASSES = {
     "CircuitOpenError": "server_error",
     "BudgetExceededError": "rate_limit",
     "RunLimitError": "other",
+    "StoreError": "other",
     "ProviderTimeoutError": "network",
     "RequestTimeoutError": "network",
     "AbortError": "cancelled",
@@ -97,7 +98,7 @@ def test_drawing_is_the_tree():
     }
 
     assert drawn_parents() == real
-    assert len(real) == 26
+    assert len(real) == 27
 
 
 @pytest.mark.parametrize("name", CLASSES)

@@ -56,6 +56,7 @@ from interlingua.spec.json_form import (
 from interlingua.spec.messages import Message
 from interlingua.spec.request import BuiltinTool, Request, ToolChoice, ToolDefinition
 from interlingua.spec.response import (
+    Cost,
     FinishReason,
     RateLimit,
     Response,
@@ -94,7 +95,7 @@ FULL = Response(
     ),
     finish_reason=FinishReason(reason="length", raw="max_tokens"),
     usage=Usage(input_tokens=2**60, reasoning_tokens=0, raw={"x": 1}),
-    cost=0.0,
+    cost=Cost(total=0.5, output=0.5, reasoning=0.25, pricing_version="1", source="prices"),
     warnings=(Warning(code="c", message="m", path="p"),),
     rate_limit=RateLimit(
         reset_at=datetime(2026, 11, 15, 20, 0, 0, 123456, tzinfo=UTC), raw={"x-a": "1"}

@@ -638,6 +638,7 @@ def test_what_is_no_key_stays(text):
         ("MismatchError", 502),
         ("BudgetExceededError", 402),
         ("RunLimitError", 500),
+        ("StoreError", 500),
         ("CircuitOpenError", 503),
         ("InvalidToolCallError", 500),
         ("NoObjectGeneratedError", 500),

@@ -13,11 +13,17 @@ from copy import copy
 from functools import partial
 from itertools import count
 from time import perf_counter
-from typing import Any, ClassVar, Literal, Self, TypeAlias, TypeVar
+from typing import Any, Self, TypeVar
 
-import msgspec
 from msgspec.structs import replace
 
+from interlingua.client.call_events import (
+    CallCompleted,
+    CallEvent,
+    CallFailed,
+    CallStarted,
+    Subscriber,
+)
 from interlingua.client.initialization import Initialization
 from interlingua.client.middleware.layers import CallLayers, Shown
 from interlingua.client.retry_policy import DEFAULT_POLICY, RetryPolicy
@@ -36,58 +42,6 @@ from interlingua.streams.accumulate import StreamAccumulator
 from interlingua.streams.grammar import is_content
 
 Value = TypeVar("Value")
-
-
-class _CallEvent(
-    msgspec.Struct,
-    frozen=True,
-    kw_only=True,
-    tag_field="type",
-    omit_defaults=True,
-    repr_omit_defaults=True,
-):
-    request_id: str
-    provider: str
-    model: str
-    step: int = 0
-    """The number of the model call in its run, from 0."""
-    attempt: int = 0
-    """The number of the attempt, from 0; it grows with each retry."""
-
-
-class CallStarted(_CallEvent, frozen=True, kw_only=True, tag="call_started"):
-    """An attempt begins."""
-
-    type: ClassVar[Literal["call_started"]] = "call_started"
-    stream: bool = False
-
-
-class CallCompleted(_CallEvent, frozen=True, kw_only=True, tag="call_completed"):
-    """An attempt succeeded."""
-
-    type: ClassVar[Literal["call_completed"]] = "call_completed"
-    usage: Usage = Usage()
-    finish_reason: str = "other"
-    latency_ms: int = 0
-    resent: bool = False
-    """The request was sent twice: the server had closed the connection that was reused."""
-
-
-class CallFailed(_CallEvent, frozen=True, kw_only=True, tag="call_failed"):
-    """An attempt failed; a retry may follow."""
-
-    type: ClassVar[Literal["call_failed"]] = "call_failed"
-    error_class: ErrorClass = ErrorClass.OTHER
-    message: str = ""
-    retryable: bool = False
-    latency_ms: int = 0
-    resent: bool = False
-    """As in `CallCompleted`."""
-
-
-CallEvent: TypeAlias = CallStarted | CallCompleted | CallFailed
-Subscriber: TypeAlias = Callable[[CallEvent], object]
-"""Called with each call event; sync or async. The call waits for it."""
 _SUBSCRIBER_FAILED = "A subscriber raised an exception on %s."
 
 
@@ -130,10 +84,14 @@ class Calls:
         adapters: Mapping[str, Adapter],
         address: Callable[[Request], Request],
         resolve: Callable[[Request], Request],
+        outer: CallLayers | None = None,
+        inner: CallLayers | None = None,
     ) -> Self:
-        """The same calls, with other adapters."""
+        """The same calls, with other adapters or layers."""
         twin = copy(self)
         twin.adapters, twin.address, twin.resolve = adapters, address, resolve
+        twin.outer, twin.inner = outer or self.outer, inner or self.inner
+        twin.has_layers = not (twin.outer.is_empty and twin.inner.is_empty)
         return twin
 
     def open(
@@ -563,6 +521,7 @@ class Attempts:
             "request_id": request.request_id or "",
             "provider": request.provider or "",
             "model": request.model,
+            "session_id": request.session_id,
             "step": self._step,
             "attempt": number,
         }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
 from copy import copy
 from functools import lru_cache
 from inspect import isawaitable, signature
@@ -12,11 +12,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-import msgspec
 from msgspec.structs import replace
 
-from interlingua.client.attempts import Calls, Subscriber
+from interlingua.client.attempts import Calls
+from interlingua.client.call_events import Subscriber
 from interlingua.client.config import adapters_from_env, read_registry
+from interlingua.client.explain import Explanation, explain
 from interlingua.client.middleware.layers import (
     CallLayers,
     Middleware,
@@ -38,23 +39,17 @@ from interlingua.providers.cancel import CancelScope, running_loop
 from interlingua.providers.catalog.models import providers_of
 from interlingua.providers.environment import add_environment
 from interlingua.providers.log import logger
-from interlingua.providers.media import load_files
 from interlingua.providers.operations import find_performer, name_models
-from interlingua.providers.profile_check import wrong_kind
-from interlingua.providers.provider import find_dialect, sign
 from interlingua.providers.rows import find_provider, row_name
 from interlingua.providers.ulid import new_ulid
 from interlingua.spec.check import check_request, describe
-from interlingua.spec.content import Json
 from interlingua.spec.contracts import NEUTRAL_PROFILE, Adapter, Profile, Transport
 from interlingua.spec.errors import ConfigurationError, SDKError
 from interlingua.spec.events import StreamEvent
 from interlingua.spec.operations import Operation, ServedModel
 from interlingua.spec.request import OnLoss, Request
-from interlingua.spec.response import Response, Warning
-from interlingua.spec.warnings import raising_losses
+from interlingua.spec.response import Response
 from interlingua.transport.media import paths_from_urls
-from interlingua.wire.secrets import redact_headers
 
 ROUTES = 256
 """How many model names a client caches the route of."""
@@ -97,9 +92,8 @@ class Client:
         self._route = lru_cache(ROUTES)(self._find_route)
         self._on_loss: OnLoss | None = "strict" if strict else on_loss
         self._reads_path_urls = read_path_urls
-        layers = tuple(middleware)
-        outer = [layer for layer in layers if not is_per_attempt(layer)]
-        inner = [layer for layer in layers if is_per_attempt(layer)]
+        self._middleware = tuple(middleware)
+        outer, inner = _layers_of(self._middleware)
         self._outer_operations = OperationLayers(outer)
         self._inner_operations = OperationLayers(inner)
         self.calls: Calls = Calls(
@@ -203,6 +197,24 @@ class Client:
         twin = copy(self)
         twin._use({**self._adapters, key: bound})  # noqa: SLF001
         return twin
+
+    def with_middleware(self, *middleware: Middleware) -> Self:
+        """
+        A client with more middleware, inside of what this one has.
+
+        It shares adapters, connections, subscribers and active calls with this one.
+        """
+        twin = copy(self)
+        twin._add_middleware(middleware)  # noqa: SLF001
+        return twin
+
+    def _add_middleware(self, middleware: tuple[Middleware, ...]) -> None:
+        self._middleware = (*self._middleware, *middleware)
+        outer, inner = _layers_of(self._middleware)
+        self._outer_operations = OperationLayers(outer)
+        self._inner_operations = OperationLayers(inner)
+        layers = {"outer": CallLayers(outer), "inner": CallLayers(inner)}
+        self.calls = self.calls.rebind(self._adapters, self._address, self._resolve_again, **layers)
 
     def _use(self, adapters: dict[str, Adapter]) -> None:
         self._adapters = adapters
@@ -446,6 +458,24 @@ class Client:
         return adapter
 
 
+def _layers_of(
+    middleware: Iterable[Middleware],
+) -> tuple[list[Middleware], list[Middleware]]:
+    """
+    The layers outside of the attempts, and those inside.
+
+    A middleware may have one of each: its `attempt_layer` runs inside.
+    """
+    outer: list[Middleware] = []
+    inner: list[Middleware] = []
+    for layer in middleware:
+        (inner if is_per_attempt(layer) else outer).append(layer)
+        second = getattr(layer, "attempt_layer", None)
+        if second is not None:
+            inner.append(second)
+    return outer, inner
+
+
 async def _close(adapter: Adapter | Transport | None) -> None:
     close = getattr(adapter, "close", None)
     result = None if close is None else close()
@@ -488,68 +518,3 @@ def _check_strict(adapters: Mapping[str, Adapter]) -> None:
                     f"strict=True needs adapters whose `{method}` has a parameter `strict`; "
                     f"the adapter {name!r} has none."
                 )
-
-
-class Explanation(msgspec.Struct, frozen=True, kw_only=True):
-    """What a request would become: the HTTP request and the changes made to it."""
-
-    provider: str
-    model: str
-    dialect: str
-    method: str = "POST"
-    url: str
-    headers: Mapping[str, str]
-    """With secrets redacted."""
-    body: Json
-    """With the bytes of local files, but without the bytes of URLs in `fetches`."""
-    fetches: tuple[str, ...] = ()
-    """The paths of parts whose URL the call would fetch first."""
-    warnings: tuple[Warning, ...]
-    refused: tuple[Warning, ...] = ()
-    """The warnings for which the call itself would raise `UnsupportedError`."""
-    cache_marks: tuple[str, ...]
-    """The paths in the body that ask for caching."""
-    estimated_input_tokens: int
-    estimated_cost: float | None = None
-    """In dollars; None if unknown."""
-    profile: Profile
-
-
-def explain(adapter: HttpAdapter, request: Request, *, stream: bool = False) -> Explanation:
-    """The exact wire request with its key redacted, and every change and warning."""
-    profile = adapter.profile_for(request.model)
-    on_loss = request.on_loss or adapter.on_loss
-    if profile.kind != "chat" and on_loss != "warn":
-        raise wrong_kind(request, profile)
-    request, fetches = load_files(request, profile, reads_files=adapter.reads_files)
-    call = adapter.dry_run(replace(request, on_loss="warn"), stream=stream)
-    facts = find_dialect(adapter.dialect).FACTS
-    refused = raising_losses(call.warnings, request, on_loss)
-    return Explanation(
-        provider=adapter.name,
-        model=request.model,
-        dialect=adapter.dialect,
-        url=call.url,
-        headers=redact_headers({**call.headers, **sign(adapter.provider.signing, "key")}),
-        body=call.body,
-        fetches=fetches,
-        warnings=call.warnings,
-        refused=tuple(refused),
-        cache_marks=tuple(_find_fields(call.body, facts.cache.fields)),
-        estimated_input_tokens=adapter.estimate_input_tokens(request),
-        profile=call.profile,
-    )
-
-
-def _find_fields(value: Json, names: tuple[str, ...], path: str = "") -> Iterator[str]:
-    """The paths of the fields with these names."""
-    if isinstance(value, dict):
-        for key, inner in value.items():
-            inner_path = f"{path}.{key}" if path else key
-            if key in names and inner is not None:
-                yield inner_path
-            else:
-                yield from _find_fields(inner, names, inner_path)
-    elif isinstance(value, list):
-        for index, inner in enumerate(value):
-            yield from _find_fields(inner, names, f"{path}[{index}]")

@@ -120,7 +120,8 @@ def check_request(request: Request) -> None:
         refuse("request", "a Request", request)
     values = astuple(request)
     is_set = map(is_not, values, _DEFAULTS)
-    for row, value in compress(zip(_ROWS[Request], values, strict=True), is_set):
+    # `context`, the last field, has no row: it may be anything.
+    for row, value in compress(zip(_ROWS[Request], values, strict=False), is_set):
         _check_field(row, value, None)
     if not request.model.isascii():
         _check_text(request.model, "model")

@@ -24,6 +24,7 @@ The errors of this library.
     ├── NoObjectGeneratedError         structured output failed
     ├── BudgetExceededError            a budget of the caller's is used up
     ├── RunLimitError                  a run reached a limit of the caller's
+    ├── StoreError                     the store of limits, caches or sessions failed
     └── ConfigurationError             set up or called wrongly
         └── UnsupportedError           the target cannot express this
             └── UnsupportedToolChoiceError
@@ -340,6 +341,10 @@ class BudgetExceededError(SDKError):
 
 class RunLimitError(SDKError):
     """A run reached a limit that the caller set, such as a number of steps or a cost."""
+
+
+class StoreError(SDKError):
+    """The store that holds limits, caches or sessions cannot be reached, or is damaged."""
 
 
 class ConfigurationError(SDKError):

@@ -124,6 +124,8 @@ def from_json(
 
 
 def _encode(value: Document) -> dict[str, Any]:
+    if isinstance(value, Request) and value.context is not None:  # a program's own object
+        value = msgspec.structs.replace(value, context=None)
     try:
         document = msgspec.to_builtins(value, str_keys=True, enc_hook=_encode_hook)
     except RecursionError as error:

@@ -152,6 +152,10 @@ class Request(Record, frozen=True, kw_only=True, metaclass=_RequestType):
     """
     keep_raw: bool = False
     """Whether `Response.raw` of a stream has its wire events; never sent itself."""
+    session_id: str | None = None
+    """The conversation that this is a turn of, for logs, events and limits; never sent."""
+    context: Any = None
+    """What a program hands to its own middleware; never sent, and not in the JSON form."""
 
     if TYPE_CHECKING:  # as in `ToolChoice`
 
@@ -183,6 +187,8 @@ class Request(Record, frozen=True, kw_only=True, metaclass=_RequestType):
             request_id: str | None = None,
             on_loss: OnLoss | None = None,
             keep_raw: bool = False,
+            session_id: str | None = None,
+            context: Any = None,
         ) -> None: ...
 
     def __post_init__(self) -> None:

@@ -42,6 +42,11 @@ class Usage(Record, frozen=True, kw_only=True):
     reasoning_tokens: int | None = None
     cache_read_tokens: int | None = None
     cache_write_tokens: int | None = None
+    input_audio_tokens: int | None = None
+    input_image_tokens: int | None = None
+    output_audio_tokens: int | None = None
+    output_image_tokens: int | None = None
+    video_seconds: float | None = None
     estimated: bool = False
     raw: Json = None
     """The usage object of the provider."""
@@ -54,14 +59,55 @@ class Usage(Record, frozen=True, kw_only=True):
     def __add__(self, other: Usage) -> Usage:
         if not isinstance(other, Usage):
             return NotImplemented
+        parts = {name: _add(getattr(self, name), getattr(other, name)) for name in _PARTS}
         return Usage(
             input_tokens=self.input_tokens + other.input_tokens,
             output_tokens=self.output_tokens + other.output_tokens,
-            reasoning_tokens=_add(self.reasoning_tokens, other.reasoning_tokens),
-            cache_read_tokens=_add(self.cache_read_tokens, other.cache_read_tokens),
-            cache_write_tokens=_add(self.cache_write_tokens, other.cache_write_tokens),
             estimated=self.estimated or other.estimated,
+            **parts,
         )
+
+
+class Cost(Record, frozen=True, kw_only=True):
+    """
+    The price of a call, by what it was paid for. Adds with `+`.
+
+    `output` includes reasoning, and the other parts do not overlap: `total` is the sum of `input`,
+    `cache_read`, `cache_write`, `output` and `media`. A provider that reports only the total leaves
+    them 0.
+    """
+
+    total: float = 0.0
+    input: float = 0.0
+    """For input that was neither read from a cache nor written to one."""
+    cache_read: float = 0.0
+    cache_write: float = 0.0
+    output: float = 0.0
+    reasoning: float = 0.0
+    """The part of `output` that was paid for thinking."""
+    media: float = 0.0
+    """For audio, images and video that have a price of their own."""
+    currency: str = "USD"
+    pricing_version: str = ""
+    """The version of the table of prices; empty if the provider reported the cost."""
+    source: CostSource = "catalog"
+
+    def __add__(self, other: Cost) -> Cost:
+        if not isinstance(other, Cost):
+            return NotImplemented
+        sums = {name: getattr(self, name) + getattr(other, name) for name in _AMOUNTS}
+        versions = (self.pricing_version, other.pricing_version)
+        return Cost(
+            **sums,
+            currency=self.currency,
+            pricing_version=versions[0] if versions[0] == versions[1] else "",
+            source=self.source if self.source == other.source else "mixed",
+        )
+
+
+CostSource: TypeAlias = Literal["provider", "catalog", "prices", "local", "mixed"]
+"""Where a cost is from: the provider's own figure, a table, or a sum of several sources."""
+_AMOUNTS = ("total", "input", "cache_read", "cache_write", "output", "reasoning", "media")
 
 
 class Warning(Record, frozen=True, kw_only=True):
@@ -142,7 +188,8 @@ class Attempt(Record, frozen=True, kw_only=True):
     """None if it succeeded."""
     usage: Usage | None = None
     """What the provider reported; None if it reported nothing."""
-    cost: float | None = None
+    cost: Cost | None = None
+    """None if the price is unknown."""
     latency_ms: float | None = None
 
 
@@ -186,7 +233,8 @@ class Response(Record, frozen=True, kw_only=True):
     message: Message = Message(role="assistant")
     finish_reason: FinishReason = FinishReason(reason="other")
     usage: Usage = Usage()
-    cost: float | None = None
+    cost: Cost | None = None
+    """None if the price is unknown; a warning says so then."""
     warnings: tuple[Warning, ...] = ()
     rate_limit: RateLimit | None = None
     raw: Json = None
@@ -213,7 +261,7 @@ class Response(Record, frozen=True, kw_only=True):
             message: Message = ...,
             finish_reason: FinishReason = ...,
             usage: Usage = ...,
-            cost: float | None = None,
+            cost: Cost | None = None,
             warnings: Iterable[Warning] = (),
             rate_limit: RateLimit | None = None,
             raw: Json = None,
@@ -256,7 +304,12 @@ class Response(Record, frozen=True, kw_only=True):
         return self.message.reasoning
 
 
-_PARTS = ("reasoning_tokens", "cache_read_tokens", "cache_write_tokens")
+_PARTS = tuple(
+    name
+    for name in Usage.__struct_fields__
+    if name not in ("input_tokens", "output_tokens", "estimated", "raw")
+)
+"""The counts that are None if the provider did not report them."""
 
 
 def label_message(

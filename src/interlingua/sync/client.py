@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any, Self
 
 from interlingua.api.run.options import RunOptions
-from interlingua.client.attempts import Subscriber
+from interlingua.client.call_events import Subscriber
 from interlingua.client.client import Client as AsyncClient
-from interlingua.client.client import Explanation
+from interlingua.client.explain import Explanation
 from interlingua.client.middleware.layers import Middleware
 from interlingua.client.registry import Registry
 from interlingua.client.retry_policy import RetryPolicy

@@ -22,7 +22,7 @@ from interlingua.spec.request import Request, ResponseFormat, ToolChoice
 
 def test_every_field_of_a_request_can_be_said():
     """But for those that a run sets itself."""
-    ours = {"model", "n"}
+    ours = {"model", "context"}
 
     assert {*Request.__struct_fields__} - ours == {*RequestOptions.__annotations__} - {"system"}
     assert {*RequestOptions.__annotations__} <= {*GenerateOptions.__annotations__}
@@ -66,6 +66,7 @@ WRONG = {
     "tool_error": "x",
     "on_loss": "x",
     "keep_raw": "x",
+    "session_id": 7,
     "on_overflow": "x",
     "max_retries": None,
     "retry_policy": 5,

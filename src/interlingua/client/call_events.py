@@ -1,0 +1,65 @@
+"""Call events: what the subscribers of a client are told about each attempt."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import ClassVar, Literal, TypeAlias
+
+import msgspec
+
+from interlingua.spec.errors import ErrorClass
+from interlingua.spec.response import Usage
+
+
+class _CallEvent(
+    msgspec.Struct,
+    frozen=True,
+    kw_only=True,
+    tag_field="type",
+    omit_defaults=True,
+    repr_omit_defaults=True,
+):
+    request_id: str
+    provider: str
+    model: str
+    session_id: str | None = None
+    """The conversation, if the call is a turn of one."""
+    step: int = 0
+    """The number of the model call in its run, from 0."""
+    attempt: int = 0
+    """The number of the attempt, from 0; it grows with each retry."""
+
+
+class CallStarted(_CallEvent, frozen=True, kw_only=True, tag="call_started"):
+    """An attempt begins."""
+
+    type: ClassVar[Literal["call_started"]] = "call_started"
+    stream: bool = False
+
+
+class CallCompleted(_CallEvent, frozen=True, kw_only=True, tag="call_completed"):
+    """An attempt succeeded."""
+
+    type: ClassVar[Literal["call_completed"]] = "call_completed"
+    usage: Usage = Usage()
+    finish_reason: str = "other"
+    latency_ms: int = 0
+    resent: bool = False
+    """The request was sent twice: the server had closed the connection that was reused."""
+
+
+class CallFailed(_CallEvent, frozen=True, kw_only=True, tag="call_failed"):
+    """An attempt failed; a retry may follow."""
+
+    type: ClassVar[Literal["call_failed"]] = "call_failed"
+    error_class: ErrorClass = ErrorClass.OTHER
+    message: str = ""
+    retryable: bool = False
+    latency_ms: int = 0
+    resent: bool = False
+    """As in `CallCompleted`."""
+
+
+CallEvent: TypeAlias = CallStarted | CallCompleted | CallFailed
+Subscriber: TypeAlias = Callable[[CallEvent], object]
+"""Called with each call event; sync or async. The call waits for it."""

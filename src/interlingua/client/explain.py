@@ -1,0 +1,84 @@
+"""What a request would become, without a key or the network."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import msgspec
+from msgspec.structs import replace
+
+from interlingua.providers.adapter import HttpAdapter
+from interlingua.providers.media import load_files
+from interlingua.providers.profile_check import wrong_kind
+from interlingua.providers.provider import find_dialect, sign
+from interlingua.spec.content import Json
+from interlingua.spec.contracts import Profile
+from interlingua.spec.request import Request
+from interlingua.spec.response import Warning
+from interlingua.spec.warnings import raising_losses
+from interlingua.wire.secrets import redact_headers
+
+
+class Explanation(msgspec.Struct, frozen=True, kw_only=True):
+    """What a request would become: the HTTP request and the changes made to it."""
+
+    provider: str
+    model: str
+    dialect: str
+    method: str = "POST"
+    url: str
+    headers: Mapping[str, str]
+    """With secrets redacted."""
+    body: Json
+    """With the bytes of local files, but without the bytes of URLs in `fetches`."""
+    fetches: tuple[str, ...] = ()
+    """The paths of parts whose URL the call would fetch first."""
+    warnings: tuple[Warning, ...]
+    refused: tuple[Warning, ...] = ()
+    """The warnings for which the call itself would raise `UnsupportedError`."""
+    cache_marks: tuple[str, ...]
+    """The paths in the body that ask for caching."""
+    estimated_input_tokens: int
+    estimated_cost: float | None = None
+    """In dollars; None if unknown."""
+    profile: Profile
+
+
+def explain(adapter: HttpAdapter, request: Request, *, stream: bool = False) -> Explanation:
+    """The exact wire request with its key redacted, and every change and warning."""
+    profile = adapter.profile_for(request.model)
+    on_loss = request.on_loss or adapter.on_loss
+    if profile.kind != "chat" and on_loss != "warn":
+        raise wrong_kind(request, profile)
+    request, fetches = load_files(request, profile, reads_files=adapter.reads_files)
+    call = adapter.dry_run(replace(request, on_loss="warn"), stream=stream)
+    facts = find_dialect(adapter.dialect).FACTS
+    refused = raising_losses(call.warnings, request, on_loss)
+    return Explanation(
+        provider=adapter.name,
+        model=request.model,
+        dialect=adapter.dialect,
+        url=call.url,
+        headers=redact_headers({**call.headers, **sign(adapter.provider.signing, "key")}),
+        body=call.body,
+        fetches=fetches,
+        warnings=call.warnings,
+        refused=tuple(refused),
+        cache_marks=tuple(_find_fields(call.body, facts.cache.fields)),
+        estimated_input_tokens=adapter.estimate_input_tokens(request),
+        profile=call.profile,
+    )
+
+
+def _find_fields(value: Json, names: tuple[str, ...], path: str = "") -> Iterator[str]:
+    """The paths of the fields with these names."""
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            inner_path = f"{path}.{key}" if path else key
+            if key in names and inner is not None:
+                yield inner_path
+            else:
+                yield from _find_fields(inner, names, inner_path)
+    elif isinstance(value, list):
+        for index, inner in enumerate(value):
+            yield from _find_fields(inner, names, f"{path}[{index}]")

@@ -1,0 +1,1 @@
+"""State that several calls, and with some stores several processes, share."""
