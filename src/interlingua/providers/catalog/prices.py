@@ -32,7 +32,7 @@ class Rates(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class LongContext(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The rates of a call whose input is larger than a number of tokens; they hold for all of it."""
+    """The rates of a call with more than `above` input tokens; they hold for all of its tokens."""
 
     above: int
     rates: Rates
