@@ -182,7 +182,8 @@ class Attempts:
 
     async def _answer_through(self, outer: CallLayers) -> Response:
         response = await outer.wrap_complete(self.complete)(self.request)
-        return replace(response, message=self._message(response))
+        attempts = self.records or response.attempts  # a layer may have made more of them since
+        return replace(response, attempts=attempts, message=self._message(response))
 
     def fold(
         self, scope: CancelScope | None = None, accumulator: StreamAccumulator | None = None
@@ -215,9 +216,11 @@ class Attempts:
 
     def _message(self, response: Response) -> Message:
         """The message of the answer, labelled with the attempt that made it."""
-        registry_id = None
+        registry_id, known = None, response.message.metadata
         provider, model = response.provider, response.model  # if a middleware answered
-        if self.records:
+        if "provider" in known and "model" in known:  # labelled before; later attempts may follow
+            provider, model = known["provider"], known["model"]
+        elif self.records:
             provider, model = self.records[-1].provider, self.records[-1].model
             registry_id = self._calls.registry_ids.get((provider, model))
         message_id = f"{self.request.request_id}-{self._step}"

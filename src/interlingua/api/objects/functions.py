@@ -17,7 +17,14 @@ from interlingua.api.run.run import Run, get_default_client, with_access
 from interlingua.providers.cancel import CANCELLED
 from interlingua.spec.content import Json
 from interlingua.spec.errors import AbortError, ConfigurationError, NoObjectGeneratedError
-from interlingua.spec.events import StepFinish, StreamEvent, TextDelta, ToolCallDelta, ToolCallStart
+from interlingua.spec.events import (
+    StepFinish,
+    StreamEvent,
+    StreamRestart,
+    TextDelta,
+    ToolCallDelta,
+    ToolCallStart,
+)
 from interlingua.spec.request import Request, list_tools, to_tool_choice
 from interlingua.spec.response import Response
 from interlingua.wire.partial_json import PartialJSON
@@ -145,6 +152,8 @@ class GrowingObject:
         if isinstance(event, ToolCallStart) and event.name == self._tool and self._call is None:
             self.begin()  # text before the call is not part of the object
             self._call = event.id
+        elif kind is StreamRestart:
+            self.begin()
         return False
 
     def show(self, value: Json) -> bool:
