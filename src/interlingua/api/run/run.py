@@ -102,7 +102,8 @@ class Run:
         self._approvals: Mapping[str, bool] | None = options.get("approvals")
         self._repair = options.get("repair_tool_call")
         has_tools = by_name or not _TOOL_OPTIONS.isdisjoint(options)
-        self._runner = ToolRunner.of(options) if has_tools else _NO_TOOLS
+        layers = self.client.tool_layers
+        self._runner = ToolRunner.of(options, layers, request) if has_tools else _NO_TOOLS
         self._tools: ToolRound | None = None  # the tools that are running
         self._goal = goal
         self._sent: Request | None = None
