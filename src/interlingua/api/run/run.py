@@ -115,7 +115,8 @@ class Run:
         self._approvals: Mapping[str, bool] | None = options.get("approvals")
         self._repair = options.get("repair_tool_call")
         has_tools = by_name or not _TOOL_OPTIONS.isdisjoint(options)
-        self._runner = ToolRunner.of(options) if has_tools else _NO_TOOLS
+        layers = self.client.tool_layers
+        self._runner = ToolRunner.of(options, layers, request) if has_tools else _NO_TOOLS
         self._deps: Any = options.get("deps")
         self._limits: RunLimits | None = options.get("limits")
         self._requests = len(self.loop.steps)  # of a run that is resumed, and of this one
