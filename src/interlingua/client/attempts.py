@@ -29,17 +29,20 @@ from interlingua.client.middleware.layers import CallInfo, CallLayers, Shown
 from interlingua.client.retry_policy import DEFAULT_POLICY, RetryPolicy
 from interlingua.providers.adapter import HttpAdapter
 from interlingua.providers.cancel import CANCELLED, CancelScope, Scopes
+from interlingua.providers.cost import price_usage
 from interlingua.providers.fold import close_stream, fold_stream
 from interlingua.providers.http_requests import Ready
 from interlingua.providers.log import logger
+from interlingua.providers.tariffs import Answer, Prices, Seller, Tariffs, price_answer
 from interlingua.spec.contracts import Adapter
 from interlingua.spec.errors import AbortError, ErrorClass, SDKError, StreamError
 from interlingua.spec.events import ErrorEvent, Finish, StreamEvent, StreamStart
 from interlingua.spec.messages import Message
 from interlingua.spec.request import Request
-from interlingua.spec.response import Attempt, FinishReason, Response, Usage, label_message
+from interlingua.spec.response import Attempt, Cost, FinishReason, Response, Usage, label_message
 from interlingua.streams.accumulate import StreamAccumulator
 from interlingua.streams.grammar import is_content
+from interlingua.tokens.estimate import estimate_usage
 
 Value = TypeVar("Value")
 _SUBSCRIBER_FAILED = "A subscriber raised an exception on %s."
@@ -63,6 +66,7 @@ class Calls:
         inner: CallLayers,
         settings: Mapping[str, Any],
         registry_ids: Mapping[tuple[str, str], str],
+        tariffs: Tariffs,
     ) -> None:
         self.adapters = adapters
         self.address = address
@@ -73,6 +77,8 @@ class Calls:
         """Keyword arguments for `complete` and `stream` of custom adapters."""
         self.registry_ids = registry_ids
         """The ids of the registry file, by provider and model."""
+        self.tariffs = tariffs
+        """The prices of the calls."""
         self.has_layers: bool = not (outer.is_empty and inner.is_empty)
         self.initialization: Initialization = Initialization(adapters)
         self.scopes: Scopes = Scopes()
@@ -93,6 +99,18 @@ class Calls:
         twin.outer, twin.inner = outer or self.outer, inner or self.inner
         twin.has_layers = not (twin.outer.is_empty and twin.inner.is_empty)
         return twin
+
+    def with_prices(self, prices: Prices) -> Self:
+        """The same calls, with these prices over those of this one."""
+        twin = copy(self)
+        twin.tariffs = self.tariffs.with_prices(prices)
+        return twin
+
+    def seller(self, provider: str) -> Seller:
+        """Whose prices the calls of an adapter have."""
+        adapter = self.adapters[provider]
+        seller = getattr(adapter, "seller", None)
+        return seller if isinstance(seller, Seller) else Seller(adapter.name, provider)
 
     def open(
         self,
@@ -127,6 +145,7 @@ class Attempts:
     """
 
     __slots__ = (
+        "_accumulator",
         "_calls",
         "_count",
         "_failure",
@@ -164,6 +183,7 @@ class Attempts:
         self._ready: tuple[Request, Ready] | None = None
         self._shown: Shown | None = None  # only set if there is middleware
         self._scope: CancelScope | None = None
+        self._accumulator: StreamAccumulator | None = None  # of a stream
         self.records: tuple[Attempt, ...] = ()
         """The finished attempts."""
 
@@ -189,14 +209,15 @@ class Attempts:
         self, scope: CancelScope | None = None, accumulator: StreamAccumulator | None = None
     ) -> AsyncGenerator[StreamEvent, None]:
         """The events of the answer, through all middleware; `Finish` has the whole response."""
+        self._accumulator = accumulator or StreamAccumulator()
         return fold_stream(
             self.events,
             self.request,
             self._calls.scopes,
             scope,
-            accumulator=accumulator,
+            accumulator=self._accumulator,
             finish=self.finish,
-            label=self._message,
+            settle=self._settle_partial,
             revise=self._revise if self._calls.has_layers else None,
         )
 
@@ -230,6 +251,14 @@ class Attempts:
         registry_id = self._calls.registry_ids.get((provider, model))
         message_id = f"{self.request.request_id}-{self._step}"
         return label_message(response, message_id, provider, model, registry_id)
+
+    def _settle_partial(self, partial: Response) -> Response:
+        """An answer that was cut off, with the usage and the cost of its attempt."""
+        if self.records:
+            last = self.records[-1]
+            usage = partial.usage if last.usage is None else last.usage
+            partial = replace(partial, usage=usage, cost=last.cost, attempts=self.records)
+        return replace(partial, message=self._message(partial))
 
     def label_partial(self, partial: Response) -> Message:
         """The message of an answer that its reader did not read to its end."""
@@ -380,9 +409,14 @@ class Attempts:
             await calls.initialization.ensure(key)
         if not isinstance(adapter, HttpAdapter) or not adapter.has_stations:
             response = await adapter.complete(request, **calls.settings)
-            return replace(response, provider=request.provider or "")
+            return self._price_custom(replace(response, provider=key), response.model, request)
         if self._ready is None or self._ready[0] is not request:
-            ready = await adapter.ready(request, logged=self._logged, on_resend=self._note_resend)
+            ready = await adapter.ready(
+                request,
+                logged=self._logged,
+                on_resend=self._note_resend,
+                tariffs=calls.tariffs,
+            )
             self._ready = (request, ready)
         return await adapter.answer(self._ready[1], self._step, attempt)
 
@@ -412,15 +446,20 @@ class Attempts:
         """
         key = request.provider or ""
         await self._calls.initialization.ensure(key)
-        events = adapter.stream(request, **self._calls.settings)
+        events, model = adapter.stream(request, **self._calls.settings), ""
         try:
             async for event in events:
                 if isinstance(event, ErrorEvent):
                     raise event.error
                 if isinstance(event, StreamStart):
+                    model = event.model
                     yield replace(event, provider=key)
-                elif isinstance(event, Finish) and event.response is not None:
-                    yield replace(event, response=replace(event.response, provider=key))
+                elif isinstance(event, Finish):
+                    response = event.response
+                    if response is not None:
+                        event = replace(event, response=replace(response, provider=key))  # noqa: PLW2901
+                        model = response.model or model
+                    yield self._price_custom(event, model, request)
                 else:
                     yield event
         finally:
@@ -432,10 +471,23 @@ class Attempts:
             await self._calls.initialization.ensure(request.provider)
         if self._ready is None or self._ready[0] is not request:
             ready = await adapter.ready(
-                request, stream=True, logged=self._logged, on_resend=self._note_resend
+                request,
+                stream=True,
+                logged=self._logged,
+                on_resend=self._note_resend,
+                tariffs=self._calls.tariffs,
             )
             self._ready = (request, ready)
         return self._ready[1]
+
+    def _price_custom(self, answer: Answer, served: str, request: Request) -> Answer:
+        """The answer of a custom adapter with its cost, unless the adapter has set one."""
+        whole: Response | None = getattr(answer, "response", None)  # of `Finish`
+        if answer.cost is not None or (whole is not None and whole.cost is not None):
+            return answer
+        calls = self._calls
+        seller = calls.seller(request.provider or "")
+        return price_answer(answer, calls.tariffs, seller, served, request.model)
 
     def _resolve(self, request: Request) -> Request:
         """The request with its provider and model looked up again, if a middleware changed it."""
@@ -463,12 +515,13 @@ class Attempts:
         self, number: int, began: float, request: Request, end: Response | Finish
     ) -> None:
         self._failure = None
-        latency, usage = round((perf_counter() - began) * 1000), end.usage
+        latency, usage, cost = round((perf_counter() - began) * 1000), end.usage, end.cost
         attempt = Attempt(
             number=number,
             provider=request.provider or "",
             model=request.model,
             usage=usage,
+            cost=cost,
             latency_ms=latency,
         )
         self.records = (*self.records, attempt)
@@ -479,6 +532,7 @@ class Attempts:
                 CallCompleted(
                     **facts,
                     usage=usage,
+                    cost=cost,
                     finish_reason=reason,
                     latency_ms=latency,
                     resent=self._resent,
@@ -502,12 +556,14 @@ class Attempts:
             kind, message = ErrorClass.CANCELLED, CANCELLED
         else:  # raised by a custom adapter or middleware
             kind, message = ErrorClass.OTHER, type(error).__name__
+        usage, cost = self._spent(request, usage)
         attempt = Attempt(
             number=number,
             provider=request.provider or "",
             model=request.model,
             error_class=kind,
             usage=usage,
+            cost=cost,
             latency_ms=latency,
         )
         self.records = (*self.records, attempt)
@@ -519,9 +575,30 @@ class Attempts:
                     message=message,
                     retryable=retryable,
                     latency_ms=latency,
+                    usage=usage,
+                    cost=cost,
                     resent=self._resent,
                 )
             )
+
+    def _spent(self, request: Request, usage: Usage | None) -> tuple[Usage | None, Cost | None]:
+        """
+        The usage and the cost of an attempt that failed.
+
+        Providers bill what a stream has delivered, but many report it only at the end. What they
+        did not report is estimated.
+        """
+        served, accumulator, calls = request.model, self._accumulator, self._calls
+        if accumulator is not None and accumulator.has_begun:
+            partial = accumulator.partial()
+            served = partial.model or served
+            if partial.message.content:
+                known = usage or partial.usage
+                usage = estimate_usage(known, request, partial.message, request.provider or "")
+        if usage is None:
+            return None, None
+        tariff = calls.tariffs[calls.seller(request.provider or ""), served, request.model]
+        return usage, price_usage(usage, tariff, calls.tariffs.clock())
 
     def _note_resend(self) -> None:
         self._resent = True

@@ -42,6 +42,7 @@ from interlingua.providers.environment import add_environment
 from interlingua.providers.log import logger
 from interlingua.providers.operations import find_performer, name_models
 from interlingua.providers.rows import find_provider, row_name
+from interlingua.providers.tariffs import Prices, Tariffs
 from interlingua.providers.ulid import new_ulid
 from interlingua.spec.check import check_request, describe
 from interlingua.spec.contracts import NEUTRAL_PROFILE, Adapter, Profile, Transport
@@ -67,6 +68,7 @@ class Client:
     `on_loss` is the default for `Request.on_loss`: which losses raise `UnsupportedError` before
     anything is sent. `strict=True` means `on_loss="strict"`. `read_path_urls=True` reads a `url`
     of a part that looks like a path; use it only if the program builds all content itself.
+    `prices` are rates by model, over those of the catalog: `{"gpt-5.2": {"input": 1.5}}`.
     """
 
     def __init__(
@@ -79,6 +81,7 @@ class Client:
         strict: bool = False,
         on_loss: OnLoss | None = None,
         read_path_urls: bool = False,
+        prices: Prices | None = None,
     ) -> None:
         _check_adapters(providers)
         if strict:
@@ -102,6 +105,7 @@ class Client:
             inner=inner,
             settings={"strict": True} if strict else {},
             registry_ids=self._registry.ids,
+            tariffs=Tariffs(prices),
         )
         """The active calls; a run opens its own calls here, in its own scope."""
 
@@ -115,6 +119,7 @@ class Client:
         strict: bool = False,
         on_loss: OnLoss | None = None,
         read_path_urls: bool = False,
+        prices: Prices | None = None,
     ) -> Self:
         """
         A client for every provider with an API key in the environment.
@@ -131,6 +136,7 @@ class Client:
             strict=strict,
             on_loss=on_loss,
             read_path_urls=read_path_urls,
+            prices=prices,
         )
         client._environ = environ
         if default_provider is None:
@@ -147,6 +153,7 @@ class Client:
         strict: bool = False,
         on_loss: OnLoss | None = None,
         read_path_urls: bool = False,
+        prices: Prices | None = None,
     ) -> Self:
         """A client for the adapters and models of a registry file (YAML)."""
         adapters, registry, default = read_registry(path, environ)
@@ -158,6 +165,7 @@ class Client:
             strict=strict,
             on_loss=on_loss,
             read_path_urls=read_path_urls,
+            prices=prices,
         )
 
     def __repr__(self) -> str:
@@ -204,6 +212,16 @@ class Client:
         """
         twin = copy(self)
         twin._add_middleware(middleware)  # noqa: SLF001
+        return twin
+
+    def with_prices(self, prices: Prices) -> Self:
+        """
+        A client with these prices over those that this one has.
+
+        It shares everything else with this one.
+        """
+        twin = copy(self)
+        twin.calls = self.calls.with_prices(prices)
         return twin
 
     def _add_middleware(self, middleware: tuple[Middleware, ...]) -> None:

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, Unpack, get_args
 from msgspec.structs import replace
 
 from interlingua.prepare.media import may_hold_media, rough_size
-from interlingua.prepare.options import merge_options
 from interlingua.prepare.prepare import prepare
 from interlingua.prepare.schema import restore_arguments, restore_event
 from interlingua.providers.adapter_options import (
@@ -25,7 +24,7 @@ from interlingua.providers.adapter_options import (
     find_server,
     find_timeouts,
     find_transport,
-    take_headers,
+    join_options,
     unknown_owners,
 )
 from interlingua.providers.answer_check import (
@@ -41,6 +40,7 @@ from interlingua.providers.answer_check import (
 )
 from interlingua.providers.cancel import CancelScope, Scopes
 from interlingua.providers.catalog.profiles import profile_for
+from interlingua.providers.cost import price_usage
 from interlingua.providers.default_options import under_request
 from interlingua.providers.environment import add_environment
 from interlingua.providers.fold import fold_body, fold_stream
@@ -51,6 +51,7 @@ from interlingua.providers.http_requests import (
     headers_for,
     join_headers,
     operation_request,
+    with_defaults,
 )
 from interlingua.providers.log import log_warnings
 from interlingua.providers.media import gather_media
@@ -65,6 +66,7 @@ from interlingua.providers.profile_check import can_stream, check_window, wrong_
 from interlingua.providers.provider import Provider, check_base_url, find_dialect, join_url, sign
 from interlingua.providers.reading import LARGE, FrameBatches
 from interlingua.providers.rows import find_provider
+from interlingua.providers.tariffs import Seller, Tariffs, price_finish, unknown_price
 from interlingua.providers.ulid import new_ulid
 from interlingua.providers.usage import estimate_finish, estimate_response
 from interlingua.spec.content import Json
@@ -79,7 +81,7 @@ from interlingua.spec.contracts import (
     Timeouts,
     WireCall,
 )
-from interlingua.spec.errors import ConfigurationError, SDKError
+from interlingua.spec.errors import ConfigurationError, DecodeError, SDKError
 from interlingua.spec.events import StreamEvent
 from interlingua.spec.operations import ItemDecoder, Operation, ServedModel
 from interlingua.spec.request import OnLoss, Request, ToolChoiceMode
@@ -89,7 +91,7 @@ from interlingua.streams.grammar import DELTAS
 from interlingua.streams.reader import FrameDecoder, StreamReader
 from interlingua.tokens.estimate import estimate_request
 from interlingua.wire.framing import JSONArrayDecoder, SSEDecoder
-from interlingua.wire.json_text import dumps
+from interlingua.wire.json_text import dumps, loads
 from interlingua.wire.ratelimit_headers import parse_rate_limit
 from interlingua.wire.secrets import Redactor
 
@@ -97,6 +99,8 @@ if TYPE_CHECKING:
     from interlingua.local import LocalServer
 
 _MAX_PROFILES = 512  # cached per adapter
+_CATALOG = Tariffs()
+"""The prices of adapters that are used without a client."""
 
 
 class HttpAdapter:
@@ -192,6 +196,8 @@ class HttpAdapter:
         self._base_url = base_url
         self._headers = headers
         self._signature = sign(self.provider.signing, key)
+        self.seller: Seller = Seller(self.provider.name, self.name, self.provider.is_local)
+        """Whose prices its calls have."""
         self._redactor = Redactor((key or "",))
         self._redactor.learn_headers(headers)
 
@@ -265,7 +271,7 @@ class HttpAdapter:
     def dry_run(self, request: Request, *, stream: bool = False, strict: bool = False) -> DryRun:
         """What would be sent, without the API key; nothing is sent."""
         profile = self.profile_for(request.model)
-        request = _with_defaults(request, strict=strict)
+        request = with_defaults(request, strict=strict)
         stream = can_stream(request, profile, asked=stream)
         wire = self._encode(request, profile, stream=stream)
         if profile.context_window is not None and len(dumps(wire.body)) > profile.context_window:
@@ -280,7 +286,7 @@ class HttpAdapter:
 
     async def complete(self, request: Request, *, strict: bool = False) -> Response:
         """The whole answer; `AbortError` if the call is cancelled."""
-        request = _with_defaults(request, strict=strict)
+        request = with_defaults(request, strict=strict)
         return await self._scopes.wait(request.request_id or "", self._complete(request))
 
     def stream(
@@ -292,7 +298,7 @@ class HttpAdapter:
         Closing the iterator closes the connection. If the stream fails after its first event,
         `ErrorEvent` and `Finish` are delivered before the error is raised.
         """
-        request = _with_defaults(request, strict=strict)
+        request = with_defaults(request, strict=strict)
         make_ready = partial(self.ready, request, stream=True)
         named = replace(request, provider=self.name)
         return fold_stream(partial(self.events, make_ready), named, self._scopes)
@@ -306,12 +312,14 @@ class HttpAdapter:
         stream: bool = False,
         logged: set[str] | None = None,
         on_resend: Callable[[], object] | None = None,
+        tariffs: Tariffs | None = None,
     ) -> Ready:
         """
         Read the files and URLs of a request, prepare it, encode it, address and sign it.
 
         All attempts of the request send the same bytes. `logged` holds the codes of warnings
-        that were already logged for the request. `on_resend`: see `HttpRequest`.
+        that were already logged for the request. `on_resend`: see `HttpRequest`. `tariffs` are
+        the prices; by default those of the catalog.
         """
         try:
             request = await self._gather(request)
@@ -346,7 +354,12 @@ class HttpAdapter:
             on_resend=on_resend,
         )
         return Ready(
-            request=request, profile=profile, http=http, warnings=wire.warnings, stream=stream
+            request=request,
+            profile=profile,
+            http=http,
+            warnings=wire.warnings,
+            stream=stream,
+            tariffs=_CATALOG if tariffs is None else tariffs,
         )
 
     async def answer(self, ready: Ready, step: int = 0, attempt: int = 0) -> Response:
@@ -363,15 +376,26 @@ class HttpAdapter:
                 decode = partial(self._decode_body, body, ready, reply, began)
                 response = await asyncio.to_thread(decode) if len(body) > LARGE else decode()
             else:
-                response = self._decode(read_json(body, reply.headers), ready, reply.headers)
+                try:  # as `read_json`, without another function
+                    value = loads(body)
+                except DecodeError as error:
+                    raise unreadable(error, reply.headers) from None
+                response = self._decode(value, ready, reply.headers)
         except SDKError as error:
             self._label_error(error, request.request_id, request.model)
             raise
+        usage, warnings = response.usage, (*ready.warnings, *response.warnings)
+        tariff = ready.tariffs[self.seller, response.model, request.model]
+        cost = price_usage(usage, tariff, ready.tariffs.clock())
+        if cost is None:
+            unknown = unknown_price(self.seller, response.model or request.model, usage)
+            warnings = (*warnings, unknown)
         return replace(
             response,
             provider=self.name,
             request_id=request.request_id,
-            warnings=(*ready.warnings, *response.warnings),
+            cost=cost,
+            warnings=warnings,
             latency_ms=round((perf_counter() - began) * 1000),
         )
 
@@ -504,8 +528,8 @@ class HttpAdapter:
 
     def _decode_body(self, body: bytes, ready: Ready, reply: HttpReply, began: float) -> Response:
         if ready.stream:
-            bare = replace(ready, warnings=())  # `answer` adds them
-            return fold_body(self._reader(bare, reply, began), body)
+            bare = replace(ready, warnings=())  # `answer` adds them, and the cost
+            return fold_body(self._reader(bare, reply, began, price=False), body)
         return self._decode(read_json(body, reply.headers), ready, reply.headers)
 
     def _decode(self, body: Json, ready: Ready, headers: Mapping[str, str]) -> Response:
@@ -626,8 +650,14 @@ class HttpAdapter:
         path = self.provider.operation_paths.get(operation.name, call.path)
         return replace(call, path=path, headers={**call.headers, **headers}), base_url, is_large
 
-    def _reader(self, ready: Ready, reply: HttpReply, began: float) -> StreamReader:
-        """The reader for a reply, chosen by its content type."""
+    def _reader(
+        self, ready: Ready, reply: HttpReply, began: float, *, price: bool = True
+    ) -> StreamReader:
+        """
+        The reader for a reply, chosen by its content type.
+
+        With `price=False` its response has no cost yet.
+        """
         request, dialect = ready.request, self._dialect
         known = Response(
             provider=self.name,
@@ -656,34 +686,13 @@ class HttpAdapter:
             edit=partial(restore_event, request=request) if request.tools else None,
             check=lambda response: check_body(response, request, dialect.NAME),
             estimate=partial(estimate_finish, request=request, family=self._family),
+            price=partial(price_finish, ready.tariffs, self.seller, request) if price else None,
             keep_raw=request.keep_raw,
         )
 
     def _with_options(self, request: Request, profile: Profile) -> tuple[Request, dict[str, str]]:
-        """
-        The request with the adapter's options under it, and the headers that its options are.
-
-        Its own options are over it, under any of the adapter's names.
-        """
-        options_by_name, joined = request.provider_options, {}
+        own = {}
         if self._options:
-            joined = under_request(self._options, request, profile, self._dialect)
-        row = self.provider
-        names = (self._dialect_name, *row.aliases, row.name, self.name, request.provider)
-        for name in dict.fromkeys(names):
-            options = options_by_name.get(name) if name else None
-            if isinstance(options, Mapping):
-                joined = merge_options(joined, options)
-        headers = take_headers(self.provider, joined)
-        others = {name: own for name, own in options_by_name.items() if name not in names}
-        options = {**others, self._dialect_name: joined}
-        return replace(request, provider_options=options), headers
-
-
-def _with_defaults(request: Request, *, strict: bool) -> Request:
-    """The request with an id, and with the loss policy that `strict` stands for."""
-    return replace(
-        request,
-        request_id=request.request_id or new_ulid(),
-        on_loss=request.on_loss or ("strict" if strict else None),
-    )
+            own = under_request(self._options, request, profile, self._dialect)
+        names = (self.name, request.provider)
+        return join_options(request, own, self.provider, self._dialect_name, names)

@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, get_args
 
 import msgspec
+from msgspec.structs import replace
 
 from interlingua import dialects
-from interlingua.prepare.options import suggest
+from interlingua.prepare.options import merge_options, suggest
 from interlingua.providers.catalog.profiles import check_overrides
 from interlingua.providers.http_requests import join_headers
 from interlingua.providers.provider import Provider, add_scheme, check_base_url, check_dialect
@@ -154,6 +155,29 @@ def take_headers(row: Provider, options: dict[str, Any]) -> dict[str, str]:
     """The headers that these options stand for; they are removed from the options."""
     names = row.header_options.items()
     return {header: str(options.pop(name)) for name, header in names if name in options}
+
+
+def join_options(
+    request: Request,
+    own: Mapping[str, Any],
+    row: Provider,
+    dialect: str,
+    names: tuple[str | None, ...],
+) -> tuple[Request, dict[str, str]]:
+    """
+    The request with the adapter's options under it, and the headers that its options are.
+
+    Its own options are over it, under any of the adapter's names.
+    """
+    given, joined = request.provider_options, dict(own)
+    names = (dialect, *row.aliases, row.name, *names)
+    for name in dict.fromkeys(names):
+        options = given.get(name) if name else None
+        if isinstance(options, Mapping):
+            joined = merge_options(joined, options)
+    headers = take_headers(row, joined)
+    others = {name: options for name, options in given.items() if name not in names}
+    return replace(request, provider_options={**others, dialect: joined}), headers
 
 
 def find_timeouts(settings: Mapping[str, Any]) -> Timeouts | None:

@@ -13,6 +13,7 @@ from interlingua.client.explain import Explanation
 from interlingua.client.middleware.layers import Middleware
 from interlingua.client.registry import Registry
 from interlingua.client.retry_policy import RetryPolicy
+from interlingua.providers.tariffs import Prices
 from interlingua.spec.contracts import Adapter, Profile
 from interlingua.spec.events import StreamEvent
 from interlingua.spec.operations import Operation, ServedModel
@@ -44,6 +45,7 @@ class Client(ClosedByWith):
         strict: bool = False,
         on_loss: OnLoss | None = None,
         read_path_urls: bool = False,
+        prices: Prices | None = None,
     ) -> None:
         self.asynchronous: AsyncClient = AsyncClient(
             providers,
@@ -53,6 +55,7 @@ class Client(ClosedByWith):
             strict=strict,
             on_loss=on_loss,
             read_path_urls=read_path_urls,
+            prices=prices,
         )
         """The async client that does the work."""
 
@@ -73,6 +76,7 @@ class Client(ClosedByWith):
         strict: bool = False,
         on_loss: OnLoss | None = None,
         read_path_urls: bool = False,
+        prices: Prices | None = None,
     ) -> Self:
         """Like `interlingua.Client.from_env`."""
         return cls.wrap(
@@ -83,6 +87,7 @@ class Client(ClosedByWith):
                 strict=strict,
                 on_loss=on_loss,
                 read_path_urls=read_path_urls,
+                prices=prices,
             )
         )
 
@@ -96,6 +101,7 @@ class Client(ClosedByWith):
         strict: bool = False,
         on_loss: OnLoss | None = None,
         read_path_urls: bool = False,
+        prices: Prices | None = None,
     ) -> Self:
         """Like `interlingua.Client.from_file`."""
         return cls.wrap(
@@ -106,6 +112,7 @@ class Client(ClosedByWith):
                 strict=strict,
                 on_loss=on_loss,
                 read_path_urls=read_path_urls,
+                prices=prices,
             )
         )
 
@@ -136,6 +143,10 @@ class Client(ClosedByWith):
     def with_middleware(self, *middleware: Middleware) -> Self:
         """A client with more middleware, inside of what this one has."""
         return self.wrap(self.asynchronous.with_middleware(*middleware))
+
+    def with_prices(self, prices: Prices) -> Self:
+        """A client with these prices over those that this one has."""
+        return self.wrap(self.asynchronous.with_prices(prices))
 
     def complete(self, request: Request, *, retry: RetryPolicy | None = None) -> Response:
         """The whole answer. Retried only if `retry` or the `max_retries` of the adapter says so."""

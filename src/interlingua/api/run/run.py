@@ -52,9 +52,8 @@ from interlingua.spec.events import (
     ToolResultEvent,
 )
 from interlingua.spec.request import Request, list_tools
-from interlingua.spec.response import FinishReason, Response, Usage, with_usage
+from interlingua.spec.response import FinishReason, Response, Usage
 from interlingua.streams.accumulate import StreamAccumulator
-from interlingua.tokens.estimate import estimate_usage
 from interlingua.wire.classify import overflow_figures
 
 
@@ -98,6 +97,8 @@ class Run:
         self.client: Client = options.get("client") or get_default_client()
         if not ACCESS.isdisjoint(options):
             self.client = with_access(self.client, model, options)
+        if options.get("prices"):
+            self.client = self.client.with_prices(options["prices"])
         self.loop: ToolLoop = ToolLoop(
             request,
             by_name,
@@ -152,6 +153,7 @@ class Run:
             messages=messages,
             pending_approvals=loop.pending_approvals,
             failed_usage=loop.failed_usage,
+            failed_costs=loop.failed_costs,
             output=output,
         )
 
@@ -293,11 +295,13 @@ class Run:
             raise
 
     def _account(self, error: SDKError) -> None:
-        if error.partial is not None and self._sent is not None:
-            error.partial = fill_usage(error.partial, self._sent)
         loop, tools = self.loop, self._tools
         error.add_facts(partial=loop.last_response)
-        error.add_facts(total_usage=loop.total_usage(error.partial))
+        attempts = () if self._attempts is None else self._attempts.records
+        error.add_facts(
+            total_usage=loop.total_usage(error.partial),
+            total_cost=loop.total_cost(error.partial, attempts),
+        )
         if tools is not None:
             self._tools = None
             loop.interrupt(*tools.outcome())
@@ -583,16 +587,3 @@ def set_default_client(client: Client | None) -> None:
     global _default_client  # noqa: PLW0603 -- as above
     with _default_lock:
         _default_client = client
-
-
-def fill_usage(partial: Response, request: Request) -> Response:
-    """
-    A partial answer with its usage; figures that the provider did not report are estimated.
-
-    Many providers report usage only at the end of a stream, but bill a cancelled stream too.
-    Nothing is estimated if nothing has arrived.
-    """
-    if partial.finish_reason.reason not in ("cancelled", "error") or not partial.message.content:
-        return partial
-    usage = estimate_usage(partial.usage, request, partial.message, partial.provider)
-    return partial if usage is partial.usage else with_usage(partial, usage)
