@@ -57,8 +57,7 @@ async def fold_stream(  # noqa: C901, PLR0912 -- one function: every delta passe
     is raised, unless the stream was cancelled by its id.
     """
     fold = _Fold(request, scope or CancelScope(), accumulator or StreamAccumulator(), finish)
-    fold.settle = settle
-    fold.revise = revise
+    fold.revise, fold.settle = revise, settle
     fold.owns_scope = owns_scope = scope is None  # otherwise it belongs to a run
     if owns_scope:
         scopes.add(fold.request_id, fold.scope)
