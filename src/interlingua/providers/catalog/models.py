@@ -20,6 +20,7 @@ from interlingua.providers.rows import providers, row_name
 from interlingua.spec.content import Record
 from interlingua.spec.contracts import ModelKind
 from interlingua.spec.errors import ConfigurationError
+from interlingua.spec.response import Warning
 
 Modality: TypeAlias = Literal["text", "image", "audio", "video"]
 ModelTier: TypeAlias = Literal["small", "medium", "large"]
@@ -105,6 +106,9 @@ class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     models: Mapping[str, tuple[ModelInfo, ...]]
 
 
+NOTICES: dict[tuple[str, str], tuple[Warning, ...]] = {}
+"""Warnings about models, by provider and id, from the current table: see `lifecycle.py`."""
+
 _lock = Lock()
 _current: Table | None = None
 
@@ -119,6 +123,7 @@ def change_table(change: Callable[[Table], Table]) -> Table:
     global _current  # noqa: PLW0603
     with _lock:
         _current = change(_current or _load())
+        NOTICES.clear()
         return _current
 
 
@@ -127,6 +132,7 @@ def reset_table() -> None:
     global _current  # noqa: PLW0603
     with _lock:
         _current = None
+        NOTICES.clear()
 
 
 def make_table(version: str, models: Mapping[str, tuple[ModelInfo, ...]]) -> Table:
