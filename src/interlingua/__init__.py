@@ -2,9 +2,9 @@
 One lossless language for every LLM provider.
 
 The names that most programs need are here. The others are in modules: `errors`, `events`,
-`history`, `dialects`, `tools`, `execution`, `mcp`, `catalog`, `middleware`, `transport`, `sync`,
-and, for tests, `testing`, `simulator` and `conformance`. Everything is loaded at its first use, so
-that `import interlingua` stays light.
+`history`, `dialects`, `tools`, `execution`, `mcp`, `catalog`, `middleware`, `stores`, `transport`,
+`sync`, and, for tests, `testing`, `simulator` and `conformance`. Everything is loaded at its first
+use, so that `import interlingua` stays light.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from interlingua import mcp as mcp
     from interlingua import middleware as middleware
     from interlingua import simulator as simulator
+    from interlingua import stores as stores
     from interlingua import sync as sync
     from interlingua import testing as testing
     from interlingua import tools as tools
@@ -136,6 +137,7 @@ _MODULES = (
     "mcp",
     "middleware",
     "simulator",
+    "stores",
     "sync",
     "testing",
     "tools",
