@@ -10,8 +10,10 @@ from __future__ import annotations
 import time
 from collections.abc import AsyncGenerator, Callable
 from datetime import UTC, datetime, timedelta
-from math import inf, isfinite
+from math import isfinite
 from typing import Any, ClassVar, Literal, TypeAlias
+
+from msgspec.structs import replace
 
 from interlingua.client.middleware.layers import (
     CompleteNext,
@@ -46,6 +48,7 @@ PriceFunction: TypeAlias = Callable[[Request, Usage], "float | Cost | None"]
 
 ASSUMED_OUTPUT = 4_096
 """The output tokens that are reserved for a request without `max_tokens`."""
+_UNLIMITED = 1e15
 _FREE = frozenset(("count_tokens", "list_models"))
 _CALENDAR = {"day": "%Y-%m-%d", "month": "%Y-%m"}
 _KEPT = {"day": 2 * 86_400.0, "month": 62 * 86_400.0}  # seconds; old days need not be kept
@@ -214,8 +217,8 @@ class Budget:
 
     async def count_late(self, tally: _Tally, spent: float) -> None:
         """Count an attempt that ended after its call, whatever is left of the budget."""
-        limit = self._limit(tally.scope, spent)
-        lease = await self._leases.reserve((_unlimited(limit),), renew=False)
+        limit = replace(self._limit(tally.scope, spent), maximum=_UNLIMITED)
+        lease = await self._leases.reserve((limit,), renew=False)
         if isinstance(lease, Lease):
             await lease.settle({limit.key: spent})
 
@@ -253,7 +256,7 @@ class Budget:
             advice = f"There may be room again at {renews_at:%Y-%m-%d %H:%M:%S} UTC."
         return BudgetExceededError(
             f"The call was not sent: it may cost ${amount:.6g}, and ${refused.used:.6g} of the "
-            f"budget of ${self.usd:g} for {scope} {_SPANS.get(self._period, '')}"  # type: ignore[arg-type]
+            f"budget of ${self.usd:g} for {scope} {_SPANS.get(self._period, '')}"
             f"is spent or reserved. {advice}",
             provider=request.provider,
             model=request.model or None,
@@ -415,12 +418,6 @@ _SPANS: dict[object, str] = {"day": "of this day ", "month": "of this month "}
 
 def _only(lease: Lease, amount: float) -> dict[str, float]:
     return {limit.key: amount for limit in lease.reservation.limits}
-
-
-def _unlimited(limit: Limit) -> Limit:
-    from msgspec.structs import replace
-
-    return replace(limit, maximum=inf)
 
 
 def _dollars(cost: float | Cost | None) -> float | None:

@@ -23,6 +23,7 @@ OnStoreFailure: TypeAlias = Literal["open", "closed"]
 
 _REMINDER = 60.0  # seconds between two log lines of one outage
 _UNSETTLED = 10_000
+_LOCAL = 86_400.0  # seconds; no call is longer
 
 
 class Leases:
@@ -40,7 +41,8 @@ class Leases:
         self.store: Store = store
         self.is_local: bool = isinstance(store, MemoryStore)
         """No other process uses the store."""
-        self.seconds: float = seconds
+        # What is in the memory of a process is lost with it: a lease need not end before.
+        self.seconds: float = max(seconds, _LOCAL) if self.is_local else seconds
         self._owner = owner
         self._on_failure = on_failure
         self._reported: float | None = None
@@ -67,7 +69,9 @@ class Leases:
             self._recover()
         if self._unsettled:
             await self._settle_rest()
-        return outcome if type(outcome) is Refused else Lease(self, outcome, renew=renew)  # type: ignore[arg-type]
+        if type(outcome) is Refused:
+            return outcome
+        return Lease(self, outcome, renew=renew and not self.is_local)  # type: ignore[arg-type]
 
     async def settle(self, reservation: Reservation, amounts: Mapping[str, float]) -> None:
         """Settle, even if the task of the call is cancelled meanwhile; never raises."""

@@ -9,6 +9,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from interlingua.client.middleware.layers import OperationCall
+from interlingua.spec.content import Text
 from interlingua.spec.errors import RequestTimeoutError
 from interlingua.spec.events import Finish, StreamEvent, StreamStart
 from interlingua.spec.request import Request
@@ -16,7 +17,10 @@ from interlingua.spec.response import Response, Usage
 from interlingua.streams.grammar import DELTAS
 from interlingua.tokens.estimate import estimate_request, estimate_tokens
 
-_CHARACTERS = 4  # of a token, in text that was cut off and has no count of its own
+_CHARACTERS = 4  # of a token, in short or unfinished text
+_FOREIGN = 1.3  # characters of a token, where they are not ASCII
+_MESSAGE = 6  # tokens around a message
+_SHORT = 2_000  # characters
 _last: tuple[Request, int] | None = None
 
 
@@ -24,15 +28,37 @@ def estimate_input(request: Request) -> int:
     """
     An offline estimate of the input tokens.
 
-    The last one is kept: several layers ask about the same request, one after another.
+    That of a short text is rough: it is corrected soon, and little depends on it. The last long
+    one is kept: several layers ask about the same request, one after another.
     """
     global _last  # noqa: PLW0603 -- one tuple, which is replaced as a whole
+    if not request.tools:
+        tokens = _estimate_short(request)
+        if tokens is not None:
+            return tokens
     known = _last
     if known is not None and known[0] is request:
         return known[1]
     tokens = estimate_request(request, request.provider or "")
     _last = (request, tokens)
     return tokens
+
+
+def _estimate_short(request: Request) -> int | None:
+    """An estimate by the number of characters; None if there are many, or other parts."""
+    tokens, left = 0.0, _SHORT
+    for message in request.messages:
+        tokens += _MESSAGE
+        for part in message.content:
+            if type(part) is not Text:
+                return None
+            text = part.text
+            size = len(text)
+            left -= size
+            if left < 0:
+                return None
+            tokens += size / (_CHARACTERS if text.isascii() else _FOREIGN)
+    return int(tokens)
 
 
 class StreamMeter:
@@ -96,12 +122,15 @@ def failed_usage(error: BaseException, request: Request) -> Usage | None:
 
 def request_of(operation: OperationCall, value: Any) -> Request:
     """A request that names what an operation is for, so that keys can be read from it."""
-    fields = {"provider": operation.provider, "request_id": operation.request_id}
-    if isinstance(value, Request):
-        return replace(value, **fields)
-    named = {name: _read(value, name) for name in ("model", "user", "session_id")}
-    texts = {name: text for name, text in named.items() if isinstance(text, str)}
-    return Request(**fields, **texts, context=_read(value, "context"))
+    request = value
+    if not isinstance(request, Request):
+        request = Request(
+            model=_read(value, "model") or "",
+            user=_read(value, "user"),
+            session_id=_read(value, "session_id"),
+            context=_read(value, "context"),
+        )
+    return replace(request, provider=operation.provider, request_id=operation.request_id)
 
 
 def estimate_operation(operation: OperationCall, value: Any) -> int:
