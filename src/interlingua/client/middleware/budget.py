@@ -382,16 +382,21 @@ class _Meter:
             amount = await budget.reserve_more(tally, request)
             tally.running += amount
         events = call_next(request)
+        failure: BaseException | None = None
         try:
             async for event in events:
                 meter.feed(event)
                 yield event
+        except BaseException as error:
+            failure = error
+            raise
         finally:
             try:
                 await close_stream(events)
             finally:
                 if tally is not None:
-                    spent = budget.cost_of(request, meter.usage(request), meter.response)
+                    usage = meter.usage(request, failure)
+                    spent = budget.cost_of(request, usage, meter.response)
                     await self._end(tally, amount, spent)
 
     async def _end(self, tally: _Tally, amount: float, spent: float) -> None:

@@ -88,12 +88,12 @@ class StreamMeter:
         """The whole answer, if the stream has ended."""
         return None if self.finish is None else self.finish.response
 
-    def usage(self, request: Request) -> Usage | None:
-        """The reported usage, or an estimate of what a cut stream used; None if nothing came."""
+    def usage(self, request: Request, failure: BaseException | None) -> Usage | None:
+        """The reported usage, or an estimate of what a cut stream used; None if it is unknown."""
         if self.finish is not None:
             return self.finish.usage
         if self.start is None:
-            return None
+            return None if failure is None else failed_usage(failure, request)
         reported = self.start.usage or Usage()
         # A delta has at least one token; some hosts send many in each.
         output = max(self._deltas, -(-self._characters // _CHARACTERS), reported.output_tokens)

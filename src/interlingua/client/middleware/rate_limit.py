@@ -301,7 +301,7 @@ class RateLimit:
         request: Request,
         failure: BaseException | None,
     ) -> None:
-        usage = meter.usage(request)
+        usage = meter.usage(request, failure)
         if meter.finish is not None:
             await self._succeed(permit, usage)
         elif failure is not None:
