@@ -442,7 +442,7 @@ def test_operations_are_limited():
 class Broken(MemoryStore):
     """A store that is always down."""
 
-    async def reserve(self, limits, *, lease=60.0):
+    async def reserve(self, limits, *, lease=60.0):  # noqa: ARG002
         raise StoreError("The store is down.")
 
 
