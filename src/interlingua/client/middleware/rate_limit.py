@@ -313,11 +313,10 @@ class RateLimit:
         """Count the real tokens, and let the next caller ask."""
         if permit.lease is not None:
             amounts: dict[str, float] = {}
-            if usage is not None:
-                amounts = {
-                    f"{self._name}:input_tokens:{permit.scope}": usage.input_tokens,
-                    f"{self._name}:output_tokens:{permit.scope}": usage.output_tokens,
-                }
+            if usage is not None and self._input is not None:
+                amounts[f"{self._name}:input_tokens:{permit.scope}"] = usage.input_tokens
+            if usage is not None and self._output is not None:
+                amounts[f"{self._name}:output_tokens:{permit.scope}"] = usage.output_tokens
             await permit.lease.settle(amounts)
         self._lines.wake(permit.scope)
 
