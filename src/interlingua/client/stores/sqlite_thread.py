@@ -277,12 +277,7 @@ def _open(path: Path, schema: Schema, timeout: float) -> _Connections:
 def _try_open(path: Path, schema: Schema, timeout: float) -> _Connections:
     import sqlite3
 
-    if path.exists() and path.stat().st_size:
-        before = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, timeout=timeout)
-        try:
-            _check(before, path, schema)
-        finally:
-            before.close()
+    _check_file(path, schema, timeout)
     writer = sqlite3.connect(path, timeout=0, isolation_level=None, check_same_thread=False)
     try:
         writer.execute("PRAGMA journal_mode=WAL").fetchall()
@@ -303,12 +298,41 @@ def _try_open(path: Path, schema: Schema, timeout: float) -> _Connections:
     return _Connections(writer, reader)
 
 
+def _check_file(path: Path, schema: Schema, timeout: float) -> None:
+    """Look at an existing file before SQLite, which takes a very short one for a new one."""
+    import sqlite3
+
+    if not path.exists() or not path.stat().st_size:
+        return
+    with path.open("rb") as file:
+        header = file.read(100)
+    if len(header) < 100 or not header.startswith(b"SQLite format 3\x00"):
+        raise sqlite3.DatabaseError("file is not a database")
+    log = Path(f"{path}-wal")
+    if log.exists() and log.stat().st_size:  # the newest header may be in the log
+        uri = f"{path.absolute().as_uri()}?mode=ro"
+        with contextlib.closing(sqlite3.connect(uri, uri=True, timeout=timeout)) as connection:
+            _check(connection, path, schema)
+        return
+    page_size, page_count, cookie, version, application_id = (
+        int.from_bytes(header[start:end], "big")
+        for start, end in ((16, 18), (28, 32), (40, 44), (60, 64), (68, 72))
+    )
+    if path.stat().st_size < page_count * (65_536 if page_size == 1 else page_size):
+        raise sqlite3.DatabaseError("the end of the file is missing")
+    if cookie:  # there are tables
+        _check_numbers(path, schema, application_id, version)
+
+
 def _check(connection: Connection, path: Path, schema: Schema) -> None:
     (application_id,) = connection.execute("PRAGMA application_id").fetchone()
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
-    if not tables:
-        return
+    if tables:
+        _check_numbers(path, schema, application_id, version)
+
+
+def _check_numbers(path: Path, schema: Schema, application_id: int, version: int) -> None:
     if application_id != schema.application_id:
         raise StoreError(f"{path} is a SQLite file, but not {schema.name}. Name another file.")
     if version > schema.version:
@@ -347,7 +371,10 @@ def _wrap(path: Path, error: Exception) -> Exception:
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
     if _is_busy(error):
         advice = "Another process holds its lock. Try again, or set a longer timeout="
-    elif code in {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}:
+    elif (
+        code in {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
+        or type(error) is sqlite3.DatabaseError
+    ):
         advice = "The file is damaged or is no SQLite file. Nothing was changed. Restore a copy"
     else:
         advice = "Check that the folder exists, can be written and is not full"
