@@ -1,25 +1,33 @@
 """
 Middleware: functions and objects that wrap every call of a client.
 
-Import from here to annotate a middleware of your own, and to run one once per attempt.
+Import from here the middleware that the library has, and what is needed to write one.
 """
 
+from interlingua.client.middleware.cache import Cache
 from interlingua.client.middleware.layers import (
+    CallInfo,
     CompleteNext,
     Middleware,
     OperationCall,
     PerformMiddleware,
     PerformNext,
     StreamNext,
+    ToolMiddleware,
+    ToolNext,
     per_attempt,
 )
 
 __all__ = [
+    "Cache",
+    "CallInfo",
     "CompleteNext",
     "Middleware",
     "OperationCall",
     "PerformMiddleware",
     "PerformNext",
     "StreamNext",
+    "ToolMiddleware",
+    "ToolNext",
     "per_attempt",
 ]
