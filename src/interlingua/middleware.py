@@ -17,11 +17,13 @@ from interlingua.client.middleware.layers import (
     ToolNext,
     per_attempt,
 )
+from interlingua.client.middleware.logging import Logging
 
 __all__ = [
     "Cache",
     "CallInfo",
     "CompleteNext",
+    "Logging",
     "Middleware",
     "OperationCall",
     "PerformMiddleware",
