@@ -182,7 +182,8 @@ class Attempts:
 
     async def _answer_through(self, outer: CallLayers) -> Response:
         response = await outer.wrap_complete(self.complete, self._info())(self.request)
-        return replace(response, message=self._message(response))
+        attempts = self.records or response.attempts  # a layer may have made more of them since
+        return replace(response, attempts=attempts, message=self._message(response))
 
     def fold(
         self, scope: CancelScope | None = None, accumulator: StreamAccumulator | None = None
@@ -224,12 +225,13 @@ class Attempts:
 
     def _message(self, response: Response) -> Message:
         """The message of the answer, labelled with the attempt that made it."""
-        if self.records:
+        known = response.message.metadata
+        if "provider" in known and "model" in known:  # labelled before; later attempts may follow
+            provider, model = known["provider"], known["model"]
+        elif self.records:
             provider, model = self.records[-1].provider, self.records[-1].model
-        else:  # a middleware answered; its message may be one that was labelled before
-            known = response.message.metadata
-            provider = known.get("provider") or response.provider
-            model = known.get("model") or response.model
+        else:  # a middleware answered
+            provider, model = response.provider, response.model
         registry_id = self._calls.registry_ids.get((provider, model))
         message_id = f"{self.request.request_id}-{self._step}"
         return label_message(response, message_id, provider, model, registry_id)

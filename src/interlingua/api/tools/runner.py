@@ -14,7 +14,7 @@ from typing import Any, Protocol, Self, TypeAlias
 import msgspec
 
 from interlingua.api.tools.check import ReadyCall
-from interlingua.api.tools.context import ToolContext
+from interlingua.api.tools.context import Retry, ToolContext
 from interlingua.api.tools.limits import (
     MAX_CONCURRENT,
     MAX_OUTPUT,
@@ -190,7 +190,7 @@ class ToolRunner(msgspec.Struct, frozen=True, kw_only=True):
             result = await execute()
             result = limit_output(result, call, self.max_output)
         except Exception as error:  # noqa: BLE001 -- any error of a handler is sent to the model
-            if ready.error is None:
+            if ready.error is None and not isinstance(error, Retry):
                 _LOG.warning("The tool %r failed.", call.name, exc_info=error)
             calls.errors[call.id] = error
             result = calls.results[index] = await self._failure(call, error)
@@ -255,7 +255,7 @@ def _link(signal: AbortSignal | None, controller: AbortController) -> Callable[[
 
 def _describe(error: Exception) -> str:
     message = str(error)
-    if not isinstance(error, SDKError):  # the message of a KeyError, say, is only the key
+    if not isinstance(error, (SDKError, Retry)):  # the message of a KeyError, say, is only the key
         message = f"{type(error).__name__}: {message}" if message else type(error).__name__
     return message or type(error).__name__
 
