@@ -4,6 +4,8 @@ Middleware: functions and objects that wrap every call of a client.
 Import from here to annotate a middleware of your own, and to run one once per attempt.
 """
 
+from interlingua.client.middleware.circuit_breaker import CircuitBreaker
+from interlingua.client.middleware.fallback import FALLBACK_ERRORS, Fallback
 from interlingua.client.middleware.layers import (
     CompleteNext,
     Middleware,
@@ -13,11 +15,16 @@ from interlingua.client.middleware.layers import (
     StreamNext,
     per_attempt,
 )
+from interlingua.client.middleware.other_model import OtherModel
 
 __all__ = [
+    "FALLBACK_ERRORS",
+    "CircuitBreaker",
     "CompleteNext",
+    "Fallback",
     "Middleware",
     "OperationCall",
+    "OtherModel",
     "PerformMiddleware",
     "PerformNext",
     "StreamNext",

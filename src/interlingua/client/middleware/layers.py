@@ -104,12 +104,17 @@ def per_attempt(layer: Layer) -> Layer:
 class CallLayers:
     """The layers around calls; the first is the outermost."""
 
-    __slots__ = ("_layers", "is_empty")
+    __slots__ = ("_layers", "has_other_models", "is_empty")
 
     def __init__(self, middleware: Iterable[Middleware] = ()) -> None:
-        hooks = map(_hooks, middleware)
+        layers = tuple(middleware)
+        hooks = map(_hooks, layers)
         self._layers = tuple(hook for hook in hooks if hook is not None)
         self.is_empty: bool = not self._layers
+        self.has_other_models: bool = any(
+            getattr(layer, "has_other_models", False) for layer in layers
+        )
+        """Whether a layer asks another model after a failure."""
 
     def wrap_complete(self, call: CompleteNext) -> CompleteNext:
         """The call, wrapped in every layer."""
