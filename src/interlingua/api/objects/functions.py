@@ -39,9 +39,6 @@ JsonSchema: TypeAlias = Mapping[str, Any]
 class ObjectOptions(GenerateOptions, total=False):
     """The options of `generate`, except `response_format`."""
 
-    max_validation_retries: int
-    """How often an invalid answer is sent back with its problems. Defaults to 0."""
-
 
 @overload
 async def generate_object(
@@ -98,14 +95,10 @@ def _start(
     model: str, prompt: Prompt, schema: Any, options: Mapping[str, Any]
 ) -> tuple[Run, ObjectGoal]:
     settings = dict(options)
-    retries = settings.pop("max_validation_retries", 0)
     check_options(settings, ObjectOptions.__annotations__)
+    retries = settings.get("max_validation_retries") or 0
     if settings.get("response_format") is not None:
         raise ConfigurationError("pass schema= instead of response_format=")
-    if type(retries) is not int or retries < 0:
-        raise ConfigurationError(
-            f"max_validation_retries must be an integer of at least 0, not {retries!r}"
-        )
     tools = list_tools(settings.get("tools"))
     request = Request(model=model, provider=settings.get("provider"), tools=tools)
     client = with_access(settings.get("client") or get_default_client(), model, settings)
@@ -275,7 +268,7 @@ class ObjectStream(Generic[T]):
         except Exception as error:
             self._error = error
             raise
-        self._output = reading.output
+        self._output = self._run.result(reading.output).output
         if self._growing.show(reading.value):
             yield reading.value
 
