@@ -33,7 +33,7 @@ from interlingua.providers.fold import close_stream, fold_stream
 from interlingua.providers.http_requests import Ready
 from interlingua.providers.log import logger
 from interlingua.spec.contracts import Adapter
-from interlingua.spec.errors import AbortError, ErrorClass, SDKError, StreamError
+from interlingua.spec.errors import AbortError, CircuitOpenError, ErrorClass, SDKError, StreamError
 from interlingua.spec.events import ErrorEvent, Finish, StreamEvent, StreamStart
 from interlingua.spec.messages import Message
 from interlingua.spec.request import Request
@@ -229,12 +229,18 @@ class Attempts:
         if "provider" in known and "model" in known:  # labelled before; later attempts may follow
             provider, model = known["provider"], known["model"]
         elif self.records:
-            provider, model = self.records[-1].provider, self.records[-1].model
+            made = self.records[-1]
+            if made.provider != response.provider:  # a layer kept an earlier answer
+                made = self._find_record(response.provider) or made
+            provider, model = made.provider, made.model
         else:  # a middleware answered
             provider, model = response.provider, response.model
         registry_id = self._calls.registry_ids.get((provider, model))
         message_id = f"{self.request.request_id}-{self._step}"
         return label_message(response, message_id, provider, model, registry_id)
+
+    def _find_record(self, provider: str) -> Attempt | None:
+        return next((each for each in reversed(self.records) if each.provider == provider), None)
 
     def label_partial(self, partial: Response) -> Message:
         """The message of an answer that its reader did not read to its end."""
@@ -363,6 +369,8 @@ class Attempts:
         if not isinstance(error, SDKError):
             return None
         self._failure = error
+        if isinstance(error, CircuitOpenError) and self._calls.outer.has_other_models:
+            policy = None  # another model can be asked now
         delay = None if policy is None else policy.delay(error, retries)
         if policy is not None and delay is not None:
             await policy.notify(error, retries, delay)
