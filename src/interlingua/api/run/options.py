@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 from itertools import takewhile
 from math import isfinite
 from typing import Any, Literal, Protocol, TypeAlias, TypedDict
@@ -43,6 +43,11 @@ class Resumable(Protocol):
     @property
     def messages(self) -> tuple[Message, ...]:
         """The whole conversation."""
+
+
+Summarizer: TypeAlias = Callable[[tuple[Message, ...]], str | Awaitable[str]]
+"""Sums up messages that do not fit into the context window; sync or async."""
+OnOverflow: TypeAlias = Literal["raise", "truncate"] | Summarizer
 
 
 class RequestOptions(TypedDict, total=False):
@@ -114,11 +119,12 @@ class RunOptions(RequestOptions, total=False):
     """
     deps: Any
     """The `deps` of each `ToolContext`."""
-    on_overflow: Literal["raise", "truncate"]
+    on_overflow: OnOverflow
     """
     What to do when the history is too long: raise, or drop the oldest turns and send it again.
 
-    The result still has the dropped turns, and a warning.
+    A function gets the messages that would be dropped and returns a summary of them, which is sent
+    in their place. The result still has the dropped turns, and a warning.
     """
     max_retries: int
     """How often each model call is retried. Defaults to 2."""
@@ -251,7 +257,10 @@ _CHECKS: dict[str, _Check] = {
     "tool_observer": (_is_observer, "a ToolObserver"),
     "tool_error": _FUNCTION,
     "deps": ((lambda _: True), ""),
-    "on_overflow": ((lambda value: value in ("raise", "truncate")), "'raise' or 'truncate'"),
+    "on_overflow": (
+        (lambda value: callable(value) or value in ("raise", "truncate")),
+        "'raise', 'truncate' or a function",
+    ),
     "max_retries": _COUNT,
     "retry_policy": _type(RetryPolicy, "a RetryPolicy"),
     "timeout": (_is_time, "a number of seconds or a TimeoutConfig"),
@@ -288,7 +297,7 @@ def make_messages(
         conversation = to_messages(messages) if prompt is None else _from_prompt(prompt)
     if not conversation:
         raise ConfigurationError("messages is empty: there is nothing to answer.")
-    return conversation if system is None else _with_system(system, conversation)
+    return conversation if system is None else with_system(system, conversation)
 
 
 def resumed_run(resume: Any) -> Any:
@@ -310,7 +319,7 @@ _FROM_SYSTEM = {"from_option": "system"}
 """The metadata of the message that `system=` makes, so that a later call finds it again."""
 
 
-def _with_system(system: str, conversation: tuple[Message, ...]) -> tuple[Message, ...]:
+def with_system(system: str, conversation: tuple[Message, ...]) -> tuple[Message, ...]:
     """The conversation with `system`, in place of what an earlier `system=` put there."""
     message = Message(role="system", content=(Text(text=system),), metadata=_FROM_SYSTEM)
     for index, prompt in enumerate(takewhile(_is_prompt, conversation)):
