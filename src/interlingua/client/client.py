@@ -23,6 +23,7 @@ from interlingua.client.middleware.layers import (
     Middleware,
     OperationCall,
     OperationLayers,
+    ToolMiddleware,
     is_per_attempt,
 )
 from interlingua.client.registry import (
@@ -92,16 +93,13 @@ class Client:
         self._route = lru_cache(ROUTES)(self._find_route)
         self._on_loss: OnLoss | None = "strict" if strict else on_loss
         self._reads_path_urls = read_path_urls
-        self._middleware = tuple(middleware)
-        outer, inner = _layers_of(self._middleware)
-        self._outer_operations = OperationLayers(outer)
-        self._inner_operations = OperationLayers(inner)
+        outer, inner = self._set_middleware(tuple(middleware))
         self.calls: Calls = Calls(
             self._adapters,
             self._address,
             self._resolve_again,
-            outer=CallLayers(outer),
-            inner=CallLayers(inner),
+            outer=outer,
+            inner=inner,
             settings={"strict": True} if strict else {},
             registry_ids=self._registry.ids,
         )
@@ -209,12 +207,21 @@ class Client:
         return twin
 
     def _add_middleware(self, middleware: tuple[Middleware, ...]) -> None:
-        self._middleware = (*self._middleware, *middleware)
-        outer, inner = _layers_of(self._middleware)
+        outer, inner = self._set_middleware((*self._middleware, *middleware))
+        self.calls = self.calls.rebind(
+            self._adapters, self._address, self._resolve_again, outer, inner
+        )
+
+    def _set_middleware(self, middleware: tuple[Middleware, ...]) -> tuple[CallLayers, CallLayers]:
+        """Returns the layers of calls: those outside of the attempts, and those inside."""
+        self._middleware = middleware
+        outer, inner = _layers_of(middleware)
         self._outer_operations = OperationLayers(outer)
         self._inner_operations = OperationLayers(inner)
-        layers = {"outer": CallLayers(outer), "inner": CallLayers(inner)}
-        self.calls = self.calls.rebind(self._adapters, self._address, self._resolve_again, **layers)
+        tool_layers = [layer for layer in middleware if isinstance(layer, ToolMiddleware)]
+        self.tool_layers: tuple[ToolMiddleware, ...] = tuple(tool_layers)
+        """The layers around the tools of a run."""
+        return CallLayers(outer), CallLayers(inner)
 
     def _use(self, adapters: dict[str, Adapter]) -> None:
         self._adapters = adapters
@@ -291,7 +298,7 @@ class Client:
         adapter = self._adapters[provider]
         name = operation if isinstance(operation, str) else operation.name
         request_id = getattr(value, "request_id", None) or new_ulid()
-        call = OperationCall(name=name, provider=provider, request_id=request_id)
+        call = OperationCall(name=name, provider=provider, request_id=request_id, adapter=adapter)
         performer = find_performer(adapter, operation, request_id)
 
         async def start(value: Any) -> Any:

@@ -13,11 +13,19 @@ from interlingua.api.objects.schema import VALUE, ObjectSchema, object_schema
 from interlingua.api.objects.strategy import ObjectGoal, plan
 from interlingua.api.run.loop import GenerateResult
 from interlingua.api.run.options import ACCESS, GenerateOptions, Prompt, check_options
-from interlingua.api.run.run import Goal, Run, get_default_client, with_access
+from interlingua.api.run.run import Run, get_default_client, with_access
+from interlingua.api.run.validation import Goal
 from interlingua.providers.cancel import CANCELLED
 from interlingua.spec.content import Json
 from interlingua.spec.errors import AbortError, ConfigurationError, NoObjectGeneratedError
-from interlingua.spec.events import StepFinish, StreamEvent, TextDelta, ToolCallDelta, ToolCallStart
+from interlingua.spec.events import (
+    StepFinish,
+    StreamEvent,
+    StreamRestart,
+    TextDelta,
+    ToolCallDelta,
+    ToolCallStart,
+)
 from interlingua.spec.request import Request, list_tools, to_tool_choice
 from interlingua.spec.response import Response
 from interlingua.wire.partial_json import PartialJSON
@@ -31,9 +39,6 @@ JsonSchema: TypeAlias = Mapping[str, Any]
 
 class ObjectOptions(GenerateOptions, total=False):
     """The options of `generate`, except `response_format`."""
-
-    max_validation_retries: int
-    """How often an invalid answer is sent back with its problems. Defaults to 0."""
 
 
 @overload
@@ -100,14 +105,10 @@ def start_object(
 ) -> tuple[Run, ObjectGoal]:
     """A run that must produce an object, and its goal."""
     settings = dict(options)
-    retries = settings.pop("max_validation_retries", 0)
     check_options(settings, ObjectOptions.__annotations__)
+    retries = settings.get("max_validation_retries") or 0
     if settings.get("response_format") is not None:
         raise ConfigurationError("pass schema= instead of response_format=")
-    if type(retries) is not int or retries < 0:
-        raise ConfigurationError(
-            f"max_validation_retries must be an integer of at least 0, not {retries!r}"
-        )
     tools = list_tools(settings.get("tools"))
     request = Request(model=model, provider=settings.get("provider"), tools=tools)
     client = with_access(settings.get("client") or get_default_client(), model, settings)
@@ -162,6 +163,8 @@ class GrowingObject:
         if isinstance(event, ToolCallStart) and event.name == self._tool and self._call is None:
             self.begin()  # text before the call is not part of the object
             self._call = event.id
+        elif kind is StreamRestart:
+            self.begin()
         return False
 
     def show(self, value: Json) -> bool:
@@ -276,7 +279,7 @@ class ObjectStream(Generic[T]):
         except Exception as error:
             self._error = error
             raise
-        self._output = reading.output
+        self._output = self._run.result(reading.output).output
         if self._growing.show(reading.value):
             yield reading.value
 

@@ -287,11 +287,6 @@ class ToolLoop:
                 calls.append(call)
         return tuple(calls)
 
-    def begin(self, messages: tuple[Message, ...]) -> None:
-        """Start with other messages than those of the request, before anything is sent."""
-        self.request = self._first = replace(self._first, messages=messages)
-        self.messages = messages
-
     def resume(self, results: Sequence[ToolResult]) -> None:
         """Add the results of the open calls before the first request; they count as a round."""
         self._add_results(results)
@@ -427,6 +422,11 @@ class ToolLoop:
         verdict, self.verdict = self.verdict, None
         if verdict is not None and await verdict:
             self.request = None
+
+    def begin_with(self, messages: tuple[Message, ...]) -> None:
+        """Replace the conversation before the first request."""
+        self.messages = messages
+        self.request = self._first = replace(self._first, messages=messages)
 
     def ask_again(self, messages: Sequence[Message]) -> None:
         """Continue after the end with more messages."""

@@ -12,8 +12,15 @@ from interlingua.api.objects import functions as objects
 from interlingua.api.objects.functions import ObjectOptions
 from interlingua.api.run.generate import StreamResult
 from interlingua.api.run.loop import GenerateResult
-from interlingua.api.run.options import GenerateOptions, Prompt, check_options, make_messages
-from interlingua.api.run.run import Goal, get_default_client
+from interlingua.api.run.options import (
+    GenerateOptions,
+    Prompt,
+    SystemFunction,
+    check_options,
+    make_messages,
+)
+from interlingua.api.run.run import get_default_client
+from interlingua.api.run.validation import Goal
 from interlingua.api.session.document import SavedSession, read_session, write_session
 from interlingua.api.session.tool_ids import ToolIds, adopt_messages, call_ids
 from interlingua.api.session.turn import Continued, Outcome, TurnRun
@@ -83,7 +90,7 @@ class Session:
         _check_texts(model, history)
         self.model: str = model
         """The model of the next turn; see `swap`."""
-        self.system: str | None = settings.pop("system", None)
+        self.system: str | SystemFunction | None = settings.pop("system", None)
         self.tools: tuple[AnyTool, ...] = list_tools(settings.pop("tools", ()))
         self.history: HistoryMode = history
         self.client: Client | None = settings.pop("client", None)
@@ -258,7 +265,7 @@ class Session:
             model=self.model,
             reason=self._reason,
             parent=self.parent,
-            system=self.system,
+            system=self.system if isinstance(self.system, str) else None,
             history=self.history,
             options={name: value for name, value in options.items() if not callable(value)},
             turns=tuple(self._turns),

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from interlingua.api.objects.strategy import ObjectGoal
 from interlingua.api.run.loop import GenerateResult
 from interlingua.api.run.options import with_system
-from interlingua.api.run.run import Goal, Run, fill_usage
-from interlingua.api.session.turns import Turn, close_calls, close_turn
-from interlingua.providers.cancel import CANCELLED
+from interlingua.api.run.run import Run, fill_usage
+from interlingua.api.run.validation import Goal
+from interlingua.api.session.turns import Turn, close_calls, close_turn, complete_rounds
+from interlingua.providers.cancel import CANCELLED, CancelScope
 from interlingua.spec.errors import AbortError, NoObjectGeneratedError, SDKError
 from interlingua.spec.events import Finish, StreamEvent
 from interlingua.spec.messages import Message
@@ -62,11 +63,13 @@ class TurnRun(Run):
         """Why this model was chosen."""
         self.continues = continues
         """The open turn that this run goes on with."""
+        self._object_goal = goal if isinstance(goal, ObjectGoal) else None
         self._session = session
         self._own = own
-        self._system: str | None = options.get("system")
+        self._system = None if self._make_system is not None else options.get("system")
         self._max_tokens: int | None = options.get("max_tokens")
-        self._begins_at = 0  # the position of its first message in the conversation
+        self._history_at = 0  # the position of the history in the conversation
+        self._begins_at = 0  # the position of its own first message
         self._is_settled = False
 
     @property
@@ -76,7 +79,7 @@ class TurnRun(Run):
 
     async def generate(self) -> GenerateResult[Any]:
         """Run the turn; each answer is read whole."""
-        await self._begin()
+        await self._enter()
         try:
             result = await super().generate()
         except BaseException as error:
@@ -87,7 +90,7 @@ class TurnRun(Run):
 
     async def stream(self) -> AsyncGenerator[StreamEvent, None]:
         """Run the turn as a stream; the session has it before `Finish` is delivered."""
-        await self._begin()
+        await self._enter()
         try:
             async with aclosing(super().stream()) as events:
                 async for event in events:
@@ -100,7 +103,8 @@ class TurnRun(Run):
 
     # The beginning.
 
-    async def _begin(self) -> None:
+    async def _enter(self) -> None:
+        """Begin with the history of the session and the bytes of the files in the prompt."""
         session = self._session
         history = session.enter(self)
         try:
@@ -108,16 +112,26 @@ class TurnRun(Run):
             conversation = (*history, *self._own)
             if self._system is not None:
                 conversation = with_system(self._system, conversation)
+            self._history_at = len(conversation) - len(history) - len(self._own)
             self._begins_at = len(conversation) - len(self._own)
-            self.loop.begin(conversation)
-            self._leave_out(self._begins_at - len(history))
+            self.loop.begin_with(conversation)
+            if self._make_system is None:
+                self._leave_out()
         except BaseException:
             session.leave(self)
             raise
 
-    def _leave_out(self, begin: int) -> None:
+    async def _set_system(self, scope: CancelScope) -> None:
+        before = len(self.loop.messages)
+        await super()._set_system(scope)
+        added = len(self.loop.messages) - before
+        self._history_at += added
+        self._begins_at += added
+        self._leave_out()
+
+    def _leave_out(self) -> None:
         """Leave the messages out that the history mode or an earlier summary leaves out."""
-        session, end = self._session, self._begins_at
+        session, begin, end = self._session, self._history_at, self._begins_at
         if session.history == "stateless":
             self.loop.drop(range(begin, end), code=None)
             return
@@ -164,14 +178,16 @@ class TurnRun(Run):
 
     def outcome(self, error: BaseException | None = None) -> Outcome:
         """What the turn leaves behind, after its end or after this error."""
-        begin, loop = self._begins_at, self.loop
-        partial = self.partial() if isinstance(error, _INTERRUPTIONS) else None
+        begin, loop, partial = self._begins_at, self.loop, None
         if error is None:
             messages = self._closed()[begin:]
-        else:
+        elif isinstance(error, _INTERRUPTIONS):
+            partial = self.partial()
             messages = close_turn(self.conversation(partial)[begin:])
-            if not any(each.role == "assistant" for each in messages[len(self._own) :]):
-                messages = ()  # nothing has arrived
+            if messages[len(self._own) :] == ():  # nothing has arrived
+                messages = ()
+        else:
+            messages = complete_rounds(self.conversation()[begin:], len(self._own))
         omitted = 0
         if loop.summary is not None:
             omitted = sum(1 for at in loop.dropped if at < begin)
@@ -182,8 +198,8 @@ class TurnRun(Run):
 
     def _closed(self) -> tuple[Message, ...]:
         """The conversation after the end; a call that is the object of a schema is answered."""
-        messages, goal = self.result().messages, self._goal
-        if not isinstance(goal, ObjectGoal) or self.loop.pending_approvals:
+        messages, goal = self.loop.messages, self._object_goal
+        if goal is None or self.loop.pending_approvals:
             return messages
         response = self.loop.steps[-1].response
         try:

@@ -101,6 +101,17 @@ def close_turn(messages: tuple[Message, ...]) -> tuple[Message, ...]:
     return close_calls(tuple(whole))
 
 
+def complete_rounds(messages: tuple[Message, ...], given: int) -> tuple[Message, ...]:
+    """
+    The messages of a turn that failed, up to its last tool results; none if no tool was run.
+
+    The first `given` messages were there before. So a turn that failed leaves nothing behind but
+    what its tools did.
+    """
+    rounds = [at for at in range(given, len(messages)) if messages[at].role == "tool"]
+    return close_turn(messages[: rounds[-1] + 1]) if rounds else ()
+
+
 def _rules_for_cut(message: Message) -> HistoryRules:
     """What remains of an answer that was cut, so that its maker and all others accept it."""
     marks = {dialect for part in message.content for dialect in part.extra}
