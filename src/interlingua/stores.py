@@ -6,5 +6,6 @@ Import from here to give a middleware such as a budget its store, or to write a 
 
 from interlingua.client.stores.contract import Limit, Refused, Reservation, Store
 from interlingua.client.stores.memory import MemoryStore
+from interlingua.client.stores.sqlite import SQLiteStore
 
-__all__ = ["Limit", "MemoryStore", "Refused", "Reservation", "Store"]
+__all__ = ["Limit", "MemoryStore", "Refused", "Reservation", "SQLiteStore", "Store"]
