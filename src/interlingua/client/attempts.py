@@ -13,7 +13,7 @@ from copy import copy
 from functools import partial
 from itertools import count
 from time import perf_counter
-from typing import Any, Self, TypeVar
+from typing import Any, Protocol, Self, TypeVar
 
 from msgspec.structs import replace
 
@@ -43,6 +43,26 @@ from interlingua.streams.grammar import is_content
 
 Value = TypeVar("Value")
 _SUBSCRIBER_FAILED = "A subscriber raised an exception on %s."
+
+
+class CallIds(Protocol):
+    """
+    Translates the ids of tool calls between a conversation and its providers.
+
+    This is no middleware: it is inside of all of them, and what it changes is not a change of the
+    answer, so the answer keeps its raw body.
+    """
+
+    def write(self, request: Request, adapter: Adapter) -> Request:
+        """The request with the ids that its provider knows."""
+
+    def read(self, response: Response, provider: str) -> Response:
+        """The response with the ids of the conversation."""
+
+    def read_events(
+        self, events: AsyncIterator[StreamEvent], provider: str
+    ) -> AsyncIterator[StreamEvent]:
+        """The events of a response with the ids of the conversation."""
 
 
 class Calls:
@@ -78,6 +98,8 @@ class Calls:
         self.scopes: Scopes = Scopes()
         """The active runs and calls."""
         self.subscribers: tuple[Subscriber, ...] = ()
+        self.call_ids: CallIds | None = None
+        """Translates the ids of tool calls, for a session; set on a client's twin."""
 
     def rebind(
         self,
@@ -391,13 +413,18 @@ class Attempts:
         adapter = calls.adapters[key]
         if key in calls.initialization.pending:
             await calls.initialization.ensure(key)
+        ids = calls.call_ids
         if not isinstance(adapter, HttpAdapter) or not adapter.has_stations:
-            response = await adapter.complete(request, **calls.settings)
-            return replace(response, provider=request.provider or "")
-        if self._ready is None or self._ready[0] is not request:
-            ready = await adapter.ready(request, logged=self._logged, on_resend=self._note_resend)
-            self._ready = (request, ready)
-        return await adapter.answer(self._ready[1], self._step, attempt)
+            sent = request if ids is None else ids.write(request, adapter)
+            response = await adapter.complete(sent, **calls.settings)
+            response = replace(response, provider=key)
+        else:
+            if self._ready is None or self._ready[0] is not request:
+                sent = request if ids is None else ids.write(request, adapter)
+                ready = await adapter.ready(sent, logged=self._logged, on_resend=self._note_resend)
+                self._ready = (request, ready)
+            response = await adapter.answer(self._ready[1], self._step, attempt)
+        return response if ids is None else ids.read(response, key)
 
     def _open(self, request: Request, attempt: int) -> AsyncIterator[StreamEvent]:
         """The events of one attempt, through the `per_attempt` middleware."""
@@ -408,12 +435,17 @@ class Attempts:
         return self._calls.inner.wrap_stream(send, self._shown, info, is_first=True)(request)
 
     def _send_stream(self, request: Request, attempt: int) -> AsyncIterator[StreamEvent]:
-        request = self._resolve(request)
-        adapter = self._calls.adapters[request.provider or ""]
+        request, ids = self._resolve(request), self._calls.call_ids
+        key = request.provider or ""
+        adapter = self._calls.adapters[key]
+        events: AsyncIterator[StreamEvent]
         if not isinstance(adapter, HttpAdapter) or not adapter.has_stations:
-            return self._stream_custom(adapter, request)
-        make_ready = partial(self._make_ready, adapter, request)
-        return adapter.events(make_ready, self._scope or CancelScope(), self._step, attempt)
+            events = self._stream_custom(adapter, request)
+        else:
+            make_ready = partial(self._make_ready, adapter, request)
+            scope = self._scope or CancelScope()
+            events = adapter.events(make_ready, scope, self._step, attempt)
+        return events if ids is None else ids.read_events(events, key)
 
     async def _stream_custom(
         self, adapter: Adapter, request: Request
@@ -423,9 +455,10 @@ class Attempts:
 
         An `ErrorEvent` is raised, as by other adapters.
         """
-        key = request.provider or ""
+        key, ids = request.provider or "", self._calls.call_ids
         await self._calls.initialization.ensure(key)
-        events = adapter.stream(request, **self._calls.settings)
+        sent = request if ids is None else ids.write(request, adapter)
+        events = adapter.stream(sent, **self._calls.settings)
         try:
             async for event in events:
                 if isinstance(event, ErrorEvent):
@@ -444,8 +477,10 @@ class Attempts:
         if request.provider in self._calls.initialization.pending:
             await self._calls.initialization.ensure(request.provider)
         if self._ready is None or self._ready[0] is not request:
+            ids = self._calls.call_ids
+            sent = request if ids is None else ids.write(request, adapter)
             ready = await adapter.ready(
-                request, stream=True, logged=self._logged, on_resend=self._note_resend
+                sent, stream=True, logged=self._logged, on_resend=self._note_resend
             )
             self._ready = (request, ready)
         return self._ready[1]

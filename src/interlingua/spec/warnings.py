@@ -132,6 +132,10 @@ _HISTORY = {
         "{target} supports none of the message's content; the message was dropped."
     ),
     "foreign_block_dropped": "{target} does not support a block of {owner}; it was dropped.",
+    "history_summarized": (
+        "The history was longer than the context window; a summary of its {count} oldest messages "
+        "was sent in their place."
+    ),
     "history_truncated": (
         "The history was longer than the context window; its {count} oldest messages were not sent."
     ),
