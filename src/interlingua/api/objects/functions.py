@@ -38,14 +38,22 @@ class ObjectOptions(GenerateOptions, total=False):
 
 @overload
 async def generate_object(
-    model: str, prompt: Prompt = None, *, schema: TypeForm[T], **options: Unpack[ObjectOptions]
+    model: str | None,
+    prompt: Prompt = None,
+    *,
+    schema: TypeForm[T],
+    **options: Unpack[ObjectOptions],
 ) -> GenerateResult[T]: ...
 @overload
 async def generate_object(
-    model: str, prompt: Prompt = None, *, schema: JsonSchema, **options: Unpack[ObjectOptions]
+    model: str | None,
+    prompt: Prompt = None,
+    *,
+    schema: JsonSchema,
+    **options: Unpack[ObjectOptions],
 ) -> GenerateResult[Any]: ...
 async def generate_object(
-    model: str, prompt: Prompt = None, *, schema: Any, **options: Unpack[ObjectOptions]
+    model: str | None, prompt: Prompt = None, *, schema: Any, **options: Unpack[ObjectOptions]
 ) -> GenerateResult[Any]:
     """
     Ask a model for an object of a schema or type, and validate it.
@@ -67,14 +75,22 @@ async def generate_object(
 
 @overload
 def stream_object(
-    model: str, prompt: Prompt = None, *, schema: TypeForm[T], **options: Unpack[ObjectOptions]
+    model: str | None,
+    prompt: Prompt = None,
+    *,
+    schema: TypeForm[T],
+    **options: Unpack[ObjectOptions],
 ) -> ObjectStream[T]: ...
 @overload
 def stream_object(
-    model: str, prompt: Prompt = None, *, schema: JsonSchema, **options: Unpack[ObjectOptions]
+    model: str | None,
+    prompt: Prompt = None,
+    *,
+    schema: JsonSchema,
+    **options: Unpack[ObjectOptions],
 ) -> ObjectStream[Any]: ...
 def stream_object(
-    model: str, prompt: Prompt = None, *, schema: Any, **options: Unpack[ObjectOptions]
+    model: str | None, prompt: Prompt = None, *, schema: Any, **options: Unpack[ObjectOptions]
 ) -> ObjectStream[Any]:
     """
     Like `generate_object`, but streams partial objects, each with more than the one before.
@@ -88,7 +104,7 @@ def stream_object(
 
 
 def _start(
-    model: str, prompt: Prompt, schema: Any, options: Mapping[str, Any]
+    model: str | None, prompt: Prompt, schema: Any, options: Mapping[str, Any]
 ) -> tuple[Run, ObjectGoal]:
     settings = dict(options)
     retries = settings.pop("max_validation_retries", 0)
@@ -100,7 +116,7 @@ def _start(
             f"max_validation_retries must be an integer of at least 0, not {retries!r}"
         )
     tools = list_tools(settings.get("tools"))
-    request = Request(model=model, provider=settings.get("provider"), tools=tools)
+    request = Request(model=model or "", provider=settings.get("provider"), tools=tools)
     client = with_access(settings.get("client") or get_default_client(), model, settings)
     settings = {name: value for name, value in settings.items() if name not in ACCESS}
     answer = object_schema(schema)
