@@ -263,6 +263,7 @@ OWNERS = (
     "interlingua.mcp",
     "interlingua.catalog",
     "interlingua.middleware",
+    "interlingua.stores",
     "interlingua.dialects",
     "interlingua.transport",
     "interlingua.sync",

@@ -2,9 +2,9 @@
 One lossless language for every LLM provider.
 
 The names that most programs need are here. The others are in modules: `errors`, `events`,
-`history`, `dialects`, `tools`, `execution`, `mcp`, `catalog`, `middleware`, `transport`, `sync`,
-and, for tests, `testing`, `simulator` and `conformance`. Everything is loaded at its first use, so
-that `import interlingua` stays light.
+`history`, `dialects`, `tools`, `execution`, `mcp`, `catalog`, `middleware`, `stores`, `transport`,
+`sync`, and, for tests, `testing`, `simulator` and `conformance`. Everything is loaded at its first
+use, so that `import interlingua` stays light.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from interlingua import mcp as mcp
     from interlingua import middleware as middleware
     from interlingua import simulator as simulator
+    from interlingua import stores as stores
     from interlingua import sync as sync
     from interlingua import testing as testing
     from interlingua import tools as tools
@@ -35,12 +36,15 @@ if TYPE_CHECKING:
     from interlingua.api.run.generate import StreamResult as StreamResult
     from interlingua.api.run.generate import generate as generate
     from interlingua.api.run.generate import stream as stream
+    from interlingua.api.run.limits import RunLimits as RunLimits
     from interlingua.api.run.loop import GenerateResult as GenerateResult
     from interlingua.api.run.loop import StepResult as StepResult
+    from interlingua.api.run.many import generate_many as generate_many
     from interlingua.api.run.options import GenerateOptions as GenerateOptions
     from interlingua.api.run.options import TimeoutConfig as TimeoutConfig
     from interlingua.api.run.run import get_default_client as get_default_client
     from interlingua.api.run.run import set_default_client as set_default_client
+    from interlingua.api.tools.context import Retry as Retry
     from interlingua.api.tools.tool import Tool as Tool
     from interlingua.api.tools.tool import tool as tool
     from interlingua.client.client import Client as Client
@@ -89,9 +93,12 @@ _NAMES = {
     "api.objects.functions": ("ObjectStream", "generate_object", "stream_object"),
     "providers.cancel": ("AbortController", "AbortSignal"),
     "api.run.generate": ("StreamResult", "generate", "stream"),
+    "api.run.limits": ("RunLimits",),
+    "api.run.many": ("generate_many",),
     "api.run.options": ("GenerateOptions", "TimeoutConfig"),
     "api.run.loop": ("GenerateResult", "StepResult"),
     "api.run.run": ("get_default_client", "set_default_client"),
+    "api.tools.context": ("Retry",),
     "api.tools.tool": ("Tool", "tool"),
     "client.client": ("Client",),
     "client.explain": ("Explanation",),
@@ -136,6 +143,7 @@ _MODULES = (
     "mcp",
     "middleware",
     "simulator",
+    "stores",
     "sync",
     "testing",
     "tools",

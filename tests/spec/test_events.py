@@ -17,6 +17,7 @@ from interlingua.spec.events import (
     ReasoningStart,
     StepFinish,
     StreamEvent,
+    StreamRestart,
     StreamStart,
     TextDelta,
     TextEnd,
@@ -47,6 +48,7 @@ EVENTS = [
     ProviderEvent(),
     ToolResultEvent(result=ToolResult(tool_call_id="call_1", content="x")),
     StepFinish(step=0, response=Response()),
+    StreamRestart(start=StreamStart(model="n"), reason="cut"),
     ErrorEvent(error=StreamError("cut")),
     Finish(finish_reason=FinishReason(reason="stop")),
 ]

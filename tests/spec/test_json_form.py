@@ -38,6 +38,7 @@ from interlingua.spec.events import (
     ReasoningStart,
     StepFinish,
     StreamEvent,
+    StreamRestart,
     StreamStart,
     TextDelta,
     TextEnd,
@@ -119,6 +120,7 @@ EVENTS = [
     ProviderEvent(dialect="d", data=None, name="ping"),
     ProviderEvent(part=Image(data=b"\x00\xff"), index=3),
     StepFinish(step=0, response=FULL),
+    StreamRestart(start=StreamStart(id="r", extra=EXTRA), reason="cut"),
     Finish(finish_reason=FinishReason(reason="stop"), response=FULL, message_extra=EXTRA),
 ]
 FAILURES = [

@@ -25,7 +25,7 @@ from interlingua.client.call_events import (
     Subscriber,
 )
 from interlingua.client.initialization import Initialization
-from interlingua.client.middleware.layers import CallLayers, Shown
+from interlingua.client.middleware.layers import CallInfo, CallLayers, Shown
 from interlingua.client.retry_policy import DEFAULT_POLICY, RetryPolicy, policy_from
 from interlingua.client.routing import Routing
 from interlingua.prepare.behaviour import behave
@@ -195,8 +195,9 @@ class Attempts:
         return self._answer_through(outer)
 
     async def _answer_through(self, outer: CallLayers) -> Response:
-        response = await outer.wrap_complete(self.complete)(self.request)
-        return replace(response, message=self._message(response))
+        response = await outer.wrap_complete(self.complete, self._info())(self.request)
+        attempts = self.records or response.attempts  # a layer may have made more of them since
+        return replace(response, attempts=attempts, message=self._message(response))
 
     def fold(
         self, scope: CancelScope | None = None, accumulator: StreamAccumulator | None = None
@@ -219,7 +220,11 @@ class Attempts:
         if not self._calls.has_layers:
             return self.stream(self.request)
         self._shown = Shown()
-        return self._calls.outer.wrap_stream(self.stream, self._shown)(self.request)
+        outer = self._calls.outer
+        return outer.wrap_stream(self.stream, self._shown, self._info())(self.request)
+
+    def _info(self, attempt: int | None = None) -> CallInfo:
+        return CallInfo(step=self._step, attempt=attempt, adapters=self._calls.adapters)
 
     def finish(self, finish: Finish, accumulator: StreamAccumulator) -> Response:
         """The response of a stream, from the events that have left the middleware."""
@@ -229,11 +234,14 @@ class Attempts:
 
     def _message(self, response: Response) -> Message:
         """The message of the answer, labelled with the attempt that made it."""
-        registry_id = None
-        provider, model = response.provider, response.model  # if a middleware answered
-        if self.records:
+        known = response.message.metadata
+        if "provider" in known and "model" in known:  # labelled before; later attempts may follow
+            provider, model = known["provider"], known["model"]
+        elif self.records:
             provider, model = self.records[-1].provider, self.records[-1].model
-            registry_id = self._calls.registry_ids.get((provider, model))
+        else:  # a middleware answered
+            provider, model = response.provider, response.model
+        registry_id = self._calls.registry_ids.get((provider, model))
         message_id = f"{self.request.request_id}-{self._step}"
         return label_message(response, message_id, provider, model, registry_id, self._because)
 
@@ -267,7 +275,8 @@ class Attempts:
                 elif inner.is_empty:
                     result = await self._send(request, number)
                 else:
-                    result = await inner.wrap_complete(partial(self._send, attempt=number))(request)
+                    send = partial(self._send, attempt=number)
+                    result = await inner.wrap_complete(send, self._info(number))(request)
             except BaseException as error:
                 self._fail(number, began, request, error)
                 delay = await self._delay(error, policy, retries)
@@ -405,7 +414,8 @@ class Attempts:
         if self._shown is None:
             return self._send_stream(request, attempt)
         send = partial(self._send_stream, attempt=attempt)
-        return self._calls.inner.wrap_stream(send, self._shown, is_first=True)(request)
+        info = self._info(attempt)
+        return self._calls.inner.wrap_stream(send, self._shown, info, is_first=True)(request)
 
     def _send_stream(self, request: Request, attempt: int) -> AsyncIterator[StreamEvent]:
         request = self._resolve(request)

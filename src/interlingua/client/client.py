@@ -21,6 +21,7 @@ from interlingua.client.middleware.layers import (
     Middleware,
     OperationCall,
     OperationLayers,
+    ToolMiddleware,
     is_per_attempt,
 )
 from interlingua.client.provider_config import ProviderConfig, describe_config
@@ -90,14 +91,11 @@ class Client:
         )
         self._is_strict = strict
         self._retirement = Retirement()
-        self._middleware = tuple(middleware)
-        outer, inner = _layers_of(self._middleware)
-        self._outer_operations = OperationLayers(outer)
-        self._inner_operations = OperationLayers(inner)
+        outer, inner = self._set_middleware(tuple(middleware))
         self.calls: Calls = Calls(
             self._routing,
-            outer=CallLayers(outer),
-            inner=CallLayers(inner),
+            outer=outer,
+            inner=inner,
             settings={"strict": True} if strict else {},
             registry_ids=self._registry.ids,
         )
@@ -272,11 +270,19 @@ class Client:
         self.calls = self.calls.rebind(routing)
 
     def _add_middleware(self, middleware: tuple[Middleware, ...]) -> None:
-        self._middleware = (*self._middleware, *middleware)
-        outer, inner = _layers_of(self._middleware)
+        outer, inner = self._set_middleware((*self._middleware, *middleware))
+        self.calls = self.calls.rebind(self._routing, outer, inner)
+
+    def _set_middleware(self, middleware: tuple[Middleware, ...]) -> tuple[CallLayers, CallLayers]:
+        """Returns the layers of calls: those outside of the attempts, and those inside."""
+        self._middleware = middleware
+        outer, inner = _layers_of(middleware)
         self._outer_operations = OperationLayers(outer)
         self._inner_operations = OperationLayers(inner)
-        self.calls = self.calls.rebind(self._routing, CallLayers(outer), CallLayers(inner))
+        tool_layers = [layer for layer in middleware if isinstance(layer, ToolMiddleware)]
+        self.tool_layers: tuple[ToolMiddleware, ...] = tuple(tool_layers)
+        """The layers around the tools of a run."""
+        return CallLayers(outer), CallLayers(inner)
 
     # Calls.
 
@@ -348,7 +354,7 @@ class Client:
         adapter = self._adapters[provider]
         name = operation if isinstance(operation, str) else operation.name
         request_id = getattr(value, "request_id", None) or new_ulid()
-        call = OperationCall(name=name, provider=provider, request_id=request_id)
+        call = OperationCall(name=name, provider=provider, request_id=request_id, adapter=adapter)
         performer = find_performer(adapter, operation, request_id)
 
         async def start(value: Any) -> Any:

@@ -20,6 +20,7 @@ import msgspec
 from interlingua.conformance.allowed import UNLINKED, Expected, Utterance, spoken, tools_of
 from interlingua.conformance.equality import differences, same_schema
 from interlingua.conformance.laws import Case, Law
+from interlingua.prepare.history.messages import is_blank
 from interlingua.spec.content import Image, Part, Refusal, Text, ToolCall, ToolResult
 from interlingua.spec.contracts import NEUTRAL_PROFILE, Dialect, Profile
 from interlingua.spec.request import BuiltinTool, Request, ResponseFormat, ToolChoice, ToolSpec
@@ -116,6 +117,7 @@ def _parts_survive(request: Request, back: Request, warned: tuple[str, ...]) -> 
         for i, message in enumerate(request.messages)
         for j, part in enumerate(message.content)
         if not _covered(f"messages[{i}].content[{j}]", warned)
+        and not (message.role == "system" and is_blank(part))  # it says nothing, and is left out
     ]
     returned = [_part(part) for message in back.messages for part in message.content]
     if _within(sent, returned):

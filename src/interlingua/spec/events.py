@@ -3,7 +3,8 @@ The events of a streamed response.
 
 `StreamStart` is first, and exactly one `Finish` is last. Every segment (text, reasoning, tool call)
 has one start, any number of deltas and one end, all with the same `id` and `index`; segments may
-interleave. `streams/grammar.py` has the valid orders as a table.
+interleave. After `StreamRestart` they begin anew. `streams/grammar.py` has the valid orders as a
+table.
 """
 
 from __future__ import annotations
@@ -73,6 +74,20 @@ class StreamStart(_Event, frozen=True, kw_only=True, tag="stream_start"):
     def __post_init__(self) -> None:
         if type(self.warnings) is not tuple:
             msgspec.structs.force_setattr(self, "warnings", tuple(self.warnings))
+
+
+class StreamRestart(_Event, frozen=True, kw_only=True, tag="stream_restart"):
+    """
+    The answer begins again, from another model: what was delivered of it so far is void.
+
+    Only a fallback with `midstream="restart-marked"` sends it, and never after a tool call.
+    """
+
+    type: ClassVar[Literal["stream_restart"]] = "stream_restart"
+    start: StreamStart
+    """The start of the new answer."""
+    reason: str = ""
+    """Why the first answer was given up."""
 
 
 class TextStart(_SegmentEvent, frozen=True, kw_only=True, tag="text_start"):
@@ -206,6 +221,7 @@ class Finish(_Event, frozen=True, kw_only=True, tag="finish"):
 
 StreamEvent: TypeAlias = (
     StreamStart
+    | StreamRestart
     | TextStart
     | TextDelta
     | TextEnd

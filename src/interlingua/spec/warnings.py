@@ -163,9 +163,17 @@ _IMPLIED = "{target} does not support `{setting}`; it does what was asked by def
 _CACHE = "{path} {change}; {effect}."
 _NOTES = {
     # about the answer
+    "answer_not_accepted": (
+        "The answer was not accepted ({reason}), but no other model was left that answered."
+    ),
+    "answer_rejected": (
+        "The answer of {target} was not accepted ({reason}); the next model was asked."
+    ),
     "answer_replaced": (
         "A middleware replaced the answer after parts of another answer had been shown."
     ),
+    "model_failed": "{target} failed ({reason}); the next model was asked.",
+    "model_skipped": "{target} cannot take the request ({reason}); it was skipped.",
     "tool_rounds_exhausted": (
         "The run ended after {rounds} tool rounds, and calls of {names} were not run. Raise "
         "`max_tool_rounds`, or continue with `resume=`."

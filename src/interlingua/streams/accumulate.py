@@ -17,6 +17,7 @@ from interlingua.spec.events import (
     ReasoningEnd,
     StepFinish,
     StreamEvent,
+    StreamRestart,
     StreamStart,
     TextDelta,
     TextEnd,
@@ -125,6 +126,9 @@ class StreamAccumulator:
                     self._parts[event.index] = event.part
             case StreamStart():
                 self._start = event
+            case StreamRestart():
+                self._start = event.start
+                self._parts = {}
             case Finish():
                 self._check_calls()
                 self._finish = event

@@ -16,6 +16,7 @@ from interlingua.spec.events import (
     ReasoningStart,
     StepFinish,
     StreamEvent,
+    StreamRestart,
     StreamStart,
     TextDelta,
     TextEnd,
@@ -31,6 +32,7 @@ class Action(Enum):
     """What an event does to the stream."""
 
     OPEN = "open"
+    RESTART = "restart"
     START = "start"
     DELTA = "delta"
     END = "end"
@@ -50,6 +52,7 @@ class Rule(NamedTuple):
 
 RULES: dict[type, Rule] = {
     StreamStart: Rule(Action.OPEN),
+    StreamRestart: Rule(Action.RESTART),
     TextStart: Rule(Action.START, "text"),
     TextDelta: Rule(Action.DELTA, "text"),
     TextEnd: Rule(Action.END, "text"),
@@ -87,12 +90,14 @@ class Grammar:
 
     `StreamStart` comes first and exactly one `Finish` last. Starts have an increasing `index`.
     A delta or end belongs to an open segment with the same id, kind and index. No segment is
-    open at `ToolResultEvent`, `StepFinish`, `ErrorEvent` and `Finish`.
+    open at `ToolResultEvent`, `StepFinish`, `StreamRestart`, `ErrorEvent` and `Finish`. Encoders
+    refuse `StreamRestart` (`restarts=False`): no wire format can take back what was sent.
     """
 
-    __slots__ = ("_last_index", "_open", "_seen", "finished", "started")
+    __slots__ = ("_last_index", "_open", "_restarts", "_seen", "finished", "started")
 
-    def __init__(self) -> None:
+    def __init__(self, *, restarts: bool = True) -> None:
+        self._restarts = restarts
         self._open: dict[str, tuple[str | None, int]] = {}
         self._seen: set[str] = set()
         self._last_index = -1
@@ -110,6 +115,8 @@ class Grammar:
             raise self._refuse(event, "the stream has finished")
         if self.started is (rule.action is Action.OPEN):
             raise self._refuse(event, "stream_start must come first, and only once")
+        if rule.action is Action.RESTART and not self._restarts:
+            raise self._refuse(event, "this format cannot take back what was sent")
         self._apply(event, rule)
 
     def finish(self) -> None:
@@ -136,7 +143,7 @@ class Grammar:
                 self._advance(event, event.index)
         elif self._open:
             raise self._refuse(event, f"segments are still open: {', '.join(self._open)}")
-        elif action is Action.STEP:
+        elif action is Action.STEP or action is Action.RESTART:
             self._last_index = -1
             self._seen.clear()
         else:
@@ -215,7 +222,7 @@ class SequentialEncoder:
     """
 
     def __init__(self) -> None:
-        self._grammar = Grammar()
+        self._grammar = Grammar(restarts=False)
         self._sequencer = Sequencer()
         self._failed = False
 

@@ -164,6 +164,10 @@ class Client(ClosedByWith):
             )
         )
 
+    def with_middleware(self, *middleware: Middleware) -> Self:
+        """A client with more middleware, inside of what this one has."""
+        return self.wrap(self.asynchronous.with_middleware(*middleware))
+
     def complete(self, request: Request, *, retry: RetryPolicy | None = None) -> Response:
         """The whole answer. Retried only if `retry` or the `max_retries` of the adapter says so."""
         return background.run(self.asynchronous.complete(request, retry=retry))

@@ -14,8 +14,10 @@ from interlingua.api import execute as async_execute
 from interlingua.api.execute import AnyMessage, ExecuteResult, ExecuteSettings
 from interlingua.api.objects import functions as async_objects
 from interlingua.api.run import generate as async_run
+from interlingua.api.run import many as async_many
 from interlingua.api.run import run as default
 from interlingua.api.run.loop import GenerateResult
+from interlingua.api.run.many import CONCURRENCY, Item, ItemResult, ProgressCallback
 from interlingua.api.run.options import Prompt
 from interlingua.api.run.run import Run
 from interlingua.api.tools import mcp as async_mcp
@@ -58,6 +60,34 @@ def stream(
                 print(event.delta, end="")
     """
     return StreamResult(Run(model, prompt, unwrap(options)))
+
+
+def generate_many(
+    items: Iterable[Item],
+    model: str | None = None,
+    *,
+    concurrency: int = CONCURRENCY,
+    ordered: bool = True,
+    on_progress: ProgressCallback | None = None,
+    schema: Any = None,
+    **options: Unpack[GenerateOptions],
+) -> BlockingIterator[ItemResult]:
+    """
+    Like `interlingua.generate_many`, as a blocking iterator.
+
+        for item in generate_many(prompts, "openai:gpt-5.2"):
+            print(item.error or item.result.text)
+    """
+    results = async_many.generate_many(
+        items,
+        model,
+        concurrency=concurrency,
+        ordered=ordered,
+        on_progress=on_progress,
+        schema=schema,
+        **unwrap(options),
+    )
+    return BlockingIterator(aiter(results))
 
 
 def retry(call: Callable[[], T], policy: RetryPolicy = DEFAULT_POLICY) -> T:
@@ -175,9 +205,6 @@ class Progress:
 
 class ObjectOptions(GenerateOptions, total=False):
     """The options of `generate`, except `response_format`."""
-
-    max_validation_retries: int
-    """How often an invalid answer is sent back with its problems. Defaults to 0."""
 
 
 @overload

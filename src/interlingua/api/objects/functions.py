@@ -17,7 +17,14 @@ from interlingua.api.run.run import Run, get_default_client, with_access
 from interlingua.providers.cancel import CANCELLED
 from interlingua.spec.content import Json
 from interlingua.spec.errors import AbortError, ConfigurationError, NoObjectGeneratedError
-from interlingua.spec.events import StepFinish, StreamEvent, TextDelta, ToolCallDelta, ToolCallStart
+from interlingua.spec.events import (
+    StepFinish,
+    StreamEvent,
+    StreamRestart,
+    TextDelta,
+    ToolCallDelta,
+    ToolCallStart,
+)
 from interlingua.spec.request import Request, list_tools, to_tool_choice
 from interlingua.spec.response import Response
 from interlingua.wire.partial_json import PartialJSON
@@ -31,9 +38,6 @@ JsonSchema: TypeAlias = Mapping[str, Any]
 
 class ObjectOptions(GenerateOptions, total=False):
     """The options of `generate`, except `response_format`."""
-
-    max_validation_retries: int
-    """How often an invalid answer is sent back with its problems. Defaults to 0."""
 
 
 @overload
@@ -107,14 +111,10 @@ def _start(
     model: str | None, prompt: Prompt, schema: Any, options: Mapping[str, Any]
 ) -> tuple[Run, ObjectGoal]:
     settings = dict(options)
-    retries = settings.pop("max_validation_retries", 0)
     check_options(settings, ObjectOptions.__annotations__)
+    retries = settings.get("max_validation_retries") or 0
     if settings.get("response_format") is not None:
         raise ConfigurationError("pass schema= instead of response_format=")
-    if type(retries) is not int or retries < 0:
-        raise ConfigurationError(
-            f"max_validation_retries must be an integer of at least 0, not {retries!r}"
-        )
     tools = list_tools(settings.get("tools"))
     request = Request(model=model or "", provider=settings.get("provider"), tools=tools)
     client = with_access(settings.get("client") or get_default_client(), model, settings)
@@ -168,6 +168,8 @@ class GrowingObject:
         if isinstance(event, ToolCallStart) and event.name == self._tool and self._call is None:
             self.begin()  # text before the call is not part of the object
             self._call = event.id
+        elif kind is StreamRestart:
+            self.begin()
         return False
 
     def show(self, value: Json) -> bool:
@@ -282,7 +284,7 @@ class ObjectStream(Generic[T]):
         except Exception as error:
             self._error = error
             raise
-        self._output = reading.output
+        self._output = self._run.result(reading.output).output
         if self._growing.show(reading.value):
             yield reading.value
 

@@ -152,6 +152,14 @@ class ObjectGoal:
                 return self._reply(response, text, is_error=True) or (Message.user(text),)
         return ()
 
+    def output(self, response: Response) -> Any:
+        """The object of the last answer; `NoObjectGeneratedError` if there is none."""
+        return self.read(response).output
+
+    def reject(self, response: Response, reason: str) -> tuple[Message, ...]:
+        """The messages that send a valid object back with a reason."""
+        return self._reply(response, reason, is_error=True) or (Message.user(reason),)
+
     def closing(self, response: Response) -> tuple[Message, ...]:
         """The messages that answer the open calls, so that the history can be continued."""
         return self._reply(response, _ACCEPTED, is_error=False)

@@ -399,6 +399,11 @@ class ToolLoop:
         if verdict is not None and await verdict:
             self.request = None
 
+    def begin_with(self, messages: tuple[Message, ...]) -> None:
+        """Replace the conversation before the first request."""
+        self.messages = messages
+        self.request = self._first = replace(self._first, messages=messages)
+
     def ask_again(self, messages: Sequence[Message]) -> None:
         """Continue after the end with more messages."""
         self.messages = (*self.messages, *messages)

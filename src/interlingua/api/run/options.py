@@ -9,8 +9,11 @@ from typing import Any, Literal, Protocol, TypeAlias, TypedDict
 
 import msgspec
 
+from interlingua.api.run.limits import RunLimits
 from interlingua.api.run.loop import GenerateResult, StopCondition
+from interlingua.api.run.validation import OutputValidator
 from interlingua.api.tools.check import RepairToolCall
+from interlingua.api.tools.context import ToolContext
 from interlingua.api.tools.runner import ToolErrorText, ToolObserver
 from interlingua.client.client import Client
 from interlingua.client.retry_policy import DEFAULT_POLICY, RetryPolicy
@@ -45,10 +48,15 @@ class Resumable(Protocol):
         """The whole conversation."""
 
 
+SystemFunction: TypeAlias = Callable[[ToolContext[Any]], Any]
+"""Returns the system prompt of a run, from its context."""
+
+
 class RequestOptions(TypedDict, total=False):
     """The fields of the request. None means not set; 0, 0.0 and "" are values."""
 
-    system: str | None
+    system: str | SystemFunction | None
+    """The system prompt, or a function of the `ToolContext` that returns it, sync or async."""
     messages: Iterable[AnyMessage] | None
     """Each one is a `Message`, the text of a user message, or a dict as in OpenAI's chat API."""
     tools: Iterable[AnyTool] | None
@@ -90,6 +98,16 @@ class RequestOptions(TypedDict, total=False):
 class RunOptions(RequestOptions, total=False):
     """The request and how it is run."""
 
+    limits: RunLimits | None
+    """How many requests, tokens, dollars and tool calls the run may take."""
+    output_validator: OutputValidator | None
+    """
+    Checks the text, or the object of `generate_object`, and may raise `Retry` to ask again.
+
+    What it returns, unless it is None, becomes `result.output`.
+    """
+    max_validation_retries: int | None
+    """How often an answer is sent back. Defaults to 1 with `output_validator`, else to 0."""
     max_tool_rounds: int
     """How often the tool calls of an answer are run and sent back. Defaults to 1."""
     stop_when: StopCondition | None
@@ -244,7 +262,10 @@ _FUNCTION: _Check = (callable, "a function")
 _SECONDS: _Check = ((lambda value: _is_number(value) and value > 0), "a number greater than 0")
 
 _CHECKS: dict[str, _Check] = {
-    "system": _type(str, "a string"),
+    "system": (lambda value: isinstance(value, str) or callable(value), "a string or a function"),
+    "limits": _type(RunLimits, "a RunLimits"),
+    "output_validator": _FUNCTION,
+    "max_validation_retries": _COUNT,
     "stop_sequences": (_are_strings, "a list of strings"),
     "active_skills": (_are_strings, "a list of strings"),
     "active_connectors": (_are_strings, "a list of strings"),
@@ -296,7 +317,7 @@ def make_messages(
         conversation = to_messages(messages) if prompt is None else _from_prompt(prompt)
     if not conversation:
         raise ConfigurationError("messages is empty: there is nothing to answer.")
-    return conversation if system is None else _with_system(system, conversation)
+    return conversation if system is None else with_system(system, conversation)
 
 
 def resumed_run(resume: Any) -> Any:
@@ -318,7 +339,7 @@ _FROM_SYSTEM = {"from_option": "system"}
 """The metadata of the message that `system=` makes, so that a later call finds it again."""
 
 
-def _with_system(system: str, conversation: tuple[Message, ...]) -> tuple[Message, ...]:
+def with_system(system: str, conversation: tuple[Message, ...]) -> tuple[Message, ...]:
     """The conversation with `system`, in place of what an earlier `system=` put there."""
     message = Message(role="system", content=(Text(text=system),), metadata=_FROM_SYSTEM)
     for index, prompt in enumerate(takewhile(_is_prompt, conversation)):

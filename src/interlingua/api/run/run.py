@@ -5,10 +5,11 @@ from __future__ import annotations
 import threading
 from collections.abc import AsyncGenerator, Iterator, Mapping
 from contextlib import aclosing, contextmanager
-from typing import Any, Protocol
+from typing import Any
 
 from msgspec.structs import replace
 
+from interlingua.api.run.limits import RunLimits
 from interlingua.api.run.loop import GenerateResult, StepResult, ToolLoop
 from interlingua.api.run.options import (
     ACCESS,
@@ -20,13 +21,17 @@ from interlingua.api.run.options import (
     policy_of,
     resumed_run,
     timeouts_of,
+    with_system,
 )
+from interlingua.api.run.validation import Goal, ValidatedGoal
 from interlingua.api.tools.check import ReadyCall, decide, prepare
+from interlingua.api.tools.context import ToolContext
 from interlingua.api.tools.runner import ToolRound, ToolRunner
 from interlingua.api.tools.tool import check_tools
 from interlingua.client.attempts import Attempts
 from interlingua.client.client import Client
 from interlingua.client.retry_policy import DEFAULT_POLICY
+from interlingua.providers.callbacks import settle
 from interlingua.providers.cancel import ABORTED, AbortSignal, CancelScope
 from interlingua.providers.fold import as_sdk_error
 from interlingua.spec.content import ToolCall, ToolResult
@@ -34,6 +39,7 @@ from interlingua.spec.errors import (
     AbortError,
     ConfigurationError,
     ContextLengthError,
+    RunLimitError,
     SDKError,
     StreamError,
 )
@@ -45,22 +51,11 @@ from interlingua.spec.events import (
     StreamStart,
     ToolResultEvent,
 )
-from interlingua.spec.messages import Message
 from interlingua.spec.request import Request, list_tools
 from interlingua.spec.response import FinishReason, Response, Usage, with_usage
 from interlingua.streams.accumulate import StreamAccumulator
 from interlingua.tokens.estimate import estimate_usage
 from interlingua.wire.classify import overflow_figures
-
-
-class Goal(Protocol):
-    """What a run must produce besides an answer, such as an object of a schema."""
-
-    def ask(self, request: Request, *, is_last: bool) -> Request:
-        """The request with what the goal needs; `is_last` if no more tools will be run."""
-
-    def review(self, response: Response) -> tuple[Message, ...]:
-        """Messages that ask for a better last answer; none to accept it or to give up."""
 
 
 class Run:
@@ -70,6 +65,16 @@ class Run:
     A run has one request id and one scope: `client.cancel(id)` ends it during a model call, a wait
     between attempts, or a tool.
     """
+
+    _tools: ToolRound | None = None  # the tools that are running
+    _sent: Request | None = None
+    _attempts: Attempts | None = None  # of the last step
+    _accumulator: StreamAccumulator | None = None
+    _error: Exception | None = None
+    _response: Response | None = None
+    _opened: CancelScope | None = None
+    _partial: Response | None = None  # the last answer of a run cancelled by its id
+    _cut: Response | None = None  # the same, with the finish reason "cancelled"
 
     def __init__(
         self,
@@ -84,7 +89,10 @@ class Run:
         resumed = options.get("resume")
         if resumed is not None:
             resumed = resumed_run(resumed)
-        messages = make_messages(prompt, options.get("messages"), options.get("system"), resumed)
+        system = options.get("system")
+        self._make_system = system if callable(system) else None
+        text = None if callable(system) else system
+        messages = make_messages(prompt, options.get("messages"), text, resumed)
         request = make_request(model, messages, tools, options)
         by_name = check_tools(tools) if tools else {}
         self.client: Client = options.get("client") or get_default_client()
@@ -98,15 +106,25 @@ class Run:
             resumed=resumed,
         )
         self._is_resumed = resumed is not None
+        self._has_beginning: bool = (
+            self._is_resumed
+            or self._make_system is not None
+            or request.messages[-1].role == "assistant"
+        )
         self._request_id = request.request_id or ""
         self._approvals: Mapping[str, bool] | None = options.get("approvals")
         self._repair = options.get("repair_tool_call")
         has_tools = by_name or not _TOOL_OPTIONS.isdisjoint(options)
-        self._runner = ToolRunner.of(options) if has_tools else _NO_TOOLS
-        self._tools: ToolRound | None = None  # the tools that are running
+        layers = self.client.tool_layers
+        self._runner = ToolRunner.of(options, layers, request) if has_tools else _NO_TOOLS
+        self._deps: Any = options.get("deps")
+        self._limits: RunLimits | None = options.get("limits")
+        self._requests = len(self.loop.steps)  # of a run that is resumed, and of this one
+        validator = options.get("output_validator")
+        if validator is not None:
+            retries = options.get("max_validation_retries")
+            goal = ValidatedGoal(goal, validator, self._context, 1 if retries is None else retries)
         self._goal = goal
-        self._sent: Request | None = None
-        self._attempts: Attempts | None = None  # of the last step
         self._scope = scope
         self._signal: AbortSignal | None = options.get("abort_signal")
         timeout = options.get("timeout")
@@ -115,16 +133,12 @@ class Run:
         self._policy = policy_of(options) if has_policy else DEFAULT_POLICY
         self._logged: set[str] = set()  # codes of warnings, each logged once per run
         self._truncates = options.get("on_overflow") == "truncate"
-        self._accumulator: StreamAccumulator | None = None
-        self._error: Exception | None = None
-        self._response: Response | None = None
-        self._opened: CancelScope | None = None
-        self._partial: Response | None = None  # the last answer of a run cancelled by its id
-        self._cut: Response | None = None  # the same, with the finish reason "cancelled"
 
     def result(self, output: Any = None) -> GenerateResult[Any]:
         """The steps so far, the conversation and the output."""
         loop, cut = self.loop, self._cut
+        if type(self._goal) is ValidatedGoal and loop.steps:
+            output = self._goal.output(loop.steps[-1].response)
         steps, messages = tuple(loop.steps), loop.messages
         if cut is not None:
             if steps and steps[-1].response.message is cut.message:  # its tools were running
@@ -169,8 +183,8 @@ class Run:
         """Run all steps; each answer is read whole."""
         scope, step, calls = self._open_scope(), 0, self.client.calls
         try:
-            if self._is_resumed or self.loop.messages[-1].role == "assistant":
-                await self._resume(scope)
+            if self._has_beginning:
+                await self._begin(scope)
             while (request := self.loop.request) is not None:
                 sent = self._start_step(request, scope)
                 attempts = self._attempts = calls.open(sent, self._policy, step, self._logged)
@@ -208,8 +222,8 @@ class Run:
         finish: Finish | None = None
         try:
             results: tuple[ToolResult, ...] = ()  # of calls that the resumed run left open
-            if self._is_resumed or self.loop.messages[-1].role == "assistant":
-                results = await self._resume(scope)
+            if self._has_beginning:
+                results = await self._begin(scope)
             while (request := self.loop.request) is not None:
                 finish = None
                 events = self._open_step(request, scope, step)
@@ -308,10 +322,48 @@ class Run:
         if self._timeouts.per_step is not None:
             scope.end_step()
             scope.limit_step(self._timeouts.per_step)
+        if self._limits is not None:
+            self._limits.check_request(self._requests)
+            self._requests += 1
         if self._goal is not None:
             request = self._goal.ask(request, is_last=self.loop.is_out_of_rounds)
+        if self._deps is not None:
+            request = replace(request, context=self._context())
         self._sent = request
         return request
+
+    def _context(self) -> ToolContext[Any]:
+        signal = (self._opened or CancelScope()).signal
+        return ToolContext(messages=self.loop.messages, abort_signal=signal, deps=self._deps)
+
+    async def _begin(self, scope: CancelScope) -> tuple[ToolResult, ...]:
+        """What comes before the first request; returns the results of calls that were open."""
+        if self._make_system is not None:
+            await self._set_system(scope)
+        if self._is_resumed or self.loop.messages[-1].role == "assistant":
+            return await self._resume(scope)
+        return ()
+
+    async def _set_system(self, scope: CancelScope) -> None:
+        """Put what the function of `system=` returns before the conversation."""
+        text = await scope.wait(settle(self._make_system(self._context())))  # type: ignore[misc]
+        if text is None:
+            return
+        if not isinstance(text, str):
+            kind = type(text).__name__
+            raise ConfigurationError(f"The function of system= returned a {kind}, not a string.")
+        self.loop.begin_with(with_system(text, self.loop.messages))
+
+    def _check_limits(self, limits: RunLimits, calls: tuple[ToolCall, ...]) -> None:
+        """Raise `RunLimitError` if the answer, or the calls in it, are too much."""
+        loop = self.loop
+        before = sum(len(step.tool_results) for step in loop.steps)
+        try:
+            limits.check_answers(loop.answers(), loop.total_usage())
+            limits.check_calls(before, len(calls))
+        except RunLimitError:
+            loop.interrupt()  # the answer becomes the last step
+            raise
 
     def _open_step(
         self, request: Request, scope: CancelScope, step: int
@@ -336,6 +388,8 @@ class Run:
             scope.end_step()
         calls = self.loop.feed(response)
         self._accumulator = None  # from here on the loop has the answer
+        if self._limits is not None:
+            self._check_limits(self._limits, calls)
         if not calls:
             return None
         ready = await self._ready(calls, scope)
@@ -355,7 +409,7 @@ class Run:
         if loop.verdict is not None:
             await scope.wait(loop.judge())
         if goal is not None and loop.request is None and not loop.pending_approvals:
-            reply = goal.review(loop.steps[-1].response)
+            reply = await scope.wait(settle(goal.review(loop.steps[-1].response)))
             if reply:
                 loop.ask_again(reply)
 

@@ -22,11 +22,13 @@ class ToolContext(Generic[Deps]):
     """
     The run in which a tool is called: annotate a parameter with `ToolContext[Deps]` to get it.
 
-    The model does not see that parameter. `Deps` is the type of the option `deps=`.
+    The model does not see that parameter. `Deps` is the type of the option `deps=`. A function
+    for `system=` and an output validator get it too, without a tool; for middleware it is
+    `request.context` if the run has `deps=`.
     """
 
-    tool_call_id: str
-    tool_name: str
+    tool_call_id: str = ""
+    tool_name: str = ""
     messages: tuple[Message, ...]
     """The conversation up to the call."""
     abort_signal: AbortSignal
@@ -47,6 +49,20 @@ class ToolContext(Generic[Deps]):
             if not all(outcomes):
                 break
         return failures
+
+
+class Retry(Exception):  # noqa: N818 -- it is a request to the model, not a failure
+    """
+    Raised by an output validator, or by a tool, to send the model back with a reason.
+
+        def check(text: str) -> None:
+            if "Oslo" not in text:
+                raise Retry("Name the capital of Norway.")
+    """
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason: str = reason
 
 
 ContextValue: TypeAlias = Callable[[ToolContext[Any]], Any]

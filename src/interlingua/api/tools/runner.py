@@ -14,7 +14,7 @@ from typing import Any, Protocol, Self, TypeAlias
 import msgspec
 
 from interlingua.api.tools.check import ReadyCall
-from interlingua.api.tools.context import ToolContext
+from interlingua.api.tools.context import Retry, ToolContext
 from interlingua.api.tools.limits import (
     MAX_CONCURRENT,
     MAX_OUTPUT,
@@ -23,6 +23,7 @@ from interlingua.api.tools.limits import (
     thread_slots,
 )
 from interlingua.api.types.shapes import to_json
+from interlingua.client.middleware.layers import ToolMiddleware
 from interlingua.providers.callbacks import settle
 from interlingua.providers.cancel import AbortController, AbortSignal, call_in_loop
 from interlingua.spec.content import (
@@ -43,6 +44,7 @@ from interlingua.spec.errors import (
     SDKError,
 )
 from interlingua.spec.messages import Message
+from interlingua.spec.request import Request
 from interlingua.wire.json_text import dump_text
 from interlingua.wire.media import sniff
 
@@ -118,6 +120,10 @@ class ToolRunner(msgspec.Struct, frozen=True, kw_only=True):
     tool_error: ToolErrorText | None = None
     deps: Any = None
     """The `deps` of each `ToolContext`."""
+    layers: tuple[ToolMiddleware, ...] = ()
+    """The middleware around each call; the first is the outermost."""
+    request: Request = Request()
+    """The first request of the run."""
 
     def __post_init__(self) -> None:
         if self.timeout is not None and not self.timeout > 0:
@@ -128,8 +134,10 @@ class ToolRunner(msgspec.Struct, frozen=True, kw_only=True):
             raise ConfigurationError("max_tool_output must be at least 1")
 
     @classmethod
-    def of(cls, options: Mapping[str, Any]) -> Self:
-        """As the options of a run say."""
+    def of(
+        cls, options: Mapping[str, Any], layers: tuple[ToolMiddleware, ...], request: Request
+    ) -> Self:
+        """As the options of a run and the middleware of its client say."""
         return cls(
             timeout=options.get("tool_timeout"),
             max_concurrent=options.get("max_concurrent_tools"),
@@ -137,6 +145,8 @@ class ToolRunner(msgspec.Struct, frozen=True, kw_only=True):
             observer=options.get("tool_observer"),
             tool_error=options.get("tool_error"),
             deps=options.get("deps"),
+            layers=layers,
+            request=request,
         )
 
     async def run(
@@ -174,10 +184,13 @@ class ToolRunner(msgspec.Struct, frozen=True, kw_only=True):
         if observer is not None:
             await settle(observer.on_tool_start(call))
         try:
-            result = await self._execute(ready, calls.messages, signal)
+            execute = partial(self._execute, ready, calls.messages, signal)
+            for layer in reversed(self.layers):
+                execute = partial(layer.run_tool, call, self.request, execute)
+            result = await execute()
             result = limit_output(result, call, self.max_output)
         except Exception as error:  # noqa: BLE001 -- any error of a handler is sent to the model
-            if ready.error is None:
+            if ready.error is None and not isinstance(error, Retry):
                 _LOG.warning("The tool %r failed.", call.name, exc_info=error)
             calls.errors[call.id] = error
             result = calls.results[index] = await self._failure(call, error)
@@ -242,7 +255,7 @@ def _link(signal: AbortSignal | None, controller: AbortController) -> Callable[[
 
 def _describe(error: Exception) -> str:
     message = str(error)
-    if not isinstance(error, SDKError):  # the message of a KeyError, say, is only the key
+    if not isinstance(error, (SDKError, Retry)):  # the message of a KeyError, say, is only the key
         message = f"{type(error).__name__}: {message}" if message else type(error).__name__
     return message or type(error).__name__
 

@@ -16,13 +16,25 @@ it is marked with `per_attempt`.
 
 A middleware with `perform(operation, value, call_next)` also wraps operations, such as counting
 tokens or listing models; any other does not see them. A middleware with `guard = True` must see
-everything: a client with a guard that has no `perform` refuses operations.
+everything: a client with a guard that has no `perform` refuses operations. A middleware with
+`run_tool(call, request, call_next)` wraps each tool that a run of the client calls.
+
+An object with `takes_call = True` has `complete` and `stream`, and gets one more argument,
+`call: CallInfo`.
 """
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Coroutine, Iterable
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Coroutine,
+    Iterable,
+    Mapping,
+)
 from functools import partial
 from typing import Any, Protocol, TypeAlias, TypeVar, cast, runtime_checkable
 
@@ -32,7 +44,8 @@ from msgspec.structs import replace
 from interlingua.client.middleware.handover import Handover, check_returned, without_raw
 from interlingua.providers.callbacks import settle
 from interlingua.providers.fold import close_stream
-from interlingua.spec.content import Part
+from interlingua.spec.content import Part, ToolCall, ToolResult
+from interlingua.spec.contracts import Adapter
 from interlingua.spec.errors import ConfigurationError, StreamError
 from interlingua.spec.events import Finish, StreamEvent
 from interlingua.spec.request import Request
@@ -48,6 +61,9 @@ StreamNext: TypeAlias = Callable[[Request], AsyncIterator[StreamEvent]]
 
 PerformNext: TypeAlias = Callable[[Any], Awaitable[Any]]
 """Calls the next layer with a value; returns the result of the operation."""
+
+ToolNext: TypeAlias = Callable[[], Awaitable[ToolResult]]
+"""Runs the tool; raises what the tool raises."""
 
 Layer = TypeVar("Layer")
 REPLACED = "answer_replaced"
@@ -70,12 +86,24 @@ class StreamMiddleware(Protocol):
         """Yield events; usually those of `call_next`."""
 
 
+class CallInfo(msgspec.Struct, frozen=True, kw_only=True):
+    """What a middleware with `takes_call = True` is told about the call."""
+
+    step: int = 0
+    """The step of the run."""
+    attempt: int | None = None
+    """The number of the attempt, of a layer that runs once per attempt."""
+    adapters: Mapping[str, Adapter] = {}
+    """The adapters of the client, by provider."""
+
+
 class OperationCall(msgspec.Struct, frozen=True, kw_only=True):
     """The operation to perform, and its provider."""
 
     name: str
     provider: str
     request_id: str
+    adapter: Adapter | None = None
 
 
 @runtime_checkable
@@ -86,10 +114,21 @@ class PerformMiddleware(Protocol):
         """Return a result; usually that of `call_next(value)`."""
 
 
+@runtime_checkable
+class ToolMiddleware(Protocol):
+    """Wraps the tools that a run calls."""
+
+    async def run_tool(
+        self, call: ToolCall, request: Request, call_next: ToolNext, /
+    ) -> ToolResult:
+        """Return a result; usually that of `call_next()`. The request is the first of the run."""
+
+
 Middleware: TypeAlias = (
     CompleteMiddleware
     | StreamMiddleware
     | PerformMiddleware
+    | ToolMiddleware
     | Callable[[Request, CompleteNext], Awaitable[Response]]
     | Callable[[Request, StreamNext], AsyncIterator[StreamEvent]]
 )
@@ -107,17 +146,24 @@ class CallLayers:
     __slots__ = ("_layers", "is_empty")
 
     def __init__(self, middleware: Iterable[Middleware] = ()) -> None:
-        hooks = map(_hooks, middleware)
-        self._layers = tuple(hook for hook in hooks if hook is not None)
+        layers = [(layer, _hooks(layer)) for layer in middleware]
+        self._layers = tuple(
+            (hooks, layer if getattr(layer, "takes_call", False) else None)
+            for layer, hooks in layers
+            if hooks is not None
+        )
         self.is_empty: bool = not self._layers
 
-    def wrap_complete(self, call: CompleteNext) -> CompleteNext:
+    def wrap_complete(self, call: CompleteNext, info: CallInfo) -> CompleteNext:
         """The call, wrapped in every layer."""
-        for complete, _ in reversed(self._layers):
+        for hooks, taker in reversed(self._layers):
+            complete, _ = hooks if taker is None else _hooks_with_call(taker, info)
             call = partial(complete, call)
         return call
 
-    def wrap_stream(self, call: StreamNext, shown: Shown, *, is_first: bool = False) -> StreamNext:
+    def wrap_stream(
+        self, call: StreamNext, shown: Shown, info: CallInfo, *, is_first: bool = False
+    ) -> StreamNext:
         """
         The streaming call, wrapped in every layer; each one gets a `Finish` with the response.
 
@@ -126,7 +172,8 @@ class CallLayers:
         """
         if is_first and self.is_empty:
             return partial(_attached, call, shown, is_first)
-        for _, stream in reversed(self._layers):
+        for hooks, taker in reversed(self._layers):
+            _, stream = hooks if taker is None else _hooks_with_call(taker, info)
             call = partial(stream, shown, partial(_attached, call, shown, is_first))
             is_first = False
         return call
@@ -239,7 +286,7 @@ def _hooks(layer: Any) -> tuple[Callable[..., Any], Callable[..., Any]] | None:
             stream = layer
         elif inspect.iscoroutinefunction(layer) or inspect.iscoroutinefunction(_call_of(layer)):
             complete = layer
-        elif isinstance(layer, PerformMiddleware):
+        elif isinstance(layer, (PerformMiddleware, ToolMiddleware)):
             return None
         else:
             raise ConfigurationError(
@@ -257,6 +304,12 @@ def _hooks(layer: Any) -> tuple[Callable[..., Any], Callable[..., Any]] | None:
     if stream is None:
         return whole, partial(_stream_by_complete, complete, hold)
     return whole, partial(_stream, stream, whole)
+
+
+def _hooks_with_call(layer: Any, info: CallInfo) -> tuple[Callable[..., Any], Callable[..., Any]]:
+    """The hooks of an object that takes the call as an argument."""
+    whole = partial(_complete, partial(layer.complete, call=info))
+    return whole, partial(_stream, partial(layer.stream, call=info), whole)
 
 
 def _call_of(layer: Any) -> Any:

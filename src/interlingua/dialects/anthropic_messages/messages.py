@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from interlingua.dialects.anthropic_messages.content import ENCODERS, Block, decode_content
 from interlingua.dialects.anthropic_messages.facts import NAME, extra_for
-from interlingua.spec.content import Json, Opaque, ToolResult
+from interlingua.spec.content import Json, Opaque, Text, ToolResult
 from interlingua.spec.messages import Message, Role
 from interlingua.spec.request import Request
 from interlingua.spec.warnings import WarningList
@@ -33,9 +33,20 @@ def encode_messages(request: Request, body: dict[str, Json], warnings: WarningLi
         body["system"] = shorten(system)
     body["messages"] = encoded = []
     for warnings.message in range(leading, len(messages)):
-        wire = _encode_message(messages[warnings.message], warnings)
+        message = messages[warnings.message]
+        wire = _encode_text(message) or _encode_message(message, warnings)
         if wire is not None:
             encoded.append(wire)
+
+
+def _encode_text(message: Message) -> Json:
+    """The usual message, which is one plain text; None for any other."""
+    content = message.content
+    if len(content) != 1 or type(content[0]) is not Text or content[0].extra or message.extra:
+        return None
+    if message.role not in ("user", "assistant") or message.name is not None:
+        return None
+    return {"role": message.role, "content": content[0].text}
 
 
 def _encode_message(message: Message, warnings: WarningList) -> Json:

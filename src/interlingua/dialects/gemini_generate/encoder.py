@@ -37,7 +37,7 @@ class Encoder:
     """Each delta is a frame; the last frame has the finish reason and the usage."""
 
     def __init__(self) -> None:
-        self._grammar = Grammar()
+        self._grammar = Grammar(restarts=False)
         self._sequencer = Sequencer()  # the wire has no indexes, only an order
         self._start = events.StreamStart()
         self._candidate: dict[str, Json] = {}  # the fields of the candidate in each frame

@@ -57,7 +57,7 @@ class Encoder:
     """
 
     def __init__(self, request: Request | None) -> None:
-        self._grammar = Grammar()
+        self._grammar = Grammar(restarts=False)
         self._native = False
         self._failed = False
         self._envelope: dict[str, Json] = {}

@@ -1,0 +1,183 @@
+"""
+What counts for one key and period. Pure: the stores in this process and in SQLite use it.
+
+Times are whole microseconds, so that "sleep for `retry_after`, then it fits" is exact. The Lua
+script of the Redis store computes the same in the same order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from heapq import heapify, heappop
+from math import ceil, inf
+
+from interlingua.client.stores.contract import SLOTS, Limit, Refused
+
+MICROSECONDS = 1_000_000
+TOLERANCE = 1 + 1e-9
+"""Sums of fractions are not exact: 0.1 + 0.2 must fit in 0.3."""
+
+
+def microseconds(seconds: float) -> int:
+    """Seconds as whole microseconds."""
+    return round(seconds * MICROSECONDS)
+
+
+def slot_width(period: float) -> int:
+    """The microseconds of a slot, rounded up, so that all slots together are never too short."""
+    return max(1, -(-microseconds(period) // SLOTS))
+
+
+class Bucket:
+    """The amounts that count for one key and period."""
+
+    __slots__ = ("expires", "first_end", "held", "open", "slots", "tat", "width")
+
+    def __init__(self, period: float | None) -> None:
+        self.width = None if period is None else slot_width(period)
+        self.slots: dict[int, float] = {}
+        """Amounts by the number of their slot, oldest first; without a period all are in slot 0."""
+        self.open: dict[str, tuple[float, int]] = {}
+        """Amount and end of the lease, by the id of a reservation that has not been settled."""
+        self.held = 0.0
+        """The sum of `open`."""
+        self.first_end: float = inf
+        """No lease in `open` ends before this."""
+        self.tat: float = 0.0
+        """GCRA: when everything that was taken will have been paced out."""
+        self.expires: float = inf
+
+    def slot(self, now: int) -> int:
+        """The slot of a time."""
+        return 0 if self.width is None else now // self.width
+
+    def drop_ended(self, now: int) -> None:
+        """Forget what no longer counts."""
+        if self.expires <= now:
+            self.slots.clear()
+            self.expires = inf
+        if self.width is not None:
+            oldest = now // self.width - SLOTS
+            while self.slots and (first := next(iter(self.slots))) < oldest:
+                del self.slots[first]
+        if self.first_end <= now:
+            self.drop_leases(now)
+
+    def drop_leases(self, now: int) -> None:
+        """Forget the reservations whose lease has ended."""
+        self.open = {id_: held for id_, held in self.open.items() if held[1] > now}
+        self.held = sum(amount for amount, _ in self.open.values())
+        self.first_end = min((end for _, end in self.open.values()), default=inf)
+
+    def used(self) -> float:
+        """What counts, after `drop_ended`."""
+        return sum(self.slots.values()) + self.held
+
+    def wait(self, limit: Limit, now: int) -> float:
+        """In how many microseconds the amount fits; 0: now, infinite: never."""
+        ceiling = limit.maximum * TOLERANCE
+        if limit.amount > ceiling:
+            return inf
+        excess = self.used() + limit.amount
+        waiting: float = 0
+        if excess > ceiling:
+            waiting = self._release(excess, ceiling, now)
+        if limit.burst is not None and limit.maximum and limit.period is not None:
+            allowed = max(0.0, limit.burst - limit.amount) * _interval(limit)
+            waiting = max(waiting, ceil(self.tat - allowed - now))
+        return waiting
+
+    def _release(self, excess: float, ceiling: float, now: int) -> float:
+        releases = [*self._slot_releases(), *((end, amount) for amount, end in self.open.values())]
+        heapify(releases)
+        while releases:
+            time, amount = heappop(releases)
+            excess -= amount
+            if excess <= ceiling:
+                return time - now
+        return inf
+
+    def _slot_releases(self) -> Iterable[tuple[int, float]]:
+        if self.width is None:
+            return ()
+        return (((slot + SLOTS + 1) * self.width, total) for slot, total in self.slots.items())
+
+    def take(self, limit: Limit, id_: str, now: int, ends: int) -> None:
+        """Count the amount for a reservation."""
+        if limit.mode == "spend":
+            self._count(self.slot(now), limit.amount)
+        else:
+            self.hold(id_, limit.amount, ends)
+        if limit.burst is not None and limit.maximum and limit.period is not None:
+            self.tat = max(self.tat, now) + limit.amount * _interval(limit)
+        self._set_end(limit, now)
+
+    def hold(self, id_: str, amount: float, ends: int) -> None:
+        """Count an amount until the reservation is settled or its lease ends."""
+        self.open[id_] = (amount, ends)
+        self.held += amount
+        self.first_end = min(self.first_end, ends)
+
+    def settle(self, limit: Limit, id_: str, real: float, taken_at: int, now: int) -> None:
+        """Replace what was taken, after `drop_ended`."""
+        if limit.mode == "spend":
+            slot = self.slot(taken_at)
+            if slot in self.slots:  # else it has left the period
+                self.slots[slot] = max(0.0, self.slots[slot] + (real - limit.amount))
+        else:
+            self.release(id_)
+        if limit.mode == "hold":
+            return
+        if limit.mode == "reserve":
+            self._count(self.slot(now), real)
+        if limit.burst is not None and limit.maximum and limit.period is not None:
+            self.tat += (real - limit.amount) * _interval(limit)
+        self._set_end(limit, now)
+
+    def release(self, id_: str) -> None:
+        """Count a reservation no longer."""
+        amount, _ = self.open.pop(id_, (0.0, 0))
+        self.held = self.held - amount if self.open else 0.0
+
+    def extend(self, id_: str, ends: int) -> None:
+        """Let a lease end later."""
+        if id_ in self.open:
+            self.open[id_] = (self.open[id_][0], ends)
+
+    def is_empty(self, now: int) -> bool:
+        """Whether forgetting the bucket changes no decision, after `drop_ended`."""
+        return not self.slots and not self.open and self.tat <= now
+
+    def _count(self, slot: int, amount: float) -> None:
+        self.slots[slot] = self.slots.get(slot, 0.0) + amount
+
+    def _set_end(self, limit: Limit, now: int) -> None:
+        if limit.ttl is not None and limit.period is None:
+            self.expires = now + microseconds(limit.ttl)
+
+
+def _interval(limit: Limit) -> float:
+    """GCRA: the microseconds that one unit takes."""
+    assert limit.period is not None  # noqa: S101 -- for the type checker; the callers check it
+    return microseconds(limit.period) / limit.maximum
+
+
+def find_refusal(pairs: Sequence[tuple[Limit, Bucket]], now: int) -> Refused | None:
+    """Why not all amounts fit; None if they do. Drops from the buckets what has ended."""
+    refused: tuple[Limit, Bucket] | None = None
+    longest: float = 0
+    for limit, bucket in pairs:
+        bucket.drop_ended(now)
+        waiting = bucket.wait(limit, now)
+        if waiting > longest:
+            longest = waiting
+            refused = limit, bucket
+    if refused is None:
+        return None
+    limit, bucket = refused
+    return Refused(
+        key=limit.key,
+        used=bucket.used(),
+        maximum=limit.maximum,
+        retry_after=None if longest == inf else longest / MICROSECONDS,
+    )

@@ -1,0 +1,209 @@
+"""The store of one process, in its memory."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from itertools import count
+from math import inf
+from threading import Lock
+from typing import Any, Generic, TypeVar
+
+from interlingua.client.stores.buckets import MICROSECONDS, Bucket, find_refusal, microseconds
+from interlingua.client.stores.contract import (
+    RETENTION,
+    Limit,
+    Refused,
+    Reservation,
+    check_amounts,
+    check_limits,
+    check_ttl,
+)
+
+Value = TypeVar("Value")
+_SWEEP = 1_024
+"""How many entries there are at least before ended ones are looked for."""
+
+
+class _Entries(dict[str, tuple[Value, float]], Generic[Value]):
+    """Values with the microsecond at which each ends."""
+
+    def find(self, key: str, now: int) -> tuple[Value, float] | None:
+        entry = self.get(key)
+        if entry is not None and entry[1] <= now:
+            del self[key]
+            return None
+        return entry
+
+
+class MemoryStore:
+    """
+    Limits, values, counters and lists in the memory of this process.
+
+    Its methods do not wait, so one store may serve several threads and event loops. What it holds
+    is lost when the process ends.
+    """
+
+    def __init__(self, *, clock: Callable[[], float] = time.time) -> None:
+        """Make an empty store. `clock` returns seconds since the epoch."""
+        self._clock = clock
+        self._lock = Lock()
+        self._ids = count(1)
+        self._buckets: dict[tuple[str, float | None], Bucket] = {}
+        self._leases: dict[str, int] = {}  # when the lease of an open reservation ends
+        self._values: _Entries[bytes] = _Entries()
+        self._counters: _Entries[float] = _Entries()
+        self._lists: _Entries[list[bytes]] = _Entries()
+        self._kinds: tuple[_Entries[Any], ...] = (self._values, self._counters, self._lists)
+        self._sweep_at = _SWEEP
+        self._last = 0
+
+    def _now(self) -> int:
+        """The time, which never goes back: slots are in order of time."""
+        self._last = max(self._last, microseconds(self._clock()))
+        return self._last
+
+    def _bucket(self, key: str, period: float | None) -> Bucket:
+        bucket = self._buckets.get((key, period))
+        if bucket is None:
+            bucket = self._buckets[key, period] = Bucket(period)
+        return bucket
+
+    async def reserve(
+        self, limits: Sequence[Limit], *, lease: float = 60.0
+    ) -> Reservation | Refused:
+        """Take all amounts, or none."""
+        checked = check_limits(limits, lease)
+        with self._lock:
+            now = self._now()
+            self._sweep(now)
+            pairs = [(limit, self._bucket(limit.key, limit.period)) for limit in checked]
+            refused = find_refusal(pairs, now)
+            if refused is not None:
+                return refused
+            id_ = str(next(self._ids))
+            ends = now + microseconds(lease)
+            for limit, bucket in pairs:
+                bucket.take(limit, id_, now, ends)
+            self._leases[id_] = ends
+        return Reservation(id=id_, limits=checked, taken_at=now / MICROSECONDS)
+
+    async def settle(self, reservation: Reservation, amounts: Mapping[str, float]) -> bool:
+        """Replace what was taken by the real amounts; False if it was settled before."""
+        check_amounts(amounts)
+        with self._lock:
+            now = self._now()
+            ends = self._leases.pop(reservation.id, None)
+            if ends is None or ends + microseconds(RETENTION) <= now:
+                return False
+            taken_at = microseconds(reservation.taken_at)
+            for limit in reservation.limits:
+                bucket = self._bucket(limit.key, limit.period)
+                bucket.drop_ended(now)
+                real = amounts.get(limit.key, limit.amount)
+                bucket.settle(limit, reservation.id, real, taken_at, now)
+        return True
+
+    async def renew(self, reservation: Reservation, lease: float) -> bool:
+        """Extend the lease to this long from now; False if it has ended or was settled."""
+        with self._lock:
+            now = self._now()
+            ends = self._leases.get(reservation.id, 0)
+            if ends <= now:
+                return False
+            ends = max(ends, now + microseconds(lease))
+            self._leases[reservation.id] = ends
+            for limit in reservation.limits:
+                self._bucket(limit.key, limit.period).extend(reservation.id, ends)
+        return True
+
+    async def used(self, key: str, period: float | None = None) -> float:
+        """What counts now for a key with this period, reservations included."""
+        with self._lock:
+            bucket = self._buckets.get((key, period))
+            if bucket is None:
+                return 0.0
+            bucket.drop_ended(self._now())
+            return bucket.used()
+
+    async def add(self, key: str, amount: float, *, ttl: float | None = None) -> float:
+        """Add to a counter; its new value."""
+        with self._lock:
+            now = self._now()
+            total, ends = self._counters.find(key, now) or (0.0, _end(now, ttl))
+            self._counters[key] = (total + amount, ends)
+            self._sweep(now)
+        return total + amount
+
+    async def get(self, key: str) -> bytes | None:
+        """The value; None if there is none or its time has ended."""
+        with self._lock:
+            entry = self._values.find(key, self._now())
+        return entry and entry[0]
+
+    async def put(
+        self, key: str, value: bytes, *, ttl: float | None = None, only_new: bool = False
+    ) -> bool:
+        """Set a value; returns whether it was set."""
+        with self._lock:
+            now = self._now()
+            ends = _end(now, ttl)
+            if only_new and self._values.find(key, now) is not None:
+                return False
+            self._values[key] = (value, ends)
+            self._sweep(now)
+        return True
+
+    async def delete(self, key: str) -> bool:
+        """Remove the value, counter and list of a key; whether there was one."""
+        with self._lock:
+            now = self._now()
+            held = [entries for entries in self._kinds if entries.find(key, now) is not None]
+            for entries in held:
+                del entries[key]
+        return bool(held)
+
+    async def append(self, key: str, value: bytes, *, ttl: float | None = None) -> int:
+        """Add to the end of a list; the new length."""
+        with self._lock:
+            now = self._now()
+            entry = self._lists.find(key, now)
+            if entry is None:
+                entry = self._lists[key] = ([], _end(now, ttl))
+            entry[0].append(value)
+            self._sweep(now)
+            return len(entry[0])
+
+    async def items(self, key: str, start: int = 0) -> list[bytes]:
+        """The values of a list, from an index on."""
+        with self._lock:
+            entry = self._lists.find(key, self._now())
+            return [] if entry is None else entry[0][max(0, start) :]
+
+    async def close(self) -> None:
+        """Nothing to release: a store in memory can be used on."""
+
+    def _sweep(self, now: int) -> None:
+        """Forget what has ended, when there is twice as much as was left the last time."""
+        if self._size() < self._sweep_at:
+            return
+        for bucket in self._buckets.values():
+            bucket.drop_ended(now)
+        self._buckets = {
+            name: bucket for name, bucket in self._buckets.items() if not bucket.is_empty(now)
+        }
+        forgotten = now - microseconds(RETENTION)
+        self._leases = {id_: end for id_, end in self._leases.items() if end > forgotten}
+        for entries in self._kinds:
+            for key in [key for key, (_, ends) in entries.items() if ends <= now]:
+                del entries[key]
+        self._sweep_at = max(_SWEEP, 2 * self._size())
+
+    def _size(self) -> int:
+        entries = len(self._values) + len(self._counters) + len(self._lists)
+        return len(self._buckets) + len(self._leases) + entries
+
+
+def _end(now: int, ttl: float | None) -> float:
+    check_ttl(ttl)
+    return inf if ttl is None else now + microseconds(ttl)

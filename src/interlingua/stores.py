@@ -1,0 +1,10 @@
+"""
+Stores: state that several calls, and with some stores several processes, share.
+
+Import from here to give a middleware such as a budget its store, or to write a store of your own.
+"""
+
+from interlingua.client.stores.contract import Limit, Refused, Reservation, Store
+from interlingua.client.stores.memory import MemoryStore
+
+__all__ = ["Limit", "MemoryStore", "Refused", "Reservation", "Store"]

@@ -1,0 +1,55 @@
+"""Stores for tests: with a clock that a test moves, and with blocking methods."""
+
+import asyncio
+import time
+
+from interlingua.stores import MemoryStore
+
+
+class Clock:
+    """Seconds since the epoch, moved by hand; kept as microseconds, so that sums are exact."""
+
+    def __init__(self):
+        self._now = 1_800_000_000_000_000
+
+    def __call__(self):
+        return self._now / 1e6
+
+    def advance(self, seconds):
+        self._now += round(seconds * 1e6)
+
+
+class Blocking:
+    """The methods of a store as plain functions, all in one event loop."""
+
+    def __init__(self, store, clock, *, real_time=False):
+        self.store = store
+        self.clock = clock
+        self._real_time = real_time
+        self._runner = asyncio.Runner()
+
+    def __getattr__(self, name):
+        method = getattr(self.store, name)
+        return lambda *values, **options: self._runner.run(method(*values, **options))
+
+    def advance(self, seconds):
+        """Let time pass for limits."""
+        self.clock.advance(seconds)
+
+    def pass_ttl(self, seconds):
+        """Let time pass for values, too; a server that ends them itself needs real time."""
+        self.clock.advance(seconds)
+        if self._real_time:
+            time.sleep(seconds)
+
+    def stop(self):
+        self._runner.run(self.store.close())
+        self._runner.close()
+
+
+def _memory(clock, _folder):
+    return MemoryStore(clock=clock)
+
+
+KINDS = {"memory": _memory}
+"""Makes a store, by its kind."""
