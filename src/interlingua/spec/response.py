@@ -318,12 +318,14 @@ def label_message(
     provider: str,
     model: str,
     registry_id: str | None = None,
+    because: str | None = None,
 ) -> Message:
     """
     The message of a response, with an id and with metadata for the rules of history repair.
 
     `model` is the name that was sent, so that the same name later means the same maker: a
-    provider may answer with the name of a version. What the message has already is kept.
+    provider may answer with the name of a version. `because` says why that model was chosen. What
+    the message has already is kept.
     """
     message, usage = response.message, response.usage
     metadata = {
@@ -341,6 +343,8 @@ def label_message(
         metadata["usage"]["estimated"] = True
     if registry_id is not None:
         metadata["registry_id"] = registry_id
+    if because is not None:
+        metadata["chosen_because"] = because
     return msgspec.structs.replace(message, id=message.id or message_id, metadata=metadata)
 
 

@@ -186,6 +186,14 @@ _NOTES = {
         "counted. Its own figures are in `usage.raw`."
     ),
     "usage_estimated": "{target} reported no usage; the token counts are estimates.",
+    # changed by a behaviour, which the caller has set
+    "first_turn_not_forced": (
+        "{target} does not support tool choice 'required' here; the first turn was not forced."
+    ),
+    "tools_over_limit": (
+        "{count} of {total} tools were not sent, because `max_tools` of {target} is {limit}: "
+        "{names}."
+    ),
     # sent in another form, with nothing left out
     "api_version_chosen": (
         "{target} supports `{setting}` only in some versions of its API; {version} was used."

@@ -82,7 +82,7 @@ class Run:
 
     def __init__(
         self,
-        model: str,
+        model: str | None,
         prompt: Prompt,
         options: Mapping[str, Any],
         goal: Goal | None = None,
@@ -534,7 +534,10 @@ class Run:
     async def _ready(
         self, calls: tuple[ToolCall, ...], scope: CancelScope
     ) -> tuple[ReadyCall, ...]:
-        return await scope.wait(prepare(calls, self.loop.tools, self._repair))
+        tools, attempts = self.loop.tools, self._attempts
+        if attempts is not None and attempts.left_out:  # the model does not know these
+            tools = {name: tool for name, tool in tools.items() if name not in attempts.left_out}
+        return await scope.wait(prepare(calls, tools, self._repair))
 
     async def _run_all(self, tools: ToolRound, scope: CancelScope) -> None:
         self._tools = tools
@@ -599,10 +602,10 @@ def get_default_client() -> Client:
         return _default_client
 
 
-def with_access(client: Client, model: str, options: Mapping[str, Any]) -> Client:
+def with_access(client: Client, model: str | None, options: Mapping[str, Any]) -> Client:
     """The client with the key, address and headers of this run, at the provider of the model."""
     access = {name: options[name] for name in ACCESS if options.get(name) is not None}
-    return client.with_access(model, options.get("provider"), **access) if access else client
+    return client.with_access(model or "", options.get("provider"), **access) if access else client
 
 
 def set_default_client(client: Client | None) -> None:

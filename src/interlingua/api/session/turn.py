@@ -54,7 +54,7 @@ class TurnRun(Run):
         own: tuple[Message, ...],
         continues: Turn | None,
         reason: str,
-        model: str,
+        model: str | None,
         options: Mapping[str, Any],
         goal: Goal | None = None,
     ) -> None:
