@@ -210,7 +210,12 @@ class Attempts:
         return outer.wrap_stream(self.stream, self._shown, self._info())(self.request)
 
     def _info(self, attempt: int | None = None) -> CallInfo:
-        return CallInfo(step=self._step, attempt=attempt, adapters=self._calls.adapters)
+        return CallInfo(
+            step=self._step,
+            attempt=attempt,
+            adapters=self._calls.adapters,
+            attempts=lambda: self.records,
+        )
 
     def finish(self, finish: Finish, accumulator: StreamAccumulator) -> Response:
         """The response of a stream, from the events that have left the middleware."""

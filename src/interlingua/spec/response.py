@@ -105,8 +105,8 @@ class Cost(Record, frozen=True, kw_only=True):
         )
 
 
-CostSource: TypeAlias = Literal["provider", "catalog", "prices", "local", "mixed"]
-"""Where a cost is from: the provider's own figure, a table, or a sum of several sources."""
+CostSource: TypeAlias = Literal["provider", "catalog", "prices", "local", "cache", "mixed"]
+"""Where a cost is from: the provider, a table of prices, a cache, or a sum of several sources."""
 _AMOUNTS = ("total", "input", "cache_read", "cache_write", "output", "reasoning", "media")
 
 

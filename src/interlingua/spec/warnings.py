@@ -172,6 +172,7 @@ _NOTES = {
     "answer_replaced": (
         "A middleware replaced the answer after parts of another answer had been shown."
     ),
+    "model_deprecated": "{target} {state}; {advice}.",
     "model_failed": "{target} failed ({reason}); the next model was asked.",
     "model_skipped": "{target} cannot take the request ({reason}); it was skipped.",
     "tool_rounds_exhausted": (

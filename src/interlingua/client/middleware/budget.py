@@ -415,7 +415,7 @@ class _Meter:
 
 def catalog_price(request: Request, usage: Usage) -> float | None:
     """The price of a usage by the catalog; None if it is unknown."""
-    from interlingua.providers.catalog.models import get_model_info
+    from interlingua.providers.catalog.search import get_model_info
 
     info = get_model_info(request.model, request.provider)
     if info is None or info.input_cost_per_million is None or info.output_cost_per_million is None:
