@@ -17,6 +17,7 @@ from interlingua.providers.catalog.profiles import check_overrides
 from interlingua.providers.http_requests import join_headers
 from interlingua.providers.provider import Provider, add_scheme, check_base_url, check_dialect
 from interlingua.providers.rows import providers
+from interlingua.spec.behaviour import Behaviour
 from interlingua.spec.contracts import Limits, Timeouts, Transport
 from interlingua.spec.errors import ConfigurationError, SDKError
 from interlingua.spec.names import advice
@@ -44,6 +45,7 @@ class AdapterSettings(TypedDict, total=False):
     profile: Mapping[str, Any] | None
     model_profiles: Mapping[str, Mapping[str, Any]]
     read_files: bool
+    behaviour: Behaviour | None
     strict: bool
     """Short for `on_loss="strict"`."""
     on_loss: OnLoss | None
@@ -71,6 +73,7 @@ _KINDS: dict[str, tuple[tuple[type, ...], str]] = {
     "profile": ((Mapping,), "a mapping"),
     "model_profiles": ((Mapping,), "a mapping of mappings"),
     "read_files": ((bool,), "true or false"),
+    "behaviour": ((Behaviour,), "a Behaviour"),
     "strict": ((bool,), "true or false"),
     "on_loss": ((str,), "'content', 'strict' or 'warn'"),
     "transport": ((object,), "a transport"),

@@ -7,8 +7,8 @@ What a call costs: a pure function of its usage, the rates, and the time of the 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from datetime import UTC, datetime, time
-from math import isnan, nan
+from datetime import UTC, datetime
+from math import ceil, floor, isnan, nan
 from typing import NamedTuple
 
 from msgspec.structs import asdict, replace
@@ -19,6 +19,8 @@ from interlingua.spec.response import Cost, CostSource, Usage
 STANDARD = "standard"
 """The tier of service of a call for which the provider names no other."""
 _MILLION = 1_000_000
+_ERROR = 0.15
+"""How far an estimate of tokens is off, at most, for nine of ten requests."""
 _MEDIA = (
     *("input_audio", "cache_read_audio", "output_audio", "input_image", "output_image"),
     *("per_image", "per_video_second"),
@@ -35,6 +37,7 @@ class _Rates(NamedTuple):
     cache_write_1h: float
     reasoning: float
     per_request: float
+    per_search: float
     media: Rates | None
     """The rates without fallbacks, if there are any for media."""
 
@@ -50,6 +53,7 @@ class _Rates(NamedTuple):
             cache_write_1h=first_known(rates.cache_write_1h, write),
             reasoning=first_known(rates.reasoning, rates.output),
             per_request=(rates.per_request or 0.0) * _MILLION,
+            per_search=first_known(rates.per_web_search) * _MILLION,
             media=rates if has_media else None,
         )
 
@@ -57,34 +61,17 @@ class _Rates(NamedTuple):
 class _Row(NamedTuple):
     """A `Price` in the form in which it is used."""
 
-    tier: str
-    starts: int
-    """The ordinal of the first day."""
-    hours: tuple[time, time] | None
+    price: Price
     rates: _Rates
     long_context: tuple[tuple[int, _Rates], ...]
 
     @classmethod
     def of(cls, price: Price) -> _Row:
-        longer = sorted(price.long_context, key=lambda each: each.above)
-        return cls(
-            tier=price.tier,
-            starts=0 if price.starts is None else price.starts.toordinal(),
-            hours=price.hours,
-            rates=_Rates.of(price.rates),
-            long_context=tuple(
-                (each.above, _Rates.of(merge_rates(price.rates, each.rates))) for each in longer
-            ),
+        longer = tuple(
+            (each.above, _Rates.of(merge_rates(price.rates, each.rates)))
+            for each in sorted(price.long_context, key=lambda each: each.above)
         )
-
-    def holds_at(self, moment: time) -> bool:
-        """Whether the hours include this time of day; they may go past midnight."""
-        if self.hours is None:
-            return True
-        start, end = self.hours
-        if start <= end:
-            return start <= moment < end
-        return moment >= start or moment < end
+        return cls(price, _Rates.of(price.rates), longer)
 
 
 class Tariff:
@@ -97,31 +84,24 @@ class Tariff:
         self.version: str = version
         self.source: CostSource = source
         self._rows = tuple(map(_Row.of, self.prices))
-        standard = [row for row in self._rows if row.tier == STANDARD]
-        is_constant = len(standard) == 1 and not standard[0].starts and standard[0].hours is None
+        standard = [row for row in self._rows if row.price.tier == STANDARD]
+        first = standard[0].price if len(standard) == 1 else None
+        is_constant = first is not None and not (first.starts or first.hours or first.days)
         self.only: _Row | None = standard[0] if is_constant else None
         """The row of the standard tier, if it is the same at all times."""
 
     @property
     def tiers(self) -> tuple[str, ...]:
         """The tiers of service that have a price."""
-        return tuple(dict.fromkeys(row.tier for row in self._rows))
+        return tuple(dict.fromkeys(row.price.tier for row in self._rows))
 
     def row(self, tier: str, at: float) -> _Row | None:
-        """
-        The row of a tier at a time (seconds since 1970); None if there is none.
-
-        Of the rows that have begun, those of the latest day count. A row for certain hours has
-        precedence over one for all hours.
-        """
+        """The last row of a tier that holds at a time (seconds since 1970); None if none does."""
         moment = datetime.fromtimestamp(at, UTC)
-        day, time_of_day = moment.toordinal(), moment.time()
-        rows = [
-            row
-            for row in self._rows
-            if row.tier == tier and row.starts <= day and row.holds_at(time_of_day)
-        ]
-        return max(rows, key=lambda row: (row.starts, row.hours is not None), default=None)
+        for row in reversed(self._rows):
+            if row.price.tier == tier and row.price.holds(moment):
+                return row
+        return None
 
 
 def price_usage(usage: Usage, tariff: Tariff | None, at: float, *, images: int = 0) -> Cost | None:
@@ -130,8 +110,8 @@ def price_usage(usage: Usage, tariff: Tariff | None, at: float, *, images: int =
 
     The provider's own figure counts if it reports one. Otherwise the rates are those of the served
     tier at the time `at` (seconds since 1970), and those of long context if the input is longer
-    than its limit. `images` is the number of images that were made. A price per request is part of
-    `input`.
+    than its limit. `images` is the number of images that were made. Prices per request and per web
+    search are part of `input`.
 
     A rate that is None falls back: cache reads and writes to `input`, hour-long writes to
     `cache_write`, reasoning to `output`, audio and images to text, cached audio to `cache_read`,
@@ -163,6 +143,8 @@ def price_usage(usage: Usage, tariff: Tariff | None, at: float, *, images: int =
     # A rate may be nan, and 0 * nan is nan.
     thinking = thought * rates.reasoning if thought else 0.0
     input_cost = (fresh * rates.input if fresh else 0.0) + rates.per_request
+    if usage.web_searches:
+        input_cost += usage.web_searches * rates.per_search
     read_cost = read * rates.cache_read if read else 0.0
     write_cost = (written - hourly) * rates.cache_write if written else 0.0
     write_cost += hourly * rates.cache_write_1h if hourly else 0.0
@@ -215,6 +197,42 @@ def _price_media(
             spoken -= made
             cost += made * rate
     return cost, fresh, read, spoken
+
+
+class CostRange(NamedTuple):
+    """What a call may cost, in dollars."""
+
+    low: float
+    """Everything is read from a cache, and the answer is empty."""
+    high: float
+    """Nothing is read from a cache, and the answer is as long as it may be."""
+
+
+def price_range(
+    tariff: Tariff, at: float, input_tokens: int, output_tokens: int, *, every_tier: bool = False
+) -> CostRange | None:
+    """
+    The least and the most that a call may cost; None if a price is unknown.
+
+    `input_tokens` is an estimate, `output_tokens` is the limit of the answer. With `every_tier`
+    the call may be served in any tier of service and be cached for an hour.
+    """
+    least, most = floor(input_tokens * (1 - _ERROR)), ceil(input_tokens * (1 + _ERROR))
+    low = Usage(input_tokens=least, cache_read_tokens=least)
+    high = Usage(input_tokens=most, output_tokens=output_tokens)
+    written = replace(high, cache_write_tokens=most)
+    usages = [low, high, written]
+    tiers: tuple[str | None, ...] = (None,)
+    if every_tier:
+        usages.append(replace(written, cache_write_1h_tokens=most))
+        tiers = tuple(None if tier == STANDARD else tier for tier in tariff.tiers)
+    costs = [
+        price_usage(replace(usage, service_tier=tier), tariff, at)
+        for usage in usages
+        for tier in tiers
+    ]
+    totals = [cost.total for cost in costs if cost is not None]
+    return CostRange(min(totals), max(totals)) if len(totals) == len(costs) else None
 
 
 def merge_rates(base: Rates, changes: Rates) -> Rates:

@@ -38,6 +38,8 @@ class Ready(msgspec.Struct, frozen=True, kw_only=True):
     """Whether the reply is a stream."""
     tariffs: Tariffs
     """The prices of the call."""
+    left_out: tuple[str, ...] = ()
+    """The names of tools that the behaviour of the provider did not send."""
 
 
 class DryRun(msgspec.Struct, frozen=True, kw_only=True):
@@ -48,6 +50,10 @@ class DryRun(msgspec.Struct, frozen=True, kw_only=True):
     headers: Mapping[str, str]
     body: Json
     warnings: tuple[Warning, ...] = ()
+    addendum: str = ""
+    """What the behaviour of the provider added to the system prompt."""
+    left_out: tuple[str, ...] = ()
+    """As in `Ready`."""
 
     def __repr__(self) -> str:
         # The headers may hold keys, and the body may be large.

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, TypeAlias, TypeVar
 import msgspec
 from msgspec.structs import replace
 
-from interlingua.providers.catalog.models import get_model_info
+from interlingua.providers.catalog.models import table
 from interlingua.providers.catalog.prices import LongContext, Price, Rates
 from interlingua.providers.cost import STANDARD, Tariff, merge_rates, price_usage
 from interlingua.spec.check import describe
@@ -31,7 +31,7 @@ or more `Price` rows replace all that is known of the model.
 Answer = TypeVar("Answer", Response, Finish)
 
 _MAX_TARIFFS = 512  # cached per table: servers choose the names of models
-_DATE = re.compile(r"(?:[-@](?:\d{4}-\d\d-\d\d|\d{8}|\d{3,4})|[-:]latest)$")
+_DATE = re.compile(r"[-@]20\d\d(?:-\d\d-\d\d|\d{4})$")
 _OTHER_NAMES = {
     "inputPricePerMillion": "input",
     "inputCachedPricePerMillion": "cache_read",
@@ -105,11 +105,11 @@ class Tariffs(dict[tuple[Seller, str, str], "Tariff | None"]):
 
 def catalog_prices(provider: str, model: str) -> tuple[tuple[Price, ...], str]:
     """The prices of an id or alias in the catalog, and the version of the catalog."""
-    info = get_model_info(model, provider)
-    if info is None or info.input_cost_per_million is None:
-        return (), ""
-    rates = Rates(input=info.input_cost_per_million, output=info.output_cost_per_million)
-    return (Price(rates=rates),), "catalog"
+    known = table()
+    for info in known.by_id.get(model, ()):
+        if info.provider == provider:
+            return info.prices, known.version
+    return (), ""
 
 
 def price_answer(

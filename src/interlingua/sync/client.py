@@ -11,9 +11,12 @@ from interlingua.client.call_events import Subscriber
 from interlingua.client.client import Client as AsyncClient
 from interlingua.client.explain import Explanation
 from interlingua.client.middleware.layers import Middleware
+from interlingua.client.provider_config import ProviderConfig
 from interlingua.client.registry import Registry
 from interlingua.client.retry_policy import RetryPolicy
+from interlingua.providers.cost import CostRange
 from interlingua.providers.tariffs import Prices
+from interlingua.spec.behaviour import Behaviour
 from interlingua.spec.contracts import Adapter, Profile
 from interlingua.spec.events import StreamEvent
 from interlingua.spec.operations import Operation, ServedModel
@@ -46,6 +49,7 @@ class Client(ClosedByWith):
         on_loss: OnLoss | None = None,
         read_path_urls: bool = False,
         prices: Prices | None = None,
+        behaviours: Mapping[str, Behaviour] | None = None,
     ) -> None:
         self.asynchronous: AsyncClient = AsyncClient(
             providers,
@@ -56,6 +60,7 @@ class Client(ClosedByWith):
             on_loss=on_loss,
             read_path_urls=read_path_urls,
             prices=prices,
+            behaviours=behaviours,
         )
         """The async client that does the work."""
 
@@ -77,6 +82,7 @@ class Client(ClosedByWith):
         on_loss: OnLoss | None = None,
         read_path_urls: bool = False,
         prices: Prices | None = None,
+        behaviours: Mapping[str, Behaviour] | None = None,
     ) -> Self:
         """Like `interlingua.Client.from_env`."""
         return cls.wrap(
@@ -88,6 +94,7 @@ class Client(ClosedByWith):
                 on_loss=on_loss,
                 read_path_urls=read_path_urls,
                 prices=prices,
+                behaviours=behaviours,
             )
         )
 
@@ -123,6 +130,31 @@ class Client(ClosedByWith):
     def registry(self) -> Registry:
         """The models of the registry file, with their tiers and aliases."""
         return self.asynchronous.registry
+
+    @property
+    def default_provider(self) -> str | None:
+        """The adapter for all models that no other rule routes; set it to switch providers."""
+        return self.asynchronous.default_provider
+
+    @default_provider.setter
+    def default_provider(self, name: str | None) -> None:
+        self.asynchronous.default_provider = name
+
+    def adapter(self, name: str) -> Adapter:
+        """The adapter of that name, or of the provider with that alias."""
+        return self.asynchronous.adapter(name)
+
+    def config(self, name: str) -> ProviderConfig:
+        """What is set for an adapter, with its key and its secret headers redacted."""
+        return self.asynchronous.config(name)
+
+    def register(self, name: str, adapter: Adapter, *, behaviour: Behaviour | None = None) -> None:
+        """Add an adapter, in place of the one of that name, while calls may be under way."""
+        background.run(self.asynchronous.register(name, adapter, behaviour=behaviour))
+
+    def unregister(self, name: str) -> None:
+        """Remove an adapter while calls may be under way; calls that have begun end on it."""
+        background.run(self.asynchronous.unregister(name))
 
     def with_access(
         self,
@@ -172,6 +204,10 @@ class Client(ClosedByWith):
     def explain(self, request: Request, *, stream: bool = False) -> Explanation:
         """The exact wire request and every change to it, without key or network."""
         return self.asynchronous.explain(request, stream=stream)
+
+    def estimate_cost(self, request: Request) -> CostRange | None:
+        """The least and the most that a call may cost in dollars, before it is sent."""
+        return self.asynchronous.estimate_cost(request)
 
     def estimate_input_tokens(self, request: Request) -> int:
         """An offline estimate of the number of input tokens."""

@@ -133,6 +133,8 @@ def decode_usage(wire: Json) -> Usage:
     if thinking is not None and thinking > (output or 0):
         output = (output or 0) + thinking  # then it is counted beside the output
     creation, tier = wire.get(_CREATION), wire.get("service_tier")
+    tools = wire.get("server_tool_use")
+    searches = count(tools.get("web_search_requests")) if isinstance(tools, dict) else None
     hourly = count(creation.get(_HOUR)) if isinstance(creation, dict) else None
     if isinstance(tier, str):
         tier = "fast" if wire.get("speed") == "fast" else _SERVED.get(tier)
@@ -143,6 +145,7 @@ def decode_usage(wire: Json) -> Usage:
         cache_read_tokens=read,
         cache_write_tokens=written,
         cache_write_1h_tokens=min(hourly, written or 0) or None if hourly else None,
+        web_searches=searches or None,
         service_tier=tier if isinstance(tier, str) else None,
         reported_cost=own_cost(wire) if "cost" in wire else None,
         raw=wire,

@@ -283,7 +283,6 @@ def encode_usage(usage: Usage, *, native: bool) -> dict[str, Json] | None:
     output_details = without_none(
         reasoning_tokens=usage.reasoning_tokens,
         audio_tokens=usage.output_audio_tokens,
-        image_tokens=usage.output_image_tokens,
     )
     wire: dict[str, Json] = {
         "prompt_tokens": usage.input_tokens,
