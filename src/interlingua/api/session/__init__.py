@@ -1,1 +1,1 @@
-"""Conversations that are kept."""
+"""A conversation that keeps its history: `Session`, and the store of sessions."""
