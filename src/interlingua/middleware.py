@@ -18,6 +18,7 @@ from interlingua.client.middleware.layers import (
     per_attempt,
 )
 from interlingua.client.middleware.logging import Logging
+from interlingua.client.middleware.redact import Redact
 
 __all__ = [
     "Cache",
@@ -28,6 +29,7 @@ __all__ = [
     "OperationCall",
     "PerformMiddleware",
     "PerformNext",
+    "Redact",
     "StreamNext",
     "ToolMiddleware",
     "ToolNext",
