@@ -1,10 +1,13 @@
 """
 Middleware: functions and objects that wrap every call of a client.
 
-Import from here the middleware that the library has, and what is needed to write one.
+Those that ship with the library are here, and the types to annotate one of your own.
 """
 
+from interlingua.client.middleware.budget import Budget
 from interlingua.client.middleware.cache import Cache
+from interlingua.client.middleware.circuit_breaker import CircuitBreaker
+from interlingua.client.middleware.fallback import FALLBACK_ERRORS, Fallback
 from interlingua.client.middleware.layers import (
     CallInfo,
     CompleteNext,
@@ -18,17 +21,25 @@ from interlingua.client.middleware.layers import (
     per_attempt,
 )
 from interlingua.client.middleware.logging import Logging
+from interlingua.client.middleware.other_model import OtherModel
+from interlingua.client.middleware.rate_limit import RateLimit
 from interlingua.client.middleware.redact import Redact
 
 __all__ = [
+    "FALLBACK_ERRORS",
+    "Budget",
     "Cache",
     "CallInfo",
+    "CircuitBreaker",
     "CompleteNext",
+    "Fallback",
     "Logging",
     "Middleware",
     "OperationCall",
+    "OtherModel",
     "PerformMiddleware",
     "PerformNext",
+    "RateLimit",
     "Redact",
     "StreamNext",
     "ToolMiddleware",

@@ -145,7 +145,7 @@ def per_attempt(layer: Layer) -> Layer:
 class CallLayers:
     """The layers around calls; the first is the outermost."""
 
-    __slots__ = ("_layers", "is_empty")
+    __slots__ = ("_layers", "has_other_models", "is_empty")
 
     def __init__(self, middleware: Iterable[Middleware] = ()) -> None:
         layers = [(layer, _hooks(layer)) for layer in middleware]
@@ -155,6 +155,10 @@ class CallLayers:
             if hooks is not None
         )
         self.is_empty: bool = not self._layers
+        self.has_other_models: bool = any(
+            getattr(layer, "has_other_models", False) for layer, _ in layers
+        )
+        """Whether a layer asks another model after a failure."""
 
     def wrap_complete(self, call: CompleteNext, info: CallInfo) -> CompleteNext:
         """The call, wrapped in every layer."""
