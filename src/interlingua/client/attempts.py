@@ -13,7 +13,7 @@ from copy import copy
 from functools import partial
 from itertools import count
 from time import perf_counter
-from typing import Any, Self, TypeVar
+from typing import Any, Self, TypeAlias, TypeVar
 
 from msgspec.structs import replace
 
@@ -42,6 +42,7 @@ from interlingua.streams.accumulate import StreamAccumulator
 from interlingua.streams.grammar import is_content
 
 Value = TypeVar("Value")
+OnMember: TypeAlias = Callable[[str], object]
 _SUBSCRIBER_FAILED = "A subscriber raised an exception on %s."
 
 
@@ -111,10 +112,14 @@ class Calls:
     def perform(
         self,
         request: Request,
-        call: Callable[[], Awaitable[Value]],
+        call: Callable[[OnMember], Awaitable[Value]],
         retry: RetryPolicy | None = None,
     ) -> Awaitable[Value]:
-        """The result of an operation; the request only names the provider, model and id."""
+        """
+        The result of an operation; the request only names the provider, model and id.
+
+        `call` gets a function that it may tell which of several keys or endpoints is used.
+        """
         return Attempts(self, request, retry).complete(request, call)
 
 
@@ -131,6 +136,7 @@ class Attempts:
         "_count",
         "_failure",
         "_logged",
+        "_members",
         "_outcomes",
         "_ready",
         "_resent",
@@ -160,6 +166,7 @@ class Attempts:
         self._count = 0
         self._failure: SDKError | None = None  # of the last attempt
         self._resent = False  # in the current attempt
+        self._members = _NO_MEMBERS  # of a `Balance`, by attempt
         self._outcomes: list[tuple[CallEvent, Awaitable[object]]] = []  # of async subscribers
         self._ready: tuple[Request, Ready] | None = None
         self._shown: Shown | None = None  # only set if there is middleware
@@ -249,7 +256,7 @@ class Attempts:
     # The loop.
 
     async def complete(
-        self, request: Request, perform: Callable[[], Awaitable[Any]] | None = None
+        self, request: Request, perform: Callable[[OnMember], Awaitable[Any]] | None = None
     ) -> Any:
         """The whole answer, or the result of `perform`, with retries as the policy allows."""
         inner = self._calls.inner
@@ -262,7 +269,7 @@ class Attempts:
                 await self._settle()
             try:
                 if perform is not None:
-                    result = await perform()
+                    result = await perform(self._on_member(number))
                 elif inner.is_empty:
                     result = await self._send(request, number)
                 else:
@@ -387,7 +394,7 @@ class Attempts:
         if key in calls.initialization.pending:
             await calls.initialization.ensure(key)
         if not isinstance(adapter, HttpAdapter) or not adapter.has_stations:
-            response = await adapter.complete(request, **calls.settings)
+            response = await adapter.complete(request, **self._settings(adapter, attempt))
             return replace(response, provider=request.provider or "")
         if self._ready is None or self._ready[0] is not request:
             ready = await adapter.ready(request, logged=self._logged, on_resend=self._note_resend)
@@ -406,12 +413,24 @@ class Attempts:
         request = self._resolve(request)
         adapter = self._calls.adapters[request.provider or ""]
         if not isinstance(adapter, HttpAdapter) or not adapter.has_stations:
-            return self._stream_custom(adapter, request)
+            return self._stream_custom(adapter, request, attempt)
         make_ready = partial(self._make_ready, adapter, request)
         return adapter.events(make_ready, self._scope or CancelScope(), self._step, attempt)
 
+    def _settings(self, adapter: Adapter, attempt: int) -> dict[str, Any]:
+        """Keyword arguments for `complete` and `stream` of a custom adapter."""
+        settings = dict(self._calls.settings)
+        if getattr(adapter, "reports_member", False):
+            settings["on_member"] = self._on_member(attempt)
+        return settings
+
+    def _on_member(self, attempt: int) -> OnMember:
+        """A function that notes which of several keys or endpoints is used."""
+        self._members = {} if self._members is _NO_MEMBERS else self._members
+        return partial(self._members.__setitem__, attempt)
+
     async def _stream_custom(
-        self, adapter: Adapter, request: Request
+        self, adapter: Adapter, request: Request, attempt: int
     ) -> AsyncGenerator[StreamEvent, None]:
         """
         The events of a custom adapter, with its name in the client, which may be another.
@@ -420,7 +439,7 @@ class Attempts:
         """
         key = request.provider or ""
         await self._calls.initialization.ensure(key)
-        events = adapter.stream(request, **self._calls.settings)
+        events = adapter.stream(request, **self._settings(adapter, attempt))
         try:
             async for event in events:
                 if isinstance(event, ErrorEvent):
@@ -478,6 +497,7 @@ class Attempts:
             model=request.model,
             usage=usage,
             latency_ms=latency,
+            member=self._members.get(number),
         )
         self.records = (*self.records, attempt)
         if self._subscribers:
@@ -517,6 +537,7 @@ class Attempts:
             error_class=kind,
             usage=usage,
             latency_ms=latency,
+            member=self._members.get(number),
         )
         self.records = (*self.records, attempt)
         if self._subscribers:
@@ -542,6 +563,7 @@ class Attempts:
             "session_id": request.session_id,
             "step": self._step,
             "attempt": number,
+            "member": self._members.get(number),
         }
 
     def _notify(self, event: CallEvent) -> None:
@@ -564,6 +586,7 @@ class Attempts:
                 logger.exception(_SUBSCRIBER_FAILED, event.type)
 
 
+_NO_MEMBERS: dict[int, str] = {}
 _CANCELLED = FinishReason(reason="cancelled")
 _PERFORMED = Finish(finish_reason=FinishReason(reason="stop"))
 """Stands for the end of an operation, which has no finish reason and no usage."""

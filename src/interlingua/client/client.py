@@ -6,7 +6,7 @@ import asyncio
 import os
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
 from copy import copy
-from functools import lru_cache
+from functools import lru_cache, partial
 from inspect import isawaitable, signature
 from pathlib import Path
 from types import TracebackType
@@ -188,10 +188,11 @@ class Client:
         adapter = self._adapters.get(key)
         if adapter is None:
             adapter = self._unconfigured(key, base_url)
-        if not isinstance(adapter, HttpAdapter):
+        rebind = _find_rebind(adapter)
+        if rebind is None:
             what = "is not an HttpAdapter: it takes no api_key, base_url or headers"
             raise ConfigurationError(f"The adapter {key!r} {what}.")
-        bound = adapter.rebind(key, api_key=api_key, base_url=base_url, headers=headers)
+        bound = rebind(key, api_key=api_key, base_url=base_url, headers=headers)
         twin = copy(self)
         twin._use({**self._adapters, key: bound})  # noqa: SLF001
         return twin
@@ -300,17 +301,23 @@ class Client:
         request_id = getattr(value, "request_id", None) or new_ulid()
         call = OperationCall(name=name, provider=provider, request_id=request_id, adapter=adapter)
         performer = find_performer(adapter, operation, request_id)
+        settings: dict[str, Any] = {}
 
         async def start(value: Any) -> Any:
             await self.calls.initialization.ensure(provider)
-            return await performer(value)
+            return await performer(value, **settings)
 
         perform = self._inner_operations.wrap(call, start)
+
+        def attempt(value: Any, on_member: Callable[[str], object]) -> Awaitable[Any]:
+            if hasattr(adapter, "reports_member"):
+                settings["on_member"] = on_member
+            return perform(value)
 
         def send(value: Any) -> Awaitable[Any]:
             model = getattr(value, "model", None) or ""
             request = Request(provider=provider, model=model, request_id=request_id)
-            return self.calls.perform(request, lambda: perform(value), retry)
+            return self.calls.perform(request, partial(attempt, value), retry)
 
         work = self._outer_operations.wrap(call, send)(value)
         return await self.calls.scopes.wait(request_id, work)
@@ -460,6 +467,7 @@ class Client:
 
     def _http(self, name: str) -> HttpAdapter:
         adapter = self._adapters[name]
+        adapter = getattr(adapter, "first", adapter)  # of several keys of one provider
         if not isinstance(adapter, HttpAdapter):
             raise ConfigurationError(f"The adapter {name!r} is not an HttpAdapter.")
         return adapter
@@ -492,9 +500,16 @@ async def _close(adapter: Adapter | Transport | None) -> None:
 
 def _known_as(key: str, adapter: Adapter) -> Adapter:
     """The adapter under its key in the client; the caller's own object is not changed."""
-    if isinstance(adapter, HttpAdapter) and adapter.name != key:
-        return adapter.rebind(key)
-    return adapter
+    rebind = _find_rebind(adapter)
+    return adapter if rebind is None or adapter.name == key else rebind(key)
+
+
+def _find_rebind(adapter: Any) -> Callable[..., Adapter] | None:
+    """`rebind` of an `HttpAdapter`, or of a `Balance` of several."""
+    if isinstance(adapter, HttpAdapter) or hasattr(adapter, "reports_member"):
+        rebind: Callable[..., Adapter] = adapter.rebind
+        return rebind
+    return None
 
 
 def _check_adapters(adapters: Any) -> None:
