@@ -105,8 +105,8 @@ class Cost(Record, frozen=True, kw_only=True):
         )
 
 
-CostSource: TypeAlias = Literal["provider", "catalog", "prices", "local", "mixed"]
-"""Where a cost is from: the provider's own figure, a table, or a sum of several sources."""
+CostSource: TypeAlias = Literal["provider", "catalog", "prices", "local", "cache", "mixed"]
+"""Where a cost is from: the provider, a table of prices, a cache, or a sum of several sources."""
 _AMOUNTS = ("total", "input", "cache_read", "cache_write", "output", "reasoning", "media")
 
 
@@ -320,12 +320,14 @@ def label_message(
     provider: str,
     model: str,
     registry_id: str | None = None,
+    because: str | None = None,
 ) -> Message:
     """
     The message of a response, with an id and with metadata for the rules of history repair.
 
     `model` is the name that was sent, so that the same name later means the same maker: a
-    provider may answer with the name of a version. What the message has already is kept.
+    provider may answer with the name of a version. `because` says why that model was chosen. What
+    the message has already is kept.
     """
     message, usage = response.message, response.usage
     metadata = {
@@ -343,6 +345,8 @@ def label_message(
         metadata["usage"]["estimated"] = True
     if registry_id is not None:
         metadata["registry_id"] = registry_id
+    if because is not None:
+        metadata["chosen_because"] = because
     return msgspec.structs.replace(message, id=message.id or message_id, metadata=metadata)
 
 

@@ -26,6 +26,7 @@ from interlingua.providers.adapter import HttpAdapter
 from interlingua.providers.fold import close_stream
 from interlingua.providers.operations import find_performer, name_models
 from interlingua.providers.ulid import new_ulid
+from interlingua.spec.behaviour import Behaviour
 from interlingua.spec.contracts import Adapter
 from interlingua.spec.errors import (
     CircuitOpenError,
@@ -145,9 +146,10 @@ class Balance:
         api_key: str | None = None,
         base_url: str | None = None,
         headers: Mapping[str, str] | None = None,
+        behaviour: Behaviour | None = None,
     ) -> Self | HttpAdapter:
         """
-        A copy with another name or more headers; it shares the health of its adapters.
+        A copy with another name, behaviour or more headers; it shares the health of its adapters.
 
         With a key or an address of the caller's there is nothing to balance: it is the first
         adapter with these.
@@ -156,11 +158,15 @@ class Balance:
             if not isinstance(self.first, HttpAdapter):
                 what = "is not an HttpAdapter: it takes no api_key or base_url"
                 raise ConfigurationError(f"The first adapter of {self!r} {what}.")
-            return self.first.rebind(name, api_key=api_key, base_url=base_url, headers=headers)
+            return self.first.rebind(
+                name, api_key=api_key, base_url=base_url, headers=headers, behaviour=behaviour
+            )
         twin = copy(self)
         twin.name = name
         twin.members = tuple(
-            member._replace(adapter=member.adapter.rebind(name, headers=headers))
+            member._replace(
+                adapter=member.adapter.rebind(name, headers=headers, behaviour=behaviour)
+            )
             if isinstance(member.adapter, HttpAdapter)
             else member
             for member in self.members

@@ -49,7 +49,7 @@ from interlingua.spec.contracts import Adapter
 from interlingua.spec.errors import ConfigurationError, StreamError
 from interlingua.spec.events import Finish, StreamEvent
 from interlingua.spec.request import Request
-from interlingua.spec.response import Response
+from interlingua.spec.response import Attempt, Response
 from interlingua.spec.warnings import make_warning
 from interlingua.streams.accumulate import StreamAccumulator, events_from_response
 from interlingua.streams.grammar import ENDS
@@ -95,6 +95,8 @@ class CallInfo(msgspec.Struct, frozen=True, kw_only=True):
     """The number of the attempt, of a layer that runs once per attempt."""
     adapters: Mapping[str, Adapter] = {}
     """The adapters of the client, by provider."""
+    attempts: Callable[[], tuple[Attempt, ...]] = tuple
+    """The attempts of the call that have ended by now."""
 
 
 class OperationCall(msgspec.Struct, frozen=True, kw_only=True):
