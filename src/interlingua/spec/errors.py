@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from interlingua.spec.messages import Message
-    from interlingua.spec.response import Attempt, RateLimit, Response, Usage
+    from interlingua.spec.response import Attempt, RateLimitInfo, Response, Usage
 
 
 TimeoutPhase: TypeAlias = Literal[
@@ -99,7 +99,7 @@ class ErrorFacts(TypedDict, total=False):
     text: str | None
     response: Response | None
     problems: tuple[Any, ...] | None
-    rate_limit: RateLimit | None
+    rate_limit: RateLimitInfo | None
     used: float | None
     limit: float | None
     scope: str | None
@@ -205,7 +205,7 @@ class SDKError(Exception):
 class ProviderError(SDKError):
     """The provider answered with an error."""
 
-    rate_limit: RateLimit | None = None
+    rate_limit: RateLimitInfo | None = None
     """The rate limits in the headers of the reply, if there were any."""
 
 

@@ -123,11 +123,11 @@ class _Unread:
     """Holds the function that parses the headers until a field is read."""
 
     __slots__ = ("_read",)
-    _read: Callable[[], RateLimit] | None
+    _read: Callable[[], RateLimitInfo] | None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, repr=False)
-class RateLimit(_Unread):
+class RateLimitInfo(_Unread):
     """
     The rate limits in the headers of a response.
 
@@ -146,7 +146,7 @@ class RateLimit(_Unread):
     raw: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
-    def deferred(cls, read: Callable[[], RateLimit]) -> Self:
+    def deferred(cls, read: Callable[[], RateLimitInfo]) -> Self:
         """The value of `read`, which is called when a field is first used."""
         limit = cls.__new__(cls)
         object.__setattr__(limit, "_read", read)
@@ -171,10 +171,10 @@ class RateLimit(_Unread):
     def __repr__(self) -> str:
         values = ((name, getattr(self, name)) for name in _RATE_LIMIT_FIELDS)
         shown = (f"{name}={value!r}" for name, value in values if value not in (None, {}))
-        return f"RateLimit({', '.join(shown)})"
+        return f"RateLimitInfo({', '.join(shown)})"
 
 
-_RATE_LIMIT_FIELDS = tuple(one.name for one in fields(RateLimit))
+_RATE_LIMIT_FIELDS = tuple(one.name for one in fields(RateLimitInfo))
 
 
 class Attempt(Record, frozen=True, kw_only=True):
@@ -238,7 +238,7 @@ class Response(Record, frozen=True, kw_only=True):
     cost: Cost | None = None
     """None if the price is unknown; a warning says so then."""
     warnings: tuple[Warning, ...] = ()
-    rate_limit: RateLimit | None = None
+    rate_limit: RateLimitInfo | None = None
     raw: Json = None
     """
     The body as it was received, for debugging; never used to encode.
@@ -265,7 +265,7 @@ class Response(Record, frozen=True, kw_only=True):
             usage: Usage = ...,
             cost: Cost | None = None,
             warnings: Iterable[Warning] = (),
-            rate_limit: RateLimit | None = None,
+            rate_limit: RateLimitInfo | None = None,
             raw: Json = None,
             request_id: str | None = None,
             latency_ms: float | None = None,

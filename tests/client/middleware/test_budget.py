@@ -15,7 +15,7 @@ from interlingua.client.client import Client
 from interlingua.client.middleware.budget import ASSUMED_OUTPUT, Budget
 from interlingua.client.retry_policy import RetryPolicy
 from interlingua.client.stores.memory import MemoryStore
-from interlingua.providers.catalog.models import get_model_info
+from interlingua.providers.catalog.search import get_model_info
 from interlingua.spec.errors import (
     BudgetExceededError,
     ConfigurationError,

@@ -23,8 +23,7 @@ from interlingua.spec.errors import (
     ServerError,
     StoreError,
 )
-from interlingua.spec.response import RateLimit as ReportedLimit
-from interlingua.spec.response import Usage
+from interlingua.spec.response import RateLimitInfo, Usage
 from support.limited import ANSWER, Metered, ask, call, calls, client_of
 from support.simulated import simulated
 
@@ -314,7 +313,7 @@ def test_a_429_with_retry_after_stops_the_key(way):
 @pytest.mark.parametrize("source", ["response", "error"])
 def test_nothing_remaining_pauses_until_the_reset(way, source):
     """The headers of an answer or of an error say that nothing is left."""
-    limit = ReportedLimit(requests_remaining=0, reset_after=0.2)
+    limit = RateLimitInfo(requests_remaining=0, reset_after=0.2)
     first = {
         "response": replace(ANSWER, rate_limit=limit),
         "error": RateLimitError("no", status_code=429, rate_limit=limit),
@@ -335,7 +334,7 @@ def test_a_reset_may_be_a_point_in_time():
 
     async def main():
         soon = datetime.now(UTC) + timedelta(seconds=0.2)
-        limit = ReportedLimit(tokens_remaining=0, reset_at=soon)
+        limit = RateLimitInfo(tokens_remaining=0, reset_at=soon)
         adapter = Timed(replace(ANSWER, rate_limit=limit), ANSWER)
         client = client_of(adapter, RateLimit())
         await call(client, "complete")

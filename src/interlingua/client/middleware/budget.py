@@ -60,8 +60,8 @@ class Budget:
 
         Client.from_env(middleware=[Budget(usd=20, period="day", key="user", store=store)])
 
-    `key` says who has a budget: see `ScopeKey`. `cost` prices a usage where the catalog does not
-    know the price. Without a price, `unknown="refuse"` raises `ConfigurationError`;
+    `key` says who has a budget: see `ScopeKey`. `cost` prices a usage; where it returns None, the
+    catalog does. Without a price, `unknown="refuse"` raises `ConfigurationError`;
     `unknown="allow"` sends the call and does not count it. `max_tokens` is what is reserved for the
     output of a request that sets none. A reservation of a process that has crashed is given back
     after `lease` seconds.
@@ -91,7 +91,7 @@ class Budget:
         self._period = period
         self._key = key
         self._scope = scope_reader(key)
-        self._price = cost or price
+        self._cost = cost
         self._allows_unknown = unknown == "allow"
         self._max_tokens = max_tokens
         self._name = name
@@ -152,7 +152,7 @@ class Budget:
         if scope is None:
             return await call_next(value)
         usage = Usage(input_tokens=estimate_operation(operation, value), estimated=True)
-        reserved = self._cost(request, usage)
+        reserved = self._expected_cost(request, usage)
         lease = await self._reserve(scope, reserved, request)
         spent = 0.0
         try:
@@ -290,16 +290,22 @@ class Budget:
             output = self._max_tokens + (request.thinking_budget or 0)
         tokens = int(estimate_input(request) * (1 + ESTIMATE_ERROR)) + 1
         usage = Usage(input_tokens=tokens, output_tokens=output, estimated=True)
-        return self._cost(request, usage)
+        return self._expected_cost(request, usage)
 
     def cost_of(self, request: Request, usage: Usage | None, response: Response | None) -> float:
         """What an attempt has cost."""
-        if response is not None and response.cost is not None and self._price is price:
-            return response.cost.total
         if usage is None:
             return 0.0
-        amount = _dollars(self._price(request, usage))
-        return 0.0 if amount is None else amount  # it was refused or allowed before it was sent
+        cost = None if response is None else response.cost
+        # An unknown price was refused or allowed before the attempt was sent.
+        return self._price(request, usage, cost) or 0.0
+
+    def _price(self, request: Request, usage: Usage, cost: Cost | None = None) -> float | None:
+        """The dollars of a usage: by the function of the caller, as reported, or by the catalog."""
+        amount = None if self._cost is None else self._cost(request, usage)
+        if amount is None:
+            amount = catalog_price(request, usage) if cost is None else cost
+        return amount.total if isinstance(amount, Cost) else amount
 
     def _settled_cost(self, request: Request, result: Any, reserved: float) -> float:
         """What an operation has cost; if its result does not show that, what was reserved."""
@@ -309,9 +315,9 @@ class Budget:
         usage = result_usage(result)
         return reserved if usage is None else self.cost_of(request, usage, None)
 
-    def _cost(self, request: Request, usage: Usage) -> float:
+    def _expected_cost(self, request: Request, usage: Usage) -> float:
         """The price of an estimate; an unknown price is refused or logged."""
-        amount = _dollars(self._price(request, usage))
+        amount = self._price(request, usage)
         if amount is not None:
             return amount
         target = f"{request.provider}:{request.model}"
@@ -407,7 +413,7 @@ class _Meter:
             tally.spent += spent
 
 
-def price(request: Request, usage: Usage) -> float | None:
+def catalog_price(request: Request, usage: Usage) -> float | None:
     """The price of a usage by the catalog; None if it is unknown."""
     from interlingua.providers.catalog.search import get_model_info
 
@@ -423,10 +429,6 @@ _SPANS: dict[object, str] = {"day": "of this day ", "month": "of this month "}
 
 def _only(lease: Lease, amount: float) -> dict[str, float]:
     return {limit.key: amount for limit in lease.reservation.limits}
-
-
-def _dollars(cost: float | Cost | None) -> float | None:
-    return cost.total if isinstance(cost, Cost) else cost
 
 
 def _check(usd: float, period: Any, unknown: str) -> None:

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from time import monotonic
 
 from interlingua.spec.errors import RateLimitError
-from interlingua.spec.response import RateLimit as ReportedLimit
+from interlingua.spec.response import RateLimitInfo
 
 ASSUMED_OUTPUT = 512
 """The output tokens of a request without `max_tokens`, before any answer was seen."""
@@ -46,7 +46,7 @@ class Learned:
         """Whether nothing but the average is lost if this is forgotten."""
         return self.share == 1.0 and not self.wait()
 
-    def read(self, limit: ReportedLimit | None) -> None:
+    def read(self, limit: RateLimitInfo | None) -> None:
         """Pause until the reset if the provider reports that nothing is left."""
         if limit is None or 0 not in (limit.requests_remaining, limit.tokens_remaining):
             return
