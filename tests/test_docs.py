@@ -27,6 +27,7 @@ from interlingua.client.config import adapters_from_env
 from interlingua.conformance.laws import read_cases
 from interlingua.local import local_server
 from interlingua.prepare.schema.read import FOREIGN
+from interlingua.providers.catalog.models import reset_table
 from interlingua.simulator import Simulator, latency, serve_in_thread, text, use_tools
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -93,6 +94,7 @@ def providers(monkeypatch):
         monkeypatch.setattr(dialects, "_registered", {})  # what a page registers is for it alone
         yield
         set_default_client(None)
+        reset_table()
 
 
 @pytest.mark.usefixtures("providers")

@@ -124,7 +124,7 @@ def test_safe_24_claude_is_asked_for_thoughts(asked, display):
 def test_safe_24_thoughts_of_a_model_without_them():
     """There is nothing to ask for."""
     for provider, model in (("openai", "gpt-4o"), ("gemini", "gemini-2.0-flash")):
-        assert body(provider, model, include_thinking=True)[1] == ["include_thinking_implied"]
+        assert body(provider, model, include_thinking=True)[1][0] == "include_thinking_implied"
     assert body("mistral", "mistral-medium-3-5", include_thinking=True)[1] == [
         "include_thinking_dropped"
     ]

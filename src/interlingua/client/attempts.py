@@ -13,7 +13,7 @@ from copy import copy
 from functools import partial
 from itertools import count
 from time import perf_counter
-from typing import Any, Self, TypeVar
+from typing import Any, Protocol, Self, TypeVar
 
 from msgspec.structs import replace
 
@@ -35,7 +35,7 @@ from interlingua.providers.fold import close_stream, fold_stream
 from interlingua.providers.http_requests import Ready
 from interlingua.providers.log import logger
 from interlingua.spec.contracts import NEUTRAL_PROFILE, Adapter
-from interlingua.spec.errors import AbortError, ErrorClass, SDKError, StreamError
+from interlingua.spec.errors import AbortError, CircuitOpenError, ErrorClass, SDKError, StreamError
 from interlingua.spec.events import ErrorEvent, Finish, StreamEvent, StreamStart
 from interlingua.spec.messages import Message
 from interlingua.spec.request import Request
@@ -52,6 +52,26 @@ from interlingua.streams.grammar import is_content
 
 Value = TypeVar("Value")
 _SUBSCRIBER_FAILED = "A subscriber raised an exception on %s."
+
+
+class CallIds(Protocol):
+    """
+    Translates the ids of tool calls between a conversation and its providers.
+
+    This is no middleware: it is inside of all of them, and what it changes is not a change of the
+    answer, so the answer keeps its raw body.
+    """
+
+    def write(self, request: Request, adapter: Adapter) -> Request:
+        """The request with the ids that its provider knows."""
+
+    def read(self, response: Response, provider: str) -> Response:
+        """The response with the ids of the conversation."""
+
+    def read_events(
+        self, events: AsyncIterator[StreamEvent], provider: str
+    ) -> AsyncIterator[StreamEvent]:
+        """The events of a response with the ids of the conversation."""
 
 
 class Calls:
@@ -82,6 +102,8 @@ class Calls:
         self.scopes: Scopes = Scopes()
         """The active runs and calls."""
         self.subscribers: tuple[Subscriber, ...] = ()
+        self.call_ids: CallIds | None = None
+        """Translates the ids of tool calls, for a session; set on a client's twin."""
 
     def rebind(
         self,
@@ -224,7 +246,12 @@ class Attempts:
         return outer.wrap_stream(self.stream, self._shown, self._info())(self.request)
 
     def _info(self, attempt: int | None = None) -> CallInfo:
-        return CallInfo(step=self._step, attempt=attempt, adapters=self._calls.adapters)
+        return CallInfo(
+            step=self._step,
+            attempt=attempt,
+            adapters=self._calls.adapters,
+            attempts=lambda: self.records,
+        )
 
     def finish(self, finish: Finish, accumulator: StreamAccumulator) -> Response:
         """The response of a stream, from the events that have left the middleware."""
@@ -238,12 +265,18 @@ class Attempts:
         if "provider" in known and "model" in known:  # labelled before; later attempts may follow
             provider, model = known["provider"], known["model"]
         elif self.records:
-            provider, model = self.records[-1].provider, self.records[-1].model
+            made = self.records[-1]
+            if made.provider != response.provider:  # a layer kept an earlier answer
+                made = self._find_record(response.provider) or made
+            provider, model = made.provider, made.model
         else:  # a middleware answered
             provider, model = response.provider, response.model
         registry_id = self._calls.registry_ids.get((provider, model))
         message_id = f"{self.request.request_id}-{self._step}"
         return label_message(response, message_id, provider, model, registry_id, self._because)
+
+    def _find_record(self, provider: str) -> Attempt | None:
+        return next((each for each in reversed(self.records) if each.provider == provider), None)
 
     def label_partial(self, partial: Response) -> Message:
         """The message of an answer that its reader did not read to its end."""
@@ -380,6 +413,8 @@ class Attempts:
         if not isinstance(error, SDKError):
             return None
         self._failure = error
+        if isinstance(error, CircuitOpenError) and self._calls.outer.has_other_models:
+            policy = None  # another model can be asked now
         delay = None if policy is None else policy.delay(error, retries)
         if policy is not None and delay is not None:
             await policy.notify(error, retries, delay)
@@ -400,14 +435,19 @@ class Attempts:
         adapter = self._adapters.get(key) or calls.adapters[key]
         if key in calls.initialization.pending:
             await calls.initialization.ensure(key)
+        ids = calls.call_ids
         if not isinstance(adapter, HttpAdapter) or not adapter.has_stations:
-            request, warnings = self._behave_custom(adapter, request)
-            response = await adapter.complete(request, **calls.settings)
-            return replace(response, provider=key, warnings=(*warnings, *response.warnings))
-        if self._ready is None or self._ready[0] is not request:
-            ready = await adapter.ready(request, logged=self._logged, on_resend=self._note_resend)
-            self._ready, self.left_out = (request, ready), ready.left_out
-        return await adapter.answer(self._ready[1], self._step, attempt)
+            sent, warnings = self._behave_custom(adapter, request)
+            sent = sent if ids is None else ids.write(sent, adapter)
+            response = await adapter.complete(sent, **calls.settings)
+            response = replace(response, provider=key, warnings=(*warnings, *response.warnings))
+        else:
+            if self._ready is None or self._ready[0] is not request:
+                sent = request if ids is None else ids.write(request, adapter)
+                ready = await adapter.ready(sent, logged=self._logged, on_resend=self._note_resend)
+                self._ready, self.left_out = (request, ready), ready.left_out
+            response = await adapter.answer(self._ready[1], self._step, attempt)
+        return response if ids is None else ids.read(response, key)
 
     def _open(self, request: Request, attempt: int) -> AsyncIterator[StreamEvent]:
         """The events of one attempt, through the `per_attempt` middleware."""
@@ -418,13 +458,17 @@ class Attempts:
         return self._calls.inner.wrap_stream(send, self._shown, info, is_first=True)(request)
 
     def _send_stream(self, request: Request, attempt: int) -> AsyncIterator[StreamEvent]:
-        request = self._resolve(request)
+        request, ids = self._resolve(request), self._calls.call_ids
         key = request.provider or ""
         adapter = self._adapters.get(key) or self._calls.adapters[key]
+        events: AsyncIterator[StreamEvent]
         if not isinstance(adapter, HttpAdapter) or not adapter.has_stations:
-            return self._stream_custom(adapter, request)
-        make_ready = partial(self._make_ready, adapter, request)
-        return adapter.events(make_ready, self._scope or CancelScope(), self._step, attempt)
+            events = self._stream_custom(adapter, request)
+        else:
+            make_ready = partial(self._make_ready, adapter, request)
+            scope = self._scope or CancelScope()
+            events = adapter.events(make_ready, scope, self._step, attempt)
+        return events if ids is None else ids.read_events(events, key)
 
     async def _stream_custom(
         self, adapter: Adapter, request: Request
@@ -434,10 +478,11 @@ class Attempts:
 
         An `ErrorEvent` is raised, as by other adapters.
         """
-        key = request.provider or ""
+        key, ids = request.provider or "", self._calls.call_ids
         await self._calls.initialization.ensure(key)
-        request, warnings = self._behave_custom(adapter, request)
-        events = adapter.stream(request, **self._calls.settings)
+        sent, warnings = self._behave_custom(adapter, request)
+        sent = sent if ids is None else ids.write(sent, adapter)
+        events = adapter.stream(sent, **self._calls.settings)
         try:
             async for event in events:
                 if isinstance(event, ErrorEvent):
@@ -469,8 +514,10 @@ class Attempts:
         if request.provider in self._calls.initialization.pending:
             await self._calls.initialization.ensure(request.provider)
         if self._ready is None or self._ready[0] is not request:
+            ids = self._calls.call_ids
+            sent = request if ids is None else ids.write(request, adapter)
             ready = await adapter.ready(
-                request, stream=True, logged=self._logged, on_resend=self._note_resend
+                sent, stream=True, logged=self._logged, on_resend=self._note_resend
             )
             self._ready, self.left_out = (request, ready), ready.left_out
         return self._ready[1]

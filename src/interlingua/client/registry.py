@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import msgspec
 
-from interlingua.providers.catalog.models import get_model_info, list_models, providers_of
+from interlingua.providers.catalog.models import find_model, providers_of, table
 from interlingua.providers.provider import Provider
 from interlingua.providers.rows import OPEN_MODELS, OTHERS, maker_of, providers, row_name
 from interlingua.spec.behaviour import Behaviour
@@ -399,7 +399,7 @@ def _no_route(
         spelling = f"{maker}:{rest if rest and row_name(first) == maker else model}"
         what = f"{model!r} is a model of {maker}. Use {spelling}."
         return _error(adapters, what, _setup(maker, adapters), other)
-    info = get_model_info(_near(model, (info.id for info in list_models())) or "")
+    info = find_model(_near(model, table().by_id) or "")
     near = "" if info is None else f"Did you mean {info.provider}:{info.id}?"
     setup = "" if info is None else _setup(info.provider, adapters)
     if not choices:

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from interlingua.client.registry import ModelEntry, Route
-from interlingua.providers.catalog.models import get_model_info
+from interlingua.providers.catalog.search import get_model_info
 from interlingua.providers.provider import Provider
 from interlingua.spec.content import Audio, Document, Image, Part, ToolResult
 from interlingua.spec.contracts import NEUTRAL_PROFILE, AdapterCapabilities, Profile

@@ -41,6 +41,8 @@ from interlingua.providers.answer_check import (
     unreadable,
 )
 from interlingua.providers.cancel import CancelScope, Scopes
+from interlingua.providers.catalog.lifecycle import lifecycle_notices
+from interlingua.providers.catalog.models import NOTICES
 from interlingua.providers.catalog.profiles import profile_for
 from interlingua.providers.default_options import under_request
 from interlingua.providers.environment import add_environment
@@ -534,8 +536,11 @@ class HttpAdapter(OperationCalls):
             request, headers = self._with_options(request, profile)
         prepared = prepare(request, profile, self._dialect.FACTS)
         wire = self._dialect.encode_request(prepared, profile, stream=stream)
-        if headers or unknown:
-            warnings = (*unknown, *wire.warnings)
+        notices = NOTICES.get((self.provider.name, request.model))
+        if notices is None:
+            notices = lifecycle_notices(self.provider, request.model)
+        if headers or unknown or notices:
+            warnings = (*unknown, *wire.warnings, *notices)
             wire = replace(wire, headers={**wire.headers, **headers}, warnings=warnings)
         if not wire.warnings:
             return wire

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeAlias, TypeVar, Unpack, cast, overload
 
@@ -14,6 +14,7 @@ from interlingua.api.objects.strategy import ObjectGoal, plan
 from interlingua.api.run.loop import GenerateResult
 from interlingua.api.run.options import ACCESS, GenerateOptions, Prompt, check_options
 from interlingua.api.run.run import Run, get_default_client, with_access
+from interlingua.api.run.validation import Goal
 from interlingua.providers.cancel import CANCELLED
 from interlingua.spec.content import Json
 from interlingua.spec.errors import AbortError, ConfigurationError, NoObjectGeneratedError
@@ -69,7 +70,11 @@ async def generate_object(
     or a list, a union, a number. Raises `NoObjectGeneratedError` if the answer is not valid.
     Tools may be used. While calls wait for approval (`pending_approvals`), `output` is None.
     """
-    run, goal = _start(model, prompt, schema, options)
+    return await finish_object(*start_object(model, prompt, schema, options))
+
+
+async def finish_object(run: Run, goal: ObjectGoal) -> GenerateResult[Any]:
+    """The result of a run that must produce an object."""
     result = await run.generate()
     if result.pending_approvals:
         return result
@@ -104,12 +109,17 @@ def stream_object(
             print(f"{len(partial)} so far")
         recipes = stream.object()
     """
-    return ObjectStream(*_start(model, prompt, schema, options))
+    return ObjectStream(*start_object(model, prompt, schema, options))
 
 
-def _start(
-    model: str | None, prompt: Prompt, schema: Any, options: Mapping[str, Any]
+def start_object(
+    model: str | None,
+    prompt: Prompt,
+    schema: Any,
+    options: Mapping[str, Any],
+    make_run: Callable[[str | None, Prompt, Mapping[str, Any], Goal], Run] = Run,
 ) -> tuple[Run, ObjectGoal]:
+    """A run that must produce an object, and its goal."""
     settings = dict(options)
     check_options(settings, ObjectOptions.__annotations__)
     retries = settings.get("max_validation_retries") or 0
@@ -124,7 +134,8 @@ def _start(
     all_tools = tools if goal.tool is None else (*tools, goal.tool)
     if settings.get("tool_choice") is not None:
         settings["tool_choice"] = goal.allow_answer(to_tool_choice(settings["tool_choice"]))
-    return Run(model, prompt, {**settings, "client": client, "tools": all_tools}, goal), goal
+    settings |= {"client": client, "tools": all_tools}
+    return make_run(model, prompt, settings, goal), goal
 
 
 def _finished(run: Run, goal: ObjectGoal, output: T) -> GenerateResult[T]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 from itertools import takewhile
 from math import isfinite
 from typing import Any, Literal, Protocol, TypeAlias, TypedDict
@@ -48,6 +48,9 @@ class Resumable(Protocol):
         """The whole conversation."""
 
 
+Summarizer: TypeAlias = Callable[[tuple[Message, ...]], str | Awaitable[str]]
+"""Sums up messages that do not fit into the context window; sync or async."""
+OnOverflow: TypeAlias = Literal["raise", "truncate"] | Summarizer
 SystemFunction: TypeAlias = Callable[[ToolContext[Any]], Any]
 """Returns the system prompt of a run, from its context."""
 
@@ -138,11 +141,12 @@ class RunOptions(RequestOptions, total=False):
     """
     deps: Any
     """The `deps` of each `ToolContext`."""
-    on_overflow: Literal["raise", "truncate"]
+    on_overflow: OnOverflow
     """
     What to do when the history is too long: raise, or drop the oldest turns and send it again.
 
-    The result still has the dropped turns, and a warning.
+    A function gets the messages that would be dropped and returns a summary of them, which is sent
+    in their place. The result still has the dropped turns, and a warning.
     """
     max_retries: int
     """How often each model call is retried. Defaults to 2."""
@@ -280,7 +284,10 @@ _CHECKS: dict[str, _Check] = {
     "tool_observer": (_is_observer, "a ToolObserver"),
     "tool_error": _FUNCTION,
     "deps": ((lambda _: True), ""),
-    "on_overflow": ((lambda value: value in ("raise", "truncate")), "'raise' or 'truncate'"),
+    "on_overflow": (
+        (lambda value: callable(value) or value in ("raise", "truncate")),
+        "'raise', 'truncate' or a function",
+    ),
     "max_retries": _COUNT,
     "retry_policy": _type(RetryPolicy, "a RetryPolicy"),
     "timeout": (_is_time, "a number of seconds or a TimeoutConfig"),
