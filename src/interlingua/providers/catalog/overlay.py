@@ -36,7 +36,8 @@ def merge_rows(table: Table, rows: list[dict[str, Any]], path: Path, tag: str) -
     models = {provider: list(listed) for provider, listed in table.models.items()}
     for number, row in enumerate(rows):
         listed = models.setdefault(row["provider"], [])
-        info = _merged(row, listed, f"{path}: models[{number}]")
+        ids = {row["id"], *(known.id for known in listed)}
+        info = _without_aliases(_merged(row, listed, f"{path}: models[{number}]"), ids)
         places = [place for place, known in enumerate(listed) if known.id == info.id]
         place = places[0] if places else len(listed)
         listed[place : place + 1] = [info]
@@ -80,7 +81,7 @@ def _parse(text: bytes, path: Path) -> Any:
             return yaml.safe_load(text)
         return msgspec.json.decode(text)
     except Exception as error:
-        raise ConfigurationError(f"{path}: {error}") from error
+        raise ConfigurationError(f"{path}: {' '.join(str(error).split())}") from error
 
 
 def _rows(data: Any, path: Path) -> list[dict[str, Any]]:

@@ -118,14 +118,16 @@ def mixed_price(model: ModelInfo, at: datetime | None = None) -> float | None:
     """
     The dollars per million tokens if three of four tokens are input; None if unknown.
 
-    It is the standard price at a moment, by default now. For a model without output tokens, such as
-    an embedding model, it is the price of input.
+    It is the standard price at a moment, by default now. For an embedding model it is the price of
+    input.
     """
     price = price_at(model.prices, at or datetime.now(UTC))
     if price is None or price.rates.input is None:
         return None
+    if model.kind == "embedding":
+        return price.rates.input
     if price.rates.output is None:
-        return price.rates.input if model.kind == "embedding" else None
+        return None
     return _INPUT_SHARE * price.rates.input + (1 - _INPUT_SHARE) * price.rates.output
 
 
