@@ -230,7 +230,7 @@ def test_ids_may_have_several_providers():
 def test_bad_data_is_refused(text):
     """Unknown keys, missing ones and broken JSON are errors, not surprises later."""
     with pytest.raises(ConfigurationError, match="catalog"):
-        catalog._read(text)
+        dict(catalog._read(text).models)
 
 
 def test_loaded_on_first_use():

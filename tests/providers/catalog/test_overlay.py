@@ -146,7 +146,7 @@ def test_twice_is_once(tmp_path_factory, rows):
 
     last = {(row["provider"], row["id"]) for row in rows}
     assert {(name, model.id) for name in once.models for model in once.models[name]} >= last
-    assert table() == once
+    assert (table().version, table().models) == (once.version, once.models)
     for provider, models in once.models.items():
         named = [name for model in models for name in {model.id, *model.aliases}]
         assert len(named) == len(set(named)), provider
