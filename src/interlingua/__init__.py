@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from interlingua.api.run.options import TimeoutConfig as TimeoutConfig
     from interlingua.api.run.run import get_default_client as get_default_client
     from interlingua.api.run.run import set_default_client as set_default_client
+    from interlingua.api.session.store import SessionStore as SessionStore
     from interlingua.api.tools.context import Retry as Retry
     from interlingua.api.tools.tool import Tool as Tool
     from interlingua.api.tools.tool import tool as tool
@@ -83,7 +84,7 @@ if TYPE_CHECKING:
     from interlingua.spec.request import ToolChoice as ToolChoice
     from interlingua.spec.request import ToolDefinition as ToolDefinition
     from interlingua.spec.response import FinishReason as FinishReason
-    from interlingua.spec.response import RateLimit as RateLimit
+    from interlingua.spec.response import RateLimitInfo as RateLimitInfo
     from interlingua.spec.response import Response as Response
     from interlingua.spec.response import Usage as Usage
     from interlingua.spec.response import Warning as Warning
@@ -99,6 +100,7 @@ _NAMES = {
     "api.run.loop": ("GenerateResult", "StepResult"),
     "api.run.run": ("get_default_client", "set_default_client"),
     "api.tools.context": ("Retry",),
+    "api.session.store": ("SessionStore",),
     "api.tools.tool": ("Tool", "tool"),
     "client.client": ("Client",),
     "client.explain": ("Explanation",),
@@ -128,7 +130,7 @@ _NAMES = {
     "spec.json_form": ("FORMAT_VERSION", "from_json", "to_json"),
     "spec.messages": ("Message", "Role"),
     "spec.request": ("BuiltinTool", "Request", "ResponseFormat", "ToolChoice", "ToolDefinition"),
-    "spec.response": ("FinishReason", "RateLimit", "Response", "Usage"),
+    "spec.response": ("FinishReason", "RateLimitInfo", "Response", "Usage"),
 }
 """The public names by the module that defines them."""
 

@@ -217,7 +217,7 @@ def test_safe_1_the_law(model, keys):
     """Safe 1: what is used was named, or is the only one that the catalog or the name allows."""
     client = Client.from_env(environment(" ".join(sorted(keys))))
     try:
-        provider, sent = client._route(None, model)
+        provider, sent = client._routing.route(None, model)[:2]
     except ConfigurationError as error:
         assert "local:" not in error.message or "local" in model.lower()
         return
@@ -239,7 +239,7 @@ def test_safe_1_the_law(model, keys):
 def test_safe_1_the_law_of_a_choice(model, key):
     """Safe 1: one adapter by hand gets the prompt, or nobody does."""
     try:
-        assert Client({key: PROXY})._route(None, model).provider == key
+        assert Client({key: PROXY})._routing.route(None, model).provider == key
     except ConfigurationError as error:
         assert "No model is given" in error.message
 

@@ -3,7 +3,7 @@
 import asyncio
 import time
 
-from interlingua.stores import MemoryStore
+from interlingua.stores import MemoryStore, SQLiteStore
 
 
 class Clock:
@@ -51,5 +51,9 @@ def _memory(clock, _folder):
     return MemoryStore(clock=clock)
 
 
-KINDS = {"memory": _memory}
+def _sqlite(clock, folder):
+    return SQLiteStore(folder / "store.sqlite", clock=clock)
+
+
+KINDS = {"memory": _memory, "sqlite": _sqlite}
 """Makes a store, by its kind."""

@@ -13,7 +13,7 @@ from copy import copy
 from functools import partial
 from itertools import count
 from time import perf_counter
-from typing import Any, Self, TypeVar
+from typing import Any, Protocol, Self, TypeVar
 
 from msgspec.structs import replace
 
@@ -26,18 +26,27 @@ from interlingua.client.call_events import (
 )
 from interlingua.client.initialization import Initialization
 from interlingua.client.middleware.layers import CallInfo, CallLayers, Shown
-from interlingua.client.retry_policy import DEFAULT_POLICY, RetryPolicy
+from interlingua.client.retry_policy import DEFAULT_POLICY, RetryPolicy, policy_from
+from interlingua.client.routing import Routing
+from interlingua.prepare.behaviour import behave
 from interlingua.providers.adapter import HttpAdapter
 from interlingua.providers.cancel import CANCELLED, CancelScope, Scopes
 from interlingua.providers.fold import close_stream, fold_stream
 from interlingua.providers.http_requests import Ready
 from interlingua.providers.log import logger
-from interlingua.spec.contracts import Adapter
-from interlingua.spec.errors import AbortError, ErrorClass, SDKError, StreamError
+from interlingua.spec.contracts import NEUTRAL_PROFILE, Adapter
+from interlingua.spec.errors import AbortError, CircuitOpenError, ErrorClass, SDKError, StreamError
 from interlingua.spec.events import ErrorEvent, Finish, StreamEvent, StreamStart
 from interlingua.spec.messages import Message
 from interlingua.spec.request import Request
-from interlingua.spec.response import Attempt, FinishReason, Response, Usage, label_message
+from interlingua.spec.response import (
+    Attempt,
+    FinishReason,
+    Response,
+    Usage,
+    Warning,
+    label_message,
+)
 from interlingua.streams.accumulate import StreamAccumulator
 from interlingua.streams.grammar import is_content
 
@@ -45,28 +54,43 @@ Value = TypeVar("Value")
 _SUBSCRIBER_FAILED = "A subscriber raised an exception on %s."
 
 
+class CallIds(Protocol):
+    """
+    Translates the ids of tool calls between a conversation and its providers.
+
+    This is no middleware: it is inside of all of them, and what it changes is not a change of the
+    answer, so the answer keeps its raw body.
+    """
+
+    def write(self, request: Request, adapter: Adapter) -> Request:
+        """The request with the ids that its provider knows."""
+
+    def read(self, response: Response, provider: str) -> Response:
+        """The response with the ids of the conversation."""
+
+    def read_events(
+        self, events: AsyncIterator[StreamEvent], provider: str
+    ) -> AsyncIterator[StreamEvent]:
+        """The events of a response with the ids of the conversation."""
+
+
 class Calls:
     """
     The calls of one client.
 
-    `address` gives a request its provider, model and id. `resolve` does that again for a request
-    that a middleware has changed.
+    `routing` gives a request its provider, model and id, again if a middleware has changed it.
     """
 
     def __init__(
         self,
-        adapters: Mapping[str, Adapter],
-        address: Callable[[Request], Request],
-        resolve: Callable[[Request], Request],
+        routing: Routing,
         *,
         outer: CallLayers,
         inner: CallLayers,
         settings: Mapping[str, Any],
         registry_ids: Mapping[tuple[str, str], str],
     ) -> None:
-        self.adapters = adapters
-        self.address = address
-        self.resolve = resolve
+        self.routing = routing
         self.outer = outer
         self.inner = inner
         self.settings = settings
@@ -74,25 +98,30 @@ class Calls:
         self.registry_ids = registry_ids
         """The ids of the registry file, by provider and model."""
         self.has_layers: bool = not (outer.is_empty and inner.is_empty)
-        self.initialization: Initialization = Initialization(adapters)
+        self.initialization: Initialization = Initialization(routing.adapters)
         self.scopes: Scopes = Scopes()
         """The active runs and calls."""
         self.subscribers: tuple[Subscriber, ...] = ()
+        self.call_ids: CallIds | None = None
+        """Translates the ids of tool calls, for a session; set on a client's twin."""
 
     def rebind(
         self,
-        adapters: Mapping[str, Adapter],
-        address: Callable[[Request], Request],
-        resolve: Callable[[Request], Request],
+        routing: Routing,
         outer: CallLayers | None = None,
         inner: CallLayers | None = None,
     ) -> Self:
         """The same calls, with other adapters or layers."""
         twin = copy(self)
-        twin.adapters, twin.address, twin.resolve = adapters, address, resolve
+        twin.routing = routing
         twin.outer, twin.inner = outer or self.outer, inner or self.inner
         twin.has_layers = not (twin.outer.is_empty and twin.inner.is_empty)
         return twin
+
+    @property
+    def adapters(self) -> Mapping[str, Adapter]:
+        """The adapters of new calls, by key."""
+        return self.routing.adapters
 
     def open(
         self,
@@ -106,7 +135,7 @@ class Calls:
 
         `logged` holds the codes of warnings that earlier calls of the same run have logged.
         """
-        return Attempts(self, self.address(request), retry, step, logged)
+        return Attempts(self, self.routing.address(request), retry, step, logged)
 
     def perform(
         self,
@@ -123,10 +152,12 @@ class Attempts:
     One call of a client: its retry policy, its scope, and its attempts.
 
     Policy and scope are bound here, when the call enters the middleware. They stay the same if a
-    middleware passes on another request.
+    middleware passes on another request. So do the adapters, if others are registered meanwhile.
     """
 
     __slots__ = (
+        "_adapters",
+        "_because",
         "_calls",
         "_count",
         "_failure",
@@ -139,6 +170,7 @@ class Attempts:
         "_shown",
         "_step",
         "_subscribers",
+        "left_out",
         "records",
         "request",
     )
@@ -152,7 +184,9 @@ class Attempts:
         logged: set[str] | None = None,
     ) -> None:
         self._calls = calls
+        self._adapters = calls.routing.adapters
         self.request: Request = request
+        self._because = request.chosen_because  # of the last attempt
         self._subscribers = calls.subscribers
         self._retry = retry
         self._step = step
@@ -166,6 +200,8 @@ class Attempts:
         self._scope: CancelScope | None = None
         self.records: tuple[Attempt, ...] = ()
         """The finished attempts."""
+        self.left_out: tuple[str, ...] = ()
+        """The names of tools that the behaviour of the provider did not send."""
 
     @property
     def is_cancelled(self) -> bool:
@@ -210,7 +246,12 @@ class Attempts:
         return outer.wrap_stream(self.stream, self._shown, self._info())(self.request)
 
     def _info(self, attempt: int | None = None) -> CallInfo:
-        return CallInfo(step=self._step, attempt=attempt, adapters=self._calls.adapters)
+        return CallInfo(
+            step=self._step,
+            attempt=attempt,
+            adapters=self._calls.adapters,
+            attempts=lambda: self.records,
+        )
 
     def finish(self, finish: Finish, accumulator: StreamAccumulator) -> Response:
         """The response of a stream, from the events that have left the middleware."""
@@ -224,18 +265,25 @@ class Attempts:
         if "provider" in known and "model" in known:  # labelled before; later attempts may follow
             provider, model = known["provider"], known["model"]
         elif self.records:
-            provider, model = self.records[-1].provider, self.records[-1].model
+            made = self.records[-1]
+            if made.provider != response.provider:  # a layer kept an earlier answer
+                made = self._find_record(response.provider) or made
+            provider, model = made.provider, made.model
         else:  # a middleware answered
             provider, model = response.provider, response.model
         registry_id = self._calls.registry_ids.get((provider, model))
         message_id = f"{self.request.request_id}-{self._step}"
-        return label_message(response, message_id, provider, model, registry_id)
+        return label_message(response, message_id, provider, model, registry_id, self._because)
+
+    def _find_record(self, provider: str) -> Attempt | None:
+        return next((each for each in reversed(self.records) if each.provider == provider), None)
 
     def label_partial(self, partial: Response) -> Message:
         """The message of an answer that its reader did not read to its end."""
         cut, request = replace(partial, finish_reason=_CANCELLED), self.request
         message_id = f"{request.request_id}-{self._step}"
-        return label_message(cut, message_id, request.provider or "", request.model)
+        provider, because = request.provider or "", self._because
+        return label_message(cut, message_id, provider, request.model, because=because)
 
     def _revise(self, event: StreamEvent, accumulator: StreamAccumulator) -> StreamEvent:
         return event if self._shown is None else self._shown.revise(event, accumulator)
@@ -335,10 +383,17 @@ class Attempts:
     def _policy(self, request: Request) -> RetryPolicy | None:
         """The policy of the call; if it has none of its own, that of the adapter."""
         policy = self._retry
-        if policy is None or policy is DEFAULT_POLICY:
-            retries = getattr(self._calls.adapters[request.provider or ""], "max_retries", 0)
-            return RetryPolicy(max_retries=retries) if retries else policy
-        return policy
+        if policy is not None and policy is not DEFAULT_POLICY:
+            return policy
+        key = request.provider or ""
+        adapter = self._adapters.get(key) or self._calls.adapters[key]
+        retries = getattr(adapter, "max_retries", 0)
+        behaviour = getattr(adapter, "behaviour", None)
+        if behaviour is None and not isinstance(adapter, HttpAdapter):
+            behaviour = self._calls.routing.behaviour_of(key)
+        if behaviour is not None and behaviour.retry is not None:
+            return policy_from(behaviour.retry, retries, policy)
+        return RetryPolicy(max_retries=retries) if retries else policy
 
     def explain(self, error: SDKError) -> None:
         """Add what is known of the call to an error that ended it, such as a timeout in a wait."""
@@ -358,6 +413,8 @@ class Attempts:
         if not isinstance(error, SDKError):
             return None
         self._failure = error
+        if isinstance(error, CircuitOpenError) and self._calls.outer.has_other_models:
+            policy = None  # another model can be asked now
         delay = None if policy is None else policy.delay(error, retries)
         if policy is not None and delay is not None:
             await policy.notify(error, retries, delay)
@@ -375,16 +432,22 @@ class Attempts:
         if not calls.inner.is_empty:
             request = self._resolve(request)
         key = request.provider or ""
-        adapter = calls.adapters[key]
+        adapter = self._adapters.get(key) or calls.adapters[key]
         if key in calls.initialization.pending:
             await calls.initialization.ensure(key)
+        ids = calls.call_ids
         if not isinstance(adapter, HttpAdapter) or not adapter.has_stations:
-            response = await adapter.complete(request, **calls.settings)
-            return replace(response, provider=request.provider or "")
-        if self._ready is None or self._ready[0] is not request:
-            ready = await adapter.ready(request, logged=self._logged, on_resend=self._note_resend)
-            self._ready = (request, ready)
-        return await adapter.answer(self._ready[1], self._step, attempt)
+            sent, warnings = self._behave_custom(adapter, request)
+            sent = sent if ids is None else ids.write(sent, adapter)
+            response = await adapter.complete(sent, **calls.settings)
+            response = replace(response, provider=key, warnings=(*warnings, *response.warnings))
+        else:
+            if self._ready is None or self._ready[0] is not request:
+                sent = request if ids is None else ids.write(request, adapter)
+                ready = await adapter.ready(sent, logged=self._logged, on_resend=self._note_resend)
+                self._ready, self.left_out = (request, ready), ready.left_out
+            response = await adapter.answer(self._ready[1], self._step, attempt)
+        return response if ids is None else ids.read(response, key)
 
     def _open(self, request: Request, attempt: int) -> AsyncIterator[StreamEvent]:
         """The events of one attempt, through the `per_attempt` middleware."""
@@ -395,12 +458,17 @@ class Attempts:
         return self._calls.inner.wrap_stream(send, self._shown, info, is_first=True)(request)
 
     def _send_stream(self, request: Request, attempt: int) -> AsyncIterator[StreamEvent]:
-        request = self._resolve(request)
-        adapter = self._calls.adapters[request.provider or ""]
+        request, ids = self._resolve(request), self._calls.call_ids
+        key = request.provider or ""
+        adapter = self._adapters.get(key) or self._calls.adapters[key]
+        events: AsyncIterator[StreamEvent]
         if not isinstance(adapter, HttpAdapter) or not adapter.has_stations:
-            return self._stream_custom(adapter, request)
-        make_ready = partial(self._make_ready, adapter, request)
-        return adapter.events(make_ready, self._scope or CancelScope(), self._step, attempt)
+            events = self._stream_custom(adapter, request)
+        else:
+            make_ready = partial(self._make_ready, adapter, request)
+            scope = self._scope or CancelScope()
+            events = adapter.events(make_ready, scope, self._step, attempt)
+        return events if ids is None else ids.read_events(events, key)
 
     async def _stream_custom(
         self, adapter: Adapter, request: Request
@@ -410,15 +478,17 @@ class Attempts:
 
         An `ErrorEvent` is raised, as by other adapters.
         """
-        key = request.provider or ""
+        key, ids = request.provider or "", self._calls.call_ids
         await self._calls.initialization.ensure(key)
-        events = adapter.stream(request, **self._calls.settings)
+        sent, warnings = self._behave_custom(adapter, request)
+        sent = sent if ids is None else ids.write(sent, adapter)
+        events = adapter.stream(sent, **self._calls.settings)
         try:
             async for event in events:
                 if isinstance(event, ErrorEvent):
                     raise event.error
                 if isinstance(event, StreamStart):
-                    yield replace(event, provider=key)
+                    yield replace(event, provider=key, warnings=(*warnings, *event.warnings))
                 elif isinstance(event, Finish) and event.response is not None:
                     yield replace(event, response=replace(event.response, provider=key))
                 else:
@@ -426,15 +496,30 @@ class Attempts:
         finally:
             await close_stream(events)
 
+    def _behave_custom(
+        self, adapter: Adapter, request: Request
+    ) -> tuple[Request, tuple[Warning, ...]]:
+        """The request as the behaviour at a custom adapter makes it; an `HttpAdapter` does so."""
+        behaviour = self._calls.routing.behaviour_of(request.provider or "")
+        if behaviour is None or isinstance(adapter, HttpAdapter):
+            return request, ()
+        profile_for = getattr(adapter, "profile_for", None)
+        profile = NEUTRAL_PROFILE if profile_for is None else profile_for(request.model)
+        behaved = behave(request, behaviour, profile)
+        self.left_out = behaved.left_out
+        return behaved.request, behaved.warnings
+
     async def _make_ready(self, adapter: HttpAdapter, request: Request) -> Ready:
         """The encoded stream request, made once for all attempts that send the same one."""
         if request.provider in self._calls.initialization.pending:
             await self._calls.initialization.ensure(request.provider)
         if self._ready is None or self._ready[0] is not request:
+            ids = self._calls.call_ids
+            sent = request if ids is None else ids.write(request, adapter)
             ready = await adapter.ready(
-                request, stream=True, logged=self._logged, on_resend=self._note_resend
+                sent, stream=True, logged=self._logged, on_resend=self._note_resend
             )
-            self._ready = (request, ready)
+            self._ready, self.left_out = (request, ready), ready.left_out
         return self._ready[1]
 
     def _resolve(self, request: Request) -> Request:
@@ -446,7 +531,10 @@ class Attempts:
             request = replace(request, request_id=known.request_id)
         if request.provider == known.provider and request.model == known.model:
             return request
-        return self._calls.resolve(request)
+        if request.chosen_because == known.chosen_because:  # that was about the other model
+            why = f"a middleware changed the model from {known.provider}:{known.model}"
+            request = replace(request, chosen_because=why)
+        return self._calls.routing.resolve_again(request)
 
     # The records and events of attempts.
 
@@ -455,6 +543,7 @@ class Attempts:
         number = self._count
         self._count += 1
         self._resent = False
+        self._because = request.chosen_because
         if self._subscribers:
             self._notify(CallStarted(**self._facts(number, request), stream=stream))
         return number
@@ -532,6 +621,7 @@ class Attempts:
             "provider": request.provider or "",
             "model": request.model,
             "session_id": request.session_id,
+            "reason": request.chosen_because,
             "step": self._step,
             "attempt": number,
         }

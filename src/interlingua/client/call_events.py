@@ -24,6 +24,8 @@ class _CallEvent(
     model: str
     session_id: str | None = None
     """The conversation, if the call is a turn of one."""
+    reason: str | None = None
+    """Why this model was chosen; None if the caller named it."""
     step: int = 0
     """The number of the model call in its run, from 0."""
     attempt: int = 0

@@ -36,6 +36,12 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
     warnings: tuple[Warning, ...]
     refused: tuple[Warning, ...] = ()
     """The warnings for which the call itself would raise `UnsupportedError`."""
+    addendum: str = ""
+    """What the behaviour of the provider added to the system prompt."""
+    tools_left_out: tuple[str, ...] = ()
+    """The names of the tools that the behaviour of the provider did not send."""
+    chosen_because: str | None = None
+    """Why this model was chosen; None if the caller named it."""
     cache_marks: tuple[str, ...]
     """The paths in the body that ask for caching."""
     estimated_input_tokens: int
@@ -64,6 +70,9 @@ def explain(adapter: HttpAdapter, request: Request, *, stream: bool = False) -> 
         fetches=fetches,
         warnings=call.warnings,
         refused=tuple(refused),
+        addendum=call.addendum,
+        tools_left_out=call.left_out,
+        chosen_because=request.chosen_because,
         cache_marks=tuple(_find_fields(call.body, facts.cache.fields)),
         estimated_input_tokens=adapter.estimate_input_tokens(request),
         profile=call.profile,

@@ -36,7 +36,7 @@ def log_warnings(
             f" ({', '.join(place)})" if place else "",
             extra={
                 "request_id": request.request_id,
-                "session_id": (request.metadata or {}).get("session_id"),
+                "session_id": request.session_id or (request.metadata or {}).get("session_id"),
                 "message_id": message_id,
                 "part_kind": part_kind,
                 "adapter": adapter,

@@ -105,8 +105,8 @@ class Cost(Record, frozen=True, kw_only=True):
         )
 
 
-CostSource: TypeAlias = Literal["provider", "catalog", "prices", "local", "mixed"]
-"""Where a cost is from: the provider's own figure, a table, or a sum of several sources."""
+CostSource: TypeAlias = Literal["provider", "catalog", "prices", "local", "cache", "mixed"]
+"""Where a cost is from: the provider, a table of prices, a cache, or a sum of several sources."""
 _AMOUNTS = ("total", "input", "cache_read", "cache_write", "output", "reasoning", "media")
 
 
@@ -123,11 +123,11 @@ class _Unread:
     """Holds the function that parses the headers until a field is read."""
 
     __slots__ = ("_read",)
-    _read: Callable[[], RateLimit] | None
+    _read: Callable[[], RateLimitInfo] | None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, repr=False)
-class RateLimit(_Unread):
+class RateLimitInfo(_Unread):
     """
     The rate limits in the headers of a response.
 
@@ -146,7 +146,7 @@ class RateLimit(_Unread):
     raw: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
-    def deferred(cls, read: Callable[[], RateLimit]) -> Self:
+    def deferred(cls, read: Callable[[], RateLimitInfo]) -> Self:
         """The value of `read`, which is called when a field is first used."""
         limit = cls.__new__(cls)
         object.__setattr__(limit, "_read", read)
@@ -171,10 +171,10 @@ class RateLimit(_Unread):
     def __repr__(self) -> str:
         values = ((name, getattr(self, name)) for name in _RATE_LIMIT_FIELDS)
         shown = (f"{name}={value!r}" for name, value in values if value not in (None, {}))
-        return f"RateLimit({', '.join(shown)})"
+        return f"RateLimitInfo({', '.join(shown)})"
 
 
-_RATE_LIMIT_FIELDS = tuple(one.name for one in fields(RateLimit))
+_RATE_LIMIT_FIELDS = tuple(one.name for one in fields(RateLimitInfo))
 
 
 class Attempt(Record, frozen=True, kw_only=True):
@@ -236,7 +236,7 @@ class Response(Record, frozen=True, kw_only=True):
     cost: Cost | None = None
     """None if the price is unknown; a warning says so then."""
     warnings: tuple[Warning, ...] = ()
-    rate_limit: RateLimit | None = None
+    rate_limit: RateLimitInfo | None = None
     raw: Json = None
     """
     The body as it was received, for debugging; never used to encode.
@@ -263,7 +263,7 @@ class Response(Record, frozen=True, kw_only=True):
             usage: Usage = ...,
             cost: Cost | None = None,
             warnings: Iterable[Warning] = (),
-            rate_limit: RateLimit | None = None,
+            rate_limit: RateLimitInfo | None = None,
             raw: Json = None,
             request_id: str | None = None,
             latency_ms: float | None = None,
@@ -318,12 +318,14 @@ def label_message(
     provider: str,
     model: str,
     registry_id: str | None = None,
+    because: str | None = None,
 ) -> Message:
     """
     The message of a response, with an id and with metadata for the rules of history repair.
 
     `model` is the name that was sent, so that the same name later means the same maker: a
-    provider may answer with the name of a version. What the message has already is kept.
+    provider may answer with the name of a version. `because` says why that model was chosen. What
+    the message has already is kept.
     """
     message, usage = response.message, response.usage
     metadata = {
@@ -341,6 +343,8 @@ def label_message(
         metadata["usage"]["estimated"] = True
     if registry_id is not None:
         metadata["registry_id"] = registry_id
+    if because is not None:
+        metadata["chosen_because"] = because
     return msgspec.structs.replace(message, id=message.id or message_id, metadata=metadata)
 
 

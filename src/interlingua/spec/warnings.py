@@ -132,6 +132,10 @@ _HISTORY = {
         "{target} supports none of the message's content; the message was dropped."
     ),
     "foreign_block_dropped": "{target} does not support a block of {owner}; it was dropped.",
+    "history_summarized": (
+        "The history was longer than the context window; a summary of its {count} oldest messages "
+        "was sent in their place."
+    ),
     "history_truncated": (
         "The history was longer than the context window; its {count} oldest messages were not sent."
     ),
@@ -166,14 +170,12 @@ _NOTES = {
     "answer_not_accepted": (
         "The answer was not accepted ({reason}), but no other model was left that answered."
     ),
-    "answer_rejected": (
-        "The answer of {target} was not accepted ({reason}); the next model was asked."
-    ),
+    "answer_rejected": ("The answer of {target} was not accepted ({reason})."),
     "answer_replaced": (
         "A middleware replaced the answer after parts of another answer had been shown."
     ),
     "model_deprecated": "{target} {state}; {advice}.",
-    "model_failed": "{target} failed ({reason}); the next model was asked.",
+    "model_failed": "{target} did not answer ({reason}).",
     "model_skipped": "{target} cannot take the request ({reason}); it was skipped.",
     "tool_rounds_exhausted": (
         "The run ended after {rounds} tool rounds, and calls of {names} were not run. Raise "
@@ -184,6 +186,14 @@ _NOTES = {
         "counted. Its own figures are in `usage.raw`."
     ),
     "usage_estimated": "{target} reported no usage; the token counts are estimates.",
+    # changed by a behaviour, which the caller has set
+    "first_turn_not_forced": (
+        "{target} does not support tool choice 'required' here; the first turn was not forced."
+    ),
+    "tools_over_limit": (
+        "{count} of {total} tools were not sent, because `max_tools` of {target} is {limit}: "
+        "{names}."
+    ),
     # sent in another form, with nothing left out
     "api_version_chosen": (
         "{target} supports `{setting}` only in some versions of its API; {version} was used."

@@ -11,8 +11,10 @@ from interlingua.client.call_events import Subscriber
 from interlingua.client.client import Client as AsyncClient
 from interlingua.client.explain import Explanation
 from interlingua.client.middleware.layers import Middleware
+from interlingua.client.provider_config import ProviderConfig
 from interlingua.client.registry import Registry
 from interlingua.client.retry_policy import RetryPolicy
+from interlingua.spec.behaviour import Behaviour
 from interlingua.spec.contracts import Adapter, Profile
 from interlingua.spec.events import StreamEvent
 from interlingua.spec.operations import Operation, ServedModel
@@ -44,6 +46,7 @@ class Client(ClosedByWith):
         strict: bool = False,
         on_loss: OnLoss | None = None,
         read_path_urls: bool = False,
+        behaviours: Mapping[str, Behaviour] | None = None,
     ) -> None:
         self.asynchronous: AsyncClient = AsyncClient(
             providers,
@@ -53,6 +56,7 @@ class Client(ClosedByWith):
             strict=strict,
             on_loss=on_loss,
             read_path_urls=read_path_urls,
+            behaviours=behaviours,
         )
         """The async client that does the work."""
 
@@ -73,6 +77,7 @@ class Client(ClosedByWith):
         strict: bool = False,
         on_loss: OnLoss | None = None,
         read_path_urls: bool = False,
+        behaviours: Mapping[str, Behaviour] | None = None,
     ) -> Self:
         """Like `interlingua.Client.from_env`."""
         return cls.wrap(
@@ -83,6 +88,7 @@ class Client(ClosedByWith):
                 strict=strict,
                 on_loss=on_loss,
                 read_path_urls=read_path_urls,
+                behaviours=behaviours,
             )
         )
 
@@ -116,6 +122,31 @@ class Client(ClosedByWith):
     def registry(self) -> Registry:
         """The models of the registry file, with their tiers and aliases."""
         return self.asynchronous.registry
+
+    @property
+    def default_provider(self) -> str | None:
+        """The adapter for all models that no other rule routes; set it to switch providers."""
+        return self.asynchronous.default_provider
+
+    @default_provider.setter
+    def default_provider(self, name: str | None) -> None:
+        self.asynchronous.default_provider = name
+
+    def adapter(self, name: str) -> Adapter:
+        """The adapter of that name, or of the provider with that alias."""
+        return self.asynchronous.adapter(name)
+
+    def config(self, name: str) -> ProviderConfig:
+        """What is set for an adapter, with its key and its secret headers redacted."""
+        return self.asynchronous.config(name)
+
+    def register(self, name: str, adapter: Adapter, *, behaviour: Behaviour | None = None) -> None:
+        """Add an adapter, in place of the one of that name, while calls may be under way."""
+        background.run(self.asynchronous.register(name, adapter, behaviour=behaviour))
+
+    def unregister(self, name: str) -> None:
+        """Remove an adapter while calls may be under way; calls that have begun end on it."""
+        background.run(self.asynchronous.unregister(name))
 
     def with_access(
         self,

@@ -85,7 +85,10 @@ class Execution:
     """
 
     def __init__(
-        self, model: str, messages: Iterable[AnyMessage] | str | None, options: ExecuteOptions
+        self,
+        model: str | None,
+        messages: Iterable[AnyMessage] | str | None,
+        options: ExecuteOptions,
     ) -> None:
         try:
             loop = asyncio.get_running_loop()
@@ -116,7 +119,10 @@ class Execution:
         self._scope.cancel("The execution was cancelled.")
 
     async def _work(
-        self, model: str, messages: Iterable[AnyMessage] | str | None, options: ExecuteOptions
+        self,
+        model: str | None,
+        messages: Iterable[AnyMessage] | str | None,
+        options: ExecuteOptions,
     ) -> ExecuteResult:
         scope, loop = self._scope, asyncio.get_running_loop()
         notifier = Notifier(options, lambda: scope.cancel("A callback failed."))
@@ -153,7 +159,7 @@ class Execution:
 
     async def _run(
         self,
-        model: str,
+        model: str | None,
         messages: Iterable[AnyMessage] | str | None,
         options: ExecuteOptions,
         notifier: Notifier,
@@ -182,7 +188,7 @@ _running: set[asyncio.Task[ExecuteResult]] = set()
 
 
 def execute(
-    model: str,
+    model: str | None,
     messages: Iterable[AnyMessage] | str | None = None,
     **options: Unpack[ExecuteOptions],
 ) -> Execution:

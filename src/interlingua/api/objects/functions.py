@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeAlias, TypeVar, Unpack, cast, overload
 
@@ -14,6 +14,7 @@ from interlingua.api.objects.strategy import ObjectGoal, plan
 from interlingua.api.run.loop import GenerateResult
 from interlingua.api.run.options import ACCESS, GenerateOptions, Prompt, check_options
 from interlingua.api.run.run import Run, get_default_client, with_access
+from interlingua.api.run.validation import Goal
 from interlingua.providers.cancel import CANCELLED
 from interlingua.spec.content import Json
 from interlingua.spec.errors import AbortError, ConfigurationError, NoObjectGeneratedError
@@ -42,14 +43,22 @@ class ObjectOptions(GenerateOptions, total=False):
 
 @overload
 async def generate_object(
-    model: str, prompt: Prompt = None, *, schema: TypeForm[T], **options: Unpack[ObjectOptions]
+    model: str | None,
+    prompt: Prompt = None,
+    *,
+    schema: TypeForm[T],
+    **options: Unpack[ObjectOptions],
 ) -> GenerateResult[T]: ...
 @overload
 async def generate_object(
-    model: str, prompt: Prompt = None, *, schema: JsonSchema, **options: Unpack[ObjectOptions]
+    model: str | None,
+    prompt: Prompt = None,
+    *,
+    schema: JsonSchema,
+    **options: Unpack[ObjectOptions],
 ) -> GenerateResult[Any]: ...
 async def generate_object(
-    model: str, prompt: Prompt = None, *, schema: Any, **options: Unpack[ObjectOptions]
+    model: str | None, prompt: Prompt = None, *, schema: Any, **options: Unpack[ObjectOptions]
 ) -> GenerateResult[Any]:
     """
     Ask a model for an object of a schema or type, and validate it.
@@ -61,7 +70,11 @@ async def generate_object(
     or a list, a union, a number. Raises `NoObjectGeneratedError` if the answer is not valid.
     Tools may be used. While calls wait for approval (`pending_approvals`), `output` is None.
     """
-    run, goal = _start(model, prompt, schema, options)
+    return await finish_object(*start_object(model, prompt, schema, options))
+
+
+async def finish_object(run: Run, goal: ObjectGoal) -> GenerateResult[Any]:
+    """The result of a run that must produce an object."""
     result = await run.generate()
     if result.pending_approvals:
         return result
@@ -71,14 +84,22 @@ async def generate_object(
 
 @overload
 def stream_object(
-    model: str, prompt: Prompt = None, *, schema: TypeForm[T], **options: Unpack[ObjectOptions]
+    model: str | None,
+    prompt: Prompt = None,
+    *,
+    schema: TypeForm[T],
+    **options: Unpack[ObjectOptions],
 ) -> ObjectStream[T]: ...
 @overload
 def stream_object(
-    model: str, prompt: Prompt = None, *, schema: JsonSchema, **options: Unpack[ObjectOptions]
+    model: str | None,
+    prompt: Prompt = None,
+    *,
+    schema: JsonSchema,
+    **options: Unpack[ObjectOptions],
 ) -> ObjectStream[Any]: ...
 def stream_object(
-    model: str, prompt: Prompt = None, *, schema: Any, **options: Unpack[ObjectOptions]
+    model: str | None, prompt: Prompt = None, *, schema: Any, **options: Unpack[ObjectOptions]
 ) -> ObjectStream[Any]:
     """
     Like `generate_object`, but streams partial objects, each with more than the one before.
@@ -88,19 +109,24 @@ def stream_object(
             print(f"{len(partial)} so far")
         recipes = stream.object()
     """
-    return ObjectStream(*_start(model, prompt, schema, options))
+    return ObjectStream(*start_object(model, prompt, schema, options))
 
 
-def _start(
-    model: str, prompt: Prompt, schema: Any, options: Mapping[str, Any]
+def start_object(
+    model: str | None,
+    prompt: Prompt,
+    schema: Any,
+    options: Mapping[str, Any],
+    make_run: Callable[[str | None, Prompt, Mapping[str, Any], Goal], Run] = Run,
 ) -> tuple[Run, ObjectGoal]:
+    """A run that must produce an object, and its goal."""
     settings = dict(options)
     check_options(settings, ObjectOptions.__annotations__)
     retries = settings.get("max_validation_retries") or 0
     if settings.get("response_format") is not None:
         raise ConfigurationError("pass schema= instead of response_format=")
     tools = list_tools(settings.get("tools"))
-    request = Request(model=model, provider=settings.get("provider"), tools=tools)
+    request = Request(model=model or "", provider=settings.get("provider"), tools=tools)
     client = with_access(settings.get("client") or get_default_client(), model, settings)
     settings = {name: value for name, value in settings.items() if name not in ACCESS}
     answer = object_schema(schema)
@@ -108,7 +134,8 @@ def _start(
     all_tools = tools if goal.tool is None else (*tools, goal.tool)
     if settings.get("tool_choice") is not None:
         settings["tool_choice"] = goal.allow_answer(to_tool_choice(settings["tool_choice"]))
-    return Run(model, prompt, {**settings, "client": client, "tools": all_tools}, goal), goal
+    settings |= {"client": client, "tools": all_tools}
+    return make_run(model, prompt, settings, goal), goal
 
 
 def _finished(run: Run, goal: ObjectGoal, output: T) -> GenerateResult[T]:

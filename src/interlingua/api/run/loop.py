@@ -224,7 +224,10 @@ class ToolLoop:
         self._stop_when = stop_when
         self._continuations = 0
         self._has_run = False
-        self._dropped: set[int] = set()  # the positions of messages that are not sent
+        self.dropped: set[int] = set()
+        """The positions of the messages that are not sent."""
+        self.summary: str | None = None
+        """What is sent in their place."""
         self._new_warnings: tuple[Warning, ...] = ()
         self.request: Request | None = request
         """The next request; None when the loop is over."""
@@ -312,20 +315,41 @@ class ToolLoop:
         `used` is the provider's count of the request's tokens, `limit` what fits. Without a limit,
         half of what may be left out is. It stays in `messages`, and the answer gets a warning.
         """
+        dropped = self.droppable(used, limit)
+        if dropped:
+            self.drop(dropped)
+        return bool(dropped)
+
+    def droppable(self, used: int | None = None, limit: int | None = None) -> tuple[int, ...]:
+        """The positions of the messages that `shorten` would leave out."""
         if self.request is None:
-            return False
-        sent = [at for at in range(len(self.messages)) if at not in self._dropped]
+            return ()
+        sent = [at for at in range(len(self.messages)) if at not in self.dropped]
         units = droppable_units(tuple(self.messages[at] for at in sent))
-        if not units:
-            return False
         count = (len(units) + 1) // 2
-        if limit is not None:
-            count = _count_to_drop(self.request, units, used, limit)
-        self._dropped |= {sent[at] for unit in units[:count] for at in unit}
-        self.request = replace(self.request, messages=self._sent())
-        warning = make_warning("history_truncated", "messages", count=len(self._dropped))
-        self._new_warnings = (warning,)
-        return True
+        if units and limit is not None:
+            count = count_to_drop(self.request, units, used, limit)
+        return tuple(sent[at] for unit in units[:count] for at in unit)
+
+    def summarizable(self, positions: Sequence[int]) -> tuple[Message, ...]:
+        """Messages to be dropped; what an earlier summary says is in the first user message."""
+        messages = tuple(self.messages[at] for at in positions)
+        return messages if self.summary is None else with_summary(messages, self.summary)
+
+    def drop(
+        self,
+        positions: Iterable[int],
+        summary: str | None = None,
+        *,
+        code: str | None = "history_truncated",
+    ) -> None:
+        """Leave messages out of the requests; `summary` is sent in their place."""
+        self.dropped |= set(positions)
+        self.summary = self.summary if summary is None else summary
+        if self.request is not None:
+            self.request = replace(self.request, messages=self._sent())
+        if code is not None:
+            self._new_warnings = (make_warning(code, "messages", count=len(self.dropped)),)
 
     def feed(self, response: Response) -> tuple[ToolCall, ...]:
         """Take the answer to `request`; returns the calls to run."""
@@ -416,14 +440,7 @@ class ToolLoop:
         return all(tool is None or tool.is_active for tool in tools)
 
     def _add_results(self, results: Sequence[ToolResult]) -> None:
-        if results:
-            *before, last = self.messages
-            if last.role == "tool":  # the others of the same round
-                content = _in_call_order(before[-1], (*last.content, *results))
-                self.messages = (*before, replace(last, content=content))
-            else:
-                message = Message(role="tool", content=tuple(results))
-                self.messages = (*self.messages, message)
+        self.messages = with_results(self.messages, results)
         self._rounds_left -= 1
         self._has_run = True
 
@@ -436,9 +453,10 @@ class ToolLoop:
 
     def _sent(self) -> tuple[Message, ...]:
         """The conversation without the messages that were dropped."""
-        if not self._dropped:
+        if not self.dropped:
             return self.messages
-        return tuple(each for at, each in enumerate(self.messages) if at not in self._dropped)
+        sent = tuple(each for at, each in enumerate(self.messages) if at not in self.dropped)
+        return sent if self.summary is None else with_summary(sent, self.summary)
 
     def _next_after_pause(self, response: Response) -> Request | None:
         """The next request if the provider paused its own turn; else None."""
@@ -452,11 +470,24 @@ class ToolLoop:
         return self._continuations < MAX_CONTINUATIONS and bool(_continuation_options(response))
 
 
+SUMMARY = "Summary of the earlier conversation, which is not shown in full:\n"
+
+
+def with_summary(messages: tuple[Message, ...], summary: str) -> tuple[Message, ...]:
+    """The messages with a summary of what came before, as a text of the first user message."""
+    part = Text(text=SUMMARY + summary)
+    for at, message in enumerate(messages):
+        if message.role == "user":
+            content = (part, *message.content)
+            return (*messages[:at], replace(message, content=content), *messages[at + 1 :])
+    return (Message(role="user", content=(part,)), *messages)
+
+
 _MARGIN = 0.95
 """The share of the limit to aim at: token counts are estimates."""
 
 
-def _count_to_drop(request: Request, units: Sequence[range], used: int | None, limit: int) -> int:
+def count_to_drop(request: Request, units: Sequence[range], used: int | None, limit: int) -> int:
     """How many of the units to leave out so that the request fits; at least one."""
     tokens = estimate_request(request)
     # The provider's own count shows how far off the estimate is.
@@ -477,7 +508,20 @@ def callable_tools(tools: Mapping[str, Tool], choice: ToolChoice) -> Mapping[str
     return {name: tool for name, tool in tools.items() if name in allowed}
 
 
-def _in_call_order(answer: Message, results: tuple[Part, ...]) -> tuple[Part, ...]:
+def with_results(
+    messages: tuple[Message, ...], results: Sequence[ToolResult]
+) -> tuple[Message, ...]:
+    """The conversation with the results of its last calls, or of more of them."""
+    if not results:
+        return messages
+    *before, last = messages
+    if last.role != "tool":
+        return (*messages, Message(role="tool", content=tuple(results)))
+    content = in_call_order(before[-1], (*last.content, *results))
+    return (*before, replace(last, content=content))
+
+
+def in_call_order(answer: Message, results: tuple[Part, ...]) -> tuple[Part, ...]:
     """The results in the order of the calls of a message."""
     places = {call.id: place for place, call in enumerate(answer.tool_calls)}
     return tuple(

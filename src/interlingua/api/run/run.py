@@ -10,9 +10,10 @@ from typing import Any
 from msgspec.structs import replace
 
 from interlingua.api.run.limits import RunLimits
-from interlingua.api.run.loop import GenerateResult, StepResult, ToolLoop
+from interlingua.api.run.loop import GenerateResult, StepResult, ToolLoop, with_results
 from interlingua.api.run.options import (
     ACCESS,
+    OnOverflow,
     Prompt,
     TimeoutConfig,
     check_options,
@@ -34,6 +35,7 @@ from interlingua.client.retry_policy import DEFAULT_POLICY
 from interlingua.providers.callbacks import settle
 from interlingua.providers.cancel import ABORTED, AbortSignal, CancelScope
 from interlingua.providers.fold import as_sdk_error
+from interlingua.spec.check import refuse
 from interlingua.spec.content import ToolCall, ToolResult
 from interlingua.spec.errors import (
     AbortError,
@@ -51,6 +53,7 @@ from interlingua.spec.events import (
     StreamStart,
     ToolResultEvent,
 )
+from interlingua.spec.messages import Message
 from interlingua.spec.request import Request, list_tools
 from interlingua.spec.response import FinishReason, Response, Usage, with_usage
 from interlingua.streams.accumulate import StreamAccumulator
@@ -75,10 +78,11 @@ class Run:
     _opened: CancelScope | None = None
     _partial: Response | None = None  # the last answer of a run cancelled by its id
     _cut: Response | None = None  # the same, with the finish reason "cancelled"
+    _has_summarized = False
 
     def __init__(
         self,
-        model: str,
+        model: str | None,
         prompt: Prompt,
         options: Mapping[str, Any],
         goal: Goal | None = None,
@@ -132,7 +136,7 @@ class Run:
         has_policy = "retry_policy" in options or "max_retries" in options
         self._policy = policy_of(options) if has_policy else DEFAULT_POLICY
         self._logged: set[str] = set()  # codes of warnings, each logged once per run
-        self._truncates = options.get("on_overflow") == "truncate"
+        self._on_overflow: OnOverflow = options.get("on_overflow", "raise")
 
     def result(self, output: Any = None) -> GenerateResult[Any]:
         """The steps so far, the conversation and the output."""
@@ -154,6 +158,20 @@ class Run:
             failed_usage=loop.failed_usage,
             output=output,
         )
+
+    def conversation(self, partial: Response | None = None) -> tuple[Message, ...]:
+        """
+        The conversation so far, at any moment, with a partial answer if one is given.
+
+        It has the results of the tools that have begun.
+        """
+        messages = self.loop.messages
+        if self._tools is not None:
+            messages = with_results(messages, self._tools.settled())
+        answer = None if partial is None else partial.message
+        if answer is None or any(_is_same(each, answer) for each in messages):
+            return messages
+        return (*messages, answer)
 
     def partial(self) -> Response | None:
         """The answer of a stream so far; None before it has begun."""
@@ -191,7 +209,7 @@ class Run:
                 try:
                     response = await scope.wait(attempts.answer(scope))
                 except ContextLengthError as error:
-                    if not self._shorten(error):
+                    if not await self._make_room(error, scope):
                         raise
                     continue
                 tools = await self._take_answer(response, scope)
@@ -246,7 +264,7 @@ class Run:
                         if scope.clocks:
                             scope.resume()
                 except ContextLengthError as error:
-                    if error.partial is not None or not self._shorten(error):
+                    if error.partial is not None or not await self._make_room(error, scope):
                         raise
                     continue
                 finally:
@@ -373,14 +391,25 @@ class Run:
         self._attempts = self.client.calls.open(request, self._policy, step, self._logged)
         return self._attempts.fold(scope, self._accumulator)
 
-    def _shorten(self, error: ContextLengthError) -> bool:
+    async def _make_room(self, error: ContextLengthError, scope: CancelScope) -> bool:
         """Shorten a history that did not fit; False if that is not allowed or not possible."""
-        if not self._truncates or self._sent is None:
+        policy = self._on_overflow
+        if policy == "raise" or self._sent is None:
             return False
         used, limit = overflow_figures(error.message)
         if limit is None:
             limit = self.client.profile_for(self._sent).context_window
-        return self.loop.shorten(used, limit)
+        if not callable(policy):
+            return self.loop.shorten(used, limit)
+        dropped = self.loop.droppable(used, limit)
+        if not dropped or self._has_summarized:
+            return False
+        self._has_summarized = True  # a summary that does not help once will not help again
+        summary = await scope.wait(settle(policy(self.loop.summarizable(dropped))))
+        if not isinstance(summary, str):
+            refuse("the result of on_overflow", "a string", summary)
+        self.loop.drop(dropped, summary, code="history_summarized")
+        return True
 
     async def _take_answer(self, response: Response, scope: CancelScope) -> ToolRound | None:
         """Give the answer to the loop; the calls to run, None if there are none."""
@@ -505,7 +534,10 @@ class Run:
     async def _ready(
         self, calls: tuple[ToolCall, ...], scope: CancelScope
     ) -> tuple[ReadyCall, ...]:
-        return await scope.wait(prepare(calls, self.loop.tools, self._repair))
+        tools, attempts = self.loop.tools, self._attempts
+        if attempts is not None and attempts.left_out:  # the model does not know these
+            tools = {name: tool for name, tool in tools.items() if name not in attempts.left_out}
+        return await scope.wait(prepare(calls, tools, self._repair))
 
     async def _run_all(self, tools: ToolRound, scope: CancelScope) -> None:
         self._tools = tools
@@ -532,6 +564,11 @@ class Run:
 
 async def _next(results: AsyncGenerator[ToolResult, None]) -> ToolResult | None:
     return await anext(results, None)
+
+
+def _is_same(left: Message, right: Message) -> bool:
+    """Whether they are one answer; a copy of it may have other calls."""
+    return left is right or (left.id is not None and left.id == right.id)
 
 
 _NO_TIMEOUT = TimeoutConfig()
@@ -565,10 +602,10 @@ def get_default_client() -> Client:
         return _default_client
 
 
-def with_access(client: Client, model: str, options: Mapping[str, Any]) -> Client:
+def with_access(client: Client, model: str | None, options: Mapping[str, Any]) -> Client:
     """The client with the key, address and headers of this run, at the provider of the model."""
     access = {name: options[name] for name in ACCESS if options.get(name) is not None}
-    return client.with_access(model, options.get("provider"), **access) if access else client
+    return client.with_access(model or "", options.get("provider"), **access) if access else client
 
 
 def set_default_client(client: Client | None) -> None:

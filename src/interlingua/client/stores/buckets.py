@@ -29,23 +29,45 @@ def slot_width(period: float) -> int:
 
 
 class Bucket:
-    """The amounts that count for one key and period."""
+    """The amounts that count for one key and period. Subclasses keep the open reservations."""
 
-    __slots__ = ("expires", "first_end", "held", "open", "slots", "tat", "width")
+    __slots__ = ("expires", "first_end", "held", "slots", "tat", "width")
 
     def __init__(self, period: float | None) -> None:
         self.width = None if period is None else slot_width(period)
         self.slots: dict[int, float] = {}
         """Amounts by the number of their slot, oldest first; without a period all are in slot 0."""
-        self.open: dict[str, tuple[float, int]] = {}
-        """Amount and end of the lease, by the id of a reservation that has not been settled."""
         self.held = 0.0
-        """The sum of `open`."""
+        """The sum of the open reservations."""
         self.first_end: float = inf
-        """No lease in `open` ends before this."""
+        """No lease of an open reservation ends before this."""
         self.tat: float = 0.0
         """GCRA: when everything that was taken will have been paced out."""
         self.expires: float = inf
+
+    # The open reservations.
+
+    def hold(self, id_: str, amount: float, ends: int) -> None:
+        """Count an amount until the reservation is settled or its lease ends."""
+        raise NotImplementedError
+
+    def release(self, id_: str) -> None:
+        """Count a reservation no longer."""
+        raise NotImplementedError
+
+    def extend(self, id_: str, ends: int) -> None:
+        """Let a lease end later."""
+        raise NotImplementedError
+
+    def leases(self) -> Iterable[tuple[int, float]]:
+        """The end of its lease and the amount of each open reservation."""
+        raise NotImplementedError
+
+    def drop_leases(self, now: int) -> None:
+        """Forget the reservations whose lease has ended."""
+        raise NotImplementedError
+
+    # What counts.
 
     def slot(self, now: int) -> int:
         """The slot of a time."""
@@ -53,21 +75,16 @@ class Bucket:
 
     def drop_ended(self, now: int) -> None:
         """Forget what no longer counts."""
-        if self.expires <= now:
-            self.slots.clear()
-            self.expires = inf
-        if self.width is not None:
-            oldest = now // self.width - SLOTS
-            while self.slots and (first := next(iter(self.slots))) < oldest:
-                del self.slots[first]
         if self.first_end <= now:
             self.drop_leases(now)
-
-    def drop_leases(self, now: int) -> None:
-        """Forget the reservations whose lease has ended."""
-        self.open = {id_: held for id_, held in self.open.items() if held[1] > now}
-        self.held = sum(amount for amount, _ in self.open.values())
-        self.first_end = min((end for _, end in self.open.values()), default=inf)
+        slots = self.slots
+        if self.width is not None and slots:
+            oldest = now // self.width - SLOTS
+            while slots and (first := next(iter(slots))) < oldest:
+                del slots[first]
+        elif self.expires <= now:
+            slots.clear()
+            self.expires = inf
 
     def used(self) -> float:
         """What counts, after `drop_ended`."""
@@ -76,24 +93,23 @@ class Bucket:
     def wait(self, limit: Limit, now: int) -> float:
         """In how many microseconds the amount fits; 0: now, infinite: never."""
         ceiling = limit.maximum * TOLERANCE
-        if limit.amount > ceiling:
-            return inf
-        excess = self.used() + limit.amount
+        total = self.used() + limit.amount
         waiting: float = 0
-        if excess > ceiling:
-            waiting = self._release(excess, ceiling, now)
-        if limit.burst is not None and limit.maximum and limit.period is not None:
+        if total > ceiling:
+            waiting = inf if limit.amount > ceiling else self._release(total, ceiling, now)
+        if limit.burst is not None:
             allowed = max(0.0, limit.burst - limit.amount) * _interval(limit)
             waiting = max(waiting, ceil(self.tat - allowed - now))
         return waiting
 
-    def _release(self, excess: float, ceiling: float, now: int) -> float:
-        releases = [*self._slot_releases(), *((end, amount) for amount, end in self.open.values())]
+    def _release(self, total: float, ceiling: float, now: int) -> float:
+        """When enough will have ended."""
+        releases = [*self._slot_releases(), *self.leases()]
         heapify(releases)
         while releases:
             time, amount = heappop(releases)
-            excess -= amount
-            if excess <= ceiling:
+            total -= amount
+            if total <= ceiling:
                 return time - now
         return inf
 
@@ -105,18 +121,11 @@ class Bucket:
     def take(self, limit: Limit, id_: str, now: int, ends: int) -> None:
         """Count the amount for a reservation."""
         if limit.mode == "spend":
-            self._count(self.slot(now), limit.amount)
+            self._count(limit, now, limit.amount)
         else:
             self.hold(id_, limit.amount, ends)
-        if limit.burst is not None and limit.maximum and limit.period is not None:
+        if limit.burst is not None:
             self.tat = max(self.tat, now) + limit.amount * _interval(limit)
-        self._set_end(limit, now)
-
-    def hold(self, id_: str, amount: float, ends: int) -> None:
-        """Count an amount until the reservation is settled or its lease ends."""
-        self.open[id_] = (amount, ends)
-        self.held += amount
-        self.first_end = min(self.first_end, ends)
 
     def settle(self, limit: Limit, id_: str, real: float, taken_at: int, now: int) -> None:
         """Replace what was taken, after `drop_ended`."""
@@ -126,39 +135,27 @@ class Bucket:
                 self.slots[slot] = max(0.0, self.slots[slot] + (real - limit.amount))
         else:
             self.release(id_)
-        if limit.mode == "hold":
-            return
-        if limit.mode == "reserve":
-            self._count(self.slot(now), real)
-        if limit.burst is not None and limit.maximum and limit.period is not None:
+            if limit.mode == "hold":
+                return
+            self._count(limit, now, real)
+        if limit.burst is not None:
             self.tat += (real - limit.amount) * _interval(limit)
-        self._set_end(limit, now)
-
-    def release(self, id_: str) -> None:
-        """Count a reservation no longer."""
-        amount, _ = self.open.pop(id_, (0.0, 0))
-        self.held = self.held - amount if self.open else 0.0
-
-    def extend(self, id_: str, ends: int) -> None:
-        """Let a lease end later."""
-        if id_ in self.open:
-            self.open[id_] = (self.open[id_][0], ends)
 
     def is_empty(self, now: int) -> bool:
         """Whether forgetting the bucket changes no decision, after `drop_ended`."""
-        return not self.slots and not self.open and self.tat <= now
+        return not self.slots and self.first_end == inf and self.tat <= now
 
-    def _count(self, slot: int, amount: float) -> None:
+    def _count(self, limit: Limit, now: int, amount: float) -> None:
+        slot = self.slot(now)
         self.slots[slot] = self.slots.get(slot, 0.0) + amount
-
-    def _set_end(self, limit: Limit, now: int) -> None:
-        if limit.ttl is not None and limit.period is None:
+        if limit.period is None and limit.ttl is not None:
             self.expires = now + microseconds(limit.ttl)
 
 
 def _interval(limit: Limit) -> float:
-    """GCRA: the microseconds that one unit takes."""
-    assert limit.period is not None  # noqa: S101 -- for the type checker; the callers check it
+    """GCRA: the microseconds that one unit takes; 0 where there is no pace."""
+    if limit.period is None or not limit.maximum:
+        return 0.0
     return microseconds(limit.period) / limit.maximum
 
 

@@ -77,10 +77,11 @@ class Limit(Record, frozen=True, kw_only=True):
             raise ConfigurationError(
                 f"Limit {self.key!r}: amount and maximum must be finite numbers, at least 0."
             )
-        for name in ("period", "burst", "ttl"):
-            value = getattr(self, name)
+        for value in (self.period, self.burst, self.ttl):
             if value is not None and not 0 < value < inf:
-                raise ConfigurationError(f"Limit {self.key!r}: {name} must be above 0.")
+                raise ConfigurationError(
+                    f"Limit {self.key!r}: period, burst and ttl must be above 0."
+                )
 
 
 class Reservation(Record, frozen=True, kw_only=True):

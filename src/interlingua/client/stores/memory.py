@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import count
 from math import inf
 from threading import Lock
@@ -36,6 +36,37 @@ class _Entries(dict[str, tuple[Value, float]], Generic[Value]):
         return entry
 
 
+class _MemoryBucket(Bucket):
+    __slots__ = ("open",)
+
+    def __init__(self, period: float | None) -> None:
+        super().__init__(period)
+        self.open: dict[str, tuple[int, float]] = {}
+
+    def hold(self, id_: str, amount: float, ends: int) -> None:
+        self.open[id_] = (ends, amount)
+        self.held += amount
+        self.first_end = min(self.first_end, ends)
+
+    def release(self, id_: str) -> None:
+        _, amount = self.open.pop(id_, (0, 0.0))
+        self.held -= amount
+        if not self.open:
+            self.held, self.first_end = 0.0, inf  # also what sums of fractions left over
+
+    def extend(self, id_: str, ends: int) -> None:
+        if id_ in self.open:
+            self.open[id_] = (ends, self.open[id_][1])
+
+    def leases(self) -> Iterable[tuple[int, float]]:
+        return self.open.values()
+
+    def drop_leases(self, now: int) -> None:
+        self.open = {id_: lease for id_, lease in self.open.items() if lease[0] > now}
+        self.held = sum((amount for _, amount in self.open.values()), 0.0)
+        self.first_end = min((ends for ends, _ in self.open.values()), default=inf)
+
+
 class MemoryStore:
     """
     Limits, values, counters and lists in the memory of this process.
@@ -66,7 +97,7 @@ class MemoryStore:
     def _bucket(self, key: str, period: float | None) -> Bucket:
         bucket = self._buckets.get((key, period))
         if bucket is None:
-            bucket = self._buckets[key, period] = Bucket(period)
+            bucket = self._buckets[key, period] = _MemoryBucket(period)
         return bucket
 
     async def reserve(

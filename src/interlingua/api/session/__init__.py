@@ -1,0 +1,1 @@
+"""A conversation that keeps its history: `Session`, and the store of sessions."""

@@ -1,0 +1,179 @@
+"""A session as a JSON document, in a file that is replaced as a whole."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from interlingua.api.session.turns import Turn
+from interlingua.spec.content import Record, parse_json
+from interlingua.spec.errors import ConfigurationError, DecodeError
+from interlingua.spec.json_form import from_document, to_document
+from interlingua.spec.messages import Message
+from interlingua.spec.response import Cost, Usage
+
+SESSION_VERSION = 1
+"""Incremented when an older reader could misread a newer session."""
+_VERSION_KEY = "interlingua_session"
+
+
+class SavedSession(Record, frozen=True, kw_only=True):
+    """Everything that a session keeps."""
+
+    session_id: str
+    model: str
+    reason: str = ""
+    parent: str | None = None
+    system: str | None = None
+    history: str = "full"
+    options: Mapping[str, Any] = {}
+    turns: tuple[Turn, ...] = ()
+    tool_ids: Mapping[str, Mapping[str, str]] = {}
+    usage: Usage = Usage()
+    cost: Cost | None = None
+    data: Mapping[str, Any] = {}
+    omitted: int = 0
+    summary: str | None = None
+
+
+class _Document(msgspec.Struct, kw_only=True):
+    """The same as plain JSON data: the turns are lists of documents of messages."""
+
+    session_id: str
+    model: str
+    reason: str = ""
+    parent: str | None = None
+    system: str | None = None
+    history: str = "full"
+    options: dict[str, Any] = {}
+    turns: list[list[Any]] = []
+    tool_ids: dict[str, dict[str, str]] = {}
+    usage: Usage = Usage()
+    cost: Cost | None = None
+    data: dict[str, Any] = {}
+    omitted: int = 0
+    summary: str | None = None
+
+
+def session_to_document(session: SavedSession) -> dict[str, Any]:
+    """The session as plain JSON data, with the version of its format."""
+    fields = msgspec.structs.asdict(session)
+    fields["turns"] = [[to_document(each) for each in turn.messages] for turn in session.turns]
+    return {_VERSION_KEY: SESSION_VERSION, **msgspec.to_builtins(fields)}
+
+
+def session_from_document(document: Any) -> SavedSession:
+    """The session in a document; `DecodeError` says what is wrong with it."""
+    check_version(document)
+    try:
+        plain = msgspec.convert(document, _Document)
+    except (msgspec.ValidationError, RecursionError) as error:
+        raise DecodeError(f"not a saved session: {error}") from error
+    turns = tuple(
+        Turn(messages=tuple(from_document(each, Message) for each in turn)) for turn in plain.turns
+    )
+    return SavedSession(**{**msgspec.structs.asdict(plain), "turns": turns})
+
+
+def check_version(document: Any) -> None:
+    """Raise `DecodeError` for what is no session, or one of a newer library."""
+    version = document.get(_VERSION_KEY) if isinstance(document, dict) else None
+    if type(version) is not int:
+        raise DecodeError("not a saved session", path=_VERSION_KEY)
+    if version > SESSION_VERSION:
+        raise DecodeError(
+            f"the session has version {version}, this library reads up to {SESSION_VERSION}; "
+            "upgrade interlingua",
+            path=_VERSION_KEY,
+        )
+
+
+def dump_session(session: SavedSession) -> bytes:
+    """The document as UTF-8 JSON text."""
+    document = session_to_document(session)
+    try:
+        return msgspec.json.encode(document)
+    except UnicodeEncodeError:  # a lone surrogate: only its escaped form is valid JSON
+        return json.dumps(document, separators=(",", ":")).encode()
+
+
+# Files.
+
+
+def read_session(path: str | os.PathLike[str]) -> SavedSession:
+    """The session in a file."""
+    try:
+        return session_from_document(_read_json(Path(path)))
+    except DecodeError as error:
+        raise DecodeError(f"Cannot load {os.fspath(path)!r}: {error.message}") from error
+
+
+def write_session(path: str | os.PathLike[str], session: SavedSession) -> None:
+    """
+    Write a session to a file, all of it or nothing.
+
+    A file that is there and is not a session that this library can read is not replaced.
+    """
+    target = Path(path)
+    if target.exists():
+        try:
+            check_version(_read_json(target))
+        except DecodeError as error:
+            raise DecodeError(
+                f"{os.fspath(path)!r} was not replaced: {error.message}. Choose another path, or "
+                "remove the file."
+            ) from error
+    data = dump_session(session)
+    try:
+        _replace_file(target, data)
+    except OSError as error:
+        raise ConfigurationError(f"Cannot save {os.fspath(path)!r}: {error}") from error
+
+
+def _read_json(path: Path) -> Any:
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise ConfigurationError(f"Cannot read {os.fspath(path)!r}: {error}") from error
+    try:
+        return msgspec.json.decode(data)
+    except (msgspec.DecodeError, UnicodeError):
+        try:
+            return parse_json(data)
+        except (ValueError, RecursionError) as error:
+            raise DecodeError(f"it is damaged or not JSON ({error})") from error
+
+
+def _replace_file(target: Path, data: bytes) -> None:
+    """Write to a file next to the target, then rename it, so that no reader sees half of it."""
+    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".tmp")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        if target.exists():
+            os.chmod(name, target.stat().st_mode & 0o777)  # noqa: PTH101 -- a name, not a Path
+        os.replace(name, target)  # noqa: PTH105
+    except BaseException:
+        with suppress(OSError):
+            os.unlink(name)  # noqa: PTH108
+        raise
+    _sync_folder(target.parent)
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make the renaming durable, where a folder can be opened."""
+    with suppress(OSError):
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)

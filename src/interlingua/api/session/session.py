@@ -1,0 +1,421 @@
+"""`Session`: a conversation with a model that keeps its history."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from os import PathLike
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias, TypeVar, Unpack, get_args, overload
+
+from msgspec.structs import replace
+
+from interlingua.api.objects import functions as objects
+from interlingua.api.objects.functions import ObjectOptions
+from interlingua.api.run.generate import StreamResult
+from interlingua.api.run.loop import GenerateResult
+from interlingua.api.run.options import (
+    GenerateOptions,
+    Prompt,
+    SystemFunction,
+    check_options,
+    make_messages,
+)
+from interlingua.api.run.run import get_default_client
+from interlingua.api.run.validation import Goal
+from interlingua.api.session.document import SavedSession, read_session, write_session
+from interlingua.api.session.tool_ids import ToolIds, adopt_messages, call_ids
+from interlingua.api.session.turn import Continued, Outcome, TurnRun
+from interlingua.api.session.turns import (
+    Turn,
+    close_calls,
+    join_results,
+    open_calls,
+    split_turns,
+    with_ids,
+)
+from interlingua.client.client import Client
+from interlingua.providers.ulid import new_ulid
+from interlingua.spec.check import refuse
+from interlingua.spec.content import ToolCall
+from interlingua.spec.errors import ConfigurationError
+from interlingua.spec.messages import Message
+from interlingua.spec.plain_dicts import to_messages
+from interlingua.spec.request import AnyTool, list_tools
+from interlingua.spec.response import Cost, Usage
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeForm
+
+T = TypeVar("T")
+HistoryMode: TypeAlias = Literal["full", "dynamic", "stateless"]
+"""What of the history a turn sends: all of it, what fits into the context window, or nothing."""
+MAX_TOOL_ROUNDS = 20
+
+
+class TurnOptions(GenerateOptions, total=False):
+    """The options of one turn: those of `generate`, and the model."""
+
+    model: str
+
+
+class TurnObjectOptions(ObjectOptions, total=False):
+    """The options of `send_object`: those of `generate_object`, and the model."""
+
+    model: str
+
+
+class Session:
+    """
+    A conversation: each turn is sent with what was said before.
+
+        session = Session("anthropic:claude-haiku-4-5", system="Be brief.", tools=[get_weather])
+        print((await session.send("Weather in Oslo?")).text)
+        session.swap("openai:gpt-5.2")
+        print((await session.send("And tomorrow?")).text)
+
+    All options of `generate` are defaults for each turn; `max_tool_rounds` is 20. There is one turn
+    at a time. `messages` has the whole history, whatever `history` says is sent.
+    """
+
+    def __init__(
+        self,
+        model: str,
+        *,
+        history: HistoryMode = "full",
+        **options: Unpack[GenerateOptions],
+    ) -> None:
+        settings: dict[str, Any] = dict(options)
+        for name in _OF_A_TURN & settings.keys():
+            raise ConfigurationError(f"{name} is an option of a turn: pass it to send or stream.")
+        check_options(settings)
+        _check_texts(model, history)
+        self.model: str = model
+        """The model of the next turn; see `swap`."""
+        self.system: str | SystemFunction | None = settings.pop("system", None)
+        self.tools: tuple[AnyTool, ...] = list_tools(settings.pop("tools", ()))
+        self.history: HistoryMode = history
+        self.client: Client | None = settings.pop("client", None)
+        """The client of its turns; None for the default client."""
+        self.data: dict[str, Any] = {}
+        """Data of the application; saved with the session."""
+        self.parent: str | None = None
+        """The id of the session that this is a fork of."""
+        self.omitted: int = 0
+        """How many of the oldest messages are not sent: `summary` is sent in their place."""
+        self.summary: str | None = None
+        self._session_id: str = settings.pop("session_id", None) or new_ulid()
+        self._ids = ToolIds()
+        given = to_messages(settings.pop("messages", None) or ())
+        self._turns = split_turns(adopt_messages(with_ids(given), self._ids))
+        self._options = settings
+        self._reason = "session model"
+        self._usage = Usage()
+        self._cost: Cost | None = None
+        self._active: TurnRun | None = None
+
+    def __repr__(self) -> str:
+        return f"Session({self._session_id}, {self.model!r}, {len(self.messages)} messages)"
+
+    # What it holds.
+
+    @property
+    def session_id(self) -> str:
+        """The id, which all its requests, events and log records have."""
+        return self._session_id
+
+    @property
+    def messages(self) -> tuple[Message, ...]:
+        """The whole conversation, without the system prompt."""
+        return tuple(message for turn in self._turns for message in turn.messages)
+
+    @property
+    def usage(self) -> Usage:
+        """The tokens of all turns so far, also of those that failed or were undone."""
+        return self._usage
+
+    @property
+    def cost(self) -> Cost | None:
+        """The cost of all turns so far; None if no cost is known."""
+        return self._cost
+
+    @property
+    def is_active(self) -> bool:
+        """Whether a turn is under way."""
+        return self._active is not None
+
+    @property
+    def open_calls(self) -> tuple[ToolCall, ...]:
+        """The calls of the last turn without a result, such as those that wait for approval."""
+        return open_calls(self._turns[-1].messages) if self._turns else ()
+
+    # Turns.
+
+    async def send(
+        self, prompt: Prompt = None, **options: Unpack[TurnOptions]
+    ) -> GenerateResult[None]:
+        """
+        Send a prompt with the history, run the tools that are called, and return the answer.
+
+        Without a prompt, an open turn goes on: its open calls are run first, as `approvals=` says.
+        If the turn fails, the history is as before, except that tool rounds that were complete
+        stay: send nothing to go on with them, or call `undo`.
+        """
+        return await self._turn(prompt, options).generate()
+
+    def stream(self, prompt: Prompt = None, **options: Unpack[TurnOptions]) -> StreamResult:
+        """
+        Like `send`, but returns the events as they arrive.
+
+        The turn begins with the first event that is read. It is in the history before the last
+        event is delivered; if the stream is left or interrupted, with what had arrived.
+        """
+        return StreamResult(self._turn(prompt, options))
+
+    @overload
+    async def send_object(
+        self, prompt: Prompt = None, *, schema: TypeForm[T], **options: Unpack[TurnObjectOptions]
+    ) -> GenerateResult[T]: ...
+    @overload
+    async def send_object(
+        self,
+        prompt: Prompt = None,
+        *,
+        schema: Mapping[str, Any],
+        **options: Unpack[TurnObjectOptions],
+    ) -> GenerateResult[Any]: ...
+    async def send_object(
+        self, prompt: Prompt = None, *, schema: Any, **options: Unpack[TurnObjectOptions]
+    ) -> GenerateResult[Any]:
+        """Like `send`, for an object of a schema or type, as `generate_object` returns it."""
+        settings = self._settings(options)
+        own, continues = self._own(prompt)
+        settings.update({"messages": own} if prompt is not None else {"resume": Continued(own)})
+        reason = _reason(options, self._reason)
+
+        def make_run(
+            model: str | None, _: Prompt, settings: Mapping[str, Any], goal: Goal
+        ) -> TurnRun:
+            return TurnRun(self, own, continues, reason, model, settings, goal)
+
+        model = settings.pop("model")
+        return await objects.finish_object(
+            *objects.start_object(model, None, schema, settings, make_run)
+        )
+
+    def interrupt(self) -> bool:
+        """
+        End the active turn, also from another task; False if there is none.
+
+        What had arrived is in the history when this returns, in a form that every provider accepts.
+        `send` raises `AbortError`, a stream ends with the finish reason `cancelled`.
+        """
+        active = self._active
+        if active is not None:
+            active.interrupt()
+        return active is not None
+
+    def swap(self, model: str) -> None:
+        """Use another model from the next turn on, of any provider."""
+        _check_texts(model, self.history)
+        self.model = model
+        self._reason = "swap"
+        self.omitted, self.summary = 0, None  # it may have a larger context window
+
+    def undo(self) -> tuple[Message, ...]:
+        """Remove the last turn; returns its messages. Its usage and cost still count."""
+        self._refuse_active("undo")
+        if not self._turns:
+            return ()
+        turn = self._turns.pop()
+        if self.omitted > len(self.messages):
+            self.omitted, self.summary = 0, None
+        self._forget_ids()
+        return turn.messages
+
+    def fork(self) -> Self:
+        """A copy with an id of its own that continues independently; `parent` is this id."""
+        options = {**self._options, "client": self.client, "tools": self.tools}
+        fork = self._from_saved(self.saved(), {**options, "session_id": new_ulid()})
+        fork.parent = self._session_id
+        fork._usage, fork._cost = Usage(), None  # noqa: SLF001 -- it has spent nothing yet
+        return fork
+
+    # Files.
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """
+        Write everything but the tools and the client to a JSON file, all of it or nothing.
+
+        A file at this path that is not a session, or one of a newer library, is not replaced.
+        """
+        write_session(path, self.saved())
+
+    @classmethod
+    def load(cls, path: str | PathLike[str], **options: Unpack[GenerateOptions]) -> Self:
+        """
+        The session in a file that `save` wrote; tools and client are given again.
+
+        The other options replace those that were saved. `DecodeError` if the file is damaged, or
+        was written by a newer library.
+        """
+        return cls._from_saved(read_session(path), options)
+
+    def saved(self) -> SavedSession:
+        """Everything that it keeps, at this moment."""
+        options = {name: self._options[name] for name in _SAVED & self._options.keys()}
+        return SavedSession(
+            session_id=self._session_id,
+            model=self.model,
+            reason=self._reason,
+            parent=self.parent,
+            system=self.system if isinstance(self.system, str) else None,
+            history=self.history,
+            options={name: value for name, value in options.items() if not callable(value)},
+            turns=tuple(self._turns),
+            tool_ids=self._ids.table(),
+            usage=replace(self._usage, raw=None),
+            cost=self._cost,
+            data=dict(self.data),
+            omitted=self.omitted,
+            summary=self.summary,
+        )
+
+    @classmethod
+    def _from_saved(cls, saved: SavedSession, options: Mapping[str, Any]) -> Self:
+        settings = {"system": saved.system, **saved.options, **options}
+        settings.setdefault("session_id", saved.session_id)
+        mode: Any = saved.history
+        session = cls(saved.model, history=mode, **settings)
+        session.data = dict(saved.data)
+        session.parent, session._reason = saved.parent, saved.reason
+        session.omitted, session.summary = saved.omitted, saved.summary
+        session._turns, session._ids = list(saved.turns), ToolIds(saved.tool_ids)
+        session._usage, session._cost = saved.usage, saved.cost
+        return session
+
+    # The run of a turn: how it is made, and how it reports.
+
+    def _turn(self, prompt: Prompt, options: Mapping[str, Any]) -> TurnRun:
+        settings = self._settings(options)
+        own, continues = self._own(prompt)
+        settings.update({"messages": own} if prompt is not None else {"resume": Continued(own)})
+        model = settings.pop("model")
+        return TurnRun(self, own, continues, _reason(options, self._reason), model, settings)
+
+    def _settings(self, options: Mapping[str, Any]) -> dict[str, Any]:
+        """The options of a turn, with the defaults of the session."""
+        for name in _OF_THE_SESSION & options.keys():
+            raise ConfigurationError(f"{name} is not an option of a turn. {_OF_THE_SESSION_HINT}")
+        settings = {**self._defaults(), **options}
+        client = settings["client"] or get_default_client()
+        settings["client"] = client.with_middleware()
+        settings["client"].calls.call_ids = self._ids
+        return settings
+
+    def _defaults(self) -> dict[str, Any]:
+        return {
+            "max_tool_rounds": MAX_TOOL_ROUNDS,
+            **self._options,
+            "model": self.model,
+            "system": self.system,
+            "tools": self.tools,
+            "client": self.client,
+            "session_id": self._session_id,
+        }
+
+    def _own(self, prompt: Prompt) -> tuple[tuple[Message, ...], Turn | None]:
+        """The messages that a turn begins with, and the open turn that it continues."""
+        last = self._turns[-1] if self._turns else None
+        if prompt is None:
+            if last is None or not last.is_open:
+                raise ConfigurationError("Pass a prompt: no turn of this session is open.")
+            return last.messages, last
+        given = with_ids(make_messages(prompt, None, None))
+        given = adopt_messages(given, self._ids, call_ids(self.messages))
+        if last is None or given[0].role != "tool":
+            return given, None
+        return close_calls(join_results(last.messages, given)), last
+
+    def enter(self, run: TurnRun) -> tuple[Message, ...]:
+        """Begin a turn; returns the history before it."""
+        self._refuse_active("begin another turn")
+        if run.continues is not None:
+            if not self._turns or self._turns[-1] is not run.continues:
+                raise ConfigurationError("The turn to go on with is no longer the last one.")
+            turns = self._turns[:-1]
+        else:
+            turns = self._closed_turns()
+        self._active = run
+        return tuple(message for turn in turns for message in turn.messages)
+
+    def leave(self, run: TurnRun) -> None:
+        """End a turn without a change."""
+        if self._active is run:
+            self._active = None
+
+    def settle(self, run: TurnRun, outcome: Outcome) -> None:
+        """End a turn with what it leaves behind."""
+        self.leave(run)
+        if outcome.usage is not None:
+            self._usage += outcome.usage
+        if outcome.cost is not None:
+            self._cost = outcome.cost if self._cost is None else self._cost + outcome.cost
+        if outcome.messages:
+            self._turns = self._turns[:-1] if run.continues else self._closed_turns()
+            self._turns.append(Turn(messages=_labelled(outcome.messages, run.reason)))
+            self.omitted, self.summary = outcome.omitted, outcome.summary
+        self._forget_ids()
+
+    async def flush(self) -> None:
+        """Wait until the store has everything."""
+
+    def _closed_turns(self) -> list[Turn]:
+        """The turns, where the last one has a result for each call."""
+        *before, last = self._turns or [Turn(messages=())]
+        closed = close_calls(last.messages)
+        return [*before, last if closed is last.messages else replace(last, messages=closed)]
+
+    def _forget_ids(self) -> None:
+        self._ids.keep(call_ids(self.messages))
+
+    def _refuse_active(self, what: str) -> None:
+        if self._active is not None:
+            raise ConfigurationError(
+                f"Cannot {what}: a turn of this session is active. Await it, read its stream to "
+                "the end or close it, or call interrupt()."
+            )
+
+
+def _labelled(messages: tuple[Message, ...], reason: str) -> tuple[Message, ...]:
+    """The messages with ids; the answers say why their model was chosen."""
+    return tuple(
+        replace(message, metadata={"chosen_because": reason, **message.metadata})
+        if message.role == "assistant" and message.metadata.get("model")
+        else message
+        for message in with_ids(messages)
+    )
+
+
+def _reason(options: Mapping[str, Any], default: str) -> str:
+    return "turn option" if "model" in options else default
+
+
+def _check_texts(model: Any, history: Any) -> None:
+    if not isinstance(model, str) or not model:
+        refuse("model", "the name of a model", model)
+    if history not in get_args(HistoryMode):
+        refuse("history", "'full', 'dynamic' or 'stateless'", history)
+
+
+_OF_A_TURN = frozenset(("resume", "approvals", "request_id", "response_format"))
+_OF_THE_SESSION = frozenset(("messages", "resume", "session_id", "history", "store"))
+_OF_THE_SESSION_HINT = "The session has the history; pass what is new as the prompt."
+_SAVED = frozenset(
+    (
+        *("temperature", "top_p", "top_k", "max_tokens", "stop_sequences", "seed"),
+        *("frequency_penalty", "presence_penalty", "reasoning_effort", "thinking_budget"),
+        *("include_thinking", "verbosity", "user", "metadata", "parallel_tool_calls", "provider"),
+        *("provider_options", "on_loss", "max_tool_rounds", "max_retries", "on_overflow"),
+        *("tool_timeout", "max_concurrent_tools", "max_tool_output", "keep_raw"),
+    )
+)
+"""The options that are saved: plain values, none of them a secret or a function."""

@@ -1,0 +1,372 @@
+"""
+Sessions in a SQLite file.
+
+A session is a header and a list of records, both JSON objects whose form belongs to `Session`.
+Records are only appended, and removed from the end.
+
+What survives:
+
+- The end of a process at any moment, and a power cut: every record whose `append` has returned.
+- A write-ahead log (`<path>-wal`) that was cut at any byte: the records up to some `append`, whole
+  and in order.
+- The file itself cut or overwritten: opening or loading it raises `StoreError` and changes nothing.
+  `SessionStore.recover` copies what can still be read into a new file.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
+from zlib import crc32
+
+from interlingua.client.stores.sqlite_thread import Schema, SQLiteThread
+from interlingua.spec.content import Record
+from interlingua.spec.errors import ConfigurationError, StoreError
+from interlingua.wire.json_text import dumps, loads
+
+if TYPE_CHECKING:
+    from sqlite3 import Connection
+
+Records: TypeAlias = list[dict[str, Any]]
+_MICROSECONDS = 1_000_000
+_SCHEMA = Schema(
+    name="a store of sessions",
+    application_id=0x494C5345,  # "ILSE"
+    version=1,
+    synchronous="FULL",
+    script="""
+CREATE TABLE IF NOT EXISTS sessions (id TEXT PRIMARY KEY, header BLOB NOT NULL,
+    checksum INTEGER NOT NULL, title TEXT, model TEXT, created INTEGER NOT NULL,
+    updated INTEGER NOT NULL, count INTEGER NOT NULL);
+CREATE INDEX IF NOT EXISTS sessions_updated ON sessions (updated);
+CREATE TABLE IF NOT EXISTS records (id INTEGER PRIMARY KEY AUTOINCREMENT, session TEXT NOT NULL,
+    position INTEGER NOT NULL, data BLOB NOT NULL, checksum INTEGER NOT NULL, text TEXT NOT NULL);
+CREATE UNIQUE INDEX IF NOT EXISTS records_place ON records (session, position);
+CREATE TABLE IF NOT EXISTS indexed (last INTEGER NOT NULL)
+""",
+)
+_SEARCHED = ("text", "content", "title", "arguments", "raw_arguments")
+"""The fields of a record whose texts are searched."""
+_SEARCHED_CHARACTERS = 100_000
+"""How much text of a record is searched."""
+_UNSPACED = re.compile("[\u0e00-\u0eff\u2e80-\U0003ffff]")
+"""Scripts that do not separate words, so that an index of words does not help."""
+_WITH_TEXT = "SELECT id FROM records WHERE text LIKE ? ESCAPE '\\'"
+_FULL_TEXT = """
+CREATE VIRTUAL TABLE IF NOT EXISTS words USING fts5(text, content='records', content_rowid='id')
+"""
+
+
+class SessionInfo(Record, frozen=True, kw_only=True):
+    """What a list of sessions shows of one."""
+
+    session_id: str
+    title: str | None = None
+    """`title` of the header."""
+    model: str | None = None
+    """`model` of the header."""
+    created: float = 0.0
+    """Seconds since the epoch."""
+    updated: float = 0.0
+    """When a record was last appended, or the header set."""
+    count: int = 0
+    """The number of records."""
+
+
+class SessionStore:
+    """
+    Conversations in a SQLite file: crash-safe, searchable, shared by the processes of one machine.
+
+    Give it to `Session(store=…)`. Its methods work in any event loop, and from several at once.
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        timeout: float = 5.0,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        """
+        Name the file, which is made at the first use.
+
+        `timeout`: for how many seconds a write waits for other processes before `StoreError`.
+        """
+        self._thread = SQLiteThread(path, _SCHEMA, timeout=timeout)
+        self._clock = clock
+
+    async def create(self, session_id: str, header: Mapping[str, Any]) -> None:
+        """Begin a session without records; raises `ConfigurationError` if the id is taken."""
+        row = (session_id, *_header_columns(header), self._now(), self._now())
+
+        def work(connection: Connection) -> None:
+            made = connection.execute(
+                "INSERT INTO sessions (id, header, checksum, title, model, created, updated, count)"
+                " VALUES (?, ?, ?, ?, ?, ?, ?, 0) ON CONFLICT DO NOTHING",
+                row,
+            )
+            if not made.rowcount:
+                raise ConfigurationError(
+                    f"There is a session {session_id!r} in {self._thread.path}. "
+                    "Load it, or choose another id."
+                )
+
+        await self._thread.write(work)
+
+    async def append(
+        self,
+        session_id: str,
+        records: Sequence[Mapping[str, Any]],
+        *,
+        header: Mapping[str, Any] | None = None,
+        expected: int | None = None,
+    ) -> int:
+        """
+        Add records to the end, all or none, durably when this returns; the new number of records.
+
+        `header` replaces the header in the same step. `expected` is the number of records that the
+        session must have before; if another process has added some, `StoreError` is raised.
+        """
+        rows = [_record_columns(record) for record in records]
+
+        def work(connection: Connection) -> int:
+            count = self._count(connection, session_id)
+            if expected is not None and count != expected:
+                raise StoreError(
+                    f"Session {session_id!r} has {count} records and not {expected}: another "
+                    "program has changed it. Load it again."
+                )
+            connection.executemany(
+                "INSERT INTO records (session, position, data, checksum, text) "
+                "VALUES (?, ?, ?, ?, ?)",
+                [(session_id, position, *row) for position, row in enumerate(rows, count)],
+            )
+            self._touch(connection, session_id, count + len(rows), header)
+            return count + len(rows)
+
+        return await self._thread.write(work)
+
+    async def truncate(self, session_id: str, count: int) -> None:
+        """Remove the records from this number on."""
+
+        def work(connection: Connection) -> None:
+            left = min(max(0, count), self._count(connection, session_id))
+            _remove_records(connection, session_id, left)
+            self._touch(connection, session_id, left, None)
+
+        await self._thread.write(work)
+
+    async def update(self, session_id: str, header: Mapping[str, Any]) -> None:
+        """Replace the header."""
+
+        def work(connection: Connection) -> None:
+            self._touch(connection, session_id, self._count(connection, session_id), header)
+
+        await self._thread.write(work)
+
+    async def load(self, session_id: str) -> tuple[dict[str, Any], Records]:
+        """The header and all records, in order."""
+
+        def work(connection: Connection) -> list[tuple[bytes, int]]:
+            rows = connection.execute(
+                "SELECT * FROM (SELECT header, checksum FROM sessions WHERE id = ?1) UNION ALL "
+                "SELECT * FROM (SELECT data, checksum FROM records WHERE session = ?1 "
+                "ORDER BY position)",
+                (session_id,),
+            )
+            return rows.fetchall()
+
+        rows = await self._thread.read_much(work)
+        if not rows:
+            raise self._missing(session_id)
+        header, *records = [self._read(session_id, *row) for row in rows]
+        return header, records
+
+    async def list(self, limit: int = 50, *, offset: int = 0) -> Sequence[SessionInfo]:
+        """The sessions, last changed first."""
+        return await self._thread.read_much(
+            lambda connection: _infos(connection, "", (), limit, offset)
+        )
+
+    async def search(self, text: str, limit: int = 50) -> Sequence[SessionInfo]:
+        """
+        The sessions with a record or a title that has all of these words, last changed first.
+
+        A word also finds longer words that begin with it.
+        """
+        words = re.findall(r"\w+", text)
+        is_indexed = words and not _UNSPACED.search(text) and await self._index()
+        if is_indexed:
+            found = "SELECT rowid FROM words WHERE words MATCH ?"
+            values = [" ".join(f'"{word}"*' for word in words)]
+        else:
+            values = [_like(part) for part in words or [text]]
+            found = " INTERSECT ".join([_WITH_TEXT] * len(values))
+        condition = (
+            "WHERE title LIKE ? ESCAPE '\\' OR id IN "  # noqa: S608 -- only our own texts
+            f"(SELECT session FROM records WHERE id IN ({found}))"
+        )
+        return await self._thread.read_much(
+            lambda connection: _infos(connection, condition, (_like(text), *values), limit, 0)
+        )
+
+    async def _index(self) -> bool:
+        is_indexed: bool = await self._thread.write(_index_words)
+        return is_indexed
+
+    async def delete(self, session_id: str) -> bool:
+        """Remove a session and its records; whether there was one."""
+
+        def work(connection: Connection) -> bool:
+            _remove_records(connection, session_id, 0)
+            removed = connection.execute("DELETE FROM sessions WHERE id = ?", (session_id,))
+            return bool(removed.rowcount)
+
+        return await self._thread.write(work)
+
+    async def close(self) -> None:
+        """End the thread and close the file; the next use opens it again."""
+        await self._thread.close()
+
+    def _now(self) -> int:
+        return round(self._clock() * _MICROSECONDS)
+
+    def _count(self, connection: Connection, session_id: str) -> int:
+        row: tuple[int] | None = connection.execute(
+            "SELECT count FROM sessions WHERE id = ?", (session_id,)
+        ).fetchone()
+        if row is None:
+            raise self._missing(session_id)
+        return row[0]
+
+    def _touch(
+        self,
+        connection: Connection,
+        session_id: str,
+        count: int,
+        header: Mapping[str, Any] | None,
+    ) -> None:
+        """Note a change of a session."""
+        connection.execute(
+            "UPDATE sessions SET count = ?, updated = max(updated, ?) WHERE id = ?",
+            (count, self._now(), session_id),
+        )
+        if header is not None:
+            connection.execute(
+                "UPDATE sessions SET header = ?, checksum = ?, title = ?, model = ? WHERE id = ?",
+                (*_header_columns(header), session_id),
+            )
+
+    def _missing(self, session_id: str) -> ConfigurationError:
+        return ConfigurationError(
+            f"There is no session {session_id!r} in {self._thread.path}. Its `list` has the ids."
+        )
+
+    def _read(self, session_id: str, data: bytes, checksum: int) -> dict[str, Any]:
+        if crc32(data) != checksum:
+            raise StoreError(
+                f"{self._thread.path} is damaged: a record of session {session_id!r} is not as it "
+                "was written. Nothing was changed. Restore a copy."
+            )
+        value: dict[str, Any] = loads(data)
+        return value
+
+
+def _header_columns(header: Mapping[str, Any]) -> tuple[bytes, int, str | None, str | None]:
+    data = dumps(dict(header))
+    title, model = (
+        value if isinstance(value := header.get(name), str) else None for name in ("title", "model")
+    )
+    return data, crc32(data), title, model
+
+
+def _record_columns(record: Mapping[str, Any]) -> tuple[bytes, int, str]:
+    data = dumps(dict(record))
+    text = " ".join(_texts(record, searched=False))[:_SEARCHED_CHARACTERS]
+    return data, crc32(data), text.encode(errors="replace").decode()  # half of a character pair
+
+
+def _texts(value: Any, *, searched: bool) -> Iterator[str]:
+    """The texts in a record that a person would search for."""
+    if isinstance(value, Mapping):
+        for name, field in value.items():
+            yield from _texts(field, searched=searched or name in _SEARCHED)
+    elif isinstance(value, list | tuple):
+        for item in value:
+            yield from _texts(item, searched=searched)
+    elif searched and isinstance(value, str):
+        yield value
+
+
+def _infos(
+    connection: Connection, condition: str, values: tuple[str, ...], limit: int, offset: int
+) -> Sequence[SessionInfo]:
+    rows = connection.execute(
+        "SELECT id, title, model, created, updated, count FROM sessions "  # noqa: S608 -- ours
+        f"{condition} ORDER BY updated DESC, rowid DESC LIMIT ? OFFSET ?",
+        (*values, limit, offset),
+    )
+    return [
+        SessionInfo(
+            session_id=session_id,
+            title=title,
+            model=model,
+            created=created / _MICROSECONDS,
+            updated=updated / _MICROSECONDS,
+            count=count,
+        )
+        for session_id, title, model, created, updated, count in rows
+    ]
+
+
+# Search. Words are indexed when somebody searches, so that appending costs nothing more.
+
+
+def _index_words(connection: Connection) -> bool:
+    """Bring the index up to date; whether this SQLite has one."""
+    import sqlite3
+
+    try:
+        connection.execute(_FULL_TEXT)
+    except sqlite3.OperationalError as error:
+        if "no such module" in str(error):
+            return False
+        raise
+    indexed = _last_indexed(connection)
+    (last,) = connection.execute("SELECT coalesce(max(id), 0) FROM records").fetchone()
+    if last > indexed:
+        connection.execute(
+            "INSERT INTO words (rowid, text) SELECT id, text FROM records WHERE id > ?", (indexed,)
+        )
+        connection.execute("DELETE FROM indexed")
+        connection.execute("INSERT INTO indexed VALUES (?)", (last,))
+    return True
+
+
+def _last_indexed(connection: Connection) -> int:
+    row: tuple[int] | None = connection.execute("SELECT last FROM indexed").fetchone()
+    return 0 if row is None else row[0]
+
+
+def _remove_records(connection: Connection, session_id: str, start: int) -> None:
+    import sqlite3
+
+    place = (session_id, start)
+    try:
+        connection.execute(
+            "INSERT INTO words (words, rowid, text) SELECT 'delete', id, text FROM records "
+            "WHERE session = ? AND position >= ? AND id <= ?",
+            (*place, _last_indexed(connection)),
+        )
+    except sqlite3.OperationalError as error:
+        if "no such" not in str(error):  # table: nobody has searched; module: no full-text search
+            raise
+    connection.execute("DELETE FROM records WHERE session = ? AND position >= ?", place)
+
+
+def _like(text: str) -> str:
+    escaped = re.sub(r"([%_\\])", r"\\\1", text)
+    return f"%{escaped}%"

@@ -1,0 +1,231 @@
+"""The run of one turn: it begins with the history of the session, and its end changes it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Iterable, Mapping
+from contextlib import aclosing
+from functools import reduce
+from operator import add
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from interlingua.api.objects.strategy import ObjectGoal
+from interlingua.api.run.loop import GenerateResult
+from interlingua.api.run.options import with_system
+from interlingua.api.run.run import Run, fill_usage
+from interlingua.api.run.validation import Goal
+from interlingua.api.session.turns import Turn, close_calls, close_turn, complete_rounds
+from interlingua.providers.cancel import CANCELLED, CancelScope
+from interlingua.spec.errors import AbortError, NoObjectGeneratedError, SDKError
+from interlingua.spec.events import Finish, StreamEvent
+from interlingua.spec.messages import Message
+from interlingua.spec.request import Request
+from interlingua.spec.response import Cost, Response, Usage
+from interlingua.tokens.estimate import estimate_request
+from interlingua.transport.media import load_media, load_media_async
+
+if TYPE_CHECKING:
+    from interlingua.api.session.session import Session
+
+
+class Outcome(NamedTuple):
+    """What a turn leaves behind; no messages if nothing has arrived."""
+
+    messages: tuple[Message, ...]
+    usage: Usage | None
+    cost: Cost | None
+    omitted: int
+    """How many messages of the history its requests left out, with `summary` in their place."""
+    summary: str | None
+
+
+class Continued(NamedTuple):
+    """The open turn that a run goes on with, as `resume=` takes it."""
+
+    messages: tuple[Message, ...]
+
+
+class TurnRun(Run):
+    """A run that is a turn of a session."""
+
+    def __init__(
+        self,
+        session: Session,
+        own: tuple[Message, ...],
+        continues: Turn | None,
+        reason: str,
+        model: str | None,
+        options: Mapping[str, Any],
+        goal: Goal | None = None,
+    ) -> None:
+        super().__init__(model, None, options, goal)
+        self.reason = reason
+        """Why this model was chosen."""
+        self.continues = continues
+        """The open turn that this run goes on with."""
+        self._object_goal = goal if isinstance(goal, ObjectGoal) else None
+        self._session = session
+        self._own = own
+        self._system = None if self._make_system is not None else options.get("system")
+        self._max_tokens: int | None = options.get("max_tokens")
+        self._history_at = 0  # the position of the history in the conversation
+        self._begins_at = 0  # the position of its own first message
+        self._is_settled = False
+
+    @property
+    def request_id(self) -> str:
+        """The id of the run."""
+        return self._request_id
+
+    async def generate(self) -> GenerateResult[Any]:
+        """Run the turn; each answer is read whole."""
+        await self._enter()
+        try:
+            result = await super().generate()
+        except BaseException as error:
+            await self._end(error)
+            raise
+        await self._end()
+        return result
+
+    async def stream(self) -> AsyncGenerator[StreamEvent, None]:
+        """Run the turn as a stream; the session has it before `Finish` is delivered."""
+        await self._enter()
+        try:
+            async with aclosing(super().stream()) as events:
+                async for event in events:
+                    if type(event) is Finish:
+                        await self._end(self._error or _interruption(event))
+                    yield event
+        except BaseException as error:
+            await self._end(error)
+            raise
+
+    # The beginning.
+
+    async def _enter(self) -> None:
+        """Begin with the history of the session and the bytes of the files in the prompt."""
+        session = self._session
+        history = session.enter(self)
+        try:
+            self._own = (await load_media_async(Request(messages=self._own))).messages
+            conversation = (*history, *self._own)
+            if self._system is not None:
+                conversation = with_system(self._system, conversation)
+            self._history_at = len(conversation) - len(history) - len(self._own)
+            self._begins_at = len(conversation) - len(self._own)
+            self.loop.begin_with(conversation)
+            if self._make_system is None:
+                self._leave_out()
+        except BaseException:
+            session.leave(self)
+            raise
+
+    async def _set_system(self, scope: CancelScope) -> None:
+        before = len(self.loop.messages)
+        await super()._set_system(scope)
+        added = len(self.loop.messages) - before
+        self._history_at += added
+        self._begins_at += added
+        self._leave_out()
+
+    def _leave_out(self) -> None:
+        """Leave the messages out that the history mode or an earlier summary leaves out."""
+        session, begin, end = self._session, self._history_at, self._begins_at
+        if session.history == "stateless":
+            self.loop.drop(range(begin, end), code=None)
+            return
+        if session.omitted:
+            self.loop.drop(range(begin, begin + session.omitted), session.summary, code=None)
+        if session.history == "dynamic":
+            self._on_overflow = "truncate" if self._on_overflow == "raise" else self._on_overflow
+            self._fit()
+
+    def _fit(self) -> None:
+        """Leave the oldest turns out that do not fit into the context window of the model."""
+        request = self.loop.request
+        window = None if request is None else self.client.profile_for(request).context_window
+        if request is None or window is None:
+            return
+        limit = window - (self._max_tokens or 0)
+        if estimate_request(request) > limit:
+            self.loop.shorten(limit=limit)
+
+    # The end.
+
+    async def _end(self, error: BaseException | None = None) -> None:
+        """Give the session what the turn leaves behind, once."""
+        session = self._session
+        if not self._is_settled:
+            outcome = self.outcome(error)
+            loaded = await load_media_async(Request(messages=outcome.messages))
+            self.settle(outcome._replace(messages=loaded.messages))
+        await session.flush()
+
+    def settle(self, outcome: Outcome) -> None:
+        """Add the outcome to the session, unless an interruption did so before."""
+        if not self._is_settled:
+            self._is_settled = True
+            self._session.settle(self, outcome)
+
+    def interrupt(self) -> None:
+        """End the turn with what has arrived."""
+        self.client.calls.scopes.cancel(self.request_id)
+        if not self._is_settled:
+            outcome = self.outcome(AbortError(CANCELLED))
+            loaded = load_media(Request(messages=outcome.messages))
+            self.settle(outcome._replace(messages=loaded.messages))
+
+    def outcome(self, error: BaseException | None = None) -> Outcome:
+        """What the turn leaves behind, after its end or after this error."""
+        begin, loop, partial = self._begins_at, self.loop, None
+        if error is None:
+            messages = self._closed()[begin:]
+        elif isinstance(error, _INTERRUPTIONS):
+            partial = self.partial()
+            messages = close_turn(self.conversation(partial)[begin:])
+            if messages[len(self._own) :] == ():  # nothing has arrived
+                messages = ()
+        else:
+            messages = complete_rounds(self.conversation()[begin:], len(self._own))
+        omitted = 0
+        if loop.summary is not None:
+            omitted = sum(1 for at in loop.dropped if at < begin)
+        answers = loop.answers(partial)
+        return Outcome(
+            messages, self._usage(error, partial), total_cost(answers), omitted, loop.summary
+        )
+
+    def _closed(self) -> tuple[Message, ...]:
+        """The conversation after the end; a call that is the object of a schema is answered."""
+        messages, goal = self.loop.messages, self._object_goal
+        if goal is None or self.loop.pending_approvals:
+            return messages
+        response = self.loop.steps[-1].response
+        try:
+            goal.read(response)
+        except NoObjectGeneratedError:
+            return close_calls(messages)
+        return (*messages, *goal.closing(response))
+
+    def _usage(self, error: BaseException | None, partial: Response | None) -> Usage | None:
+        if isinstance(error, SDKError) and error.total_usage is not None:
+            return error.total_usage
+        if partial is not None and self._sent is not None:
+            partial = fill_usage(partial, self._sent)
+        return self.loop.total_usage(partial)
+
+
+_INTERRUPTIONS = (AbortError, asyncio.CancelledError, GeneratorExit, KeyboardInterrupt)
+"""What ends a turn because it is not wanted any more: its partial answer is kept."""
+
+
+def _interruption(finish: Finish) -> AbortError | None:
+    """The error that stands for a stream that was cancelled by its id."""
+    return AbortError(CANCELLED) if finish.finish_reason.reason == "cancelled" else None
+
+
+def total_cost(answers: Iterable[Response]) -> Cost | None:
+    """The sum of the costs that are known; None if none is."""
+    costs = [answer.cost for answer in answers if answer.cost is not None]
+    return reduce(add, costs) if costs else None

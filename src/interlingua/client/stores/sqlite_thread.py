@@ -1,0 +1,381 @@
+"""
+One thread that writes to one SQLite file, for any number of tasks, threads and event loops.
+
+The thread takes everything that is waiting, does it in one transaction and answers after the
+commit: under load one commit serves many writes. Reads do not pass through it: in WAL mode they
+never wait for a writer, and a keyed read is cheaper than a change of threads.
+
+Other processes may use the same file. A write waits for theirs, at most `timeout` seconds.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import threading
+import time
+import weakref
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from queue import Empty, SimpleQueue
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+from interlingua.spec.content import Record
+from interlingua.spec.errors import ConfigurationError, StoreError
+
+if TYPE_CHECKING:  # imported on use: not every program has a store
+    from sqlite3 import Connection
+
+Result = TypeVar("Result")
+_BATCH = 1_000
+"""How many writes one transaction has at most."""
+_CHECKPOINT_BYTES = 4 * 1024 * 1024
+"""How long the write-ahead log grows before its pages are copied into the file."""
+_PAUSE = 0.001
+"""Seconds between two attempts to get the write lock."""
+
+
+class Schema(Record, frozen=True, kw_only=True):
+    """What a file must be, and how a new one is made."""
+
+    name: str
+    """What the file holds, for messages."""
+    application_id: int
+    version: int
+    script: str
+    synchronous: str = "NORMAL"
+    """FULL: a write survives a power cut when it returns. NORMAL: the end of the process."""
+
+
+class _Job(NamedTuple):
+    work: Callable[[Connection], Any]
+    future: asyncio.Future[Any]
+    loop: asyncio.AbstractEventLoop
+
+
+class _Answer(NamedTuple):
+    job: _Job
+    result: Any
+    error: Exception | None
+
+
+class _Connections(NamedTuple):
+    """Made by the thread; the reader is used by others under its lock."""
+
+    writer: Connection
+    reader: Connection
+
+
+class SQLiteThread:
+    """A SQLite file with its writer thread, which starts at the first use."""
+
+    def __init__(self, path: str | os.PathLike[str], schema: Schema, *, timeout: float) -> None:
+        """Nothing is opened yet. `timeout`: how long a write waits for other processes."""
+        if os.fspath(path) in {"", ":memory:"}:
+            raise ConfigurationError("A store needs the path of a file; see also MemoryStore.")
+        self.path = Path(path)
+        self._schema = schema
+        self._timeout = timeout
+        self._lock = threading.Lock()
+        self._running: _Running | None = None
+
+    async def write(self, work: Callable[[Connection], Result]) -> Result:
+        """
+        Run a function in a transaction; what it returned, after the commit.
+
+        If it raises, what it did is undone. It may run twice, so it must change only the database.
+        """
+        future: asyncio.Future[Result] = self.post(work)
+        return await future
+
+    def post(self, work: Callable[[Connection], Result]) -> asyncio.Future[Result]:
+        """Run a function as `write` does; the future of its result."""
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[Result] = loop.create_future()
+        self._start(_Job(work, future, loop))
+        return future
+
+    async def read(self, work: Callable[[Connection], Result]) -> Result:
+        """Run a function that reads little, here and now."""
+        running = self._start()
+        if running.connections is None:
+            return await self.write(work)  # the thread opens the file
+        try:
+            return running.read(work)
+        except StoreError:
+            return await self.write(work)  # for example while another process recovers the file
+
+    async def read_much(self, work: Callable[[Connection], Result]) -> Result:
+        """Run a function that reads so much that the event loop should not wait for it."""
+        running = self._start()
+        if running.connections is None:
+            await self.write(_nothing)
+        return await asyncio.to_thread(running.read, work)
+
+    async def close(self) -> None:
+        """End the thread after the writes that are waiting; the next use opens the file again."""
+        running = self._running
+        if running is None or running.pid != os.getpid():
+            return
+        with self._lock:
+            self._running = None
+            running.jobs.put(None)
+        while running.thread.is_alive():  # noqa: ASYNC110 -- a thread cannot be awaited
+            await asyncio.sleep(_PAUSE)
+
+    def _start(self, job: _Job | None = None) -> _Running:
+        """The thread, started if it is not running; under the lock no job follows the last one."""
+        if self._running is not None and self._running.pid != os.getpid():
+            _abandoned.append(self._running)
+            self._lock = threading.Lock()  # another thread may have held it during the fork
+            self._running = None
+        with self._lock:
+            running = self._running
+            if running is None:
+                running = self._running = _Running(self.path, self._schema, self._timeout)
+                weakref.finalize(self, running.jobs.put, None)
+            if job is not None:
+                running.jobs.put(job)
+            return running
+
+
+_abandoned: list[_Running] = []
+"""
+Connections of the process that this one was forked from.
+
+SQLite forbids any use of them here, and the garbage collector would close them.
+"""
+
+
+def _nothing(_: Connection) -> None:
+    pass
+
+
+class _Running:
+    """The thread with its queue. It has no reference to its owner, which can be collected."""
+
+    def __init__(self, path: Path, schema: Schema, timeout: float) -> None:
+        self.pid = os.getpid()
+        self.jobs: SimpleQueue[_Job | None] = SimpleQueue()
+        self.connections: _Connections | None = None
+        self._path = path
+        self._schema = schema
+        self._timeout = timeout
+        self._read_lock = threading.Lock()
+        self.thread = threading.Thread(
+            target=self._work, name=f"interlingua {schema.name}", daemon=True
+        )
+        self.thread.start()
+
+    def read(self, work: Callable[[Connection], Result]) -> Result:
+        import sqlite3
+
+        with self._read_lock:
+            if self.connections is None:
+                raise StoreError(f"{self._path} was closed while it was read.")
+            try:
+                return work(self.connections.reader)
+            except sqlite3.Error as error:
+                raise _wrap(self._path, error) from error
+
+    # The thread.
+
+    def _work(self) -> None:
+        is_last = False
+        while not is_last:
+            jobs = [self.jobs.get()]
+            with contextlib.suppress(Empty):
+                while len(jobs) < _BATCH and jobs[-1] is not None:
+                    jobs.append(self.jobs.get_nowait())
+            is_last = jobs[-1] is None
+            wanted = [job for job in jobs if job is not None and not job.future.done()]
+            if wanted:
+                _deliver(self._run(wanted))
+            del jobs, wanted  # while it waits, the thread keeps nobody's objects alive
+        self._close()
+
+    def _run(self, jobs: Sequence[_Job]) -> list[_Answer]:
+        """The result of each job: all in one transaction, or each in its own if one fails."""
+        try:
+            connection = self._begin()
+        except Exception as error:  # noqa: BLE001 -- each caller gets it
+            return [_Answer(job, None, _wrap(self._path, error)) for job in jobs]
+        try:
+            results = [job.work(connection) for job in jobs]
+            connection.execute("COMMIT")
+        except Exception as error:  # noqa: BLE001 -- the caller of the function gets it
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+            if len(jobs) == 1:
+                return [_Answer(jobs[0], None, _wrap(self._path, error))]
+            return [answer for job in jobs for answer in self._run([job])]
+        self._checkpoint(connection)
+        return [_Answer(job, result, None) for job, result in zip(jobs, results, strict=True)]
+
+    def _begin(self) -> Connection:
+        if self.connections is None:
+            self.connections = _open(self._path, self._schema, self._timeout)
+        _begin(self.connections.writer, self._timeout)
+        return self.connections.writer
+
+    def _checkpoint(self, connection: Connection) -> None:
+        """
+        Copy the log into the file when it is long, and empty it.
+
+        It is emptied at once because a log whose pages are in the file already must not be cut.
+        """
+        import sqlite3
+
+        with contextlib.suppress(sqlite3.Error, OSError):
+            if Path(f"{self._path}-wal").stat().st_size > _CHECKPOINT_BYTES:
+                connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+
+    def _close(self) -> None:
+        with self._read_lock:
+            connections, self.connections = self.connections, None
+        if connections is not None:
+            connections.reader.close()
+            connections.writer.close()
+
+
+def _deliver(answers: Sequence[_Answer]) -> None:
+    """Give each event loop its results in one call."""
+    by_loop: dict[asyncio.AbstractEventLoop, list[_Answer]] = {}
+    for answer in answers:
+        by_loop.setdefault(answer.job.loop, []).append(answer)
+    for loop, group in by_loop.items():
+        with contextlib.suppress(RuntimeError):  # the loop was closed; nobody waits
+            loop.call_soon_threadsafe(_resolve, group)
+
+
+def _resolve(answers: Sequence[_Answer]) -> None:
+    for job, result, error in answers:
+        if job.future.done():
+            continue
+        if error is None:
+            job.future.set_result(result)
+        else:
+            job.future.set_exception(error)
+
+
+# Opening.
+
+
+def _open(path: Path, schema: Schema, timeout: float) -> _Connections:
+    """Open or make the file; raises `StoreError` before a file that is not ours is changed."""
+    deadline = time.monotonic() + timeout
+    while True:
+        try:
+            return _try_open(path, schema, timeout)
+        except Exception as error:
+            if not _is_busy(error) or time.monotonic() > deadline:
+                raise
+            time.sleep(_PAUSE)
+
+
+def _try_open(path: Path, schema: Schema, timeout: float) -> _Connections:
+    import sqlite3
+
+    _check_file(path, schema, timeout)
+    writer = sqlite3.connect(path, timeout=0, isolation_level=None, check_same_thread=False)
+    try:
+        writer.execute("PRAGMA journal_mode=WAL").fetchall()
+        writer.execute(f"PRAGMA synchronous={schema.synchronous}")
+        writer.execute("PRAGMA wal_autocheckpoint=0")
+        _begin(writer, timeout)
+        _check(writer, path, schema)
+        for statement in schema.script.split(";"):
+            writer.execute(statement)
+        writer.execute(f"PRAGMA application_id={schema.application_id}")
+        writer.execute(f"PRAGMA user_version={schema.version}")
+        writer.execute("COMMIT")
+        reader = sqlite3.connect(path, timeout=0, isolation_level=None, check_same_thread=False)
+        reader.execute("PRAGMA query_only=1")
+    except BaseException:
+        writer.close()
+        raise
+    return _Connections(writer, reader)
+
+
+def _check_file(path: Path, schema: Schema, timeout: float) -> None:
+    """Look at an existing file before SQLite, which takes a very short one for a new one."""
+    import sqlite3
+
+    if not path.exists() or not path.stat().st_size:
+        return
+    with path.open("rb") as file:
+        header = file.read(100)
+    if len(header) < 100 or not header.startswith(b"SQLite format 3\x00"):
+        raise sqlite3.DatabaseError("file is not a database")
+    log = Path(f"{path}-wal")
+    if log.exists() and log.stat().st_size:  # the newest header may be in the log
+        uri = f"{path.absolute().as_uri()}?mode=ro"
+        with contextlib.closing(sqlite3.connect(uri, uri=True, timeout=timeout)) as connection:
+            _check(connection, path, schema)
+        return
+    page_size, page_count, cookie, version, application_id = (
+        int.from_bytes(header[start:end], "big")
+        for start, end in ((16, 18), (28, 32), (40, 44), (60, 64), (68, 72))
+    )
+    if path.stat().st_size < page_count * (65_536 if page_size == 1 else page_size):
+        raise sqlite3.DatabaseError("the end of the file is missing")
+    if cookie:  # there are tables
+        _check_numbers(path, schema, application_id, version)
+
+
+def _check(connection: Connection, path: Path, schema: Schema) -> None:
+    (application_id,) = connection.execute("PRAGMA application_id").fetchone()
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    if tables:
+        _check_numbers(path, schema, application_id, version)
+
+
+def _check_numbers(path: Path, schema: Schema, application_id: int, version: int) -> None:
+    if application_id != schema.application_id:
+        raise StoreError(f"{path} is a SQLite file, but not {schema.name}. Name another file.")
+    if version > schema.version:
+        raise StoreError(
+            f"{path} was written by a newer version of Interlingua: it has format {version}, and "
+            f"this version reads {schema.version}. Nothing was changed. Update interlingua."
+        )
+
+
+def _begin(connection: Connection, timeout: float) -> None:
+    """Get the write lock; SQLite's own waiting would pause for up to 100 ms."""
+    deadline = time.monotonic() + timeout
+    while True:
+        try:
+            connection.execute("BEGIN IMMEDIATE")
+            return
+        except Exception as error:
+            if not _is_busy(error) or time.monotonic() > deadline:
+                raise
+            time.sleep(_PAUSE)
+
+
+def _is_busy(error: Exception) -> bool:
+    import sqlite3
+
+    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+    return code in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
+
+
+def _wrap(path: Path, error: Exception) -> Exception:
+    """Errors of SQLite as `StoreError`: what happened to which file, and what to do."""
+    import sqlite3
+
+    if not isinstance(error, sqlite3.Error | OSError):
+        return error
+    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+    if _is_busy(error):
+        advice = "Another process holds its lock. Try again, or set a longer timeout="
+    elif (
+        code in {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
+        or type(error) is sqlite3.DatabaseError
+    ):
+        advice = "The file is damaged or is no SQLite file. Nothing was changed. Restore a copy"
+    else:
+        advice = "Check that the folder exists, can be written and is not full"
+    return StoreError(f"{path}: {error}. {advice}.", cause=error)

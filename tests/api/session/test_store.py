@@ -1,0 +1,317 @@
+"""Sessions in a file: what is appended stays."""
+
+import os
+import random
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+import threading
+
+import pytest
+
+from interlingua.api.session.store import SessionStore
+from interlingua.errors import ConfigurationError, StoreError
+from support.stores import Blocking, Clock
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "sessions.sqlite"
+
+
+@pytest.fixture
+def store(path):
+    clock = Clock()
+    blocking = Blocking(SessionStore(path, clock=clock), clock)
+    yield blocking
+    blocking.stop()
+
+
+def record(text, **fields):
+    return {"role": "user", "content": [{"kind": "text", "text": text}], **fields}
+
+
+def open_store(path):
+    return Blocking(SessionStore(path), Clock())
+
+
+def test_append_and_load(store):
+    """What was appended is there, in order, with every kind of JSON value."""
+    header = {"model": "a:b", "title": "Trip", "nested": {"x": [1, None, 2.5, "ä\ud800"]}}
+    store.create("s", header)
+    records = [record(f"{number} \ud83d", number=number) for number in range(30)]
+
+    assert store.append("s", records[:10]) == 10
+    assert store.append("s", []) == 10
+    assert store.append("s", records[10:], header={"model": "c"}) == 30
+    assert store.load("s") == ({"model": "c"}, records)
+
+
+def test_sessions_are_apart(store):
+    """Records of one session are not seen in another."""
+    for name in ("a", "b", ""):
+        store.create(name, {})
+        store.append(name, [record(name)])
+
+    assert store.load("") == ({}, [record("")])
+    assert store.load("b") == ({}, [record("b")])
+
+
+def test_mistakes(store):
+    """An unknown session, and one that exists already, are errors that say so."""
+    store.create("s", {})
+
+    with pytest.raises(ConfigurationError, match="There is a session 's'"):
+        store.create("s", {})
+    for call in (
+        store.load,
+        lambda name: store.append(name, []),
+        lambda name: store.update(name, {}),
+    ):
+        with pytest.raises(ConfigurationError, match="no session 'none'"):
+            call("none")
+    assert not store.delete("none")
+
+
+def test_another_program_appended(store):
+    """With `expected`, what another program has added is not overlooked."""
+    store.create("s", {})
+    store.append("s", [record("a")], expected=0)
+
+    with pytest.raises(StoreError, match="has 1 records and not 0"):
+        store.append("s", [record("b")], expected=0)
+    assert store.load("s") == ({}, [record("a")])
+
+
+def test_truncate(store):
+    """Records are removed from the end, and the next one takes their place."""
+    store.create("s", {})
+    store.append("s", [record(text) for text in "abc"])
+    store.truncate("s", 1)
+    store.truncate("s", 9)
+    store.append("s", [record("d")])
+
+    assert store.load("s") == ({}, [record("a"), record("d")])
+
+
+def test_list(store):
+    """The last changed is first."""
+    for name in "abc":
+        store.create(name, {"title": name.upper(), "model": f"m-{name}"})
+        store.advance(1)
+    store.append("a", [record("x"), record("y")])
+    store.advance(1)
+    store.update("b", {"title": "new"})
+
+    infos = store.list()
+
+    assert [info.session_id for info in infos] == ["b", "a", "c"]
+    assert [info.title for info in infos] == ["new", "A", "C"]
+    assert [info.model for info in infos] == [None, "m-a", "m-c"]
+    assert [info.count for info in infos] == [0, 2, 0]
+    assert infos[1].updated - infos[1].created == pytest.approx(3)
+    assert [info.session_id for info in store.list(1, offset=1)] == ["a"]
+
+
+@pytest.fixture(params=["index", "no index"])
+def searched(request, store, monkeypatch):
+    """A store whose SQLite has full-text search, and one whose SQLite has not."""
+    if request.param == "no index":
+        module = "CREATE VIRTUAL TABLE IF NOT EXISTS words USING fts_none(text)"
+        monkeypatch.setattr("interlingua.api.session.store._FULL_TEXT", module)
+    else:
+        sqlite3.connect(":memory:").execute("CREATE VIRTUAL TABLE t USING fts5(x)")
+    return store
+
+
+def test_search(searched):
+    """Sessions are found by words of a record, their beginnings, and the title."""
+    store = searched
+    store.create("alps", {"title": "Holiday 100%"})
+    store.append("alps", [record("Which mountain is highest?"), record("Mont Blanc")])
+    store.create("sea", {"title": "Boats"})
+    store.append("sea", [record("東京タワーはどこ"), record('it\'s an _odd_ "case" -- %')])
+
+    def found(text):
+        return [info.session_id for info in store.search(text)]
+
+    assert found("mountain") == found("MOUNT hig") == found("Blanc") == found("holiday") == ["alps"]
+    assert found("タワー") == found("odd case") == found("it's") == ["sea"]
+    assert found("100%") == ["alps"]
+    assert found("mountain Blanc") == []  # not in one record
+    assert found("role") == found("user") == []  # only texts are searched
+    store.append("sea", [record("a mountain of water")])
+    assert found("mountain") == ["sea", "alps"] or found("mountain") == ["alps", "sea"]
+    store.truncate("alps", 0)
+    assert found("mountain") == ["sea"]
+    store.delete("sea")
+    assert found("mountain") == []
+
+
+def test_several_processes(path):
+    """Programs that append to one session at once lose nothing; each one's records are in order."""
+    code = (
+        "import asyncio, sys\n"
+        "from interlingua.api.session.store import SessionStore\n"
+        "store = SessionStore(sys.argv[1])\n"
+        "async def work():\n"
+        "    for number in range(40):\n"
+        "        await store.append('s', [{'who': sys.argv[2], 'n': number}])\n"
+        "asyncio.run(work())"
+    )
+    store = open_store(path)
+    store.create("s", {})
+    processes = [subprocess.Popen([sys.executable, "-c", code, path, name]) for name in "ab"]
+    assert [process.wait() for process in processes] == [0, 0]
+    _, records = store.load("s")
+
+    for name in "ab":
+        assert [r["n"] for r in records if r["who"] == name] == [*range(40)]
+    store.stop()
+
+
+# Crashes and damage.
+
+APPENDING = """
+import asyncio, sys
+from interlingua.api.session.store import SessionStore
+store = SessionStore(sys.argv[1])
+async def work():
+    _, records = await store.load("s")
+    for number in range(len(records), 1000):
+        await store.append("s", [{"n": number, "text": "x" * (number % 700)}])
+        print(number, flush=True)
+asyncio.run(work())
+"""
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="no kill -9 on this system")
+def test_kill(path):
+    """`kill -9` during 1,000 appends loses no record that was acknowledged, and adds none."""
+    store = open_store(path)
+    store.create("s", {})
+    store.stop()
+    chosen = random.Random(7)
+    acknowledged = kills = 0
+    while acknowledged < 1000:
+        with subprocess.Popen(
+            [sys.executable, "-c", APPENDING, path], stdout=subprocess.PIPE, text=True
+        ) as process:
+            timer = threading.Timer(chosen.uniform(0.3, 0.8), process.kill)
+            timer.start()
+            for line in process.stdout:
+                acknowledged = int(line) + 1
+            timer.cancel()
+        kills += process.returncode == -signal.SIGKILL
+        store = open_store(path)
+        _, records = store.load("s")
+        assert acknowledged <= len(records) <= acknowledged + 1
+        assert [record["n"] for record in records] == [*range(len(records))]
+        assert all(len(record["text"]) == record["n"] % 700 for record in records)
+        acknowledged = len(records)
+        store.stop()
+
+    assert kills >= 1
+
+
+@pytest.fixture(scope="module")
+def crashed(tmp_path_factory):
+    """A file and its log as a killed process leaves them, after each of 25 appends in the log."""
+    folder = tmp_path_factory.mktemp("crashed")
+    store = open_store(folder / "s")
+    store.create("s", {"title": "t"})
+    store.append("s", [record("kept")])
+    store.stop()  # what is in the file itself
+    store = open_store(folder / "s")
+    sizes = []
+    for number in range(25):
+        store.append("s", [record("x" * 300 * number)])
+        sizes.append((folder / "s-wal").stat().st_size)
+    copy = tmp_path_factory.mktemp("copy")
+    for name in ("s", "s-wal"):
+        shutil.copy(folder / name, copy / name)
+    store.stop()
+    return copy, sizes
+
+
+def cuts(size, edges):
+    """Every edge with its neighbours, and others at random."""
+    near = {edge + step for edge in edges for step in (-1, 0, 1)}
+    return sorted(
+        {cut for cut in near | {*random.Random(3).sample(range(size), 60)} if 0 <= cut <= size}
+    )
+
+
+def test_a_log_that_was_cut(crashed, tmp_path):
+    """Cut at any byte it opens with the records up to one append: those whole before the cut."""
+    folder, sizes = crashed
+    log = (folder / "s-wal").read_bytes()
+    for cut in cuts(len(log), sizes):
+        shutil.copy(folder / "s", tmp_path / "s")
+        (tmp_path / "s-wal").write_bytes(log[:cut])
+        (tmp_path / "s-shm").unlink(missing_ok=True)
+        store = open_store(tmp_path / "s")
+        _, records = store.load("s")
+        store.stop()
+
+        whole = sum(size <= cut for size in sizes)
+        expected = [record("kept"), *(record("x" * 300 * number) for number in range(whole))]
+        assert records == expected, cut
+
+
+def test_a_file_that_was_cut(crashed, tmp_path):
+    """Cut at any byte it is refused, or all of it is there; not a byte of it changes."""
+    folder, _ = crashed
+    shutil.copy(folder / "s", tmp_path / "whole")
+    shutil.copy(folder / "s-wal", tmp_path / "whole-wal")
+    store = open_store(tmp_path / "whole")
+    complete = store.load("s")
+    store.stop()  # all of it is in the file now
+    content = (tmp_path / "whole").read_bytes()
+    for cut in cuts(len(content), range(0, len(content), 4096)):
+        damaged = tmp_path / f"cut-{cut}"
+        damaged.write_bytes(content[:cut])
+        store = open_store(damaged)
+        try:
+            assert store.load("s") == complete
+            assert cut == len(content)
+        except (StoreError, ConfigurationError) as error:
+            assert isinstance(error, StoreError) or cut == 0  # an empty file is a new one
+            assert not cut or damaged.read_bytes() == content[:cut]
+        finally:
+            store.stop()
+
+
+def test_a_record_that_was_overwritten(path):
+    """Bytes that changed in the file are noticed."""
+    store = open_store(path)
+    store.create("s", {})
+    store.append("s", [record("unmistakable")])
+    store.stop()
+    content = path.read_bytes()
+    path.write_bytes(content.replace(b'"unmistakable"', b'"unmistakeble"', 1))
+    store = open_store(path)
+
+    with pytest.raises(StoreError, match="a record of session 's' is not as it was written"):
+        store.load("s")
+    store.stop()
+
+
+def test_a_newer_file(path):
+    """It is refused, and not a byte of it changes."""
+    store = open_store(path)
+    store.create("s", {})
+    store.stop()
+    connection = sqlite3.connect(path)
+    connection.execute("PRAGMA user_version=2")
+    connection.close()
+    before = path.read_bytes()
+    store = open_store(path)
+
+    with pytest.raises(StoreError, match="newer version of Interlingua"):
+        store.append("s", [record("x")])
+    store.stop()
+    assert path.read_bytes() == before
+    assert os.listdir(path.parent) == [path.name]  # noqa: PTH208

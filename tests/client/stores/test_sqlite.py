@@ -1,0 +1,293 @@
+"""What only the store in a file does: processes, crashes, damage, threads."""
+
+import asyncio
+import gc
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+
+import pytest
+
+from interlingua.errors import ConfigurationError, StoreError
+from interlingua.stores import Limit, Refused, Reservation, SQLiteStore
+from support.stores import Clock
+
+
+def thread_of(store):
+    return store._thread._running.thread
+
+
+def program(path, code):
+    """A process with a store of this file as `store`; `code` is the body of a coroutine."""
+    head = f"""
+        import asyncio, sys
+        from interlingua.stores import *
+        store = SQLiteStore({str(path)!r})
+        async def work():
+    """
+    body = textwrap.indent(textwrap.dedent(code), "    ")
+    return subprocess.Popen(
+        [sys.executable, "-c", f"{textwrap.dedent(head)}{body}\nasyncio.run(work())"],
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+
+
+def test_processes_share_limits(tmp_path):
+    """Two processes with 20 tasks each never take more than the maximum together."""
+    path = tmp_path / "s"
+    code = """
+        wanted = [Limit(key="k", maximum=150, period=3600), Limit(key="t", maximum=1e9, amount=5)]
+        admitted = 0
+        async def one():
+            nonlocal admitted
+            for _ in range(10):
+                taken = await store.reserve(wanted)
+                admitted += isinstance(taken, Reservation)
+        await asyncio.gather(*(one() for _ in range(20)))
+        print(admitted)
+    """
+    processes = [program(path, code) for _ in range(2)]
+    admitted = [int(process.communicate()[0]) for process in processes]
+
+    assert sum(admitted) == 150
+    assert asyncio.run(SQLiteStore(path).used("t")) == 750
+
+
+def test_a_killed_process_gives_back_its_leases(tmp_path):
+    """What it had taken counts until its lease ends."""
+    path = tmp_path / "s"
+    code = """
+        await store.reserve([Limit(key="k", maximum=1, mode="hold")], lease=0.4)
+        print("taken", flush=True)
+        await asyncio.sleep(60)
+    """
+    with program(path, code) as process:
+        process.stdout.readline()
+        process.send_signal(signal.SIGKILL)
+    wanted = [Limit(key="k", maximum=1, mode="hold")]
+
+    async def work():
+        store = SQLiteStore(path)
+        refused = await store.reserve(wanted)
+        await asyncio.sleep(refused.retry_after)
+        return refused, await store.reserve(wanted)
+
+    refused, taken = asyncio.run(work())
+
+    assert isinstance(refused, Refused)
+    assert refused.retry_after <= 0.4
+    assert isinstance(taken, Reservation)
+
+
+def test_a_lock_is_waited_for(tmp_path):
+    """For so long as was said; then it is an error, for every task at once, and later it works."""
+    path = tmp_path / "s"
+    store = SQLiteStore(path, timeout=0.2)
+    asyncio.run(store.put("k", b"v"))
+    other = sqlite3.connect(path, isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+
+    async def work():
+        start = time.monotonic()
+        puts = [store.put(f"{number}", b"") for number in range(20)]
+        results = await asyncio.gather(*puts, return_exceptions=True)
+        return results, time.monotonic() - start, await store.get("k")
+
+    results, seconds, value = asyncio.run(work())
+    other.execute("ROLLBACK")
+    other.close()
+
+    assert {type(result) for result in results} == {StoreError}
+    assert "Another process holds its lock" in str(results[0])
+    assert seconds < 1
+    assert value == b"v"
+    assert asyncio.run(store.put("k", b"w"))
+
+
+def test_many_writes_are_one_commit(tmp_path):
+    """Writes that wait together are committed together, so the log has few versions of a page."""
+    store = SQLiteStore(tmp_path / "s")
+
+    async def work():
+        await store.add("n", 0)
+        await asyncio.gather(*(store.add("n", 1) for _ in range(500)))
+        return (tmp_path / "s-wal").stat().st_size
+
+    assert asyncio.run(work()) < 100 * 4096
+    assert asyncio.run(store.add("n", 0)) == 500
+
+
+def test_a_failed_write_fails_alone(tmp_path):
+    """What waits with it is done, and nothing of it is left."""
+    store = SQLiteStore(tmp_path / "s")
+
+    def fail(connection):
+        connection.execute("DELETE FROM entries")
+        raise ValueError("mine")
+
+    async def work():
+        await store.put("k", b"v")
+        writes = [store.add("n", 1), store._thread.write(fail), store.add("n", 1)]
+        return await asyncio.gather(*writes, return_exceptions=True), await store.get("k")
+
+    (first, error, last), value = asyncio.run(work())
+
+    assert (first, last, value) == (1, 2, b"v")
+    assert isinstance(error, ValueError)
+
+
+def test_event_loops_and_threads(tmp_path):
+    """One store serves loop after loop, and threads with a loop each; closing ends its thread."""
+    store = SQLiteStore(tmp_path / "s")
+
+    async def work():
+        await asyncio.gather(*(store.add("n", 1) for _ in range(50)))
+        return await store.get("k")
+
+    for _ in range(3):
+        asyncio.run(work())
+    others = [threading.Thread(target=asyncio.run, args=(work(),)) for _ in range(4)]
+    for thread in others:
+        thread.start()
+    for thread in others:
+        thread.join()
+
+    assert asyncio.run(store.add("n", 0)) == 350
+    thread = thread_of(store)
+    asyncio.run(store.close())
+    assert not thread.is_alive()
+    assert not (tmp_path / "s-wal").exists()
+    assert asyncio.run(store.add("n", 0)) == 350  # it opens again
+    asyncio.run(store.close())
+
+
+def test_uvloop(tmp_path):
+    """It works in the other event loop."""
+    uvloop = pytest.importorskip("uvloop")
+    store = SQLiteStore(tmp_path / "s")
+
+    async def work():
+        await asyncio.gather(*(store.add("n", 1) for _ in range(50)))
+        await store.close()
+
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.run(work())
+
+    assert asyncio.run(store.add("n", 0)) == 50
+
+
+def test_a_forgotten_store_ends_its_thread(tmp_path):
+    """Nobody has to close it."""
+    store = SQLiteStore(tmp_path / "s")
+    asyncio.run(store.put("k", b"v"))
+    thread = thread_of(store)
+    del store
+    gc.collect()
+    thread.join(5)
+
+    assert not thread.is_alive()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
+@pytest.mark.filterwarnings("ignore:.*multi-threaded.*:DeprecationWarning")
+def test_fork(tmp_path):
+    """A child of a fork opens the file for itself."""
+    store = SQLiteStore(tmp_path / "s")
+    asyncio.run(store.add("n", 1))
+    child = os.fork()
+    if not child:
+        asyncio.run(store.add("n", 1))
+        os._exit(0 if asyncio.run(store.used("k")) == 0 else 1)
+
+    assert os.waitpid(child, 0)[1] == 0
+    assert asyncio.run(store.add("n", 1)) == 3
+
+
+@pytest.mark.parametrize("moments", [0, 1, 3])
+def test_a_cancelled_reservation_is_given_back(tmp_path, moments):
+    """A task that is cancelled while it asks has taken nothing in the end."""
+    store = SQLiteStore(tmp_path / "s")
+    wanted = [Limit(key=mode, maximum=1, mode=mode, period=60) for mode in ("spend", "hold")]
+
+    async def work():
+        await store.put("k", b"v")
+        task = asyncio.ensure_future(store.reserve(wanted))
+        for _ in range(moments):
+            await asyncio.sleep(0)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        await store.put("k", b"w")  # after all that was waiting
+        return task.cancelled(), [await store.used(key.key, 60) for key in wanted]
+
+    assert asyncio.run(work()) == (True, [0, 0])
+
+
+def test_a_newer_file(tmp_path):
+    """It is refused, and not a byte of it changes."""
+    path = tmp_path / "s"
+    store = SQLiteStore(path)
+    asyncio.run(store.put("k", b"v"))
+    asyncio.run(store.close())
+    connection = sqlite3.connect(path)
+    connection.execute("PRAGMA user_version=99")
+    connection.close()
+    before = path.read_bytes()
+
+    with pytest.raises(StoreError, match="format 99, and this version reads 1"):
+        asyncio.run(store.put("k", b"w"))
+    asyncio.run(store.close())
+    assert path.read_bytes() == before
+
+
+def test_a_file_of_others(tmp_path):
+    """Neither another program's database nor any other file is touched."""
+    text, database, folder = tmp_path / "text", tmp_path / "database", tmp_path / "none" / "s"
+    text.write_bytes(b"my diary" * 1000)
+    connection = sqlite3.connect(database)
+    connection.execute("CREATE TABLE mine (x)")
+    connection.close()
+    before = database.read_bytes()
+
+    with pytest.raises(StoreError, match="no SQLite file"):
+        asyncio.run(SQLiteStore(text).put("k", b""))
+    with pytest.raises(StoreError, match="not a store of limits"):
+        asyncio.run(SQLiteStore(database).get("k"))
+    with pytest.raises(StoreError, match="folder exists"):
+        asyncio.run(SQLiteStore(folder).used("k"))
+    with pytest.raises(ConfigurationError, match="MemoryStore"):
+        SQLiteStore(":memory:")
+    assert text.read_bytes() == b"my diary" * 1000
+    assert database.read_bytes() == before
+
+
+def test_it_does_not_grow(tmp_path):
+    """Rows that have ended are removed, also under keys that nobody asks for again."""
+    clock = Clock()
+    store = SQLiteStore(tmp_path / "s", clock=clock)
+    tables = ("buckets", "held", "leases", "entries", "counters", "lists", "items")
+
+    async def work():
+        for number in range(300):
+            limits = [
+                Limit(key=f"{number}", maximum=1, period=60, burst=1),
+                Limit(key=f"{number}", maximum=1, mode="hold"),
+            ]
+            await store.reserve(limits, lease=5)
+            await store.put(f"{number}", b"", ttl=60)
+            await store.add(f"{number}", 1, ttl=60)
+            await store.append(f"{number}", b"", ttl=60)
+            clock.advance(1)
+        clock.advance(86_500)
+        await store.put("k", b"")
+        clock.advance(11)
+        await store.put("k", b"")
+        connection = store._thread._running.connections.reader
+        return [connection.execute(f"SELECT count(*) FROM {t}").fetchone()[0] for t in tables]  # noqa: S608
+
+    assert asyncio.run(work()) == [0, 0, 0, 1, 0, 0, 0]
