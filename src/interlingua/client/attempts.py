@@ -25,6 +25,7 @@ from interlingua.client.call_events import (
     Subscriber,
 )
 from interlingua.client.initialization import Initialization
+from interlingua.client.metering import add_metered, meter_failure, price_custom
 from interlingua.client.middleware.layers import CallInfo, CallLayers, Shown
 from interlingua.client.retry_policy import DEFAULT_POLICY, RetryPolicy, policy_from
 from interlingua.client.routing import Routing
@@ -34,6 +35,7 @@ from interlingua.providers.cancel import CANCELLED, CancelScope, Scopes
 from interlingua.providers.fold import close_stream, fold_stream
 from interlingua.providers.http_requests import Ready
 from interlingua.providers.log import logger
+from interlingua.providers.tariffs import Prices, Tariffs
 from interlingua.spec.contracts import NEUTRAL_PROFILE, Adapter
 from interlingua.spec.errors import AbortError, CircuitOpenError, ErrorClass, SDKError, StreamError
 from interlingua.spec.events import ErrorEvent, Finish, StreamEvent, StreamStart
@@ -90,6 +92,7 @@ class Calls:
         inner: CallLayers,
         settings: Mapping[str, Any],
         registry_ids: Mapping[tuple[str, str], str],
+        tariffs: Tariffs,
     ) -> None:
         self.routing = routing
         self.outer = outer
@@ -98,6 +101,8 @@ class Calls:
         """Keyword arguments for `complete` and `stream` of custom adapters."""
         self.registry_ids = registry_ids
         """The ids of the registry file, by provider and model."""
+        self.tariffs = tariffs
+        """The prices of the calls."""
         self.has_layers: bool = not (outer.is_empty and inner.is_empty)
         self.initialization: Initialization = Initialization(routing.adapters)
         self.scopes: Scopes = Scopes()
@@ -117,6 +122,12 @@ class Calls:
         twin.routing = routing
         twin.outer, twin.inner = outer or self.outer, inner or self.inner
         twin.has_layers = not (twin.outer.is_empty and twin.inner.is_empty)
+        return twin
+
+    def with_prices(self, prices: Prices) -> Self:
+        """The same calls, with these prices over those of this one."""
+        twin = copy(self)
+        twin.tariffs = self.tariffs.with_prices(prices)
         return twin
 
     @property
@@ -161,6 +172,7 @@ class Attempts:
     """
 
     __slots__ = (
+        "_accumulator",
         "_adapters",
         "_because",
         "_calls",
@@ -205,6 +217,7 @@ class Attempts:
         self._ready: tuple[Request, Ready] | None = None
         self._shown: Shown | None = None  # only set if there is middleware
         self._scope: CancelScope | None = None
+        self._accumulator: StreamAccumulator | None = None  # of a stream
         self.records: tuple[Attempt, ...] = ()
         """The finished attempts."""
         self.left_out: tuple[str, ...] = ()
@@ -232,14 +245,15 @@ class Attempts:
         self, scope: CancelScope | None = None, accumulator: StreamAccumulator | None = None
     ) -> AsyncGenerator[StreamEvent, None]:
         """The events of the answer, through all middleware; `Finish` has the whole response."""
+        self._accumulator = accumulator or StreamAccumulator()
         return fold_stream(
             self.events,
             self.request,
             self._calls.scopes,
             scope,
-            accumulator=accumulator,
+            accumulator=self._accumulator,
             finish=self.finish,
-            label=self._message,
+            settle=self._settle_partial,
             revise=self._revise if self._calls.has_layers else None,
         )
 
@@ -285,12 +299,22 @@ class Attempts:
     def _find_record(self, provider: str) -> Attempt | None:
         return next((each for each in reversed(self.records) if each.provider == provider), None)
 
-    def label_partial(self, partial: Response) -> Message:
-        """The message of an answer that its reader did not read to its end."""
-        cut, request = replace(partial, finish_reason=_CANCELLED), self.request
+    def _settle_partial(self, partial: Response) -> Response:
+        """An answer that was cut off, labelled, with the usage and the cost of its attempt."""
+        if self.records and len(self.records) == self._count:
+            partial = add_metered(partial, self.records)
+        return replace(partial, message=self._message(partial))
+
+    def label_partial(self, partial: Response) -> Response:
+        """An answer that its reader did not read to its end; its message is labelled as cut."""
+        if self.records and len(self.records) == self._count:
+            partial = add_metered(partial, self.records)
+        request = self.request
+        cut = replace(partial, finish_reason=_CANCELLED)
         message_id = f"{request.request_id}-{self._step}"
         provider, because = request.provider or "", self._because
-        return label_message(cut, message_id, provider, request.model, because=because)
+        message = label_message(cut, message_id, provider, request.model, because=because)
+        return replace(partial, message=message)
 
     def _revise(self, event: StreamEvent, accumulator: StreamAccumulator) -> StreamEvent:
         return event if self._shown is None else self._shown.revise(event, accumulator)
@@ -448,10 +472,16 @@ class Attempts:
             sent = sent if ids is None else ids.write(sent, adapter)
             response = await adapter.complete(sent, **self._settings(adapter, attempt))
             response = replace(response, provider=key, warnings=(*warnings, *response.warnings))
+            response = price_custom(response, response.model, request, calls.tariffs, adapter)
         else:
             if self._ready is None or self._ready[0] is not request:
                 sent = request if ids is None else ids.write(request, adapter)
-                ready = await adapter.ready(sent, logged=self._logged, on_resend=self._note_resend)
+                ready = await adapter.ready(
+                    sent,
+                    logged=self._logged,
+                    on_resend=self._note_resend,
+                    tariffs=calls.tariffs,
+                )
                 self._ready, self.left_out = (request, ready), ready.left_out
             response = await adapter.answer(self._ready[1], self._step, attempt)
         return response if ids is None else ids.read(response, key)
@@ -501,15 +531,20 @@ class Attempts:
         await self._calls.initialization.ensure(key)
         sent, warnings = self._behave_custom(adapter, request)
         sent = sent if ids is None else ids.write(sent, adapter)
-        events = adapter.stream(sent, **self._settings(adapter, attempt))
+        events, model = adapter.stream(sent, **self._settings(adapter, attempt)), ""
         try:
             async for event in events:
                 if isinstance(event, ErrorEvent):
                     raise event.error
                 if isinstance(event, StreamStart):
+                    model = event.model
                     yield replace(event, provider=key, warnings=(*warnings, *event.warnings))
-                elif isinstance(event, Finish) and event.response is not None:
-                    yield replace(event, response=replace(event.response, provider=key))
+                elif isinstance(event, Finish):
+                    response = event.response
+                    if response is not None:
+                        event = replace(event, response=replace(response, provider=key))  # noqa: PLW2901
+                        model = response.model or model
+                    yield price_custom(event, model, request, self._calls.tariffs, adapter)
                 else:
                     yield event
         finally:
@@ -537,7 +572,11 @@ class Attempts:
             ids = self._calls.call_ids
             sent = request if ids is None else ids.write(request, adapter)
             ready = await adapter.ready(
-                sent, stream=True, logged=self._logged, on_resend=self._note_resend
+                sent,
+                stream=True,
+                logged=self._logged,
+                on_resend=self._note_resend,
+                tariffs=self._calls.tariffs,
             )
             self._ready, self.left_out = (request, ready), ready.left_out
         return self._ready[1]
@@ -572,12 +611,13 @@ class Attempts:
         self, number: int, began: float, request: Request, end: Response | Finish
     ) -> None:
         self._failure = None
-        latency, usage = round((perf_counter() - began) * 1000), end.usage
+        latency, usage, cost = round((perf_counter() - began) * 1000), end.usage, end.cost
         attempt = Attempt(
             number=number,
             provider=request.provider or "",
             model=request.model,
             usage=usage,
+            cost=cost,
             latency_ms=latency,
             member=self._members.get(number),
         )
@@ -589,6 +629,7 @@ class Attempts:
                 CallCompleted(
                     **facts,
                     usage=usage,
+                    cost=cost,
                     finish_reason=reason,
                     latency_ms=latency,
                     resent=self._resent,
@@ -612,12 +653,16 @@ class Attempts:
             kind, message = ErrorClass.CANCELLED, CANCELLED
         else:  # raised by a custom adapter or middleware
             kind, message = ErrorClass.OTHER, type(error).__name__
+        key, tariffs = request.provider or "", self._calls.tariffs
+        adapter = self._adapters.get(key) or self._calls.adapters[key]
+        usage, cost = meter_failure(usage, request, self._accumulator, tariffs, adapter)
         attempt = Attempt(
             number=number,
             provider=request.provider or "",
             model=request.model,
             error_class=kind,
             usage=usage,
+            cost=cost,
             latency_ms=latency,
             member=self._members.get(number),
         )
@@ -630,6 +675,8 @@ class Attempts:
                     message=message,
                     retryable=retryable,
                     latency_ms=latency,
+                    usage=usage,
+                    cost=cost,
                     resent=self._resent,
                 )
             )
