@@ -13,7 +13,7 @@ from copy import copy
 from functools import partial
 from itertools import count
 from time import perf_counter
-from typing import Any, Protocol, Self, TypeVar
+from typing import Any, Protocol, Self, TypeAlias, TypeVar
 
 from msgspec.structs import replace
 
@@ -53,6 +53,7 @@ from interlingua.streams.accumulate import StreamAccumulator
 from interlingua.streams.grammar import is_content
 
 Value = TypeVar("Value")
+OnMember: TypeAlias = Callable[[str], object]
 _SUBSCRIBER_FAILED = "A subscriber raised an exception on %s."
 
 
@@ -151,10 +152,14 @@ class Calls:
     def perform(
         self,
         request: Request,
-        call: Callable[[], Awaitable[Value]],
+        call: Callable[[OnMember], Awaitable[Value]],
         retry: RetryPolicy | None = None,
     ) -> Awaitable[Value]:
-        """The result of an operation; the request only names the provider, model and id."""
+        """
+        The result of an operation; the request only names the provider, model and id.
+
+        `call` gets a function that it may tell which of several keys or endpoints is used.
+        """
         return Attempts(self, request, retry).complete(request, call)
 
 
@@ -174,6 +179,7 @@ class Attempts:
         "_count",
         "_failure",
         "_logged",
+        "_members",
         "_outcomes",
         "_ready",
         "_resent",
@@ -206,6 +212,7 @@ class Attempts:
         self._count = 0
         self._failure: SDKError | None = None  # of the last attempt
         self._resent = False  # in the current attempt
+        self._members = _NO_MEMBERS  # of a `Balance`, by attempt
         self._outcomes: list[tuple[CallEvent, Awaitable[object]]] = []  # of async subscribers
         self._ready: tuple[Request, Ready] | None = None
         self._shown: Shown | None = None  # only set if there is middleware
@@ -315,7 +322,7 @@ class Attempts:
     # The loop.
 
     async def complete(
-        self, request: Request, perform: Callable[[], Awaitable[Any]] | None = None
+        self, request: Request, perform: Callable[[OnMember], Awaitable[Any]] | None = None
     ) -> Any:
         """The whole answer, or the result of `perform`, with retries as the policy allows."""
         inner = self._calls.inner
@@ -328,7 +335,7 @@ class Attempts:
                 await self._settle()
             try:
                 if perform is not None:
-                    result = await perform()
+                    result = await perform(self._on_member(number))
                 elif inner.is_empty:
                     result = await self._send(request, number)
                 else:
@@ -463,7 +470,7 @@ class Attempts:
         if not isinstance(adapter, HttpAdapter) or not adapter.has_stations:
             sent, warnings = self._behave_custom(adapter, request)
             sent = sent if ids is None else ids.write(sent, adapter)
-            response = await adapter.complete(sent, **calls.settings)
+            response = await adapter.complete(sent, **self._settings(adapter, attempt))
             response = replace(response, provider=key, warnings=(*warnings, *response.warnings))
             response = price_custom(response, response.model, request, calls.tariffs, adapter)
         else:
@@ -493,15 +500,27 @@ class Attempts:
         adapter = self._adapters.get(key) or self._calls.adapters[key]
         events: AsyncIterator[StreamEvent]
         if not isinstance(adapter, HttpAdapter) or not adapter.has_stations:
-            events = self._stream_custom(adapter, request)
+            events = self._stream_custom(adapter, request, attempt)
         else:
             make_ready = partial(self._make_ready, adapter, request)
             scope = self._scope or CancelScope()
             events = adapter.events(make_ready, scope, self._step, attempt)
         return events if ids is None else ids.read_events(events, key)
 
+    def _settings(self, adapter: Adapter, attempt: int) -> dict[str, Any]:
+        """Keyword arguments for `complete` and `stream` of a custom adapter."""
+        settings = dict(self._calls.settings)
+        if getattr(adapter, "reports_member", False):
+            settings["on_member"] = self._on_member(attempt)
+        return settings
+
+    def _on_member(self, attempt: int) -> OnMember:
+        """A function that notes which of several keys or endpoints is used."""
+        self._members = {} if self._members is _NO_MEMBERS else self._members
+        return partial(self._members.__setitem__, attempt)
+
     async def _stream_custom(
-        self, adapter: Adapter, request: Request
+        self, adapter: Adapter, request: Request, attempt: int
     ) -> AsyncGenerator[StreamEvent, None]:
         """
         The events of a custom adapter, with its name in the client, which may be another.
@@ -512,7 +531,7 @@ class Attempts:
         await self._calls.initialization.ensure(key)
         sent, warnings = self._behave_custom(adapter, request)
         sent = sent if ids is None else ids.write(sent, adapter)
-        events, model = adapter.stream(sent, **self._calls.settings), ""
+        events, model = adapter.stream(sent, **self._settings(adapter, attempt)), ""
         try:
             async for event in events:
                 if isinstance(event, ErrorEvent):
@@ -534,9 +553,10 @@ class Attempts:
     def _behave_custom(
         self, adapter: Adapter, request: Request
     ) -> tuple[Request, tuple[Warning, ...]]:
-        """The request as the behaviour at a custom adapter makes it; an `HttpAdapter` does so."""
+        """The request as the behaviour at a custom adapter makes it; others do so themselves."""
         behaviour = self._calls.routing.behaviour_of(request.provider or "")
-        if behaviour is None or isinstance(adapter, HttpAdapter):
+        is_http = isinstance(adapter, HttpAdapter) or hasattr(adapter, "reports_member")
+        if behaviour is None or is_http:
             return request, ()
         profile_for = getattr(adapter, "profile_for", None)
         profile = NEUTRAL_PROFILE if profile_for is None else profile_for(request.model)
@@ -599,6 +619,7 @@ class Attempts:
             usage=usage,
             cost=cost,
             latency_ms=latency,
+            member=self._members.get(number),
         )
         self.records = (*self.records, attempt)
         if self._subscribers:
@@ -643,6 +664,7 @@ class Attempts:
             usage=usage,
             cost=cost,
             latency_ms=latency,
+            member=self._members.get(number),
         )
         self.records = (*self.records, attempt)
         if self._subscribers:
@@ -671,6 +693,7 @@ class Attempts:
             "reason": request.chosen_because,
             "step": self._step,
             "attempt": number,
+            "member": self._members.get(number),
         }
 
     def _notify(self, event: CallEvent) -> None:
@@ -693,6 +716,7 @@ class Attempts:
                 logger.exception(_SUBSCRIBER_FAILED, event.type)
 
 
+_NO_MEMBERS: dict[int, str] = {}
 _CANCELLED = FinishReason(reason="cancelled")
 _PERFORMED = Finish(finish_reason=FinishReason(reason="stop"))
 """Stands for the end of an operation, which has no finish reason and no usage."""

@@ -30,6 +30,12 @@ class _CallEvent(
     """The number of the model call in its run, from 0."""
     attempt: int = 0
     """The number of the attempt, from 0; it grows with each retry."""
+    member: str | None = None
+    """
+    Which of several keys or endpoints of the provider was used, if there are several.
+
+    It is chosen after the attempt has started, so `CallStarted` does not have it.
+    """
 
 
 class CallStarted(_CallEvent, frozen=True, kw_only=True, tag="call_started"):

@@ -6,6 +6,7 @@ import asyncio
 import os
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
 from copy import copy
+from functools import partial
 from inspect import signature
 from pathlib import Path
 from types import TracebackType
@@ -32,8 +33,7 @@ from interlingua.client.registry import (
 )
 from interlingua.client.retirement import Retirement, close
 from interlingua.client.retry_policy import RetryPolicy
-from interlingua.client.routing import Routing
-from interlingua.providers.adapter import HttpAdapter
+from interlingua.client.routing import Routing, find_rebind
 from interlingua.providers.cancel import CancelScope, running_loop
 from interlingua.providers.cost import CostRange
 from interlingua.providers.log import logger
@@ -257,10 +257,11 @@ class Client:
         adapter = routing.adapters.get(key)
         if adapter is None:
             adapter = routing.unconfigured(key, base_url)
-        if not isinstance(adapter, HttpAdapter):
+        rebind = find_rebind(adapter)
+        if rebind is None:
             what = "is not an HttpAdapter: it takes no api_key, base_url or headers"
             raise ConfigurationError(f"The adapter {key!r} {what}.")
-        bound = adapter.rebind(key, api_key=api_key, base_url=base_url, headers=headers)
+        bound = rebind(key, api_key=api_key, base_url=base_url, headers=headers)
         twin = copy(self)
         twin._follow(routing.with_adapter(key, bound))  # noqa: SLF001
         return twin
@@ -391,17 +392,23 @@ class Client:
         request_id = getattr(value, "request_id", None) or new_ulid()
         call = OperationCall(name=name, provider=provider, request_id=request_id, adapter=adapter)
         performer = find_performer(adapter, operation, request_id)
+        settings: dict[str, Any] = {}
 
         async def start(value: Any) -> Any:
             await self.calls.initialization.ensure(provider)
-            return await performer(value)
+            return await performer(value, **settings)
 
         perform = self._inner_operations.wrap(call, start)
+
+        def attempt(value: Any, on_member: Callable[[str], object]) -> Awaitable[Any]:
+            if hasattr(adapter, "reports_member"):
+                settings["on_member"] = on_member
+            return perform(value)
 
         def send(value: Any) -> Awaitable[Any]:
             model = getattr(value, "model", None) or ""
             request = Request(provider=provider, model=model, request_id=request_id)
-            return self.calls.perform(request, lambda: perform(value), retry)
+            return self.calls.perform(request, partial(attempt, value), retry)
 
         work = self._outer_operations.wrap(call, send)(value)
         return await self.calls.scopes.wait(request_id, work)

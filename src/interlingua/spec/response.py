@@ -218,6 +218,8 @@ class Attempt(Record, frozen=True, kw_only=True):
     cost: Cost | None = None
     """None if the price is unknown."""
     latency_ms: float | None = None
+    member: str | None = None
+    """Which of several keys or endpoints of the provider was used, if there are several."""
 
 
 _SHOWN_TEXT = 300  # characters in a `repr`

@@ -117,6 +117,7 @@ class TurnRun(Run):
             self.loop.begin_with(conversation)
             if self._make_system is None:
                 self._leave_out()
+            await session.flush()
         except BaseException:
             session.leave(self)
             raise
