@@ -12,7 +12,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, date, datetime
 from functools import cached_property
 from threading import Lock
-from typing import Literal, TypeAlias, TypeVar
+from typing import Any, Literal, TypeAlias, TypeVar
+from weakref import WeakSet
 
 import msgspec
 
@@ -167,6 +168,8 @@ Section: TypeAlias = "msgspec.Raw | tuple[ModelInfo, ...]"
 
 NOTICES: dict[tuple[str, str], tuple[Warning, ...]] = {}
 """Warnings about models, by provider and id, from the current table: see `lifecycle.py`."""
+CACHES: WeakSet[Any] = WeakSet()
+"""Dicts of what was found in the current table; a change of the table clears them."""
 
 _lock = Lock()
 _current: Table | None = None
@@ -182,8 +185,14 @@ def change_table(change: Callable[[Table], Table]) -> Table:
     global _current  # noqa: PLW0603
     with _lock:
         _current = change(_current or _load())
-        NOTICES.clear()
+        _clear_caches()
         return _current
+
+
+def _clear_caches() -> None:
+    NOTICES.clear()
+    for cache in tuple(CACHES):
+        cache.clear()
 
 
 def reset_table() -> None:
@@ -191,7 +200,7 @@ def reset_table() -> None:
     global _current  # noqa: PLW0603
     with _lock:
         _current = None
-        NOTICES.clear()
+        _clear_caches()
 
 
 def find_model(model_id: str, provider: str | None = None) -> ModelInfo | None:
