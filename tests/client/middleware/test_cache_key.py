@@ -70,8 +70,16 @@ VARIANTS = {
     "metadata": [None, {}, {"a": 1}],
     "provider_options": [{}, {"openai": {}}, {"openai": {"a": 0}}, {"openai": {"a": None}}],
     "on_loss": [None, "warn", "strict"],
+    "active_skills": [(), ("mail",), ("mail", "search")],
+    "active_connectors": [(), ("mail",), ("mail", "search")],
 }
-OTHERS = {"request_id": "1", "session_id": "s", "context": object(), "keep_raw": True}
+OTHERS = {
+    "request_id": "1",
+    "session_id": "s",
+    "chosen_because": "it is cheap",
+    "context": object(),
+    "keep_raw": True,
+}
 
 
 def key(request, adapter=ADAPTER, tenant=None, name="generate"):
