@@ -4,6 +4,7 @@ Middleware: functions and objects that wrap every call of a client.
 Those that ship with the library are here, and the types to annotate one of your own.
 """
 
+from interlingua.client.middleware.balance import Balance
 from interlingua.client.middleware.budget import Budget
 from interlingua.client.middleware.cache import Cache
 from interlingua.client.middleware.circuit_breaker import CircuitBreaker
@@ -28,6 +29,7 @@ from interlingua.client.middleware.telemetry import Telemetry
 
 __all__ = [
     "FALLBACK_ERRORS",
+    "Balance",
     "Budget",
     "Cache",
     "CallInfo",
