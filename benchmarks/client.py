@@ -31,7 +31,7 @@ from collections.abc import (
     Sequence,
 )
 from functools import partial
-from logging import DEBUG, INFO, Logger, NullHandler
+from logging import DEBUG, INFO, Logger, NullHandler, getLogger
 from pathlib import Path
 from statistics import median
 from typing import Any, TypeVar
@@ -154,7 +154,9 @@ MIDDLEWARE_LIMITS = {"RateLimit and Budget": 20.0}
 
 
 def dropping_logger() -> Logger:
-    logger = Logger("benchmark", INFO)
+    logger = getLogger("benchmark")
+    logger.setLevel(INFO)
+    logger.propagate = False
     logger.addHandler(NullHandler())
     return logger
 
