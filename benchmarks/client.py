@@ -21,8 +21,18 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Awaitable, Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import (
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Hashable,
+    Iterable,
+    Mapping,
+    Sequence,
+)
+from functools import partial
 from pathlib import Path
+from statistics import median
 from typing import Any, TypeVar
 
 import msgspec
@@ -32,7 +42,9 @@ from codec import EVENTS, argument_events, history, text_events, text_of_fragmen
 from contenders import CONTENDERS, MODELS, VENDORS, Exchange, Ours, Raw, plain_body
 from report import Measure, compare, judge, judge_costs, ratio, verdict
 
-from interlingua import Message, Response, Text, Usage, dialects
+from interlingua import Client, Message, Request, Response, Text, Usage, dialects
+from interlingua.events import StreamEvent
+from interlingua.middleware import Budget, CompleteNext, RateLimit
 from interlingua.spec.response import FinishReason
 
 HERE = Path(__file__).parent
@@ -102,6 +114,52 @@ def replies() -> dict[str, Reply]:
             found[f"{name}.arguments_burst"] = Reply(arguments, is_stream=True)
             found[f"{name}.arguments"] = Reply(arguments, is_stream=True, pace=PACE)
     return found
+
+
+# Middleware.
+
+INSTANT = Request(model="gpt-5.2", messages="Say hello in ten words, please.", max_tokens=100)
+MIDDLEWARE: dict[str, Callable[[], list[Any]]] = {
+    "a layer that does nothing": lambda: [pass_on],
+    "Budget": lambda: [Budget(usd=1e9)],
+    "RateLimit (requests)": lambda: [RateLimit(requests_per_minute=1e9)],
+    "RateLimit (all limits)": lambda: [rate_limit()],
+    "RateLimit and Budget": lambda: [rate_limit(), Budget(usd=1e9)],
+}
+"""The layers of each row of the table."""
+MIDDLEWARE_LIMITS = {"RateLimit and Budget": 20.0}
+"""Microseconds that a row may add to a call."""
+
+
+class Instant:
+    """An adapter that answers at once."""
+
+    name = "openai"
+    answer = Response(
+        message=Message.assistant("Hello."),
+        finish_reason=FinishReason(reason="stop"),
+        usage=Usage(input_tokens=12, output_tokens=100),
+    )
+
+    async def complete(self, _: Request) -> Response:
+        return self.answer
+
+    async def stream(self, _: Request) -> AsyncIterator[StreamEvent]:
+        for event in dialects.events_from_response(self.answer):
+            yield event
+
+
+async def pass_on(request: Request, call_next: CompleteNext) -> Response:
+    return await call_next(request)
+
+
+def rate_limit() -> RateLimit:
+    return RateLimit(
+        requests_per_minute=1e9,
+        input_tokens_per_minute=1e12,
+        output_tokens_per_minute=1e12,
+        concurrency=100,
+    )
 
 
 # Measuring.
@@ -239,6 +297,24 @@ class Bench:
         """Programs without an event loop, beside the vendors' blocking clients."""
         await asyncio.to_thread(compare_blocking, self._server, self._runs)
 
+    async def middleware(self) -> None:
+        """What each middleware adds to a call that is answered at once, without a network."""
+        layers: dict[str, Callable[[], list[Any]]] = {"none": list, **MIDDLEWARE}
+        clients = {
+            name: Client({"openai": Instant()}, middleware=make()) for name, make in layers.items()
+        }
+        works = {
+            name: times(partial(client.complete, INSTANT), BATCH * 10)
+            for name, client in clients.items()
+        }
+        samples = await measure(works, self._runs)
+        print("\nMiddleware, CPU of a call beside a client without any (us)")
+        for name in MIDDLEWARE:
+            pairs = zip(samples[name], samples["none"], strict=True)
+            amount = median(one - other for one, other in pairs) * 1e6 / (BATCH * 10)
+            limit = MIDDLEWARE_LIMITS.get(name)
+            print(f"  {name:40}{amount:9.1f} {judge(f'middleware {name}', amount, limit)}")
+
     async def start(self) -> None:
         """Loading, and the first call of a process; each in processes of its own."""
         asked = {
@@ -347,7 +423,7 @@ async def single(*arguments: str) -> dict[str, float]:
 
 SECTIONS = (
     *("whole", "concurrent", "functions", "objects", "stream", "arguments", "history"),
-    *("blocking", "start", "memory"),
+    *("blocking", "middleware", "start", "memory"),
 )
 
 

@@ -17,7 +17,7 @@ loader.exec_module(walk)
 whole, delta = walk.walk_generate(), walk.walk_delta()
 print(json.dumps({
     "functions": len(whole.stations), "files": len(whole.files), "depth": whole.depth,
-    "delta": len(delta.stations), "resolved": whole.times["Client._address"],
+    "delta": len(delta.stations), "resolved": whole.times["Routing.address"],
     "ids": whole.times["new_ulid"],
 }))
 """

@@ -85,7 +85,7 @@ if TYPE_CHECKING:
     from interlingua.spec.request import ToolChoice as ToolChoice
     from interlingua.spec.request import ToolDefinition as ToolDefinition
     from interlingua.spec.response import FinishReason as FinishReason
-    from interlingua.spec.response import RateLimit as RateLimit
+    from interlingua.spec.response import RateLimitInfo as RateLimitInfo
     from interlingua.spec.response import Response as Response
     from interlingua.spec.response import Usage as Usage
     from interlingua.spec.response import Warning as Warning
@@ -132,7 +132,7 @@ _NAMES = {
     "spec.json_form": ("FORMAT_VERSION", "from_json", "to_json"),
     "spec.messages": ("Message", "Role"),
     "spec.request": ("BuiltinTool", "Request", "ResponseFormat", "ToolChoice", "ToolDefinition"),
-    "spec.response": ("FinishReason", "RateLimit", "Response", "Usage"),
+    "spec.response": ("FinishReason", "RateLimitInfo", "Response", "Usage"),
 }
 """The public names by the module that defines them."""
 

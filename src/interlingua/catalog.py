@@ -6,13 +6,17 @@ your own, or to read a registry file.
 """
 
 from interlingua.client.registry import ModelEntry, Registry
-from interlingua.providers.catalog.models import (
-    ModelInfo,
+from interlingua.providers.catalog.models import ModelInfo
+from interlingua.providers.catalog.overlay import update
+from interlingua.providers.catalog.prices import LongContext, MediaVariant, Price, Rates
+from interlingua.providers.catalog.profiles import profile_for
+from interlingua.providers.catalog.search import (
+    cheapest,
     get_latest_model,
     get_model_info,
     list_models,
+    mixed_price,
 )
-from interlingua.providers.catalog.profiles import profile_for
 from interlingua.providers.provider import Provider
 from interlingua.spec.contracts import NEUTRAL_PROFILE, AdapterCapabilities
 from interlingua.spec.operations import ServedModel
@@ -20,13 +24,20 @@ from interlingua.spec.operations import ServedModel
 __all__ = [
     "NEUTRAL_PROFILE",
     "AdapterCapabilities",
+    "LongContext",
+    "MediaVariant",
     "ModelEntry",
     "ModelInfo",
+    "Price",
     "Provider",
+    "Rates",
     "Registry",
     "ServedModel",
+    "cheapest",
     "get_latest_model",
     "get_model_info",
     "list_models",
+    "mixed_price",
     "profile_for",
+    "update",
 ]

@@ -1,25 +1,50 @@
 """
 Middleware: functions and objects that wrap every call of a client.
 
-Import from here to annotate a middleware of your own, and to run one once per attempt.
+Those that ship with the library are here, and the types to annotate one of your own.
 """
 
+from interlingua.client.middleware.balance import Balance
+from interlingua.client.middleware.budget import Budget
+from interlingua.client.middleware.cache import Cache
+from interlingua.client.middleware.circuit_breaker import CircuitBreaker
+from interlingua.client.middleware.fallback import FALLBACK_ERRORS, Fallback
 from interlingua.client.middleware.layers import (
+    CallInfo,
     CompleteNext,
     Middleware,
     OperationCall,
     PerformMiddleware,
     PerformNext,
     StreamNext,
+    ToolMiddleware,
+    ToolNext,
     per_attempt,
 )
+from interlingua.client.middleware.logging import Logging
+from interlingua.client.middleware.other_model import OtherModel
+from interlingua.client.middleware.rate_limit import RateLimit
+from interlingua.client.middleware.redact import Redact
 
 __all__ = [
+    "FALLBACK_ERRORS",
+    "Balance",
+    "Budget",
+    "Cache",
+    "CallInfo",
+    "CircuitBreaker",
     "CompleteNext",
+    "Fallback",
+    "Logging",
     "Middleware",
     "OperationCall",
+    "OtherModel",
     "PerformMiddleware",
     "PerformNext",
+    "RateLimit",
+    "Redact",
     "StreamNext",
+    "ToolMiddleware",
+    "ToolNext",
     "per_attempt",
 ]

@@ -21,7 +21,7 @@ CONFIGURED = {name: HttpAdapter(name, "k") for name in ("anthropic", "openai", "
 
 
 def route(model, provider=None):
-    return resolve(Request(model=model, provider=provider), CONFIGURED, REGISTRY)
+    return resolve(Request(model=model, provider=provider), CONFIGURED, REGISTRY)[:2]
 
 
 @pytest.mark.parametrize(
@@ -54,14 +54,21 @@ def test_in_order(model, provider, expected):
         ("m", "grok", "Provider 'grok' is not configured. Did you mean 'groq'"),
         ("groq:m", None, "'groq' is not configured. Set GROQ_API_KEY"),
         ("azure:m", None, "Set AZURE_OPENAI_API_KEY and AZURE_OPENAI_ENDPOINT"),
-        ("fast", None, "Tier 'fast' has several models; name one of house, house-2"),
-        ("tier:fast", None, "Tier 'tier:fast' has several models"),
+        ("tier:slow", None, "There is no tier 'slow'. Tiers: deep, fast"),
+        ("tier:deep", "openai", "'tier:deep' has no model of openai"),
     ],
 )
 def test_what_is_unclear_is_told(model, provider, message):
     """With the choices there are."""
     with pytest.raises(ConfigurationError, match=message):
         route(model, provider)
+
+
+@pytest.mark.parametrize("name", ["fast", "tier:fast"])
+def test_a_program_that_asks_for_the_model_of_a_tier(name):
+    """There must be one; which of several answers depends on the request."""
+    with pytest.raises(ConfigurationError, match="has several models; name one of house, house-2"):
+        REGISTRY.find(name)
 
 
 def test_a_name_is_one_models():

@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 
 from interlingua.client.client import Client
 from interlingua.providers.adapter import HttpAdapter
-from interlingua.providers.catalog.models import list_models, providers_of
+from interlingua.providers.catalog.models import providers_of
 from interlingua.providers.catalog.profiles import _load
+from interlingua.providers.catalog.search import list_models
 from interlingua.providers.named import OpenAIAdapter, OpenAICompatibleAdapter
 from interlingua.providers.rows import OPEN_MODELS, OTHERS, ROWS, maker_of, providers, row_name
 from interlingua.spec.errors import ConfigurationError
@@ -77,7 +78,7 @@ def test_safe_1_where_a_prompt_goes(configured, model, expected):
         (THREE, "groq:m", "Set GROQ_API_KEY.*Configured: openai, anthropic, gemini"),
         (THREE, "azure:m", "Set AZURE_OPENAI_API_KEY and AZURE_OPENAI_ENDPOINT"),
         (THREE, "antropic:claude-haiku-4-5", "Did you mean anthropic:claude-haiku-4-5"),
-        (THREE, "openai/gpt-oss-120b", "a model of groq or openrouter.*GROQ_API_KEY"),
+        (THREE, "openai/gpt-oss-120b", "a model of groq or together or openrouter.*GROQ_API_KEY"),
         ("groq openrouter", "openai/gpt-oss-120b", "use openrouter:openai.* or groq:openai"),
         ("anthropic", "gpt-5.2", "a model of openai, which is not configured. Set OPENAI_API_KEY"),
         ("anthropic", "gpt-7-new", "Use openai:gpt-7-new. Set OPENAI_API_KEY"),
@@ -216,7 +217,7 @@ def test_safe_1_the_law(model, keys):
     """Safe 1: what is used was named, or is the only one that the catalog or the name allows."""
     client = Client.from_env(environment(" ".join(sorted(keys))))
     try:
-        provider, sent = client._route(None, model)
+        provider, sent = client._routing.route(None, model)[:2]
     except ConfigurationError as error:
         assert "local:" not in error.message or "local" in model.lower()
         return
@@ -238,7 +239,7 @@ def test_safe_1_the_law(model, keys):
 def test_safe_1_the_law_of_a_choice(model, key):
     """Safe 1: one adapter by hand gets the prompt, or nobody does."""
     try:
-        assert Client({key: PROXY})._route(None, model).provider == key
+        assert Client({key: PROXY})._routing.route(None, model).provider == key
     except ConfigurationError as error:
         assert "No model is given" in error.message
 

@@ -14,6 +14,7 @@ from interlingua.spec.errors import UnsupportedError
 from interlingua.spec.messages import Message
 from interlingua.spec.request import Request, ResponseFormat
 from support.simulated import DIALECTS, complete, simulated, stream
+from support.warning_codes import codes
 
 every_provider = pytest.mark.parametrize("provider", sorted(DIALECTS))
 SCHEMA = {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]}
@@ -40,7 +41,7 @@ def test_safe_24_a_schema_becomes_an_instruction(provider, ways, mode):
     assert sent.messages[0].role == "system"
     assert INSTRUCTION in sent.messages[0].text
     assert json.loads(sent.messages[0].text.partition("Schema:")[2]) == SCHEMA
-    assert [warning.code for warning in response.warnings] == ["structured_output_fallback"]
+    assert codes(response) == ["structured_output_fallback"]
 
 
 @every_provider
@@ -124,7 +125,7 @@ def test_safe_24_claude_is_asked_for_thoughts(asked, display):
 def test_safe_24_thoughts_of_a_model_without_them():
     """There is nothing to ask for."""
     for provider, model in (("openai", "gpt-4o"), ("gemini", "gemini-2.0-flash")):
-        assert body(provider, model, include_thinking=True)[1] == ["include_thinking_implied"]
+        assert body(provider, model, include_thinking=True)[1][0] == "include_thinking_implied"
     assert body("mistral", "mistral-medium-3-5", include_thinking=True)[1] == [
         "include_thinking_dropped"
     ]

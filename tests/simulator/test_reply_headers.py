@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from interlingua import RateLimit, dialects
+from interlingua import RateLimitInfo, dialects
 from interlingua.serving.application import serve_of
 from interlingua.simulator.answer import limit_headers, request_id
 from interlingua.wire.ratelimit_headers import parse_rate_limit
@@ -15,7 +15,7 @@ NOW = datetime(2026, 11, 1, 12, 0, 0, tzinfo=UTC)
 BUCKETS = ("requests_limit", "requests_remaining", "tokens_limit", "tokens_remaining")
 counts = st.none() | st.integers(0, 10**9)
 limits = st.builds(
-    RateLimit,
+    RateLimitInfo,
     requests_limit=counts,
     requests_remaining=counts,
     tokens_limit=counts,
@@ -32,7 +32,7 @@ def test_limits_are_read_as_they_were_given(dialect, limit):
     """The vendor's headers say the limits, and when they reset if there are any."""
     read = (
         parse_rate_limit(limit_headers(serve_of(dialect).SERVER, limit, NOW), now=NOW)
-        or RateLimit()
+        or RateLimitInfo()
     )
 
     for name in BUCKETS:
@@ -43,7 +43,7 @@ def test_limits_are_read_as_they_were_given(dialect, limit):
 
 def test_gemini_reports_no_limits():
     """It has no such headers."""
-    assert limit_headers(serve_of("gemini_generate").SERVER, RateLimit(requests_limit=1)) == {}
+    assert limit_headers(serve_of("gemini_generate").SERVER, RateLimitInfo(requests_limit=1)) == {}
 
 
 def test_request_ids_say_what_they_are():

@@ -353,7 +353,7 @@ def test_safe_20_what_is_no_tool(tools, message):
         ("prompt", "Use messages=."),
         ("system", "Use Message.system(...)"),
         ("response_model", "Use schema= of generate_object."),
-        ("zzz", "There are context, frequency_penalty, "),
+        ("zzz", "There are active_connectors, active_skills, chosen_because, context, "),
     ],
 )
 def test_safe_26_unknown_fields(name, advice):

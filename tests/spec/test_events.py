@@ -36,6 +36,7 @@ from interlingua.spec.response import (
 
 EVENTS = [
     StreamStart(),
+    StreamRestart(start=StreamStart(model="n"), reason="cut"),
     TextStart(id="a", index=0),
     TextDelta(id="a", index=0, delta=""),
     TextEnd(id="a", index=0, part=Text(text="")),
@@ -48,7 +49,6 @@ EVENTS = [
     ProviderEvent(),
     ToolResultEvent(result=ToolResult(tool_call_id="call_1", content="x")),
     StepFinish(step=0, response=Response()),
-    StreamRestart(start=StreamStart(model="n"), reason="cut"),
     ErrorEvent(error=StreamError("cut")),
     Finish(finish_reason=FinishReason(reason="stop")),
 ]

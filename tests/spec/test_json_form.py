@@ -59,7 +59,7 @@ from interlingua.spec.request import BuiltinTool, Request, ToolChoice, ToolDefin
 from interlingua.spec.response import (
     Cost,
     FinishReason,
-    RateLimit,
+    RateLimitInfo,
     Response,
     Usage,
     Warning,
@@ -98,7 +98,7 @@ FULL = Response(
     usage=Usage(input_tokens=2**60, reasoning_tokens=0, raw={"x": 1}),
     cost=Cost(total=0.5, output=0.5, reasoning=0.25, pricing_version="1", source="prices"),
     warnings=(Warning(code="c", message="m", path="p"),),
-    rate_limit=RateLimit(
+    rate_limit=RateLimitInfo(
         reset_at=datetime(2026, 11, 15, 20, 0, 0, 123456, tzinfo=UTC), raw={"x-a": "1"}
     ),
     raw={"choices": [{"index": 0}]},

@@ -44,7 +44,10 @@ FALSY = {
 
 
 LENIENT = {  # the fields for which a constructor takes more than they hold
-    Request: {"messages", "tools", "tool_choice", "stop_sequences"},
+    Request: {
+        *("messages", "tools", "tool_choice", "stop_sequences"),
+        *("active_skills", "active_connectors"),
+    },
     ToolChoice: {"allowed"},
     Message: {"content"},
     Response: {"warnings"},

@@ -18,7 +18,7 @@ from interlingua.spec.messages import Message
 from interlingua.spec.response import (
     REASONS,
     FinishReason,
-    RateLimit,
+    RateLimitInfo,
     Reason,
     Response,
     Usage,
@@ -146,7 +146,7 @@ def test_reasons():
         Response(),
         Usage(),
         FinishReason(reason="stop"),
-        RateLimit(),
+        RateLimitInfo(),
         Warning(code="a", message="b"),
     ],
     ids=lambda value: type(value).__name__,
@@ -159,19 +159,19 @@ def test_frozen(value):
             setattr(value, field, None)
 
 
-def deferred(reads: list[RateLimit]) -> RateLimit:
+def deferred(reads: list[RateLimitInfo]) -> RateLimitInfo:
     """A limit whose figures are not read yet; `reads` counts the readings."""
 
-    def read() -> RateLimit:
-        reads.append(RateLimit(requests_limit=50, reset_after=1.5, raw={"x-ratelimit": "50"}))
+    def read() -> RateLimitInfo:
+        reads.append(RateLimitInfo(requests_limit=50, reset_after=1.5, raw={"x-ratelimit": "50"}))
         return reads[-1]
 
-    return RateLimit.deferred(read)
+    return RateLimitInfo.deferred(read)
 
 
 def test_rate_limit_is_read_once_and_only_on_use():
     """A deferred limit costs nothing until a figure is used, and is read once."""
-    reads: list[RateLimit] = []
+    reads: list[RateLimitInfo] = []
     limit = deferred(reads)
     response = Response(rate_limit=limit)
 
@@ -183,7 +183,7 @@ def test_rate_limit_is_read_once_and_only_on_use():
         limit.request_limit  # noqa: B018
 
 
-def event_copy(event: StepFinish) -> RateLimit:
+def event_copy(event: StepFinish) -> RateLimitInfo:
     return from_json(to_json(event), StreamEvent).response.rate_limit
 
 
@@ -197,25 +197,25 @@ def event_copy(event: StepFinish) -> RateLimit:
         dataclasses.replace,
         lambda limit: from_json(to_json(Response(rate_limit=limit)), Response).rate_limit,
         lambda limit: event_copy(StepFinish(step=1, response=Response(rate_limit=limit))),
-        lambda limit: msgspec.json.decode(msgspec.json.encode(limit), type=RateLimit),
+        lambda limit: msgspec.json.decode(msgspec.json.encode(limit), type=RateLimitInfo),
     ],
     ids=["itself", "copy", "deepcopy", "pickle", "replace", "json", "event", "msgspec"],
 )
 def test_deferred_rate_limit_is_like_any_other(use):
     """Equality, repr and every copy see the figures, whether they were used before or not."""
-    plain = RateLimit(requests_limit=50, reset_after=1.5, raw={"x-ratelimit": "50"})
+    plain = RateLimitInfo(requests_limit=50, reset_after=1.5, raw={"x-ratelimit": "50"})
 
     assert use(deferred([])) == plain
     assert plain == use(deferred([]))
-    assert use(deferred([])) != RateLimit(requests_limit=49)
+    assert use(deferred([])) != RateLimitInfo(requests_limit=49)
     assert repr(use(deferred([]))) == repr(plain)
     assert repr(plain) == (
-        "RateLimit(requests_limit=50, reset_after=1.5, raw={'x-ratelimit': '50'})"
+        "RateLimitInfo(requests_limit=50, reset_after=1.5, raw={'x-ratelimit': '50'})"
     )
     assert to_json(Response(rate_limit=use(deferred([])))) == to_json(Response(rate_limit=plain))
 
 
 def test_rate_limit_document_omits_what_is_unknown():
     """Unknown figures are left out of the JSON form, as every default is."""
-    document = to_document(Response(rate_limit=RateLimit(tokens_limit=0)))
+    document = to_document(Response(rate_limit=RateLimitInfo(tokens_limit=0)))
     assert document["rate_limit"] == {"tokens_limit": 0}

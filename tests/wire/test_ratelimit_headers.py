@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from interlingua.spec.response import RateLimit
+from interlingua.spec.response import RateLimitInfo
 from interlingua.wire.ratelimit_headers import (
     parse_duration,
     parse_rate_limit,
@@ -129,7 +129,7 @@ def test_openai_limits():
         "x-ratelimit-reset-tokens": "6m0s",
         "content-type": "text/event-stream",
     }
-    assert parse_rate_limit(given_headers) == RateLimit(
+    assert parse_rate_limit(given_headers) == RateLimitInfo(
         requests_limit=5000,
         requests_remaining=4999,
         tokens_limit=800000,
@@ -168,7 +168,7 @@ def test_anthropic_limits():
         "anthropic-ratelimit-output-tokens-remaining": "0",
         "anthropic-ratelimit-output-tokens-reset": "2026-01-30T08:00:54Z",
     }
-    expected = RateLimit(
+    expected = RateLimitInfo(
         requests_limit=4000,
         requests_remaining=3999,
         tokens_limit=4800000,

@@ -13,7 +13,7 @@ from copy import copy
 from functools import partial
 from itertools import count
 from time import perf_counter
-from typing import Any, Protocol, Self, TypeVar
+from typing import Any, Protocol, Self, TypeAlias, TypeVar
 
 from msgspec.structs import replace
 
@@ -25,23 +25,35 @@ from interlingua.client.call_events import (
     Subscriber,
 )
 from interlingua.client.initialization import Initialization
+from interlingua.client.metering import add_metered, meter_failure, price_custom
 from interlingua.client.middleware.layers import CallInfo, CallLayers, Shown
-from interlingua.client.retry_policy import DEFAULT_POLICY, RetryPolicy
+from interlingua.client.retry_policy import DEFAULT_POLICY, RetryPolicy, policy_from
+from interlingua.client.routing import Routing
+from interlingua.prepare.behaviour import behave
 from interlingua.providers.adapter import HttpAdapter
 from interlingua.providers.cancel import CANCELLED, CancelScope, Scopes
 from interlingua.providers.fold import close_stream, fold_stream
 from interlingua.providers.http_requests import Ready
 from interlingua.providers.log import logger
-from interlingua.spec.contracts import Adapter
-from interlingua.spec.errors import AbortError, ErrorClass, SDKError, StreamError
+from interlingua.providers.tariffs import Prices, Tariffs
+from interlingua.spec.contracts import NEUTRAL_PROFILE, Adapter
+from interlingua.spec.errors import AbortError, CircuitOpenError, ErrorClass, SDKError, StreamError
 from interlingua.spec.events import ErrorEvent, Finish, StreamEvent, StreamStart
 from interlingua.spec.messages import Message
 from interlingua.spec.request import Request
-from interlingua.spec.response import Attempt, FinishReason, Response, Usage, label_message
+from interlingua.spec.response import (
+    Attempt,
+    FinishReason,
+    Response,
+    Usage,
+    Warning,
+    label_message,
+)
 from interlingua.streams.accumulate import StreamAccumulator
 from interlingua.streams.grammar import is_content
 
 Value = TypeVar("Value")
+OnMember: TypeAlias = Callable[[str], object]
 _SUBSCRIBER_FAILED = "A subscriber raised an exception on %s."
 
 
@@ -69,32 +81,30 @@ class Calls:
     """
     The calls of one client.
 
-    `address` gives a request its provider, model and id. `resolve` does that again for a request
-    that a middleware has changed.
+    `routing` gives a request its provider, model and id, again if a middleware has changed it.
     """
 
     def __init__(
         self,
-        adapters: Mapping[str, Adapter],
-        address: Callable[[Request], Request],
-        resolve: Callable[[Request], Request],
+        routing: Routing,
         *,
         outer: CallLayers,
         inner: CallLayers,
         settings: Mapping[str, Any],
         registry_ids: Mapping[tuple[str, str], str],
+        tariffs: Tariffs,
     ) -> None:
-        self.adapters = adapters
-        self.address = address
-        self.resolve = resolve
+        self.routing = routing
         self.outer = outer
         self.inner = inner
         self.settings = settings
         """Keyword arguments for `complete` and `stream` of custom adapters."""
         self.registry_ids = registry_ids
         """The ids of the registry file, by provider and model."""
+        self.tariffs = tariffs
+        """The prices of the calls."""
         self.has_layers: bool = not (outer.is_empty and inner.is_empty)
-        self.initialization: Initialization = Initialization(adapters)
+        self.initialization: Initialization = Initialization(routing.adapters)
         self.scopes: Scopes = Scopes()
         """The active runs and calls."""
         self.subscribers: tuple[Subscriber, ...] = ()
@@ -103,18 +113,27 @@ class Calls:
 
     def rebind(
         self,
-        adapters: Mapping[str, Adapter],
-        address: Callable[[Request], Request],
-        resolve: Callable[[Request], Request],
+        routing: Routing,
         outer: CallLayers | None = None,
         inner: CallLayers | None = None,
     ) -> Self:
         """The same calls, with other adapters or layers."""
         twin = copy(self)
-        twin.adapters, twin.address, twin.resolve = adapters, address, resolve
+        twin.routing = routing
         twin.outer, twin.inner = outer or self.outer, inner or self.inner
         twin.has_layers = not (twin.outer.is_empty and twin.inner.is_empty)
         return twin
+
+    def with_prices(self, prices: Prices) -> Self:
+        """The same calls, with these prices over those of this one."""
+        twin = copy(self)
+        twin.tariffs = self.tariffs.with_prices(prices)
+        return twin
+
+    @property
+    def adapters(self) -> Mapping[str, Adapter]:
+        """The adapters of new calls, by key."""
+        return self.routing.adapters
 
     def open(
         self,
@@ -128,15 +147,19 @@ class Calls:
 
         `logged` holds the codes of warnings that earlier calls of the same run have logged.
         """
-        return Attempts(self, self.address(request), retry, step, logged)
+        return Attempts(self, self.routing.address(request), retry, step, logged)
 
     def perform(
         self,
         request: Request,
-        call: Callable[[], Awaitable[Value]],
+        call: Callable[[OnMember], Awaitable[Value]],
         retry: RetryPolicy | None = None,
     ) -> Awaitable[Value]:
-        """The result of an operation; the request only names the provider, model and id."""
+        """
+        The result of an operation; the request only names the provider, model and id.
+
+        `call` gets a function that it may tell which of several keys or endpoints is used.
+        """
         return Attempts(self, request, retry).complete(request, call)
 
 
@@ -145,14 +168,18 @@ class Attempts:
     One call of a client: its retry policy, its scope, and its attempts.
 
     Policy and scope are bound here, when the call enters the middleware. They stay the same if a
-    middleware passes on another request.
+    middleware passes on another request. So do the adapters, if others are registered meanwhile.
     """
 
     __slots__ = (
+        "_accumulator",
+        "_adapters",
+        "_because",
         "_calls",
         "_count",
         "_failure",
         "_logged",
+        "_members",
         "_outcomes",
         "_ready",
         "_resent",
@@ -161,6 +188,7 @@ class Attempts:
         "_shown",
         "_step",
         "_subscribers",
+        "left_out",
         "records",
         "request",
     )
@@ -174,7 +202,9 @@ class Attempts:
         logged: set[str] | None = None,
     ) -> None:
         self._calls = calls
+        self._adapters = calls.routing.adapters
         self.request: Request = request
+        self._because = request.chosen_because  # of the last attempt
         self._subscribers = calls.subscribers
         self._retry = retry
         self._step = step
@@ -182,12 +212,16 @@ class Attempts:
         self._count = 0
         self._failure: SDKError | None = None  # of the last attempt
         self._resent = False  # in the current attempt
+        self._members = _NO_MEMBERS  # of a `Balance`, by attempt
         self._outcomes: list[tuple[CallEvent, Awaitable[object]]] = []  # of async subscribers
         self._ready: tuple[Request, Ready] | None = None
         self._shown: Shown | None = None  # only set if there is middleware
         self._scope: CancelScope | None = None
+        self._accumulator: StreamAccumulator | None = None  # of a stream
         self.records: tuple[Attempt, ...] = ()
         """The finished attempts."""
+        self.left_out: tuple[str, ...] = ()
+        """The names of tools that the behaviour of the provider did not send."""
 
     @property
     def is_cancelled(self) -> bool:
@@ -211,14 +245,15 @@ class Attempts:
         self, scope: CancelScope | None = None, accumulator: StreamAccumulator | None = None
     ) -> AsyncGenerator[StreamEvent, None]:
         """The events of the answer, through all middleware; `Finish` has the whole response."""
+        self._accumulator = accumulator or StreamAccumulator()
         return fold_stream(
             self.events,
             self.request,
             self._calls.scopes,
             scope,
-            accumulator=accumulator,
+            accumulator=self._accumulator,
             finish=self.finish,
-            label=self._message,
+            settle=self._settle_partial,
             revise=self._revise if self._calls.has_layers else None,
         )
 
@@ -232,7 +267,12 @@ class Attempts:
         return outer.wrap_stream(self.stream, self._shown, self._info())(self.request)
 
     def _info(self, attempt: int | None = None) -> CallInfo:
-        return CallInfo(step=self._step, attempt=attempt, adapters=self._calls.adapters)
+        return CallInfo(
+            step=self._step,
+            attempt=attempt,
+            adapters=self._calls.adapters,
+            attempts=lambda: self.records,
+        )
 
     def finish(self, finish: Finish, accumulator: StreamAccumulator) -> Response:
         """The response of a stream, from the events that have left the middleware."""
@@ -246,18 +286,35 @@ class Attempts:
         if "provider" in known and "model" in known:  # labelled before; later attempts may follow
             provider, model = known["provider"], known["model"]
         elif self.records:
-            provider, model = self.records[-1].provider, self.records[-1].model
+            made = self.records[-1]
+            if made.provider != response.provider:  # a layer kept an earlier answer
+                made = self._find_record(response.provider) or made
+            provider, model = made.provider, made.model
         else:  # a middleware answered
             provider, model = response.provider, response.model
         registry_id = self._calls.registry_ids.get((provider, model))
         message_id = f"{self.request.request_id}-{self._step}"
-        return label_message(response, message_id, provider, model, registry_id)
+        return label_message(response, message_id, provider, model, registry_id, self._because)
 
-    def label_partial(self, partial: Response) -> Message:
-        """The message of an answer that its reader did not read to its end."""
-        cut, request = replace(partial, finish_reason=_CANCELLED), self.request
+    def _find_record(self, provider: str) -> Attempt | None:
+        return next((each for each in reversed(self.records) if each.provider == provider), None)
+
+    def _settle_partial(self, partial: Response) -> Response:
+        """An answer that was cut off, labelled, with the usage and the cost of its attempt."""
+        if self.records and len(self.records) == self._count:
+            partial = add_metered(partial, self.records)
+        return replace(partial, message=self._message(partial))
+
+    def label_partial(self, partial: Response) -> Response:
+        """An answer that its reader did not read to its end; its message is labelled as cut."""
+        if self.records and len(self.records) == self._count:
+            partial = add_metered(partial, self.records)
+        request = self.request
+        cut = replace(partial, finish_reason=_CANCELLED)
         message_id = f"{request.request_id}-{self._step}"
-        return label_message(cut, message_id, request.provider or "", request.model)
+        provider, because = request.provider or "", self._because
+        message = label_message(cut, message_id, provider, request.model, because=because)
+        return replace(partial, message=message)
 
     def _revise(self, event: StreamEvent, accumulator: StreamAccumulator) -> StreamEvent:
         return event if self._shown is None else self._shown.revise(event, accumulator)
@@ -265,7 +322,7 @@ class Attempts:
     # The loop.
 
     async def complete(
-        self, request: Request, perform: Callable[[], Awaitable[Any]] | None = None
+        self, request: Request, perform: Callable[[OnMember], Awaitable[Any]] | None = None
     ) -> Any:
         """The whole answer, or the result of `perform`, with retries as the policy allows."""
         inner = self._calls.inner
@@ -278,7 +335,7 @@ class Attempts:
                 await self._settle()
             try:
                 if perform is not None:
-                    result = await perform()
+                    result = await perform(self._on_member(number))
                 elif inner.is_empty:
                     result = await self._send(request, number)
                 else:
@@ -357,10 +414,17 @@ class Attempts:
     def _policy(self, request: Request) -> RetryPolicy | None:
         """The policy of the call; if it has none of its own, that of the adapter."""
         policy = self._retry
-        if policy is None or policy is DEFAULT_POLICY:
-            retries = getattr(self._calls.adapters[request.provider or ""], "max_retries", 0)
-            return RetryPolicy(max_retries=retries) if retries else policy
-        return policy
+        if policy is not None and policy is not DEFAULT_POLICY:
+            return policy
+        key = request.provider or ""
+        adapter = self._adapters.get(key) or self._calls.adapters[key]
+        retries = getattr(adapter, "max_retries", 0)
+        behaviour = getattr(adapter, "behaviour", None)
+        if behaviour is None and not isinstance(adapter, HttpAdapter):
+            behaviour = self._calls.routing.behaviour_of(key)
+        if behaviour is not None and behaviour.retry is not None:
+            return policy_from(behaviour.retry, retries, policy)
+        return RetryPolicy(max_retries=retries) if retries else policy
 
     def explain(self, error: SDKError) -> None:
         """Add what is known of the call to an error that ended it, such as a timeout in a wait."""
@@ -380,6 +444,8 @@ class Attempts:
         if not isinstance(error, SDKError):
             return None
         self._failure = error
+        if isinstance(error, CircuitOpenError) and self._calls.outer.has_other_models:
+            policy = None  # another model can be asked now
         delay = None if policy is None else policy.delay(error, retries)
         if policy is not None and delay is not None:
             await policy.notify(error, retries, delay)
@@ -397,19 +463,26 @@ class Attempts:
         if not calls.inner.is_empty:
             request = self._resolve(request)
         key = request.provider or ""
-        adapter = calls.adapters[key]
+        adapter = self._adapters.get(key) or calls.adapters[key]
         if key in calls.initialization.pending:
             await calls.initialization.ensure(key)
         ids = calls.call_ids
         if not isinstance(adapter, HttpAdapter) or not adapter.has_stations:
-            sent = request if ids is None else ids.write(request, adapter)
-            response = await adapter.complete(sent, **calls.settings)
-            response = replace(response, provider=key)
+            sent, warnings = self._behave_custom(adapter, request)
+            sent = sent if ids is None else ids.write(sent, adapter)
+            response = await adapter.complete(sent, **self._settings(adapter, attempt))
+            response = replace(response, provider=key, warnings=(*warnings, *response.warnings))
+            response = price_custom(response, response.model, request, calls.tariffs, adapter)
         else:
             if self._ready is None or self._ready[0] is not request:
                 sent = request if ids is None else ids.write(request, adapter)
-                ready = await adapter.ready(sent, logged=self._logged, on_resend=self._note_resend)
-                self._ready = (request, ready)
+                ready = await adapter.ready(
+                    sent,
+                    logged=self._logged,
+                    on_resend=self._note_resend,
+                    tariffs=calls.tariffs,
+                )
+                self._ready, self.left_out = (request, ready), ready.left_out
             response = await adapter.answer(self._ready[1], self._step, attempt)
         return response if ids is None else ids.read(response, key)
 
@@ -424,18 +497,30 @@ class Attempts:
     def _send_stream(self, request: Request, attempt: int) -> AsyncIterator[StreamEvent]:
         request, ids = self._resolve(request), self._calls.call_ids
         key = request.provider or ""
-        adapter = self._calls.adapters[key]
+        adapter = self._adapters.get(key) or self._calls.adapters[key]
         events: AsyncIterator[StreamEvent]
         if not isinstance(adapter, HttpAdapter) or not adapter.has_stations:
-            events = self._stream_custom(adapter, request)
+            events = self._stream_custom(adapter, request, attempt)
         else:
             make_ready = partial(self._make_ready, adapter, request)
             scope = self._scope or CancelScope()
             events = adapter.events(make_ready, scope, self._step, attempt)
         return events if ids is None else ids.read_events(events, key)
 
+    def _settings(self, adapter: Adapter, attempt: int) -> dict[str, Any]:
+        """Keyword arguments for `complete` and `stream` of a custom adapter."""
+        settings = dict(self._calls.settings)
+        if getattr(adapter, "reports_member", False):
+            settings["on_member"] = self._on_member(attempt)
+        return settings
+
+    def _on_member(self, attempt: int) -> OnMember:
+        """A function that notes which of several keys or endpoints is used."""
+        self._members = {} if self._members is _NO_MEMBERS else self._members
+        return partial(self._members.__setitem__, attempt)
+
     async def _stream_custom(
-        self, adapter: Adapter, request: Request
+        self, adapter: Adapter, request: Request, attempt: int
     ) -> AsyncGenerator[StreamEvent, None]:
         """
         The events of a custom adapter, with its name in the client, which may be another.
@@ -444,20 +529,40 @@ class Attempts:
         """
         key, ids = request.provider or "", self._calls.call_ids
         await self._calls.initialization.ensure(key)
-        sent = request if ids is None else ids.write(request, adapter)
-        events = adapter.stream(sent, **self._calls.settings)
+        sent, warnings = self._behave_custom(adapter, request)
+        sent = sent if ids is None else ids.write(sent, adapter)
+        events, model = adapter.stream(sent, **self._settings(adapter, attempt)), ""
         try:
             async for event in events:
                 if isinstance(event, ErrorEvent):
                     raise event.error
                 if isinstance(event, StreamStart):
-                    yield replace(event, provider=key)
-                elif isinstance(event, Finish) and event.response is not None:
-                    yield replace(event, response=replace(event.response, provider=key))
+                    model = event.model
+                    yield replace(event, provider=key, warnings=(*warnings, *event.warnings))
+                elif isinstance(event, Finish):
+                    response = event.response
+                    if response is not None:
+                        event = replace(event, response=replace(response, provider=key))  # noqa: PLW2901
+                        model = response.model or model
+                    yield price_custom(event, model, request, self._calls.tariffs, adapter)
                 else:
                     yield event
         finally:
             await close_stream(events)
+
+    def _behave_custom(
+        self, adapter: Adapter, request: Request
+    ) -> tuple[Request, tuple[Warning, ...]]:
+        """The request as the behaviour at a custom adapter makes it; others do so themselves."""
+        behaviour = self._calls.routing.behaviour_of(request.provider or "")
+        is_http = isinstance(adapter, HttpAdapter) or hasattr(adapter, "reports_member")
+        if behaviour is None or is_http:
+            return request, ()
+        profile_for = getattr(adapter, "profile_for", None)
+        profile = NEUTRAL_PROFILE if profile_for is None else profile_for(request.model)
+        behaved = behave(request, behaviour, profile)
+        self.left_out = behaved.left_out
+        return behaved.request, behaved.warnings
 
     async def _make_ready(self, adapter: HttpAdapter, request: Request) -> Ready:
         """The encoded stream request, made once for all attempts that send the same one."""
@@ -467,9 +572,13 @@ class Attempts:
             ids = self._calls.call_ids
             sent = request if ids is None else ids.write(request, adapter)
             ready = await adapter.ready(
-                sent, stream=True, logged=self._logged, on_resend=self._note_resend
+                sent,
+                stream=True,
+                logged=self._logged,
+                on_resend=self._note_resend,
+                tariffs=self._calls.tariffs,
             )
-            self._ready = (request, ready)
+            self._ready, self.left_out = (request, ready), ready.left_out
         return self._ready[1]
 
     def _resolve(self, request: Request) -> Request:
@@ -481,7 +590,10 @@ class Attempts:
             request = replace(request, request_id=known.request_id)
         if request.provider == known.provider and request.model == known.model:
             return request
-        return self._calls.resolve(request)
+        if request.chosen_because == known.chosen_because:  # that was about the other model
+            why = f"a middleware changed the model from {known.provider}:{known.model}"
+            request = replace(request, chosen_because=why)
+        return self._calls.routing.resolve_again(request)
 
     # The records and events of attempts.
 
@@ -490,6 +602,7 @@ class Attempts:
         number = self._count
         self._count += 1
         self._resent = False
+        self._because = request.chosen_because
         if self._subscribers:
             self._notify(CallStarted(**self._facts(number, request), stream=stream))
         return number
@@ -498,13 +611,15 @@ class Attempts:
         self, number: int, began: float, request: Request, end: Response | Finish
     ) -> None:
         self._failure = None
-        latency, usage = round((perf_counter() - began) * 1000), end.usage
+        latency, usage, cost = round((perf_counter() - began) * 1000), end.usage, end.cost
         attempt = Attempt(
             number=number,
             provider=request.provider or "",
             model=request.model,
             usage=usage,
+            cost=cost,
             latency_ms=latency,
+            member=self._members.get(number),
         )
         self.records = (*self.records, attempt)
         if self._subscribers:
@@ -514,6 +629,7 @@ class Attempts:
                 CallCompleted(
                     **facts,
                     usage=usage,
+                    cost=cost,
                     finish_reason=reason,
                     latency_ms=latency,
                     resent=self._resent,
@@ -537,13 +653,18 @@ class Attempts:
             kind, message = ErrorClass.CANCELLED, CANCELLED
         else:  # raised by a custom adapter or middleware
             kind, message = ErrorClass.OTHER, type(error).__name__
+        key, tariffs = request.provider or "", self._calls.tariffs
+        adapter = self._adapters.get(key) or self._calls.adapters[key]
+        usage, cost = meter_failure(usage, request, self._accumulator, tariffs, adapter)
         attempt = Attempt(
             number=number,
             provider=request.provider or "",
             model=request.model,
             error_class=kind,
             usage=usage,
+            cost=cost,
             latency_ms=latency,
+            member=self._members.get(number),
         )
         self.records = (*self.records, attempt)
         if self._subscribers:
@@ -554,6 +675,8 @@ class Attempts:
                     message=message,
                     retryable=retryable,
                     latency_ms=latency,
+                    usage=usage,
+                    cost=cost,
                     resent=self._resent,
                 )
             )
@@ -567,8 +690,10 @@ class Attempts:
             "provider": request.provider or "",
             "model": request.model,
             "session_id": request.session_id,
+            "reason": request.chosen_because,
             "step": self._step,
             "attempt": number,
+            "member": self._members.get(number),
         }
 
     def _notify(self, event: CallEvent) -> None:
@@ -591,6 +716,7 @@ class Attempts:
                 logger.exception(_SUBSCRIBER_FAILED, event.type)
 
 
+_NO_MEMBERS: dict[int, str] = {}
 _CANCELLED = FinishReason(reason="cancelled")
 _PERFORMED = Finish(finish_reason=FinishReason(reason="stop"))
 """Stands for the end of an operation, which has no finish reason and no usage."""

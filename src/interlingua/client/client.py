@@ -6,18 +6,18 @@ import asyncio
 import os
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
 from copy import copy
-from functools import lru_cache
-from inspect import isawaitable, signature
+from functools import partial
+from inspect import signature
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from msgspec.structs import replace
-
 from interlingua.client.attempts import Calls
 from interlingua.client.call_events import Subscriber
 from interlingua.client.config import adapters_from_env, read_registry
-from interlingua.client.explain import Explanation, explain
+from interlingua.client.explain import Explanation, estimate_cost, explain
+from interlingua.client.initialization import initialize
+from interlingua.client.metering import seller_of
 from interlingua.client.middleware.layers import (
     CallLayers,
     Middleware,
@@ -26,34 +26,29 @@ from interlingua.client.middleware.layers import (
     ToolMiddleware,
     is_per_attempt,
 )
+from interlingua.client.provider_config import ProviderConfig, describe_config
 from interlingua.client.registry import (
     Registry,
-    Route,
     check_configured,
-    find_adapter,
-    resolve,
 )
+from interlingua.client.retirement import Retirement, close
 from interlingua.client.retry_policy import RetryPolicy
-from interlingua.providers.adapter import HttpAdapter
-from interlingua.providers.adapter_options import find_transport
+from interlingua.client.routing import Routing, find_rebind
 from interlingua.providers.cancel import CancelScope, running_loop
-from interlingua.providers.catalog.models import providers_of
-from interlingua.providers.environment import add_environment
+from interlingua.providers.cost import CostRange
 from interlingua.providers.log import logger
 from interlingua.providers.operations import find_performer, name_models
-from interlingua.providers.rows import find_provider, row_name
+from interlingua.providers.rows import row_name
+from interlingua.providers.tariffs import Prices, Tariffs
 from interlingua.providers.ulid import new_ulid
+from interlingua.spec.behaviour import Behaviour
 from interlingua.spec.check import check_request, describe
-from interlingua.spec.contracts import NEUTRAL_PROFILE, Adapter, Profile, Transport
+from interlingua.spec.contracts import NEUTRAL_PROFILE, Adapter, Profile
 from interlingua.spec.errors import ConfigurationError, SDKError
 from interlingua.spec.events import StreamEvent
 from interlingua.spec.operations import Operation, ServedModel
 from interlingua.spec.request import OnLoss, Request
 from interlingua.spec.response import Response
-from interlingua.transport.media import paths_from_urls
-
-ROUTES = 256
-"""How many model names a client caches the route of."""
 
 
 class Client:
@@ -67,6 +62,8 @@ class Client:
     `on_loss` is the default for `Request.on_loss`: which losses raise `UnsupportedError` before
     anything is sent. `strict=True` means `on_loss="strict"`. `read_path_urls=True` reads a `url`
     of a part that looks like a path; use it only if the program builds all content itself.
+    `prices` are rates by model, over those of the catalog: `{"gpt-5.2": {"input": 1.5}}`.
+    `behaviours` are keyed by provider; see `Behaviour`.
     """
 
     def __init__(
@@ -79,29 +76,34 @@ class Client:
         strict: bool = False,
         on_loss: OnLoss | None = None,
         read_path_urls: bool = False,
+        prices: Prices | None = None,
+        behaviours: Mapping[str, Behaviour] | None = None,
     ) -> None:
         _check_adapters(providers)
         if strict:
             _check_strict(providers)
-        self._adapters = {key: _known_as(key, adapter) for key, adapter in providers.items()}
-        self._chosen: str | None = next(iter(providers)) if len(providers) == 1 else None
+        chosen = next(iter(providers)) if len(providers) == 1 else None
         if default_provider is not None:
-            self._chosen = check_configured(default_provider, providers)
-        self._environ: Mapping[str, str] | None = None
-        self._spare_transport: Transport | None = None  # of providers that are not configured
+            chosen = check_configured(default_provider, providers)
         self._registry = registry or Registry()
-        self._route = lru_cache(ROUTES)(self._find_route)
-        self._on_loss: OnLoss | None = "strict" if strict else on_loss
-        self._reads_path_urls = read_path_urls
+        self._routing = Routing(
+            providers,
+            self._registry,
+            chosen,
+            behaviours=behaviours or {},
+            on_loss="strict" if strict else on_loss,
+            read_path_urls=read_path_urls,
+        )
+        self._is_strict = strict
+        self._retirement = Retirement()
         outer, inner = self._set_middleware(tuple(middleware))
         self.calls: Calls = Calls(
-            self._adapters,
-            self._address,
-            self._resolve_again,
+            self._routing,
             outer=outer,
             inner=inner,
             settings={"strict": True} if strict else {},
             registry_ids=self._registry.ids,
+            tariffs=Tariffs(prices),
         )
         """The active calls; a run opens its own calls here, in its own scope."""
 
@@ -115,6 +117,8 @@ class Client:
         strict: bool = False,
         on_loss: OnLoss | None = None,
         read_path_urls: bool = False,
+        prices: Prices | None = None,
+        behaviours: Mapping[str, Behaviour] | None = None,
     ) -> Self:
         """
         A client for every provider with an API key in the environment.
@@ -131,10 +135,12 @@ class Client:
             strict=strict,
             on_loss=on_loss,
             read_path_urls=read_path_urls,
+            prices=prices,
+            behaviours=behaviours,
         )
-        client._environ = environ
+        client._routing.environ = environ
         if default_provider is None:
-            client._chosen = None  # that only one key is set is no choice of the caller
+            client._routing.chosen = None  # that only one key is set is no choice of the caller
         return client
 
     @classmethod
@@ -147,6 +153,7 @@ class Client:
         strict: bool = False,
         on_loss: OnLoss | None = None,
         read_path_urls: bool = False,
+        prices: Prices | None = None,
     ) -> Self:
         """A client for the adapters and models of a registry file (YAML)."""
         adapters, registry, default = read_registry(path, environ)
@@ -158,6 +165,7 @@ class Client:
             strict=strict,
             on_loss=on_loss,
             read_path_urls=read_path_urls,
+            prices=prices,
         )
 
     def __repr__(self) -> str:
@@ -167,6 +175,66 @@ class Client:
     def registry(self) -> Registry:
         """The models of the registry file, with their tiers and aliases."""
         return self._registry
+
+    @property
+    def _adapters(self) -> Mapping[str, Adapter]:
+        return self._routing.adapters
+
+    @property
+    def default_provider(self) -> str | None:
+        """
+        The adapter for all models that no other rule routes; None if there is none.
+
+        Set it to switch providers at run time: later calls go there, also those of clients made
+        from this one.
+        """
+        return self._routing.chosen
+
+    @default_provider.setter
+    def default_provider(self, name: str | None) -> None:
+        self._routing.choose_provider(None if name is None else self._routing.find_key(name))
+
+    def adapter(self, name: str) -> Adapter:
+        """The adapter of that name, or of the provider with that alias."""
+        return self._adapters[self._routing.find_key(name)]
+
+    def config(self, name: str) -> ProviderConfig:
+        """What is set for an adapter, with its key and its secret headers redacted."""
+        key = self._routing.find_key(name)
+        return describe_config(key, self._adapters[key], self._routing.behaviour_of(key))
+
+    async def register(
+        self, name: str, adapter: Adapter, *, behaviour: Behaviour | None = None
+    ) -> None:
+        """
+        Add an adapter, in place of the one of that name, while calls may be under way.
+
+        Its `initialize` is awaited first; if that fails, nothing changes. Calls that have begun end
+        on the adapter that they began with, which is closed afterwards. Clients made from this one
+        by `with_middleware` and `with_access` have the adapter too.
+        """
+        running_loop()
+        _check_adapters({name: adapter})
+        if self._is_strict:
+            _check_strict({name: adapter})
+        await initialize(adapter)
+        before = self._routing.put(name, adapter, behaviour)
+        self.calls.initialization.forget(name)
+        await self._retirement.close_later(before, self._routing, self.calls.scopes)
+
+    async def unregister(self, name: str) -> None:
+        """
+        Remove an adapter while calls may be under way.
+
+        Calls that have begun end on it; it is closed when they have. Later requests for it are
+        routed anew, or refused with `ConfigurationError`. A key in the environment does not bring
+        it back.
+        """
+        running_loop()
+        key = self._routing.find_key(name)
+        before = self._routing.remove(key)
+        self.calls.initialization.forget(key)
+        await self._retirement.close_later(before, self._routing, self.calls.scopes)
 
     def with_access(
         self,
@@ -184,16 +252,18 @@ class Client:
         address, a provider that is named need not be configured. Requests that a middleware sends
         to another provider have neither the key nor the headers.
         """
-        key = self._find_owner(provider, model, is_given=bool(api_key or base_url))
-        adapter = self._adapters.get(key)
+        routing = self._routing
+        key = routing.find_owner(provider, model, is_given=bool(api_key or base_url))
+        adapter = routing.adapters.get(key)
         if adapter is None:
-            adapter = self._unconfigured(key, base_url)
-        if not isinstance(adapter, HttpAdapter):
+            adapter = routing.unconfigured(key, base_url)
+        rebind = find_rebind(adapter)
+        if rebind is None:
             what = "is not an HttpAdapter: it takes no api_key, base_url or headers"
             raise ConfigurationError(f"The adapter {key!r} {what}.")
-        bound = adapter.rebind(key, api_key=api_key, base_url=base_url, headers=headers)
+        bound = rebind(key, api_key=api_key, base_url=base_url, headers=headers)
         twin = copy(self)
-        twin._use({**self._adapters, key: bound})  # noqa: SLF001
+        twin._follow(routing.with_adapter(key, bound))  # noqa: SLF001
         return twin
 
     def with_middleware(self, *middleware: Middleware) -> Self:
@@ -206,11 +276,23 @@ class Client:
         twin._add_middleware(middleware)  # noqa: SLF001
         return twin
 
+    def with_prices(self, prices: Prices) -> Self:
+        """
+        A client with these prices over those that this one has.
+
+        It shares everything else with this one.
+        """
+        twin = copy(self)
+        twin.calls = self.calls.with_prices(prices)
+        return twin
+
+    def _follow(self, routing: Routing) -> None:
+        self._routing = routing
+        self.calls = self.calls.rebind(routing)
+
     def _add_middleware(self, middleware: tuple[Middleware, ...]) -> None:
         outer, inner = self._set_middleware((*self._middleware, *middleware))
-        self.calls = self.calls.rebind(
-            self._adapters, self._address, self._resolve_again, outer, inner
-        )
+        self.calls = self.calls.rebind(self._routing, outer, inner)
 
     def _set_middleware(self, middleware: tuple[Middleware, ...]) -> tuple[CallLayers, CallLayers]:
         """Returns the layers of calls: those outside of the attempts, and those inside."""
@@ -222,11 +304,6 @@ class Client:
         self.tool_layers: tuple[ToolMiddleware, ...] = tuple(tool_layers)
         """The layers around the tools of a run."""
         return CallLayers(outer), CallLayers(inner)
-
-    def _use(self, adapters: dict[str, Adapter]) -> None:
-        self._adapters = adapters
-        self._route = lru_cache(ROUTES)(self._find_route)
-        self.calls = self.calls.rebind(adapters, self._address, self._resolve_again)
 
     # Calls.
 
@@ -259,7 +336,7 @@ class Client:
 
     def profile_for(self, request: Request) -> Profile:
         """The profile of the model that would answer; the neutral profile if it is unknown."""
-        request = self._address(request)
+        request = self._routing.address(request)
         profile_for = getattr(self._adapters[request.provider or ""], "profile_for", None)
         return NEUTRAL_PROFILE if profile_for is None else profile_for(request.model)
 
@@ -271,14 +348,29 @@ class Client:
         not: `fetches` lists them.
         """
         check_request(request)
-        request = self._address(request)
-        return explain(self._http(request.provider or ""), request, stream=stream)
+        request = self._routing.address(request)
+        adapter = self._routing.find_http(request.provider or "")
+        return explain(adapter, request, self.calls.tariffs, stream=stream)
+
+    def estimate_cost(self, request: Request) -> CostRange | None:
+        """
+        The least and the most that a call may cost in dollars, before it is sent.
+
+        The least: everything is read from a cache, and the answer is empty. The most: nothing is,
+        and the answer is as long as `max_tokens` or the model allows. None if the price or that
+        limit is unknown.
+        """
+        check_request(request)
+        request = self._routing.address(request)
+        key = request.provider or ""
+        adapter = self._routing.adapters[key]
+        return estimate_cost(adapter, request, self.calls.tariffs, seller_of(adapter, key))
 
     def estimate_input_tokens(self, request: Request) -> int:
         """An offline estimate of the number of input tokens."""
         check_request(request)
-        request = self._address(request)
-        return self._http(request.provider or "").estimate_input_tokens(request)
+        request = self._routing.address(request)
+        return self._routing.find_http(request.provider or "").estimate_input_tokens(request)
 
     async def perform(
         self,
@@ -294,23 +386,29 @@ class Client:
         A string names an operation of the provider's dialect. Operations are retried and reported
         as calls are, and pass through each middleware that has `perform`.
         """
-        provider = self._find_key(provider)
+        provider = self._routing.find_key(provider)
         adapter = self._adapters[provider]
         name = operation if isinstance(operation, str) else operation.name
         request_id = getattr(value, "request_id", None) or new_ulid()
         call = OperationCall(name=name, provider=provider, request_id=request_id, adapter=adapter)
         performer = find_performer(adapter, operation, request_id)
+        settings: dict[str, Any] = {}
 
         async def start(value: Any) -> Any:
             await self.calls.initialization.ensure(provider)
-            return await performer(value)
+            return await performer(value, **settings)
 
         perform = self._inner_operations.wrap(call, start)
+
+        def attempt(value: Any, on_member: Callable[[str], object]) -> Awaitable[Any]:
+            if hasattr(adapter, "reports_member"):
+                settings["on_member"] = on_member
+            return perform(value)
 
         def send(value: Any) -> Awaitable[Any]:
             model = getattr(value, "model", None) or ""
             request = Request(provider=provider, model=model, request_id=request_id)
-            return self.calls.perform(request, lambda: perform(value), retry)
+            return self.calls.perform(request, partial(attempt, value), retry)
 
         work = self._outer_operations.wrap(call, send)(value)
         return await self.calls.scopes.wait(request_id, work)
@@ -318,7 +416,7 @@ class Client:
     async def count_tokens(self, request: Request) -> int:
         """The number of input tokens as the provider counts them (a request is sent)."""
         check_request(request)
-        request = self._address(request)
+        request = self._routing.address(request)
         tokens: int = await self.perform(request.provider or "", "count_tokens", request)
         return tokens
 
@@ -330,7 +428,7 @@ class Client:
         """
         running_loop()
         if provider is not None:
-            provider = self._find_key(provider)
+            provider = self._routing.find_key(provider)
             return name_models(await self.perform(provider, "list_models"), provider)
         names = [
             name
@@ -370,7 +468,8 @@ class Client:
         """
         running_loop()
         self.calls.scopes.cancel_all()
-        closing = [_close(each) for each in (*self._adapters.values(), self._spare_transport)]
+        spare, retired = self._routing.spare_transport, self._retirement.take_all()
+        closing = [close(each) for each in (*self._adapters.values(), *retired, spare)]
         for failure in await asyncio.gather(*closing, return_exceptions=True):
             if isinstance(failure, BaseException):
                 raise failure
@@ -385,84 +484,6 @@ class Client:
         trace: TracebackType | None,
     ) -> None:
         await self.close()
-
-    # Routing.
-
-    def _address(self, request: Request) -> Request:
-        """The request with its provider, the provider's name for the model, and an id."""
-        if self._reads_path_urls:
-            request = paths_from_urls(request)
-        route = self._route(request.provider, request.model)
-        return replace(
-            request,
-            provider=route.provider,
-            model=route.model,
-            request_id=request.request_id or new_ulid(),
-            on_loss=request.on_loss or self._on_loss,
-        )
-
-    def _find_route(self, provider: str | None, model: str) -> Route:
-        request = Request(provider=provider, model=model)
-        try:
-            return resolve(request, self._adapters, self._registry, self._chosen)
-        except ConfigurationError:
-            if not self._read_environment(provider or model.partition(":")[0]):
-                raise
-        return resolve(request, self._adapters, self._registry, self._chosen)
-
-    def _find_owner(self, provider: str | None, model: str, *, is_given: bool) -> str:
-        """The provider of a model; with a key or address given, also one that is not configured."""
-        try:
-            return self._route(provider, model).provider
-        except ConfigurationError:
-            row = row_name(provider or model.partition(":")[0])
-            owners = providers_of(model) if provider is None and row is None else (row,)
-            owner = owners[0] if len(owners) == 1 else None
-            if owner is None or not is_given:
-                raise
-            return owner
-
-    def _unconfigured(self, name: str, base_url: str | None) -> HttpAdapter:
-        """An adapter for one run, whose provider is not configured."""
-        if self._spare_transport is None:
-            self._spare_transport = find_transport({})
-        row, environ = find_provider(name), self._environ or {}
-        settings = {"base_url": base_url, "transport": self._spare_transport}
-        return HttpAdapter(row, **add_environment(row, settings, environ))
-
-    def _find_key(self, provider: str) -> str:
-        """The key of the adapter that the caller names."""
-        if find_adapter(provider, self._adapters) is None:
-            self._read_environment(provider)
-        return check_configured(provider, self._adapters)
-
-    def _read_environment(self, name: str) -> bool:
-        """
-        Add the adapters that the environment has by now; return whether there are any.
-
-        A program may set a forgotten key later; a row without a key is added when it is named.
-        """
-        if self._environ is None:
-            return False
-        found = adapters_from_env(self._environ, named=row_name(name), known=self._adapters)
-        for key, adapter in found.items():
-            self._adapters.setdefault(key, adapter)
-        self._route.cache_clear()
-        return bool(found)
-
-    def _resolve_again(self, request: Request) -> Request:
-        """The request with its route, after a middleware changed the provider or model."""
-        # A wire name of the registry is not looked up again: it may be the id of another entry.
-        is_served = self._registry.serves(request.provider, request.model)
-        if is_served and request.provider in self._adapters:
-            return request
-        return self._address(request)
-
-    def _http(self, name: str) -> HttpAdapter:
-        adapter = self._adapters[name]
-        if not isinstance(adapter, HttpAdapter):
-            raise ConfigurationError(f"The adapter {name!r} is not an HttpAdapter.")
-        return adapter
 
 
 def _layers_of(
@@ -481,20 +502,6 @@ def _layers_of(
         if second is not None:
             inner.append(second)
     return outer, inner
-
-
-async def _close(adapter: Adapter | Transport | None) -> None:
-    close = getattr(adapter, "close", None)
-    result = None if close is None else close()
-    if isawaitable(result):
-        await result
-
-
-def _known_as(key: str, adapter: Adapter) -> Adapter:
-    """The adapter under its key in the client; the caller's own object is not changed."""
-    if isinstance(adapter, HttpAdapter) and adapter.name != key:
-        return adapter.rebind(key)
-    return adapter
 
 
 def _check_adapters(adapters: Any) -> None:

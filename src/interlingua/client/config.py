@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
+from interlingua.client.behaviour_section import OTHER_KEYS, read_behaviour
 from interlingua.client.registry import ModelEntry, Registry
 from interlingua.providers.adapter import HttpAdapter
 from interlingua.providers.catalog.profiles import check_overrides
@@ -68,6 +69,8 @@ _ADAPTER = {
     "strict": bool,
     "on_loss": str,
     "gguf": str,
+    "behaviour": dict,
+    **OTHER_KEYS,
 }
 _KEYS = {"timeout": "timeout_seconds", "default_headers": "extra_headers"}
 """The names of settings in a file, where they differ from those of `HttpAdapter`."""
@@ -140,9 +143,10 @@ def _build(
 ) -> HttpAdapter:
     row = _row(name, section)
     settings: dict[str, Any] = {
-        "api_key": section.get("api_key", "").strip() or None,
+        "api_key": section.get("api_key", section.get("apiKey", "")).strip() or None,
         "name": name,
-        "base_url": section.get("base_url"),
+        "base_url": section.get("base_url", section.get("apiBaseUrl")),
+        "behaviour": read_behaviour(name, section),
         "dialect": section.get("dialect"),
         "default_headers": section.get("extra_headers", {}),
         "organization": section.get("organization"),
@@ -173,7 +177,7 @@ def _build(
 
 def _row(name: str, section: Section) -> Provider:
     try:
-        row = find_provider(section.get("type", name))
+        row = find_provider(section.get("type", section.get("providerId", name)))
     except ConfigurationError as error:
         hint = "" if "type" in section else "; set `type` to one of them"
         raise section.error("type", f"adapter {name!r}: {error.message}{hint}") from None
@@ -248,14 +252,15 @@ class Section:
 
     def sections(self, key: str, known: Mapping[str, type]) -> dict[str, Section]:
         """The sections in the mapping at this key, by name, each checked."""
-        outer = self._section(key, key)
-        return {name: outer._section(name, f"{key}.{name}").check(known) for name in outer}  # noqa: SLF001
+        outer = self.section(key, key)
+        return {name: outer.section(name, f"{key}.{name}").check(known) for name in outer}
 
     def error(self, key: str, message: str) -> ConfigurationError:
         """An error with the line of the key, or of the section if the key is missing."""
         return _error(self._path, self._lines.get(key, self._line), message)
 
-    def _section(self, key: str, name: str) -> Section:
+    def section(self, key: str, name: str) -> Section:
+        """The mapping at this key as a section; an empty one if it is missing."""
         from yaml import MappingNode
 
         node = self._nodes.get(key)

@@ -43,17 +43,27 @@ class Initialization:
                 await asyncio.shield(asyncio.wrap_future(running))
 
     async def _initialize(self, key: str, ended: Future[None]) -> None:
-        initialize: Any = getattr(self._adapters[key], "initialize", None)
         try:
-            result = initialize()
-            if isawaitable(result):
-                await result
-            del self.pending[key]
+            await initialize(self._adapters[key])
+            self.pending.pop(key, None)
         except BaseException:
-            self.pending[key] = None
+            if key in self.pending:
+                self.pending[key] = None
             raise
         finally:
             ended.set_result(None)
+
+    def forget(self, key: str) -> None:
+        """Another adapter has this key now, which is initialized, or none has."""
+        self.pending.pop(key, None)
+
+
+async def initialize(adapter: Adapter) -> None:
+    """Call `initialize` of an adapter that has one; it may be async."""
+    method: Any = getattr(adapter, "initialize", None)
+    result = None if method is None else method()
+    if isawaitable(result):
+        await result
 
 
 def _has_own_initialize(adapter: Adapter) -> bool:

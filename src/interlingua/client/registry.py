@@ -9,21 +9,28 @@ model points to another provider. Everything else is an error that says what to 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from importlib.util import find_spec
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import msgspec
 
-from interlingua.providers.catalog.models import get_model_info, list_models, providers_of
+from interlingua.providers.catalog.models import find_model, providers_of, table
 from interlingua.providers.provider import Provider
 from interlingua.providers.rows import OPEN_MODELS, OTHERS, maker_of, providers, row_name
+from interlingua.spec.behaviour import Behaviour
 from interlingua.spec.errors import ConfigurationError
 from interlingua.spec.request import Request
 
 _LONGEST_NAME = 100
 """Characters of a name that are compared with known names."""
 _LONGEST_SENTENCE = 1000
+_TIER = "tier:"
+_MAX_CHOICES = 20  # names in an error
+
+
+BehaviourOf: TypeAlias = Callable[[str], Behaviour | None]
+"""The behaviour at the adapter with this key."""
 
 
 class ModelEntry(
@@ -38,17 +45,23 @@ class ModelEntry(
     """The provider's name for it."""
     tier: str | None = None
     can_delegate: bool = False
-    """Whether another model may delegate work to it; read by programs, not by the client."""
+    """Whether another model may delegate work to it, as `tier:deep?can_delegate` asks."""
     aliases: tuple[str, ...] = ()
     profile: Mapping[str, Any] = {}
     """Overrides of fields of its `Profile`."""
 
 
 class Route(NamedTuple):
-    """A provider, and its name for the model."""
+    """A provider, its name for the model, and why they were chosen; or a tier to choose from."""
 
     provider: str
     model: str
+    reason: str = ""
+    """Empty if the caller named the model."""
+    choices: tuple[ModelEntry, ...] = ()
+    """The models of a tier; which one answers depends on the request (`client/tiers.py`)."""
+    conditions: tuple[str, ...] = ()
+    """What the model must be able to do, as in `tier:deep?can_delegate`."""
 
 
 class Registry:
@@ -80,6 +93,10 @@ class Registry:
             if entry.tier is not None:
                 self._tiers.setdefault(entry.tier, []).append(entry)
 
+    def named(self, name: str) -> ModelEntry | None:
+        """The entry with this id or alias."""
+        return self._names.get(name)
+
     def find(self, name: str) -> ModelEntry | None:
         """
         The entry with this id or alias, or of this tier (`deep` or `tier:deep`).
@@ -89,11 +106,29 @@ class Registry:
         entry = self._names.get(name)
         if entry is not None:
             return entry
-        tier = self._tiers.get(name.removeprefix("tier:"), ())
+        tier = self._tiers.get(name.removeprefix(_TIER), ())
         if len(tier) > 1:
             choices = ", ".join(entry.id for entry in tier)
             raise ConfigurationError(f"Tier {name!r} has several models; name one of {choices}.")
         return tier[0] if tier else None
+
+    def tier(self, name: str) -> tuple[tuple[ModelEntry, ...], tuple[str, ...]]:
+        """
+        The models of a tier (`deep` or `tier:deep?tools,images`), and the conditions after `?`.
+
+        `ConfigurationError` names the tiers if `tier:` precedes another name.
+        """
+        bare = name.removeprefix(_TIER)
+        if bare == name:
+            return tuple(self._tiers.get(name, ())), ()
+        bare, _, conditions = bare.partition("?")
+        if bare not in self._tiers:
+            known = (
+                ", ".join(self._tiers) or "none; a registry file defines them (Client.from_file)"
+            )
+            raise ConfigurationError(f"There is no tier {bare!r}. Tiers: {known}.")
+        wanted = filter(None, (each.strip() for each in conditions.split(",")))
+        return tuple(self._tiers[bare]), tuple(wanted)
 
     def serves(self, adapter: str | None, wire_name: str) -> bool:
         """Whether an entry has this adapter and wire name."""
@@ -105,30 +140,70 @@ def resolve(
     adapters: Mapping[str, Any],
     registry: Registry,
     chosen: str | None = None,
+    behaviour_of: BehaviourOf = lambda _: None,
 ) -> Route:
     """
     The route of a request; `ConfigurationError` names the choices if it is not certain.
 
     `chosen` is the adapter that the caller chose for all models.
     """
-    model = request.model or registry.default_model
-    if request.provider is not None:
-        return _named(request.provider, model, adapters, registry)
+    provider, model = request.provider, request.model
+    if not model:
+        return _default(request, adapters, registry, chosen, behaviour_of)
+    if provider is not None:
+        return _named(provider, model, adapters, registry, behaviour_of)
     prefix, colon, rest = model.partition(":")
     if colon and find_adapter(prefix, adapters) is not None:
-        return _named(prefix, rest, adapters, registry)
-    entry = registry.find(model)
+        return _named(prefix, rest, adapters, registry, behaviour_of)
+    entry = registry.named(model)
     if entry is not None:
         return Route(check_configured(entry.adapter, adapters), entry.wire_name)
-    if not model:
-        raise ConfigurationError("No model is given. Pass a model, such as openai:gpt-5.2.")
+    choices, conditions = registry.tier(model)
+    if choices:
+        return _among(choices, conditions, model, adapters)
     if chosen is not None:
         if colon and _is_at_vendor(adapters[chosen]):
             _check_prefix(prefix, rest, adapters)
-        return Route(chosen, model)
+        return _at(chosen, model, registry, behaviour_of)
     if colon:
         _check_prefix(prefix, rest, adapters)
     return _by_name(model, adapters)
+
+
+def _among(
+    choices: tuple[ModelEntry, ...],
+    conditions: tuple[str, ...],
+    model: str,
+    adapters: Mapping[str, Any],
+) -> Route:
+    """The route of a tier; which of several models answers depends on the request."""
+    if len(choices) > 1 or conditions:
+        return Route("", model, choices=choices, conditions=conditions)
+    (entry,) = choices
+    key = check_configured(entry.adapter, adapters)
+    return Route(key, entry.wire_name, f"the only model of {model}")
+
+
+def _default(
+    request: Request,
+    adapters: Mapping[str, Any],
+    registry: Registry,
+    chosen: str | None,
+    behaviour_of: BehaviourOf,
+) -> Route:
+    """The route of a request without a model: a default that is configured, else an error."""
+    provider = request.provider
+    key = chosen if provider is None else check_configured(provider, adapters)
+    behaviour = None if key is None else behaviour_of(key)
+    if provider is None and registry.default_model:
+        model, reason = registry.default_model, "default_model of the registry file"
+    elif key is not None and behaviour is not None and behaviour.default_model:
+        provider, model, reason = key, behaviour.default_model, f"default_model of {key}"
+    else:
+        raise _no_model(key if provider is not None else None, adapters, registry)
+    named = Request(provider=provider, model=model)
+    route = resolve(named, adapters, registry, chosen, behaviour_of)
+    return route._replace(reason="; ".join(filter(None, (reason, route.reason))))
 
 
 def find_adapter(name: str, adapters: Mapping[str, Any]) -> str | None:
@@ -148,17 +223,38 @@ def check_configured(name: str, adapters: Mapping[str, Any]) -> str:
     return key
 
 
-def _named(name: str, model: str, adapters: Mapping[str, Any], registry: Registry) -> Route:
+def _named(
+    name: str,
+    model: str,
+    adapters: Mapping[str, Any],
+    registry: Registry,
+    behaviour_of: BehaviourOf,
+) -> Route:
     """The route of a model at the provider that the caller named."""
     key = check_configured(name, adapters)
     for prefix in {name, key}:  # `provider=` and a prefix may name the same provider
         model = model.removeprefix(f"{prefix}:")
-    entry = registry.find(f"{key}:{model}")
+    if not model:
+        return _default(Request(provider=key), adapters, registry, None, behaviour_of)
+    if model.startswith(_TIER):
+        tier, conditions = registry.tier(model)
+        choices = tuple(entry for entry in tier if entry.adapter == key)
+        if not choices:
+            raise ConfigurationError(f"{model!r} has no model of {key}.")
+        return _among(choices, conditions, model, adapters)
+    return _at(key, model, registry, behaviour_of)
+
+
+def _at(key: str, model: str, registry: Registry, behaviour_of: BehaviourOf) -> Route:
+    """The route of a model at this adapter: an entry of the registry, of its map, or verbatim."""
+    entry = registry.named(f"{key}:{model}")
     if entry is not None and entry.adapter == key:
         return Route(key, entry.wire_name)
-    if not model:
-        raise ConfigurationError(f"No model is given. Write it after the provider: {key}:model.")
-    return Route(key, model)
+    behaviour = behaviour_of(key)
+    mapped = None if behaviour is None else behaviour.model_map.get(model)
+    if mapped is None:
+        return Route(key, model)
+    return Route(key, mapped, f"{model!r} is {mapped!r} in the model_map of {key}")
 
 
 def _by_name(model: str, adapters: Mapping[str, Any]) -> Route:
@@ -207,6 +303,24 @@ def _may_serve(key: str, adapter: Any, maker: str | None) -> bool:
 
 
 # Errors.
+
+
+def _no_model(
+    key: str | None, adapters: Mapping[str, Any], registry: Registry
+) -> ConfigurationError:
+    """The error for a request without a model, with the choices; `key` if a provider is named."""
+    entries = [entry for entry in registry.models.values() if key in (None, entry.adapter)]
+    names = [" or ".join((entry.id, *entry.aliases)) for entry in entries]
+    if key is not None:
+        what = f"No model is given, and {key} has no default_model."
+        advice = f"Write it after the provider: {key}:model."
+    else:
+        what = "No model is given, and there is no default_model in a registry file."
+        remote = [f"{name}:model" for name, each in adapters.items() if not _is_local(each)]
+        advice = f"Pass one, such as {' or '.join(remote) or 'openai:gpt-5.2'}."
+    if names:
+        advice = f"Pass one of: {', '.join(names[:_MAX_CHOICES])}."
+    return ConfigurationError(f"{what} {advice}")
 
 
 def _error(adapters: Mapping[str, Any], *sentences: str) -> ConfigurationError:
@@ -285,7 +399,7 @@ def _no_route(
         spelling = f"{maker}:{rest if rest and row_name(first) == maker else model}"
         what = f"{model!r} is a model of {maker}. Use {spelling}."
         return _error(adapters, what, _setup(maker, adapters), other)
-    info = get_model_info(_near(model, (info.id for info in list_models())) or "")
+    info = find_model(_near(model, table().providers) or "")
     near = "" if info is None else f"Did you mean {info.provider}:{info.id}?"
     setup = "" if info is None else _setup(info.provider, adapters)
     if not choices:

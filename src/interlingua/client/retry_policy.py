@@ -11,7 +11,13 @@ from typing import Literal, TypeAlias, TypeVar
 import msgspec
 
 from interlingua.providers.callbacks import settle
-from interlingua.spec.errors import ConfigurationError, RequestTimeoutError, SDKError
+from interlingua.spec.behaviour import RETRIED, RetrySettings
+from interlingua.spec.errors import (
+    ConfigurationError,
+    InvalidRequestError,
+    RequestTimeoutError,
+    SDKError,
+)
 
 Value = TypeVar("Value")
 OnRetry: TypeAlias = Callable[[SDKError, int, float], object]
@@ -38,12 +44,20 @@ class RetryPolicy(
     """If the provider asks for more than `max_delay`: raise at once, or wait only `max_delay`."""
     retry_read_timeouts: bool = False
     """Also retry a call whose answer did not arrive, although it may have been billed."""
+    errors: tuple[str, ...] | None = None
+    """The error classes that are retried, as in `RetrySettings`; None for all retryable errors."""
     on_retry: OnRetry | None = None
 
     def __post_init__(self) -> None:
         numbers = (self.max_retries, self.base_delay, self.max_delay, self.backoff_multiplier)
         if not all(number >= 0 for number in numbers):  # refuses NaN, too
             raise ConfigurationError("RetryPolicy: all numbers must be 0 or more.")
+        for name in self.errors or ():
+            if name not in RETRIED:
+                known = ", ".join(RETRIED)
+                raise ConfigurationError(
+                    f"RetryPolicy: no error class {name!r}; there are {known}."
+                )
 
     def delay(
         self, error: Exception, attempt: int, chance: Callable[[], float] = random.random
@@ -82,11 +96,48 @@ class RetryPolicy(
         """Whether a retry may succeed."""
         if self.retry_read_timeouts and isinstance(error, RequestTimeoutError):
             return True
-        return isinstance(error, SDKError) and error.retryable
+        if not isinstance(error, SDKError):
+            return False
+        if self.errors is None:
+            return error.retryable
+        if _LOST_CALL in self.errors and _is_lost_call(error):
+            return True
+        return error.retryable and any(RETRIED[name] is error.error_class for name in self.errors)
+
+
+_LOST_CALL = "tool_error"
+_LOST = ("no tool call found", "no tool output found")
+
+
+def _is_lost_call(error: SDKError) -> bool:
+    """Whether a provider refused a request because it had lost a tool call that it has made."""
+    text = error.message.lower()
+    return isinstance(error, InvalidRequestError) and any(sentence in text for sentence in _LOST)
 
 
 DEFAULT_POLICY = RetryPolicy()
 """The policy of the high-level functions; `max_retries` of an adapter takes precedence."""
+
+
+def policy_from(
+    settings: RetrySettings, max_retries: int, default: RetryPolicy | None
+) -> RetryPolicy:
+    """
+    The policy that the settings of a provider make.
+
+    `max_retries` is that of its adapter, for settings without one; `default` fills what is left.
+    """
+    count = settings.max_retries
+    if count is None:
+        count = max_retries or (0 if default is None else default.max_retries)
+    base, limit, errors = settings.base_delay, settings.max_delay, settings.errors
+    return RetryPolicy(
+        max_retries=count,
+        base_delay=DEFAULT_POLICY.base_delay if base is None else base,
+        max_delay=DEFAULT_POLICY.max_delay if limit is None else limit,
+        retry_read_timeouts="timeout" in (errors or ()),
+        errors=errors,
+    )
 
 
 async def retry(

@@ -25,7 +25,7 @@ from interlingua.prepare.thinking import (
     zero_budget,
 )
 from interlingua.spec.contracts import Profile, Setting, StructuredOutput
-from interlingua.spec.request import Request, ToolChoice, ToolDefinition
+from interlingua.spec.request import Request, ToolChoice, ToolChoiceMode, ToolDefinition
 from interlingua.spec.warnings import WarningList
 
 Rule: TypeAlias = Callable[[Request, Profile, WarningList], Request]
@@ -188,20 +188,26 @@ def choice_without_tools(request: Request, profile: Profile, warnings: WarningLi
     return request
 
 
+def other_modes(
+    request: Request, profile: Profile, mode: ToolChoiceMode
+) -> tuple[tuple[ToolChoiceMode, ...], str] | None:
+    """The supported modes of tool choice, and when, if this mode is not; None if it is."""
+    known = profile.tool_choice_modes
+    if known is not None and mode not in known:
+        return known, ""
+    if not profile.thinking_tool_choice or not is_thinking(request, profile):
+        return None
+    known = profile.thinking_tool_choice.get(thinking_mode(request, profile) or "adaptive")
+    return None if known is None or mode in known else (known, _THINKING_NOW)
+
+
 def relax_tool_choice(request: Request, profile: Profile, warnings: WarningList) -> Request:
     """A tool choice that the model does not support, always or while it thinks."""
     choice = request.tool_choice
-    if choice is None:
+    other = None if choice is None else other_modes(request, profile, choice.mode)
+    if choice is None or other is None:
         return request
-    known = profile.tool_choice_modes
-    when = ""
-    if known is None or choice.mode in known:
-        if not profile.thinking_tool_choice or not is_thinking(request, profile):
-            return request
-        mode = thinking_mode(request, profile) or "adaptive"
-        known, when = profile.thinking_tool_choice.get(mode), _THINKING_NOW
-        if known is None or choice.mode in known:
-            return request
+    known, when = other
     if choice.mode == "none":
         warnings.add("tools_withheld", "tool_choice", when=when)
         return _without_tools(request)

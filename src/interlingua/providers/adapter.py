@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, Unpack, get_args
 
 from msgspec.structs import replace
 
+from interlingua.prepare.behaviour import Behaved, behave
 from interlingua.prepare.media import may_hold_media, rough_size
-from interlingua.prepare.options import merge_options
 from interlingua.prepare.prepare import prepare
 from interlingua.prepare.schema import restore_arguments, restore_event
+from interlingua.providers.adapter_operations import OperationCalls
 from interlingua.providers.adapter_options import (
     RowSettings,
     check_key,
@@ -25,7 +26,7 @@ from interlingua.providers.adapter_options import (
     find_server,
     find_timeouts,
     find_transport,
-    take_headers,
+    join_options,
     unknown_owners,
 )
 from interlingua.providers.answer_check import (
@@ -40,7 +41,10 @@ from interlingua.providers.answer_check import (
     unreadable,
 )
 from interlingua.providers.cancel import CancelScope, Scopes
+from interlingua.providers.catalog.lifecycle import lifecycle_notices
+from interlingua.providers.catalog.models import NOTICES
 from interlingua.providers.catalog.profiles import profile_for
+from interlingua.providers.cost import price_usage
 from interlingua.providers.default_options import under_request
 from interlingua.providers.environment import add_environment
 from interlingua.providers.fold import fold_body, fold_stream
@@ -50,23 +54,18 @@ from interlingua.providers.http_requests import (
     add_request_id,
     headers_for,
     join_headers,
-    operation_request,
+    with_defaults,
 )
 from interlingua.providers.log import log_warnings
 from interlingua.providers.media import gather_media
-from interlingua.providers.operations import (
-    exchange,
-    find_operation,
-    name_models,
-    note_used_body,
-    perform_pages,
-)
 from interlingua.providers.profile_check import can_stream, check_window, wrong_kind
 from interlingua.providers.provider import Provider, check_base_url, find_dialect, join_url, sign
 from interlingua.providers.reading import LARGE, FrameBatches
 from interlingua.providers.rows import find_provider
+from interlingua.providers.tariffs import Seller, Tariffs, price_finish, unknown_price
 from interlingua.providers.ulid import new_ulid
 from interlingua.providers.usage import estimate_finish, estimate_response
+from interlingua.spec.behaviour import Behaviour
 from interlingua.spec.content import Json
 from interlingua.spec.contracts import (
     AdapterCapabilities,
@@ -77,11 +76,11 @@ from interlingua.spec.contracts import (
     Profile,
     StreamDecoder,
     Timeouts,
+    Transport,
     WireCall,
 )
-from interlingua.spec.errors import ConfigurationError, SDKError
+from interlingua.spec.errors import ConfigurationError, DecodeError, SDKError
 from interlingua.spec.events import StreamEvent
-from interlingua.spec.operations import ItemDecoder, Operation, ServedModel
 from interlingua.spec.request import OnLoss, Request, ToolChoiceMode
 from interlingua.spec.response import Response, Warning, label_message
 from interlingua.spec.warnings import check_losses, current_turn_first
@@ -89,7 +88,7 @@ from interlingua.streams.grammar import DELTAS
 from interlingua.streams.reader import FrameDecoder, StreamReader
 from interlingua.tokens.estimate import estimate_request
 from interlingua.wire.framing import JSONArrayDecoder, SSEDecoder
-from interlingua.wire.json_text import dumps
+from interlingua.wire.json_text import dumps, loads
 from interlingua.wire.ratelimit_headers import parse_rate_limit
 from interlingua.wire.secrets import Redactor
 
@@ -97,9 +96,11 @@ if TYPE_CHECKING:
     from interlingua.local import LocalServer
 
 _MAX_PROFILES = 512  # cached per adapter
+_CATALOG = Tariffs()
+"""The prices of adapters that are used without a client."""
 
 
-class HttpAdapter:
+class HttpAdapter(OperationCalls):
     """
     Answers requests through one provider.
 
@@ -110,7 +111,7 @@ class HttpAdapter:
     that are not given. `options` are fields of the body that a request does not set. `profile`
     and `model_profiles` (by model) override fields of `Profile`. `max_retries` is used by the
     client; an adapter itself never retries. With `read_files=False` it neither reads the files
-    that parts name by `path` nor fetches URLs.
+    that parts name by `path` nor fetches URLs. `behaviour` changes what is sent; see `Behaviour`.
     """
 
     has_stations: ClassVar[bool] = True
@@ -138,6 +139,7 @@ class HttpAdapter:
         self.source: str = ""
         """Where it is configured: the beginning of errors about its configuration."""
         self.max_retries: int = checked.get("max_retries", 0)
+        self.behaviour: Behaviour | None = checked.get("behaviour", row.behaviour)
         is_strict = checked.get("strict", False)
         self.on_loss: OnLoss = "strict" if is_strict else checked.get("on_loss", "content")
         self.reads_files: bool = checked.get("read_files", True)
@@ -174,11 +176,14 @@ class HttpAdapter:
         api_key: str | None = None,
         base_url: str | None = None,
         headers: Mapping[str, str] | None = None,
+        behaviour: Behaviour | None = None,
     ) -> Self:
         """A copy with another name, key, address or more headers; it shares the connections."""
-        check_settings({"default_headers": headers})
+        check_settings({"default_headers": headers, "behaviour": behaviour})
         twin = copy(self)
         twin.name = name
+        if behaviour is not None:
+            twin.behaviour, twin._profiles = behaviour, {}  # noqa: SLF001
         address = self._base_url
         if base_url is not None:
             twin.server = None
@@ -192,6 +197,8 @@ class HttpAdapter:
         self._base_url = base_url
         self._headers = headers
         self._signature = sign(self.provider.signing, key)
+        self.seller: Seller = Seller(self.provider.name, self.name, self.provider.is_local)
+        """Whose prices its calls have."""
         self._redactor = Redactor((key or "",))
         self._redactor.learn_headers(headers)
 
@@ -206,9 +213,25 @@ class HttpAdapter:
         return self._base_url
 
     @property
+    def transport(self) -> Transport:
+        """What it sends through; copies made by `rebind` share it."""
+        return self._transport
+
+    @property
     def is_configured(self) -> bool:
         """Whether it has an API key, or needs none."""
         return bool(self._key) or not self.provider.key_required
+
+    def settings(self) -> dict[str, Any]:
+        """What is set besides the public attributes; of the key, only whether there is one."""
+        return {
+            "has_key": bool(self._key),
+            "headers": self._headers,
+            "timeouts": self._timeouts,
+            "options": self._options,
+            "profile": self._overrides,
+            "model_profiles": self._model_overrides,
+        }
 
     @property
     def capabilities(self) -> AdapterCapabilities:
@@ -224,6 +247,8 @@ class HttpAdapter:
         profile = self._profiles.get(model)
         if profile is None:
             overrides = {**self._overrides, **self._model_overrides.get(model, {})}
+            if self.behaviour is not None and self.behaviour.streaming is not None:
+                overrides["streaming"] = self.behaviour.streaming
             profile = profile_for(self._dialect_name, model, self.provider.name, overrides)
             if len(self._profiles) >= _MAX_PROFILES:  # callers choose the names
                 self._profiles.clear()
@@ -243,6 +268,8 @@ class HttpAdapter:
 
     def estimate_input_tokens(self, request: Request) -> int:
         """An offline estimate of the number of input tokens."""
+        if self.behaviour is not None:
+            request = behave(request, self.behaviour, self.profile_for(request.model)).request
         return estimate_request(request, self._family)
 
     def initialize(self) -> Any:
@@ -265,7 +292,10 @@ class HttpAdapter:
     def dry_run(self, request: Request, *, stream: bool = False, strict: bool = False) -> DryRun:
         """What would be sent, without the API key; nothing is sent."""
         profile = self.profile_for(request.model)
-        request = _with_defaults(request, strict=strict)
+        behaved = Behaved(request=with_defaults(request, strict=strict))
+        if self.behaviour is not None:
+            behaved = behave(behaved.request, self.behaviour, profile)
+        request = behaved.request
         stream = can_stream(request, profile, asked=stream)
         wire = self._encode(request, profile, stream=stream)
         if profile.context_window is not None and len(dumps(wire.body)) > profile.context_window:
@@ -275,12 +305,14 @@ class HttpAdapter:
             url=join_url(self._base_url, wire.path),
             headers=headers_for(wire, self._headers),
             body=wire.body,
-            warnings=wire.warnings,
+            warnings=behaved.add_warnings(wire.warnings),
+            addendum=behaved.addendum,
+            left_out=behaved.left_out,
         )
 
     async def complete(self, request: Request, *, strict: bool = False) -> Response:
         """The whole answer; `AbortError` if the call is cancelled."""
-        request = _with_defaults(request, strict=strict)
+        request = with_defaults(request, strict=strict)
         return await self._scopes.wait(request.request_id or "", self._complete(request))
 
     def stream(
@@ -292,7 +324,7 @@ class HttpAdapter:
         Closing the iterator closes the connection. If the stream fails after its first event,
         `ErrorEvent` and `Finish` are delivered before the error is raised.
         """
-        request = _with_defaults(request, strict=strict)
+        request = with_defaults(request, strict=strict)
         make_ready = partial(self.ready, request, stream=True)
         named = replace(request, provider=self.name)
         return fold_stream(partial(self.events, make_ready), named, self._scopes)
@@ -306,12 +338,14 @@ class HttpAdapter:
         stream: bool = False,
         logged: set[str] | None = None,
         on_resend: Callable[[], object] | None = None,
+        tariffs: Tariffs | None = None,
     ) -> Ready:
         """
         Read the files and URLs of a request, prepare it, encode it, address and sign it.
 
         All attempts of the request send the same bytes. `logged` holds the codes of warnings
-        that were already logged for the request. `on_resend`: see `HttpRequest`.
+        that were already logged for the request. `on_resend`: see `HttpRequest`. `tariffs` are
+        the prices; by default those of the catalog.
         """
         try:
             request = await self._gather(request)
@@ -319,6 +353,10 @@ class HttpAdapter:
             if self.server is not None:
                 base_url = await self._start_server(request.model)
             profile = self._profiles.get(request.model) or self.profile_for(request.model)
+            given, behaved = request, None
+            if self.behaviour is not None:
+                behaved = behave(request, self.behaviour, profile)
+                request = behaved.request
             if stream or request.tools:
                 stream = can_stream(request, profile, asked=stream)
             if rough_size(request.messages) > LARGE:
@@ -334,8 +372,9 @@ class HttpAdapter:
         except SDKError as error:
             self._label_error(error, request.request_id, request.model)
             raise
-        if wire.warnings:
-            log_warnings(wire.warnings, request, self.name, set() if logged is None else logged)
+        warnings = wire.warnings if behaved is None else behaved.add_warnings(wire.warnings)
+        if warnings:
+            log_warnings(warnings, given, self.name, set() if logged is None else logged)
         http = HttpRequest(
             url=join_url(base_url, wire.path),
             headers={**headers_for(wire, self._headers), **self._signature},
@@ -346,7 +385,13 @@ class HttpAdapter:
             on_resend=on_resend,
         )
         return Ready(
-            request=request, profile=profile, http=http, warnings=wire.warnings, stream=stream
+            request=request,
+            profile=profile,
+            http=http,
+            warnings=warnings,
+            stream=stream,
+            left_out=() if behaved is None else behaved.left_out,
+            tariffs=_CATALOG if tariffs is None else tariffs,
         )
 
     async def answer(self, ready: Ready, step: int = 0, attempt: int = 0) -> Response:
@@ -363,15 +408,26 @@ class HttpAdapter:
                 decode = partial(self._decode_body, body, ready, reply, began)
                 response = await asyncio.to_thread(decode) if len(body) > LARGE else decode()
             else:
-                response = self._decode(read_json(body, reply.headers), ready, reply.headers)
+                try:  # as `read_json`, without another function
+                    value = loads(body)
+                except DecodeError as error:
+                    raise unreadable(error, reply.headers) from None
+                response = self._decode(value, ready, reply.headers)
         except SDKError as error:
             self._label_error(error, request.request_id, request.model)
             raise
+        usage, warnings = response.usage, (*ready.warnings, *response.warnings)
+        tariff = ready.tariffs[self.seller, response.model, request.model]
+        cost = price_usage(usage, tariff, ready.tariffs.clock())
+        if cost is None:
+            unknown = unknown_price(self.seller, response.model or request.model, usage)
+            warnings = (*warnings, unknown)
         return replace(
             response,
             provider=self.name,
             request_id=request.request_id,
-            warnings=(*ready.warnings, *response.warnings),
+            cost=cost,
+            warnings=warnings,
             latency_ms=round((perf_counter() - began) * 1000),
         )
 
@@ -430,36 +486,6 @@ class HttpAdapter:
                 raise
             raise error from None
 
-    async def perform(
-        self, operation: str | Operation, value: Any = None, *, request_id: str | None = None
-    ) -> Any:
-        """
-        Perform an operation other than generation, such as counting tokens or listing models.
-
-        A string names an operation of the dialect. Raises `AbortError` if it is cancelled.
-        """
-        operation = find_operation(operation, self._dialect)
-        request_id = request_id or getattr(value, "request_id", None) or new_ulid()
-        if operation.stream_decoder is not None:
-            scope, decoder = CancelScope(), operation.stream_decoder()
-            items = self._stream_items(operation, decoder, value, request_id, scope)
-            await scope.wait(anext(items))  # wait until the reply has begun
-            return items
-        try:
-            return await self._scopes.wait(request_id, self._perform(operation, value))
-        except SDKError as error:
-            self._label_error(error, request_id, getattr(value, "model", None))
-            raise
-
-    async def list_models(self) -> list[ServedModel]:
-        """The models that the provider serves now (a request is sent)."""
-        return name_models(await self.perform("list_models"), self.name)
-
-    async def count_tokens(self, request: Request) -> int:
-        """The number of input tokens as the provider counts them (a request is sent)."""
-        tokens: int = await self.perform("count_tokens", request)
-        return tokens
-
     async def cancel(self, request_id: str) -> bool:
         """Cancel a call; False if no call has this id or it was already cancelled."""
         return self._scopes.cancel(request_id)
@@ -504,8 +530,8 @@ class HttpAdapter:
 
     def _decode_body(self, body: bytes, ready: Ready, reply: HttpReply, began: float) -> Response:
         if ready.stream:
-            bare = replace(ready, warnings=())  # `answer` adds them
-            return fold_body(self._reader(bare, reply, began), body)
+            bare = replace(ready, warnings=())  # `answer` adds them, and the cost
+            return fold_body(self._reader(bare, reply, began, price=False), body)
         return self._decode(read_json(body, reply.headers), ready, reply.headers)
 
     def _decode(self, body: Json, ready: Ready, headers: Mapping[str, str]) -> Response:
@@ -530,8 +556,11 @@ class HttpAdapter:
             request, headers = self._with_options(request, profile)
         prepared = prepare(request, profile, self._dialect.FACTS)
         wire = self._dialect.encode_request(prepared, profile, stream=stream)
-        if headers or unknown:
-            warnings = (*unknown, *wire.warnings)
+        notices = NOTICES.get((self.provider.name, request.model))
+        if notices is None:
+            notices = lifecycle_notices(self.provider, request.model)
+        if headers or unknown or notices:
+            warnings = (*unknown, *wire.warnings, *notices)
             wire = replace(wire, headers={**wire.headers, **headers}, warnings=warnings)
         if not wire.warnings:
             return wire
@@ -545,89 +574,14 @@ class HttpAdapter:
     def _is_lenient(self, request: Request) -> bool:
         return (request.on_loss or self.on_loss) == "warn"
 
-    async def _perform(self, operation: Operation, value: Any) -> Any:
-        call, base_url, is_large = await self._encode_operation(operation, value)
-
-        async def send(page: WireCall) -> tuple[HttpReply, bytes]:
-            request = await self._addressed(page, base_url, is_large)
-            return await exchange(request, self._transport, self._dialect)
-
-        return await perform_pages(operation, call, send)
-
-    async def _stream_items(
-        self,
-        operation: Operation,
-        decoder: ItemDecoder,
-        value: Any,
-        request_id: str,
-        scope: CancelScope,
-    ) -> AsyncGenerator[Any, None]:
-        """None when the reply has begun, then its items as they arrive."""
-        self._scopes.add(request_id, scope)
-        try:
-            request = await self._addressed(*await self._encode_operation(operation, value))
-            try:
-                async with self._transport.send(request) as reply:
-                    if reply.status >= 300:
-                        raise await read_error(reply, self._dialect)
-                    scope.replies = (reply,)
-                    yield None
-                    chunks = aiter(reply.chunks())
-                    while chunk := await scope.wait(anext(chunks, b"")):
-                        for item in decoder.feed(chunk):
-                            yield item
-                for item in decoder.finish():
-                    yield item
-            except SDKError as error:
-                note_used_body(error, request)
-                raise
-        except SDKError as error:
-            self._label_error(error, request_id, None)
-            raise
-        finally:
-            self._scopes.remove(request_id, scope)
-
-    async def _addressed(self, call: WireCall, base_url: str, is_large: bool) -> HttpRequest:
-        make = partial(
-            operation_request,
-            call,
-            base_url,
-            self._headers,
-            self._signature,
-            self._timeouts,
-            limits=self._limits,
-            keep_alive=self.provider.keep_alive,
-        )
-        return await asyncio.to_thread(make) if is_large else make()
-
-    async def _encode_operation(
-        self, operation: Operation, value: Any
-    ) -> tuple[WireCall, str, bool]:
+    def _reader(
+        self, ready: Ready, reply: HttpReply, began: float, *, price: bool = True
+    ) -> StreamReader:
         """
-        The call of an operation, with the provider's own path for it, and its base URL.
+        The reader for a reply, chosen by its content type.
 
-        The last value says whether it is so large that it is coded in a thread.
+        With `price=False` its response has no cost yet.
         """
-        is_large = False
-        model = getattr(value, "model", None)
-        model = model if isinstance(model, str) else ""
-        profile = self.profile_for(model)
-        headers: dict[str, str] = {}
-        if isinstance(value, Request):
-            value, headers = self._with_options(await self._gather(value), profile)
-            is_large = rough_size(value.messages) > LARGE
-        else:
-            self._check_key()
-        base_url = await self._start_server(model)
-        if is_large:
-            call = await asyncio.to_thread(operation.encode, value, profile)
-        else:
-            call = operation.encode(value, profile)
-        path = self.provider.operation_paths.get(operation.name, call.path)
-        return replace(call, path=path, headers={**call.headers, **headers}), base_url, is_large
-
-    def _reader(self, ready: Ready, reply: HttpReply, began: float) -> StreamReader:
-        """The reader for a reply, chosen by its content type."""
         request, dialect = ready.request, self._dialect
         known = Response(
             provider=self.name,
@@ -656,34 +610,13 @@ class HttpAdapter:
             edit=partial(restore_event, request=request) if request.tools else None,
             check=lambda response: check_body(response, request, dialect.NAME),
             estimate=partial(estimate_finish, request=request, family=self._family),
+            price=partial(price_finish, ready.tariffs, self.seller, request) if price else None,
             keep_raw=request.keep_raw,
         )
 
     def _with_options(self, request: Request, profile: Profile) -> tuple[Request, dict[str, str]]:
-        """
-        The request with the adapter's options under it, and the headers that its options are.
-
-        Its own options are over it, under any of the adapter's names.
-        """
-        options_by_name, joined = request.provider_options, {}
+        own = {}
         if self._options:
-            joined = under_request(self._options, request, profile, self._dialect)
-        row = self.provider
-        names = (self._dialect_name, *row.aliases, row.name, self.name, request.provider)
-        for name in dict.fromkeys(names):
-            options = options_by_name.get(name) if name else None
-            if isinstance(options, Mapping):
-                joined = merge_options(joined, options)
-        headers = take_headers(self.provider, joined)
-        others = {name: own for name, own in options_by_name.items() if name not in names}
-        options = {**others, self._dialect_name: joined}
-        return replace(request, provider_options=options), headers
-
-
-def _with_defaults(request: Request, *, strict: bool) -> Request:
-    """The request with an id, and with the loss policy that `strict` stands for."""
-    return replace(
-        request,
-        request_id=request.request_id or new_ulid(),
-        on_loss=request.on_loss or ("strict" if strict else None),
-    )
+            own = under_request(self._options, request, profile, self._dialect)
+        names = (self.name, request.provider)
+        return join_options(request, own, self.provider, self._dialect_name, names)

@@ -9,13 +9,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, get_args
 
 import msgspec
+from msgspec.structs import replace
 
 from interlingua import dialects
-from interlingua.prepare.options import suggest
+from interlingua.prepare.options import merge_options, suggest
 from interlingua.providers.catalog.profiles import check_overrides
 from interlingua.providers.http_requests import join_headers
 from interlingua.providers.provider import Provider, add_scheme, check_base_url, check_dialect
 from interlingua.providers.rows import providers
+from interlingua.spec.behaviour import Behaviour
 from interlingua.spec.contracts import Limits, Timeouts, Transport
 from interlingua.spec.errors import ConfigurationError, SDKError
 from interlingua.spec.names import advice
@@ -43,6 +45,7 @@ class AdapterSettings(TypedDict, total=False):
     profile: Mapping[str, Any] | None
     model_profiles: Mapping[str, Mapping[str, Any]]
     read_files: bool
+    behaviour: Behaviour | None
     strict: bool
     """Short for `on_loss="strict"`."""
     on_loss: OnLoss | None
@@ -70,6 +73,7 @@ _KINDS: dict[str, tuple[tuple[type, ...], str]] = {
     "profile": ((Mapping,), "a mapping"),
     "model_profiles": ((Mapping,), "a mapping of mappings"),
     "read_files": ((bool,), "true or false"),
+    "behaviour": ((Behaviour,), "a Behaviour"),
     "strict": ((bool,), "true or false"),
     "on_loss": ((str,), "'content', 'strict' or 'warn'"),
     "transport": ((object,), "a transport"),
@@ -154,6 +158,29 @@ def take_headers(row: Provider, options: dict[str, Any]) -> dict[str, str]:
     """The headers that these options stand for; they are removed from the options."""
     names = row.header_options.items()
     return {header: str(options.pop(name)) for name, header in names if name in options}
+
+
+def join_options(
+    request: Request,
+    own: Mapping[str, Any],
+    row: Provider,
+    dialect: str,
+    names: tuple[str | None, ...],
+) -> tuple[Request, dict[str, str]]:
+    """
+    The request with the adapter's options under it, and the headers that its options are.
+
+    Its own options are over it, under any of the adapter's names.
+    """
+    given, joined = request.provider_options, dict(own)
+    names = (dialect, *row.aliases, row.name, *names)
+    for name in dict.fromkeys(names):
+        options = given.get(name) if name else None
+        if isinstance(options, Mapping):
+            joined = merge_options(joined, options)
+    headers = take_headers(row, joined)
+    others = {name: options for name, options in given.items() if name not in names}
+    return replace(request, provider_options={**others, dialect: joined}), headers
 
 
 def find_timeouts(settings: Mapping[str, Any]) -> Timeouts | None:

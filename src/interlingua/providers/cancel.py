@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Awaitable, Callable
+from concurrent.futures import Future
 from contextlib import suppress
 from typing import Literal, TypeAlias, TypeVar
 
@@ -304,13 +305,18 @@ class CancelScope:
 _ending = threading.Lock()  # shared by all scopes; held only for a moment when one ends
 
 
+_Awaited: TypeAlias = "tuple[dict[int, CancelScope], Future[None]]"
+"""The scopes that have not ended yet, by identity, and what is done when they have."""
+
+
 class Scopes:
     """The active scopes by request id. One id may have several: hedging runs two."""
 
-    __slots__ = ("_by_id",)
+    __slots__ = ("_awaited", "_by_id")
 
     def __init__(self) -> None:
         self._by_id: dict[str, tuple[CancelScope, ...]] = {}
+        self._awaited: tuple[_Awaited, ...] = ()  # by `all_ended`; rarely any
 
     def add(self, request_id: str, scope: CancelScope) -> None:
         """Register a scope."""
@@ -323,6 +329,25 @@ class Scopes:
             self._by_id[request_id] = others
         else:
             self._by_id.pop(request_id, None)
+        if self._awaited:
+            self._note_end(scope)
+
+    def all_ended(self) -> Future[None]:
+        """A future that is done when every scope that is active now has ended, in any thread."""
+        ended: Future[None] = Future()
+        ended.set_running_or_notify_cancel()  # a waiter that is cancelled does not cancel it
+        active = {id(scope): scope for scopes in tuple(self._by_id.values()) for scope in scopes}
+        if active:
+            self._awaited = (*self._awaited, (active, ended))
+        else:
+            ended.set_result(None)
+        return ended
+
+    def _note_end(self, scope: CancelScope) -> None:
+        for active, ended in self._awaited:
+            if active.pop(id(scope), None) is not None and not active:
+                self._awaited = tuple(each for each in self._awaited if each[1] is not ended)
+                ended.set_result(None)
 
     async def wait(
         self, request_id: str, awaitable: Awaitable[Value], scope: CancelScope | None = None

@@ -9,6 +9,7 @@ import msgspec
 from msgspec.structs import replace
 
 from interlingua.providers.provider import join_url
+from interlingua.providers.tariffs import Tariffs
 from interlingua.providers.ulid import new_ulid
 from interlingua.spec.content import Json
 from interlingua.spec.contracts import Content, HttpRequest, Limits, Profile, Timeouts, WireCall
@@ -35,6 +36,10 @@ class Ready(msgspec.Struct, frozen=True, kw_only=True):
     warnings: tuple[Warning, ...] = ()
     stream: bool = False
     """Whether the reply is a stream."""
+    tariffs: Tariffs
+    """The prices of the call."""
+    left_out: tuple[str, ...] = ()
+    """The names of tools that the behaviour of the provider did not send."""
 
 
 class DryRun(msgspec.Struct, frozen=True, kw_only=True):
@@ -45,6 +50,10 @@ class DryRun(msgspec.Struct, frozen=True, kw_only=True):
     headers: Mapping[str, str]
     body: Json
     warnings: tuple[Warning, ...] = ()
+    addendum: str = ""
+    """What the behaviour of the provider added to the system prompt."""
+    left_out: tuple[str, ...] = ()
+    """As in `Ready`."""
 
     def __repr__(self) -> str:
         # The headers may hold keys, and the body may be large.
@@ -54,6 +63,15 @@ class DryRun(msgspec.Struct, frozen=True, kw_only=True):
             f"DryRun({self.url}, headers={redact_headers(self.headers)}, "
             f"warnings={len(self.warnings)})"
         )
+
+
+def with_defaults(request: Request, *, strict: bool) -> Request:
+    """The request with an id, and with the loss policy that `strict` stands for."""
+    return replace(
+        request,
+        request_id=request.request_id or new_ulid(),
+        on_loss=request.on_loss or ("strict" if strict else None),
+    )
 
 
 def headers_for(wire: WireCall, defaults: Mapping[str, str]) -> dict[str, str]:

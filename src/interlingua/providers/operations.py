@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from typing import Any
 
 from msgspec.structs import replace
 
 from interlingua.providers.answer_check import read_error, reported_error
+from interlingua.providers.cancel import CancelScope
 from interlingua.providers.reading import LARGE
 from interlingua.spec.contracts import (
     Adapter,
@@ -19,7 +20,7 @@ from interlingua.spec.contracts import (
     WireCall,
 )
 from interlingua.spec.errors import DecodeError, SDKError, UnsupportedError
-from interlingua.spec.operations import Operation, ServedModel
+from interlingua.spec.operations import ItemDecoder, Operation, ServedModel
 from interlingua.wire.json_text import loads
 from interlingua.wire.multipart import is_repeatable
 
@@ -42,16 +43,18 @@ def find_operation(operation: str | Operation, dialect: Dialect) -> Operation:
 
 def find_performer(
     adapter: Adapter, operation: str | Operation, request_id: str
-) -> Callable[[Any], Awaitable[Any]]:
+) -> Callable[..., Awaitable[Any]]:
     """
-    The function that performs an operation for an adapter.
+    The function that performs an operation for an adapter, with settings for its `perform`.
 
     A custom adapter may have `perform`, or only the methods `list_models()` and
     `count_tokens(request)`.
     """
     perform = getattr(adapter, "perform", None)
     if perform is not None:
-        return lambda value: perform(operation, value, request_id=request_id)
+        return lambda value, **settings: perform(
+            operation, value, request_id=request_id, **settings
+        )
     name = operation if isinstance(operation, str) else operation.name
     method = getattr(adapter, name, None) if operation in _METHODS else None
     if method is None:
@@ -107,12 +110,37 @@ async def exchange(
             body = await reply.read()
         _raise_reported(reply, body, dialect)
     except SDKError as error:
-        note_used_body(error, request)
+        _note_used_body(error, request)
         raise
     return reply, body
 
 
-def note_used_body(error: SDKError, request: HttpRequest) -> None:
+async def stream_items(
+    request: HttpRequest,
+    transport: Transport,
+    dialect: Dialect,
+    decoder: ItemDecoder,
+    scope: CancelScope,
+) -> AsyncGenerator[Any, None]:
+    """None when the reply has begun, then its items as they arrive."""
+    try:
+        async with transport.send(request) as reply:
+            if reply.status >= 300:
+                raise await read_error(reply, dialect)
+            scope.replies = (reply,)
+            yield None
+            chunks = aiter(reply.chunks())
+            while chunk := await scope.wait(anext(chunks, b"")):
+                for item in decoder.feed(chunk):
+                    yield item
+        for item in decoder.finish():
+            yield item
+    except SDKError as error:
+        _note_used_body(error, request)
+        raise
+
+
+def _note_used_body(error: SDKError, request: HttpRequest) -> None:
     """Forbid a retry if the body that was sent cannot be read a second time."""
     if not is_repeatable(request.body):
         error.forbid_retry()

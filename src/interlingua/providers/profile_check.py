@@ -7,7 +7,13 @@ from interlingua.spec.errors import ContextLengthError, UnsupportedError
 from interlingua.spec.request import Request
 from interlingua.tokens.estimate import ESTIMATE_ERROR, estimate_request
 
-_FUNCTIONS = {"embedding": "embed", "image": "generate_image", "speech": "generate_speech"}
+_FUNCTIONS = {
+    "embedding": "embed",
+    "image": "generate_image",
+    "speech": "generate_speech",
+    "transcription": "transcribe",
+    "video": "generate_video",
+}
 
 
 def can_stream(request: Request, profile: Profile, *, asked: bool) -> bool:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 from urllib.parse import urlsplit
 
 from interlingua import dialects
+from interlingua.spec.behaviour import Behaviour
 from interlingua.spec.content import Record
 from interlingua.spec.contracts import Dialect
 from interlingua.spec.errors import ConfigurationError
@@ -61,6 +62,8 @@ class Provider(Record, frozen=True, kw_only=True):
     """The header, in lower case, that carries the client's id of each attempt."""
     operation_paths: Mapping[str, str] = {}
     """The paths of operations, if they differ from those of the dialect."""
+    behaviour: Behaviour | None = None
+    """How the provider is used, unless an adapter or a client has another behaviour for it."""
     keep_alive: bool = True
     """Connections are reused; False for a server that breaks them between two calls."""
     is_local: bool = False

@@ -50,6 +50,7 @@ ROWS: tuple[Provider, ...] = (
     Provider(
         name="anthropic",
         dialect="anthropic_messages",
+        aliases=("claude",),
         families=("claude",),
         base_url="https://api.anthropic.com",
         signing="x-api-key",

@@ -43,7 +43,7 @@ from interlingua.spec.events import (
 from interlingua.spec.messages import Message
 from interlingua.spec.operations import ServedModel, ServerFacts
 from interlingua.spec.request import BuiltinTool, Request
-from interlingua.spec.response import FinishReason, RateLimit, Response, Usage
+from interlingua.spec.response import FinishReason, RateLimitInfo, Response, Usage
 from interlingua.streams.accumulate import events_from_response
 from interlingua.wire.framing import encode_sse
 from interlingua.wire.json_text import dump_text
@@ -185,7 +185,7 @@ def request_id(number: int) -> str:
 
 
 def limit_headers(
-    facts: ServerFacts, limit: RateLimit, now: datetime | None = None
+    facts: ServerFacts, limit: RateLimitInfo, now: datetime | None = None
 ) -> dict[str, str]:
     """The vendor's headers for these limits; empty if it has no such headers."""
     values: dict[str, object] = {

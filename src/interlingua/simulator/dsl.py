@@ -20,7 +20,7 @@ import msgspec
 from interlingua.spec.content import Json, Part, Record, Refusal, Text, Thinking, ToolCall
 from interlingua.spec.errors import ConfigurationError
 from interlingua.spec.operations import Failure
-from interlingua.spec.response import FinishReason, RateLimit, Reason, Usage
+from interlingua.spec.response import FinishReason, RateLimitInfo, Reason, Usage
 
 SIGNATURE = "c2ltdWxhdGVk"  # "simulated" in base64, which every dialect requires
 
@@ -68,7 +68,7 @@ class Turn(Record, frozen=True, kw_only=True):
     late_failure: Failure | None = None
     """An error after the parts of a stream; without a stream, instead of an answer."""
     pace: Pace = Pace()
-    rate_limit: RateLimit | None = None
+    rate_limit: RateLimitInfo | None = None
     headers: Mapping[str, str] = {}
     faults: tuple[Fault, ...] = ()
 
@@ -188,7 +188,7 @@ def rate_limit(
 ) -> Turn:
     """The limits that the response headers report, under the vendor's names."""
     return Turn(
-        rate_limit=RateLimit(
+        rate_limit=RateLimitInfo(
             requests_limit=requests_limit,
             requests_remaining=requests_remaining,
             tokens_limit=tokens_limit,

@@ -23,7 +23,7 @@ from interlingua.spec.response import Response, Warning
 NewId: TypeAlias = Callable[[], str]
 """Creates ids for tool calls that arrive without one."""
 
-ModelKind: TypeAlias = Literal["chat", "embedding", "image", "speech"]
+ModelKind: TypeAlias = Literal["chat", "embedding", "image", "speech", "transcription", "video"]
 """What a model produces."""
 StructuredOutput: TypeAlias = Literal["native", "tool", "prompt"]
 ThinkingMode: TypeAlias = Literal["adaptive", "enabled", "disabled", "between_tools"]

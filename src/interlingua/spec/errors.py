@@ -38,8 +38,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeAlias, Typed
 import msgspec
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from interlingua.spec.messages import Message
-    from interlingua.spec.response import Attempt, Response, Usage
+    from interlingua.spec.response import Attempt, Cost, RateLimitInfo, Response, Usage
 
 
 TimeoutPhase: TypeAlias = Literal[
@@ -90,6 +92,7 @@ class ErrorFacts(TypedDict, total=False):
     messages: tuple[Message, ...] | None
     steps: tuple[Any, ...] | None
     total_usage: Usage | None
+    total_cost: Cost | None
     # Facts of one class each. Another class raises a TypeError for them.
     phase: TimeoutPhase | None
     path: str | None
@@ -97,6 +100,11 @@ class ErrorFacts(TypedDict, total=False):
     text: str | None
     response: Response | None
     problems: tuple[Any, ...] | None
+    rate_limit: RateLimitInfo | None
+    used: float | None
+    limit: float | None
+    scope: str | None
+    renews_at: datetime | None
 
 
 class SDKError(Exception):
@@ -141,6 +149,8 @@ class SDKError(Exception):
     """The finished steps (`StepResult`) of the run."""
     total_usage: Usage | None = None
     """The tokens of all steps of the run, the failed one included."""
+    total_cost: Cost | None = None
+    """What the run has cost, failed attempts included; None if the price of a part is unknown."""
     __cause__: BaseException | None
 
     def __init__(
@@ -197,6 +207,9 @@ class SDKError(Exception):
 
 class ProviderError(SDKError):
     """The provider answered with an error."""
+
+    rate_limit: RateLimitInfo | None = None
+    """The rate limits in the headers of the reply, if there were any."""
 
 
 class AuthenticationError(ProviderError):
@@ -337,6 +350,15 @@ class BudgetExceededError(SDKError):
     """A budget that the caller set is used up; the call was not sent."""
 
     error_class = ErrorClass.RATE_LIMIT
+
+    used: float | None = None
+    """The dollars that are spent or reserved."""
+    limit: float | None = None
+    """The dollars of the budget."""
+    scope: str | None = None
+    """What the budget is for, such as `user=alice`."""
+    renews_at: datetime | None = None
+    """When the period ends, or when there may be enough again; None if that is never or unknown."""
 
 
 class RunLimitError(SDKError):

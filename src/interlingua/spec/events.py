@@ -26,7 +26,7 @@ from interlingua.spec.content import (
     ToolType,
 )
 from interlingua.spec.errors import SDKError
-from interlingua.spec.response import FinishReason, RateLimit, Response, Usage, Warning
+from interlingua.spec.response import Cost, FinishReason, RateLimitInfo, Response, Usage, Warning
 
 
 class _Event(Record, frozen=True, kw_only=True, tag_field="type"):
@@ -51,7 +51,7 @@ class StreamStart(_Event, frozen=True, kw_only=True, tag="stream_start"):
     warnings: tuple[Warning, ...] = ()
     usage: Usage | None = None
     """The usage that is known before the first delta."""
-    rate_limit: RateLimit | None = None
+    rate_limit: RateLimitInfo | None = None
     """The rate limits in the headers of the reply."""
     extra: Extra = {}
     """Fields of the response without a canonical place, by dialect name."""
@@ -67,7 +67,7 @@ class StreamStart(_Event, frozen=True, kw_only=True, tag="stream_start"):
             request_id: str | None = None,
             warnings: Iterable[Warning] = (),
             usage: Usage | None = None,
-            rate_limit: RateLimit | None = None,
+            rate_limit: RateLimitInfo | None = None,
             extra: Extra = ...,
         ) -> None: ...
 
@@ -206,6 +206,8 @@ class Finish(_Event, frozen=True, kw_only=True, tag="finish"):
     type: ClassVar[Literal["finish"]] = "finish"
     finish_reason: FinishReason
     usage: Usage = Usage()
+    cost: Cost | None = None
+    """None if the price is unknown."""
     warnings: tuple[Warning, ...] = ()
     """About the end of the answer; those about the request are in `StreamStart`."""
     response: Response | None = None

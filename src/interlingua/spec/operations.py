@@ -115,7 +115,7 @@ class ServerFacts(msgspec.Struct, frozen=True, kw_only=True):
     retry_after_header: bool = True
     """It sends `retry-after` as a header; otherwise the error body contains the delay."""
     limit_headers: Mapping[str, str] = {}
-    """Header names by the fields of `RateLimit`, and `requests_reset` and `tokens_reset`."""
+    """Header names by the fields of `RateLimitInfo`, and `requests_reset` and `tokens_reset`."""
     resets_at: bool = False
     """A reset is a point in time, not a duration."""
     response_prefix: str = ""

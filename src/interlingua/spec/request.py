@@ -154,6 +154,16 @@ class Request(Record, frozen=True, kw_only=True, metaclass=_RequestType):
     """Whether `Response.raw` of a stream has its wire events; never sent itself."""
     session_id: str | None = None
     """The conversation that this is a turn of, for logs, events and limits; never sent."""
+    active_skills: tuple[str, ...] = ()
+    """
+    The skills in use, for a `Behaviour` that limits the number of tools; never sent.
+
+    A tool belongs to a skill or a connector if its name begins with the name of that.
+    """
+    active_connectors: tuple[str, ...] = ()
+    """The connectors in use, as above; never sent."""
+    chosen_because: str | None = None
+    """Why this model was chosen, for events and the metadata of the answer; never sent."""
     context: Any = None
     """What a program hands to its own middleware; never sent, and not in the JSON form."""
 
@@ -188,6 +198,9 @@ class Request(Record, frozen=True, kw_only=True, metaclass=_RequestType):
             on_loss: OnLoss | None = None,
             keep_raw: bool = False,
             session_id: str | None = None,
+            active_skills: str | Iterable[str] = (),
+            active_connectors: str | Iterable[str] = (),
+            chosen_because: str | None = None,
             context: Any = None,
         ) -> None: ...
 
@@ -204,6 +217,10 @@ class Request(Record, frozen=True, kw_only=True, metaclass=_RequestType):
             set_field(self, "tool_choice", to_tool_choice(choice))
         if self.stop_sequences is not None and type(self.stop_sequences) is not tuple:
             set_field(self, "stop_sequences", _texts(self.stop_sequences))
+        if type(self.active_skills) is not tuple:
+            set_field(self, "active_skills", _texts(self.active_skills))
+        if type(self.active_connectors) is not tuple:
+            set_field(self, "active_connectors", _texts(self.active_connectors))
 
 
 _MESSAGE = frozenset((Message,))

@@ -34,7 +34,8 @@ class Usage(Record, frozen=True, kw_only=True):
     Token counts with the same meaning for every provider.
 
     `input_tokens` includes cache reads and writes, `output_tokens` includes reasoning. The other
-    counts are subsets of these two; None if the provider did not report them.
+    counts are subsets of these two; None if the provider did not report them. Counts of audio and
+    images are also None where it reported 0.
     """
 
     input_tokens: int = 0
@@ -42,11 +43,21 @@ class Usage(Record, frozen=True, kw_only=True):
     reasoning_tokens: int | None = None
     cache_read_tokens: int | None = None
     cache_write_tokens: int | None = None
+    cache_write_1h_tokens: int | None = None
+    """The part of `cache_write_tokens` that is kept for an hour, which costs more."""
+    cache_read_audio_tokens: int | None = None
+    """The part of `cache_read_tokens` that is audio."""
     input_audio_tokens: int | None = None
     input_image_tokens: int | None = None
     output_audio_tokens: int | None = None
     output_image_tokens: int | None = None
     video_seconds: float | None = None
+    web_searches: int | None = None
+    """How many searches the provider made, if it says so."""
+    service_tier: str | None = None
+    """The tier that served the call: `batch`, `flex`, `priority`, …; None is the standard tier."""
+    reported_cost: float | None = None
+    """The cost in dollars, if the provider reports it."""
     estimated: bool = False
     raw: Json = None
     """The usage object of the provider."""
@@ -59,10 +70,12 @@ class Usage(Record, frozen=True, kw_only=True):
     def __add__(self, other: Usage) -> Usage:
         if not isinstance(other, Usage):
             return NotImplemented
-        parts = {name: _add(getattr(self, name), getattr(other, name)) for name in _PARTS}
+        parts = {name: _add(getattr(self, name), getattr(other, name)) for name in _COUNTS}
         return Usage(
             input_tokens=self.input_tokens + other.input_tokens,
             output_tokens=self.output_tokens + other.output_tokens,
+            service_tier=self.service_tier if self.service_tier == other.service_tier else None,
+            reported_cost=_add_known(self.reported_cost, other.reported_cost),
             estimated=self.estimated or other.estimated,
             **parts,
         )
@@ -95,18 +108,32 @@ class Cost(Record, frozen=True, kw_only=True):
     def __add__(self, other: Cost) -> Cost:
         if not isinstance(other, Cost):
             return NotImplemented
-        sums = {name: getattr(self, name) + getattr(other, name) for name in _AMOUNTS}
+        return self._with(
+            other, {name: getattr(self, name) + getattr(other, name) for name in _AMOUNTS}
+        )
+
+    def __sub__(self, other: Cost) -> Cost:
+        """The rest of a sum; never less than 0, as sums of floats are not exact."""
+        if not isinstance(other, Cost):
+            return NotImplemented
+        rests = {name: getattr(self, name) - getattr(other, name) for name in _AMOUNTS}
+        return self._with(
+            other, {name: rest if rest > _TINY else 0.0 for name, rest in rests.items()}
+        )
+
+    def _with(self, other: Cost, amounts: dict[str, float]) -> Cost:
         versions = (self.pricing_version, other.pricing_version)
         return Cost(
-            **sums,
+            **amounts,
             currency=self.currency,
             pricing_version=versions[0] if versions[0] == versions[1] else "",
             source=self.source if self.source == other.source else "mixed",
         )
 
 
-CostSource: TypeAlias = Literal["provider", "catalog", "prices", "local", "mixed"]
-"""Where a cost is from: the provider's own figure, a table, or a sum of several sources."""
+CostSource: TypeAlias = Literal["provider", "catalog", "prices", "local", "cache", "mixed"]
+"""Where a cost is from: the provider, a table of prices, a cache, or a sum of several sources."""
+_TINY = 1e-12  # dollars
 _AMOUNTS = ("total", "input", "cache_read", "cache_write", "output", "reasoning", "media")
 
 
@@ -123,11 +150,11 @@ class _Unread:
     """Holds the function that parses the headers until a field is read."""
 
     __slots__ = ("_read",)
-    _read: Callable[[], RateLimit] | None
+    _read: Callable[[], RateLimitInfo] | None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, repr=False)
-class RateLimit(_Unread):
+class RateLimitInfo(_Unread):
     """
     The rate limits in the headers of a response.
 
@@ -146,7 +173,7 @@ class RateLimit(_Unread):
     raw: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
-    def deferred(cls, read: Callable[[], RateLimit]) -> Self:
+    def deferred(cls, read: Callable[[], RateLimitInfo]) -> Self:
         """The value of `read`, which is called when a field is first used."""
         limit = cls.__new__(cls)
         object.__setattr__(limit, "_read", read)
@@ -171,10 +198,10 @@ class RateLimit(_Unread):
     def __repr__(self) -> str:
         values = ((name, getattr(self, name)) for name in _RATE_LIMIT_FIELDS)
         shown = (f"{name}={value!r}" for name, value in values if value not in (None, {}))
-        return f"RateLimit({', '.join(shown)})"
+        return f"RateLimitInfo({', '.join(shown)})"
 
 
-_RATE_LIMIT_FIELDS = tuple(one.name for one in fields(RateLimit))
+_RATE_LIMIT_FIELDS = tuple(one.name for one in fields(RateLimitInfo))
 
 
 class Attempt(Record, frozen=True, kw_only=True):
@@ -191,6 +218,8 @@ class Attempt(Record, frozen=True, kw_only=True):
     cost: Cost | None = None
     """None if the price is unknown."""
     latency_ms: float | None = None
+    member: str | None = None
+    """Which of several keys or endpoints of the provider was used, if there are several."""
 
 
 _SHOWN_TEXT = 300  # characters in a `repr`
@@ -236,7 +265,7 @@ class Response(Record, frozen=True, kw_only=True):
     cost: Cost | None = None
     """None if the price is unknown; a warning says so then."""
     warnings: tuple[Warning, ...] = ()
-    rate_limit: RateLimit | None = None
+    rate_limit: RateLimitInfo | None = None
     raw: Json = None
     """
     The body as it was received, for debugging; never used to encode.
@@ -263,7 +292,7 @@ class Response(Record, frozen=True, kw_only=True):
             usage: Usage = ...,
             cost: Cost | None = None,
             warnings: Iterable[Warning] = (),
-            rate_limit: RateLimit | None = None,
+            rate_limit: RateLimitInfo | None = None,
             raw: Json = None,
             request_id: str | None = None,
             latency_ms: float | None = None,
@@ -309,7 +338,8 @@ _PARTS = tuple(
     for name in Usage.__struct_fields__
     if name not in ("input_tokens", "output_tokens", "estimated", "raw")
 )
-"""The counts that are None if the provider did not report them."""
+"""The fields that are None if the provider did not report them."""
+_COUNTS = tuple(name for name in _PARTS if name not in ("service_tier", "reported_cost"))
 
 
 def label_message(
@@ -318,12 +348,14 @@ def label_message(
     provider: str,
     model: str,
     registry_id: str | None = None,
+    because: str | None = None,
 ) -> Message:
     """
     The message of a response, with an id and with metadata for the rules of history repair.
 
     `model` is the name that was sent, so that the same name later means the same maker: a
-    provider may answer with the name of a version. What the message has already is kept.
+    provider may answer with the name of a version. `because` says why that model was chosen. What
+    the message has already is kept.
     """
     message, usage = response.message, response.usage
     metadata = {
@@ -339,19 +371,40 @@ def label_message(
             metadata["usage"][name] = count
     if usage.estimated:
         metadata["usage"]["estimated"] = True
+    if response.cost is not None:
+        parts = msgspec.structs.asdict(response.cost)
+        metadata["cost"] = {
+            name: value for name, value in parts.items() if value or name == "total"
+        }
     if registry_id is not None:
         metadata["registry_id"] = registry_id
+    if because is not None:
+        metadata["chosen_because"] = because
     return msgspec.structs.replace(message, id=message.id or message_id, metadata=metadata)
 
 
-def with_usage(response: Response, usage: Usage) -> Response:
-    """The response with another usage, also in the metadata of its message."""
-    response = msgspec.structs.replace(response, usage=usage)
+def with_usage(response: Response, usage: Usage, cost: Cost | None) -> Response:
+    """The response with another usage and cost, also in the metadata of its message."""
+    response = msgspec.structs.replace(response, usage=usage, cost=cost)
     metadata = response.message.metadata
     if "usage" not in metadata:
         return response
     message = label_message(response, "", metadata["provider"], metadata["model"])
     return msgspec.structs.replace(response, message=message)
+
+
+def sum_costs(costs: Iterable[Cost | None]) -> Cost | None:
+    """The sum; None if there are none, or if one of them is unknown: it would be too small."""
+    total: Cost | None = None
+    for cost in costs:
+        if cost is None:
+            return None
+        total = cost if total is None else total + cost
+    return total
+
+
+def _add_known(left: float | None, right: float | None) -> float | None:
+    return None if left is None or right is None else left + right
 
 
 def _add(left: int | None, right: int | None) -> Any:

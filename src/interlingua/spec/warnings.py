@@ -170,23 +170,37 @@ _NOTES = {
     "answer_not_accepted": (
         "The answer was not accepted ({reason}), but no other model was left that answered."
     ),
-    "answer_rejected": (
-        "The answer of {target} was not accepted ({reason}); the next model was asked."
-    ),
+    "answer_rejected": ("The answer of {target} was not accepted ({reason})."),
     "answer_replaced": (
         "A middleware replaced the answer after parts of another answer had been shown."
     ),
-    "model_failed": "{target} failed ({reason}); the next model was asked.",
+    "model_deprecated": "{target} {state}; {advice}.",
+    "model_failed": "{target} did not answer ({reason}).",
     "model_skipped": "{target} cannot take the request ({reason}); it was skipped.",
     "tool_rounds_exhausted": (
         "The run ended after {rounds} tool rounds, and calls of {names} were not run. Raise "
         "`max_tool_rounds`, or continue with `resume=`."
     ),
     "usage_limited": (
-        "The provider reported {part} {name} tokens but only {whole} input tokens; {whole} were "
+        "The provider reported {part} {name} tokens but only {whole} {side} tokens; {whole} were "
         "counted. Its own figures are in `usage.raw`."
     ),
+    "usage_negative": (
+        "The provider reported {value} for {name}; 0 was counted. Its own figures are in "
+        "`usage.raw`."
+    ),
+    "price_unknown": (
+        "The cost is unknown: there is no price for {target}{tier}. Pass `prices=` with its rates."
+    ),
     "usage_estimated": "{target} reported no usage; the token counts are estimates.",
+    # changed by a behaviour, which the caller has set
+    "first_turn_not_forced": (
+        "{target} does not support tool choice 'required' here; the first turn was not forced."
+    ),
+    "tools_over_limit": (
+        "{count} of {total} tools were not sent, because `max_tools` of {target} is {limit}: "
+        "{names}."
+    ),
     # sent in another form, with nothing left out
     "api_version_chosen": (
         "{target} supports `{setting}` only in some versions of its API; {version} was used."

@@ -11,8 +11,12 @@ from interlingua.client.call_events import Subscriber
 from interlingua.client.client import Client as AsyncClient
 from interlingua.client.explain import Explanation
 from interlingua.client.middleware.layers import Middleware
+from interlingua.client.provider_config import ProviderConfig
 from interlingua.client.registry import Registry
 from interlingua.client.retry_policy import RetryPolicy
+from interlingua.providers.cost import CostRange
+from interlingua.providers.tariffs import Prices
+from interlingua.spec.behaviour import Behaviour
 from interlingua.spec.contracts import Adapter, Profile
 from interlingua.spec.events import StreamEvent
 from interlingua.spec.operations import Operation, ServedModel
@@ -44,6 +48,8 @@ class Client(ClosedByWith):
         strict: bool = False,
         on_loss: OnLoss | None = None,
         read_path_urls: bool = False,
+        prices: Prices | None = None,
+        behaviours: Mapping[str, Behaviour] | None = None,
     ) -> None:
         self.asynchronous: AsyncClient = AsyncClient(
             providers,
@@ -53,6 +59,8 @@ class Client(ClosedByWith):
             strict=strict,
             on_loss=on_loss,
             read_path_urls=read_path_urls,
+            prices=prices,
+            behaviours=behaviours,
         )
         """The async client that does the work."""
 
@@ -73,6 +81,8 @@ class Client(ClosedByWith):
         strict: bool = False,
         on_loss: OnLoss | None = None,
         read_path_urls: bool = False,
+        prices: Prices | None = None,
+        behaviours: Mapping[str, Behaviour] | None = None,
     ) -> Self:
         """Like `interlingua.Client.from_env`."""
         return cls.wrap(
@@ -83,6 +93,8 @@ class Client(ClosedByWith):
                 strict=strict,
                 on_loss=on_loss,
                 read_path_urls=read_path_urls,
+                prices=prices,
+                behaviours=behaviours,
             )
         )
 
@@ -96,6 +108,7 @@ class Client(ClosedByWith):
         strict: bool = False,
         on_loss: OnLoss | None = None,
         read_path_urls: bool = False,
+        prices: Prices | None = None,
     ) -> Self:
         """Like `interlingua.Client.from_file`."""
         return cls.wrap(
@@ -106,6 +119,7 @@ class Client(ClosedByWith):
                 strict=strict,
                 on_loss=on_loss,
                 read_path_urls=read_path_urls,
+                prices=prices,
             )
         )
 
@@ -116,6 +130,31 @@ class Client(ClosedByWith):
     def registry(self) -> Registry:
         """The models of the registry file, with their tiers and aliases."""
         return self.asynchronous.registry
+
+    @property
+    def default_provider(self) -> str | None:
+        """The adapter for all models that no other rule routes; set it to switch providers."""
+        return self.asynchronous.default_provider
+
+    @default_provider.setter
+    def default_provider(self, name: str | None) -> None:
+        self.asynchronous.default_provider = name
+
+    def adapter(self, name: str) -> Adapter:
+        """The adapter of that name, or of the provider with that alias."""
+        return self.asynchronous.adapter(name)
+
+    def config(self, name: str) -> ProviderConfig:
+        """What is set for an adapter, with its key and its secret headers redacted."""
+        return self.asynchronous.config(name)
+
+    def register(self, name: str, adapter: Adapter, *, behaviour: Behaviour | None = None) -> None:
+        """Add an adapter, in place of the one of that name, while calls may be under way."""
+        background.run(self.asynchronous.register(name, adapter, behaviour=behaviour))
+
+    def unregister(self, name: str) -> None:
+        """Remove an adapter while calls may be under way; calls that have begun end on it."""
+        background.run(self.asynchronous.unregister(name))
 
     def with_access(
         self,
@@ -136,6 +175,10 @@ class Client(ClosedByWith):
     def with_middleware(self, *middleware: Middleware) -> Self:
         """A client with more middleware, inside of what this one has."""
         return self.wrap(self.asynchronous.with_middleware(*middleware))
+
+    def with_prices(self, prices: Prices) -> Self:
+        """A client with these prices over those that this one has."""
+        return self.wrap(self.asynchronous.with_prices(prices))
 
     def complete(self, request: Request, *, retry: RetryPolicy | None = None) -> Response:
         """The whole answer. Retried only if `retry` or the `max_retries` of the adapter says so."""
@@ -161,6 +204,10 @@ class Client(ClosedByWith):
     def explain(self, request: Request, *, stream: bool = False) -> Explanation:
         """The exact wire request and every change to it, without key or network."""
         return self.asynchronous.explain(request, stream=stream)
+
+    def estimate_cost(self, request: Request) -> CostRange | None:
+        """The least and the most that a call may cost in dollars, before it is sent."""
+        return self.asynchronous.estimate_cost(request)
 
     def estimate_input_tokens(self, request: Request) -> int:
         """An offline estimate of the number of input tokens."""

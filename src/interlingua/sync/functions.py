@@ -43,13 +43,15 @@ _NOT_ENDED = "The stream has not ended. Read it to its end first."
 
 
 def generate(
-    model: str, prompt: Prompt = None, **options: Unpack[GenerateOptions]
+    model: str | None, prompt: Prompt = None, **options: Unpack[GenerateOptions]
 ) -> GenerateResult[None]:
     """Like `interlingua.generate`, blocking."""
     return background.run(async_run.generate(model, prompt, **unwrap(options)))
 
 
-def stream(model: str, prompt: Prompt = None, **options: Unpack[GenerateOptions]) -> StreamResult:
+def stream(
+    model: str | None, prompt: Prompt = None, **options: Unpack[GenerateOptions]
+) -> StreamResult:
     """
     Like `interlingua.stream`, blocking.
 
@@ -207,7 +209,7 @@ class ObjectOptions(GenerateOptions, total=False):
 
 @overload
 def generate_object(
-    model: str,
+    model: str | None,
     prompt: Prompt = None,
     *,
     schema: TypeForm[T],
@@ -215,14 +217,14 @@ def generate_object(
 ) -> GenerateResult[T]: ...
 @overload
 def generate_object(
-    model: str,
+    model: str | None,
     prompt: Prompt = None,
     *,
     schema: Mapping[str, Any],
     **options: Unpack[ObjectOptions],
 ) -> GenerateResult[Any]: ...
 def generate_object(
-    model: str,
+    model: str | None,
     prompt: Prompt = None,
     *,
     schema: Any,
@@ -235,7 +237,7 @@ def generate_object(
 
 @overload
 def stream_object(
-    model: str,
+    model: str | None,
     prompt: Prompt = None,
     *,
     schema: TypeForm[T],
@@ -243,14 +245,14 @@ def stream_object(
 ) -> ObjectStream[T]: ...
 @overload
 def stream_object(
-    model: str,
+    model: str | None,
     prompt: Prompt = None,
     *,
     schema: Mapping[str, Any],
     **options: Unpack[ObjectOptions],
 ) -> ObjectStream[Any]: ...
 def stream_object(
-    model: str,
+    model: str | None,
     prompt: Prompt = None,
     *,
     schema: Any,
@@ -329,7 +331,7 @@ class ExecuteOptions(ExecuteSettings, total=False):
 
 
 def execute(
-    model: str,
+    model: str | None,
     messages: Iterable[AnyMessage] | str | None = None,
     **options: Unpack[ExecuteOptions],
 ) -> ExecuteResult:

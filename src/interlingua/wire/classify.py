@@ -32,7 +32,12 @@ from interlingua.spec.errors import (
     StreamError,
 )
 from interlingua.wire.json_text import loads
-from interlingua.wire.ratelimit_headers import lower_names, parse_retry_after, should_retry
+from interlingua.wire.ratelimit_headers import (
+    lower_names,
+    parse_rate_limit,
+    parse_retry_after,
+    should_retry,
+)
 from interlingua.wire.secrets import redact
 
 _BY_STATUS: dict[int, type[ProviderError]] = {
@@ -243,6 +248,7 @@ def make_error(
         status_code=status,
         error_code=fault.code or fault.kind,
         retry_after=retry_after,
+        rate_limit=parse_rate_limit(lowered),
         raw=_redact_raw(raw, text),
         retryable=retryable,
         provider_request_id=(

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 
 import msgspec
 
-from interlingua.spec.response import RateLimit
+from interlingua.spec.response import RateLimitInfo
 
 _number = re.compile(r"[0-9]+(?:\.[0-9]*)?(?:[eE][+-]?[0-9]+)?|\.[0-9]+").fullmatch
 # Also accepts `100.0`, and `100, 100;w=60` of the IETF drafts; 19 digits fit 64 bits.
@@ -104,7 +104,7 @@ def parse_duration(text: str) -> float | None:
 
 def parse_rate_limit(
     headers: Mapping[str, str], *, now: datetime | None = None
-) -> RateLimit | None:
+) -> RateLimitInfo | None:
     """
     The limits that a response reports; None if it reports none.
 
@@ -121,16 +121,16 @@ def parse_rate_limit(
         for original, value in headers.items()
         if "limit" in (name := original.lower()) or name == "date"
     }
-    return RateLimit.deferred(lambda: _parse_limits(relevant, now))
+    return RateLimitInfo.deferred(lambda: _parse_limits(relevant, now))
 
 
-def _parse_limits(headers: Mapping[str, str], now: datetime | None) -> RateLimit:
+def _parse_limits(headers: Mapping[str, str], now: datetime | None) -> RateLimitInfo:
     raw = {name: value for name, value in headers.items() if _is_limit_header(name)}
     buckets = _buckets(raw)
     requests = _first(buckets, _REQUESTS)
     tokens = _first(buckets, _TOKENS)
     reset = _choose_reset(buckets, _now(headers, now))
-    return RateLimit(
+    return RateLimitInfo(
         requests_limit=_parse_count(requests.get("limit", "")),
         requests_remaining=_parse_count(requests.get("remaining", "")),
         tokens_limit=_parse_count(tokens.get("limit", "")),

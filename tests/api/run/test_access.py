@@ -152,7 +152,7 @@ def test_safe_29_a_provider_by_its_catalog_id():
     for model, message in {
         "house-model-x": None,  # the only provider that is configured
         "gpt-7-new": "Use openai:gpt-7-new",
-        "openai/gpt-oss-120b": "a model of groq or openrouter",
+        "openai/gpt-oss-120b": "a model of groq or together or openrouter",
         "cohere:m": "'cohere' is not configured",
     }.items():
         if message is None:

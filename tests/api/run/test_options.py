@@ -67,6 +67,9 @@ WRONG = {
     "on_loss": "x",
     "keep_raw": "x",
     "session_id": 7,
+    "active_skills": "pdf",
+    "active_connectors": 5,
+    "chosen_because": 5,
     "limits": 5,
     "output_validator": "x",
     "max_validation_retries": "1",
@@ -75,6 +78,7 @@ WRONG = {
     "retry_policy": 5,
     "timeout": "5",
     "abort_signal": True,
+    "prices": [("m", 1)],
     "client": sync.Client({}),
 }
 RIGHT = {
@@ -95,6 +99,7 @@ RIGHT = {
     "max_retries": 0,
     "timeout": TimeoutConfig(total=0.0, per_step=1),
     "abort_signal": AbortController().signal,
+    "prices": {"m": {"input": 1}},
     "client": Client({}),
 }
 

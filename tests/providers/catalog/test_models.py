@@ -1,8 +1,10 @@
 """Known models as data."""
 
+import json
 import subprocess
 import sys
 from datetime import date
+from pathlib import Path
 
 import msgspec
 import pytest
@@ -11,18 +13,19 @@ from hypothesis import strategies as st
 
 from interlingua.providers import profile_for
 from interlingua.providers.catalog import models as catalog
-from interlingua.providers.catalog.models import (
-    get_latest_model,
-    get_model_info,
-    list_models,
-    providers_of,
-)
+from interlingua.providers.catalog.models import providers_of
+from interlingua.providers.catalog.search import get_latest_model, get_model_info, list_models
 from interlingua.providers.rows import ROWS, find_provider
 from interlingua.spec.errors import ConfigurationError
+from interlingua.tokens.estimate import ESTIMATE_ERROR
 
 MODELS = list_models()
 PROVIDERS = sorted({model.provider for model in MODELS})
-WRITTEN = date(2026, 11, 15)
+BIG_THREE = ("openai", "anthropic", "gemini")
+HAND = Path(__file__).parents[3] / "scripts/catalog_build/hand.json"
+BY_HAND = {
+    (row["provider"], row["id"]): row for row in json.loads(HAND.read_text("utf-8"))["models"]
+}
 
 
 # Laws.
@@ -42,35 +45,106 @@ def test_entries_are_found(provider):
     for model in list_models(provider):
         for model_id in (model.id, *model.aliases):
             assert get_model_info(model_id, provider) is model
-            assert provider in providers_of(model_id)
+            assert get_model_info(f"{provider}:{model_id}") is model
+            assert (provider in providers_of(model_id)) == bool(find_provider(provider).base_url)
+
+
+def limits(model):
+    """What the catalog and the profile say: context, output, tools, reasoning, vision."""
+    profile = profile_for(find_provider(model.provider).dialect, model.id, model.provider)
+    images = None if profile.image_types is None else bool(profile.image_types)
+    assert model.kind == profile.kind, model.id
+    return {
+        "context": (model.context_window, profile.context_window),
+        "output": (model.max_output, profile.max_output_tokens),
+        "tools": (model.supports_tools, profile.tools),
+        "reasoning": (model.supports_reasoning, profile.thinking),
+        "vision": (model.supports_vision, images),
+    }
 
 
 @pytest.mark.parametrize("provider", PROVIDERS)
 def test_safe_21_profile_and_catalog_agree(provider):
-    """What the catalog knows of a model, its profile says too."""
+    """What we wrote about a model ourselves, its profile says too."""
+    fields = {
+        "context": "context_window",
+        "output": "max_output",
+        "tools": "supports_tools",
+        "reasoning": "supports_reasoning",
+        "vision": "supports_vision",
+    }
     for model in list_models(provider):
-        profile = profile_for(find_provider(provider).dialect, model.id, provider)
-        images = None if profile.image_types is None else bool(profile.image_types)
-        said = {
-            "context": (model.context_window, profile.context_window),
-            "output": (model.max_output, profile.max_output_tokens),
-            "tools": (model.supports_tools, profile.tools),
-            "reasoning": (model.supports_reasoning, profile.thinking),
-            "vision": (model.supports_vision, images),
-        }
-        assert model.kind == profile.kind, model.id
+        said, row = limits(model), BY_HAND.get((provider, model.id), {})
         if model.kind == "chat":
-            known = {about: pair for about, pair in said.items() if pair[0] is not None}
-            assert {a: pair for a, pair in known.items() if pair[0] != pair[1]} == {}, model.id
+            ours = {about: said[about] for about, field in fields.items() if field in row}
+            assert {a: pair for a, pair in ours.items() if pair[0] != pair[1]} == {}, model.id
+
+
+@pytest.mark.parametrize("provider", PROVIDERS)
+def test_a_profile_is_not_stricter_than_the_catalog(provider):
+    """No request is refused that the model would take, as far as the catalog knows."""
+    for model in list_models(provider):
+        said = limits(model)
+        if provider == "azure":
+            del said[
+                "tools"
+            ]  # Chat Completions there have none for models that have them elsewhere
+        context, window = said.pop("context")
+        assert None in (context, window) or context <= window * (1 + ESTIMATE_ERROR), model.id
+        most, limit = said.pop("output")
+        assert None in (most, limit) or most <= limit, model.id
+        if model.kind == "chat":
+            assert (True, False) not in said.values(), model.id
+
+
+@pytest.mark.parametrize("row", BY_HAND.values(), ids=lambda row: f"{row['provider']}-{row['id']}")
+def test_nothing_that_we_wrote_ourselves_is_lost(row):
+    """The models of the hand-made list are there with its aliases, dates and marks."""
+    model = get_model_info(row["id"], row["provider"])
+
+    assert model.display_name == row["display_name"]
+    assert {*row.get("aliases", ())} <= {*model.aliases}
+    assert model.is_gated is (row.get("is_gated", False) or model.is_gated)
+    for key in ("retires", "released"):
+        if key in row:
+            assert str(getattr(model, key)) <= row[key]
+
+
+@pytest.mark.parametrize("provider", PROVIDERS)
+def test_the_order_is_the_order_of_the_hand_made_list(provider):
+    """Best first: of one kind, the models that we ranked come first, as we ranked them."""
+    for kind in ("chat", "image", "embedding"):
+        listed = [model.id for model in list_models(provider, kind=kind)]
+        ranked = [one for known, one in BY_HAND if known == provider and one in listed]
+
+        assert listed[: len(ranked)] == ranked
+
+
+@pytest.mark.parametrize("provider", BIG_THREE)
+def test_a_price_or_a_reason(provider):
+    """Every chat model of the big three has a price, or a sentence that says why it has none."""
+    for model in list_models(provider, kind="chat"):
+        assert bool(model.prices) != bool(model.price_note), model.id
 
 
 def test_entries_make_sense():
-    """Limits and prices are in their ranges, and a date of retirement is one to come."""
+    """Limits and prices are in their ranges, and prices are in the order of their dates."""
     for model in MODELS:
-        costs = (model.input_cost_per_million, model.output_cost_per_million)
-        assert model.max_output is None or model.max_output <= model.context_window, model.id
-        assert all(cost is None or 0 < cost < 1_000 for cost in costs), model.id
-        assert model.retires is None or model.retires > WRITTEN, model.id
+        assert None in (model.max_output, model.context_window) or (
+            model.max_output <= model.context_window
+        ), model.id
+        for price in model.prices:
+            tokens = (price.rates.input, price.rates.output)
+            assert all(rate is None or 0 <= rate < 1_000 for rate in tokens), model.id
+            assert [step.above for step in price.long_context] == sorted(
+                {step.above for step in price.long_context}
+            )
+        for tier in {price.tier for price in model.prices}:
+            starts = [price.starts or date.min for price in model.prices if price.tier == tier]
+            assert starts == sorted(starts), model.id
+        if model.prices:
+            assert model.prices[0].tier == "standard", model.id
+            assert model.prices[0].starts is None, model.id
 
 
 def test_no_id_is_said_twice():
@@ -139,7 +213,7 @@ def test_unknown_capabilities_are_refused():
 
 def test_ids_may_have_several_providers():
     """The same id at two hosts is two entries, and resolution has to choose."""
-    assert providers_of("openai/gpt-oss-120b") == ("groq", "openrouter")
+    assert providers_of("openai/gpt-oss-120b") == ("groq", "together", "openrouter")
     assert providers_of("claude-opus-5-5") == ("anthropic",)
     assert providers_of("claude-opus") == ()
 
@@ -147,16 +221,16 @@ def test_ids_may_have_several_providers():
 @pytest.mark.parametrize(
     "text",
     [
-        b'{"models": [{"id": "a", "provider": "b", "display_name": "c", "colour": "red"}]}',
-        b'{"models": [{"id": "a", "provider": "b"}]}',
-        b'{"models": [], "prices": {}}',
+        b'{"version": "1", "sources": {}, "models": {"b": [{"id": "a", "provider": "b"}]}}',
+        b'{"version": "1", "sources": {}, "models": {}, "prices": {}}',
+        b'{"models": {}}',
         b"{",
     ],
 )
 def test_bad_data_is_refused(text):
     """Unknown keys, missing ones and broken JSON are errors, not surprises later."""
     with pytest.raises(ConfigurationError, match="catalog"):
-        catalog._read(text)
+        dict(catalog._read(text).models)
 
 
 def test_loaded_on_first_use():
@@ -167,3 +241,24 @@ def test_loaded_on_first_use():
     ).stdout
 
     assert loaded.strip() == "False"
+
+
+def test_it_loads_quickly():
+    """In a new process, for a call and as a whole; no packages are searched for providers."""
+    code = (
+        "import sys, time, interlingua.providers.catalog.models as m\n"
+        "began = time.process_time()\n"
+        "m.find_model('claude-haiku-4-5', 'anthropic'); m.providers_of('gpt-5.2')\n"
+        "needed = time.process_time() - began; dict(m.table().models)\n"
+        "whole = time.process_time() - began\n"
+        "print(needed, whole, 'importlib.metadata' in sys.modules)"
+    )
+    runs = [
+        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+        for _ in range(3)
+    ]
+    figures = [run.stdout.split() for run in runs]
+
+    assert min(float(needed) for needed, _, _ in figures) < 0.015
+    assert min(float(whole) for _, whole, _ in figures) < 0.030
+    assert {searched for _, _, searched in figures} == {"False"}

@@ -43,14 +43,22 @@ class ObjectOptions(GenerateOptions, total=False):
 
 @overload
 async def generate_object(
-    model: str, prompt: Prompt = None, *, schema: TypeForm[T], **options: Unpack[ObjectOptions]
+    model: str | None,
+    prompt: Prompt = None,
+    *,
+    schema: TypeForm[T],
+    **options: Unpack[ObjectOptions],
 ) -> GenerateResult[T]: ...
 @overload
 async def generate_object(
-    model: str, prompt: Prompt = None, *, schema: JsonSchema, **options: Unpack[ObjectOptions]
+    model: str | None,
+    prompt: Prompt = None,
+    *,
+    schema: JsonSchema,
+    **options: Unpack[ObjectOptions],
 ) -> GenerateResult[Any]: ...
 async def generate_object(
-    model: str, prompt: Prompt = None, *, schema: Any, **options: Unpack[ObjectOptions]
+    model: str | None, prompt: Prompt = None, *, schema: Any, **options: Unpack[ObjectOptions]
 ) -> GenerateResult[Any]:
     """
     Ask a model for an object of a schema or type, and validate it.
@@ -76,14 +84,22 @@ async def finish_object(run: Run, goal: ObjectGoal) -> GenerateResult[Any]:
 
 @overload
 def stream_object(
-    model: str, prompt: Prompt = None, *, schema: TypeForm[T], **options: Unpack[ObjectOptions]
+    model: str | None,
+    prompt: Prompt = None,
+    *,
+    schema: TypeForm[T],
+    **options: Unpack[ObjectOptions],
 ) -> ObjectStream[T]: ...
 @overload
 def stream_object(
-    model: str, prompt: Prompt = None, *, schema: JsonSchema, **options: Unpack[ObjectOptions]
+    model: str | None,
+    prompt: Prompt = None,
+    *,
+    schema: JsonSchema,
+    **options: Unpack[ObjectOptions],
 ) -> ObjectStream[Any]: ...
 def stream_object(
-    model: str, prompt: Prompt = None, *, schema: Any, **options: Unpack[ObjectOptions]
+    model: str | None, prompt: Prompt = None, *, schema: Any, **options: Unpack[ObjectOptions]
 ) -> ObjectStream[Any]:
     """
     Like `generate_object`, but streams partial objects, each with more than the one before.
@@ -97,11 +113,11 @@ def stream_object(
 
 
 def start_object(
-    model: str,
+    model: str | None,
     prompt: Prompt,
     schema: Any,
     options: Mapping[str, Any],
-    make_run: Callable[[str, Prompt, Mapping[str, Any], Goal], Run] = Run,
+    make_run: Callable[[str | None, Prompt, Mapping[str, Any], Goal], Run] = Run,
 ) -> tuple[Run, ObjectGoal]:
     """A run that must produce an object, and its goal."""
     settings = dict(options)
@@ -110,7 +126,7 @@ def start_object(
     if settings.get("response_format") is not None:
         raise ConfigurationError("pass schema= instead of response_format=")
     tools = list_tools(settings.get("tools"))
-    request = Request(model=model, provider=settings.get("provider"), tools=tools)
+    request = Request(model=model or "", provider=settings.get("provider"), tools=tools)
     client = with_access(settings.get("client") or get_default_client(), model, settings)
     settings = {name: value for name, value in settings.items() if name not in ACCESS}
     answer = object_schema(schema)

@@ -14,7 +14,7 @@ from interlingua.spec.response import Response
 
 
 async def generate(
-    model: str, prompt: Prompt = None, **options: Unpack[GenerateOptions]
+    model: str | None, prompt: Prompt = None, **options: Unpack[GenerateOptions]
 ) -> GenerateResult[None]:
     """
     Ask a model, run the tools it calls, and go on until it has answered.
@@ -28,7 +28,9 @@ async def generate(
     return await Run(model, prompt, options).generate()
 
 
-def stream(model: str, prompt: Prompt = None, **options: Unpack[GenerateOptions]) -> StreamResult:
+def stream(
+    model: str | None, prompt: Prompt = None, **options: Unpack[GenerateOptions]
+) -> StreamResult:
     """
     Like `generate`, but returns the events of the answers as they arrive.
 

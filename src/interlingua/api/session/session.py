@@ -200,7 +200,9 @@ class Session:
         settings.update({"messages": own} if prompt is not None else {"resume": Continued(own)})
         reason = _reason(options, self._reason)
 
-        def make_run(model: str, _: Prompt, settings: Mapping[str, Any], goal: Goal) -> TurnRun:
+        def make_run(
+            model: str | None, _: Prompt, settings: Mapping[str, Any], goal: Goal
+        ) -> TurnRun:
             return TurnRun(self, own, continues, reason, model, settings, goal)
 
         model = settings.pop("model")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from interlingua.api.objects.strategy import ObjectGoal
 from interlingua.api.run.loop import MARGIN, GenerateResult
 from interlingua.api.run.options import with_system
-from interlingua.api.run.run import Run, fill_usage
+from interlingua.api.run.run import Run
 from interlingua.api.run.validation import Goal
 from interlingua.api.session.turns import Turn, close_calls, close_turn, complete_rounds
 from interlingua.providers.cancel import CANCELLED, CancelScope
@@ -54,7 +54,7 @@ class TurnRun(Run):
         own: tuple[Message, ...],
         continues: Turn | None,
         reason: str,
-        model: str,
+        model: str | None,
         options: Mapping[str, Any],
         goal: Goal | None = None,
     ) -> None:
@@ -219,8 +219,6 @@ class TurnRun(Run):
     def _usage(self, error: BaseException | None, partial: Response | None) -> Usage | None:
         if isinstance(error, SDKError) and error.total_usage is not None:
             return error.total_usage
-        if partial is not None and self._sent is not None:
-            partial = fill_usage(partial, self._sent)
         return self.loop.total_usage(partial)
 
 

@@ -71,6 +71,8 @@ class Fallback:
     `disable_fallbacks` is sent to its own model only.
     """
 
+    has_other_models = True
+
     def __init__(
         self,
         *models: str | OtherModel,
@@ -296,12 +298,14 @@ class _Delivery:
         if not events:
             return []
         self.kept = []
-        if self._has_shown and self._shown is not None:
-            start = events.pop(0) if type(events[0]) is StreamStart else StreamStart()
-            reason = self._trial.warnings[-1].message if self._trial.warnings else ""
-            restart = StreamRestart(start=start, reason=reason)  # type: ignore[arg-type]
-            events = [*self._shown.end_segments(), restart, *events]
-        return self._show(events)
+        if not self._has_shown or self._shown is None:
+            return self._show(events)
+        first = events[0]
+        start = first if isinstance(first, StreamStart) else StreamStart()
+        reason = self._trial.warnings[-1].message if self._trial.warnings else ""
+        rest = events[1:] if start is first else events
+        ends = self._shown.end_segments()
+        return [*ends, *self._show([StreamRestart(start=start, reason=reason), *rest])]
 
     def _show(self, events: list[StreamEvent]) -> list[StreamEvent]:
         self._has_shown = True

@@ -49,7 +49,7 @@ from interlingua.spec.contracts import Adapter
 from interlingua.spec.errors import ConfigurationError, StreamError
 from interlingua.spec.events import Finish, StreamEvent
 from interlingua.spec.request import Request
-from interlingua.spec.response import Response
+from interlingua.spec.response import Attempt, Response
 from interlingua.spec.warnings import make_warning
 from interlingua.streams.accumulate import StreamAccumulator, events_from_response
 from interlingua.streams.grammar import ENDS
@@ -95,6 +95,8 @@ class CallInfo(msgspec.Struct, frozen=True, kw_only=True):
     """The number of the attempt, of a layer that runs once per attempt."""
     adapters: Mapping[str, Adapter] = {}
     """The adapters of the client, by provider."""
+    attempts: Callable[[], tuple[Attempt, ...]] = tuple
+    """The attempts of the call that have ended by now."""
 
 
 class OperationCall(msgspec.Struct, frozen=True, kw_only=True):
@@ -143,7 +145,7 @@ def per_attempt(layer: Layer) -> Layer:
 class CallLayers:
     """The layers around calls; the first is the outermost."""
 
-    __slots__ = ("_layers", "is_empty")
+    __slots__ = ("_layers", "has_other_models", "is_empty")
 
     def __init__(self, middleware: Iterable[Middleware] = ()) -> None:
         layers = [(layer, _hooks(layer)) for layer in middleware]
@@ -153,6 +155,10 @@ class CallLayers:
             if hooks is not None
         )
         self.is_empty: bool = not self._layers
+        self.has_other_models: bool = any(
+            getattr(layer, "has_other_models", False) for layer, _ in layers
+        )
+        """Whether a layer asks another model after a failure."""
 
     def wrap_complete(self, call: CompleteNext, info: CallInfo) -> CompleteNext:
         """The call, wrapped in every layer."""

@@ -7,21 +7,30 @@ of a provider are sorted, best first.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from datetime import date
-from functools import cache
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import UTC, date, datetime
+from functools import cached_property
+from threading import Lock
+from typing import Literal, TypeAlias, TypeVar
 
 import msgspec
 
+from interlingua.providers.catalog.prices import MediaVariant, Price, price_at
+from interlingua.providers.rows import ROWS
 from interlingua.spec.content import Record
 from interlingua.spec.contracts import ModelKind
 from interlingua.spec.errors import ConfigurationError
+from interlingua.spec.response import Warning
 
-_CAPABILITIES = {
-    "tools": "supports_tools",
-    "vision": "supports_vision",
-    "reasoning": "supports_reasoning",
-}
+Modality: TypeAlias = Literal["text", "image", "audio", "video"]
+ModelTier: TypeAlias = Literal["small", "medium", "large"]
+
+_T = TypeVar("_T")
+
+_WITHOUT_ADDRESS = {row.name for row in ROWS if not row.base_url}
+
+_DATED = re.compile(r"(.+?)[-@](?:20[0-9]{2}-[0-9]{2}-[0-9]{2}|20[0-9]{6})")
 
 
 class ModelInfo(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -33,84 +42,207 @@ class ModelInfo(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The name of the provider that serves it."""
     display_name: str
     kind: ModelKind = "chat"
+    tier: ModelTier | None = None
+    """Comparable across providers; by the name of the model, else by its price."""
     context_window: int | None = None
     """The maximum number of input and output tokens together."""
     max_output: int | None = None
     """The maximum number of tokens of one response."""
+    input_modalities: tuple[Modality, ...] = ()
+    """What it accepts; empty if unknown."""
+    output_modalities: tuple[Modality, ...] = ()
     supports_tools: bool | None = None
     supports_vision: bool | None = None
     supports_reasoning: bool | None = None
-    input_cost_per_million: float | None = None
-    """In US dollars, without long-context surcharges; None if it varies by date or hour."""
-    output_cost_per_million: float | None = None
+    supports_structured_output: bool | None = None
+    supports_caching: bool | None = None
+    supports_audio: bool | None = None
+    """Whether it accepts audio."""
+    supports_pdf: bool | None = None
+    supports_web_search: bool | None = None
+    dimensions: int | None = None
+    """The size of the vectors of an embedding model."""
+    variants: tuple[MediaVariant, ...] = ()
+    """The sizes and qualities of an image or video model, where they are known."""
+    seconds: tuple[int, ...] = ()
+    """How long the videos of a video model can be."""
+    prices: tuple[Price, ...] = ()
+    price_disputed: bool = False
+    """Whether two sources disagree about a price by more than one percent."""
+    price_note: str = ""
+    """Why there is no price."""
     aliases: tuple[str, ...] = ()
     """Other ids of the same model at this provider."""
     released: date | None = None
+    deprecated: bool = False
+    """Whether the provider advises against it, or serves it no longer."""
     retires: date | None = None
     """The first day on which it is no longer served."""
     is_gated: bool = False
     """Only for customers whom the provider has approved."""
 
+    @property
+    def input_cost_per_million(self) -> float | None:
+        """The standard price of input in US dollars, now, without long-context surcharges."""
+        price = price_at(self.prices, datetime.now(UTC))
+        return None if price is None else price.rates.input
 
-class _Catalog(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    models: tuple[ModelInfo, ...]
+    @property
+    def output_cost_per_million(self) -> float | None:
+        """The standard price of output in US dollars, now, without long-context surcharges."""
+        price = price_at(self.prices, datetime.now(UTC))
+        return None if price is None else price.rates.output
 
 
-def get_model_info(model_id: str, provider: str | None = None) -> ModelInfo | None:
+class Models(Mapping[str, tuple[ModelInfo, ...]]):
+    """The models by provider, best first. Those of a provider are decoded when they are needed."""
+
+    def __init__(self, sections: Mapping[str, Section]) -> None:
+        self.sections = dict(sections)
+
+    def __getitem__(self, provider: str) -> tuple[ModelInfo, ...]:
+        section = self.sections[provider]
+        if isinstance(section, msgspec.Raw):
+            section = self.sections[provider] = _decode(section, tuple[ModelInfo, ...])
+        return section
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.sections)
+
+    def __len__(self) -> int:
+        return len(self.sections)
+
+    def names(self, provider: str) -> Iterable[_Named]:
+        """The ids and aliases of a provider's models, which take less time than the models."""
+        section = self.sections[provider]
+        if isinstance(section, msgspec.Raw):
+            return _decode(section, list[_Named])
+        return [_Named(model.id, model.aliases) for model in section]
+
+
+class Table:
+    """All known models. A change of the catalog replaces the table; it is never changed itself."""
+
+    def __init__(self, version: str, sections: Mapping[str, Section]) -> None:
+        self.version = version
+        """The day of the prices, and what was merged over them; costs state it."""
+        self.models = Models(sections)
+        self._found: dict[str, dict[str, ModelInfo]] = {}
+
+    @cached_property
+    def providers(self) -> Mapping[str, tuple[str, ...]]:
+        """The providers of each id and alias, in the order of the catalog."""
+        found: dict[str, tuple[str, ...]] = {}
+        for provider in self.models:
+            for model in self.models.names(provider):
+                for name in (model.id, *model.aliases):
+                    found[name] = (*found.get(name, ()), provider)
+        return found
+
+    def find(self, name: str, provider: str) -> ModelInfo | None:
+        """The model of a provider with exactly this id or alias."""
+        by_name = self._found.get(provider)
+        if by_name is None:
+            by_name = self._found[provider] = {
+                name: model
+                for model in self.models.get(provider, ())
+                for name in (model.id, *model.aliases)
+            }
+        return by_name.get(name)
+
+
+class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    version: str
+    sources: Mapping[str, str]
+    models: Mapping[str, msgspec.Raw]
+
+
+class _Named(msgspec.Struct, frozen=True):
+    id: str
+    aliases: tuple[str, ...] = ()
+
+
+Section: TypeAlias = "msgspec.Raw | tuple[ModelInfo, ...]"
+"""The models of a provider, as JSON or decoded."""
+
+NOTICES: dict[tuple[str, str], tuple[Warning, ...]] = {}
+"""Warnings about models, by provider and id, from the current table: see `lifecycle.py`."""
+
+_lock = Lock()
+_current: Table | None = None
+
+
+def table() -> Table:
+    """The current table; the data file is read on first use."""
+    return _current or change_table(lambda loaded: loaded)
+
+
+def change_table(change: Callable[[Table], Table]) -> Table:
+    """Replace the table by a changed one. One thread at a time; readers keep what they have."""
+    global _current  # noqa: PLW0603
+    with _lock:
+        _current = change(_current or _load())
+        NOTICES.clear()
+        return _current
+
+
+def reset_table() -> None:
+    """Forget everything that was merged over the data file."""
+    global _current  # noqa: PLW0603
+    with _lock:
+        _current = None
+        NOTICES.clear()
+
+
+def find_model(model_id: str, provider: str | None = None) -> ModelInfo | None:
     """
-    The entry of a model, by its id or an alias; None if it is unknown.
+    The entry of a model by its id, an alias, or the dated id of a version of it; None if unknown.
 
-    If several providers serve the id: that of `provider`, by default the first in the catalog.
+    If several providers serve the id: that of `provider`, the name of a row, by default the first
+    in the catalog.
     """
-    models = _by_id().get(model_id, ())
-    return next((model for model in models if provider in (None, model.provider)), None)
-
-
-def list_models(provider: str | None = None) -> tuple[ModelInfo, ...]:
-    """All known models, or those of one provider, best first."""
-    return tuple(model for model in _load().models if provider in (None, model.provider))
-
-
-def get_latest_model(provider: str, capability: str | None = None) -> ModelInfo | None:
-    """
-    The best chat model of a provider that is neither gated nor about to be retired.
-
-    `capability` is `tools`, `vision` or `reasoning`: only models with it are considered.
-    """
-    if capability is not None and capability not in _CAPABILITIES:
-        known = ", ".join(_CAPABILITIES)
-        raise ConfigurationError(f"no capability {capability!r}; there are {known}")
-    for model in list_models(provider):
-        if model.kind != "chat" or model.is_gated or model.retires is not None:
-            continue
-        if capability is None or getattr(model, _CAPABILITIES[capability]):
-            return model
+    known = table()
+    for spelling in _spellings(model_id):
+        for place in known.providers.get(spelling, ()) if provider is None else (provider,):
+            found = known.find(spelling, place)
+            if found is not None:
+                return found
     return None
 
 
 def providers_of(model_id: str) -> tuple[str, ...]:
-    """The providers that serve exactly this id or alias."""
-    return tuple(dict.fromkeys(model.provider for model in _by_id().get(model_id, ())))
+    """
+    The providers that serve exactly this id or alias, for routing.
+
+    A provider without an address of its own is not among them: its customers name the models.
+    """
+    serving = table().providers.get(model_id, ())
+    return tuple(name for name in serving if name not in _WITHOUT_ADDRESS)
 
 
-@cache
-def _by_id() -> Mapping[str, tuple[ModelInfo, ...]]:
-    by_id: dict[str, tuple[ModelInfo, ...]] = {}
-    for model in _load().models:
-        for model_id in (model.id, *model.aliases):
-            by_id[model_id] = (*by_id.get(model_id, ()), model)
-    return by_id
+def _spellings(model_id: str) -> Iterator[str]:
+    yield model_id
+    yield model_id.lower()
+    if model_id.startswith("ft:"):  # ft:<base>:<organization>:<name>:<id>
+        yield ":".join(model_id.split(":", 2)[:2])
+    dated = _DATED.fullmatch(model_id)
+    if dated is not None:
+        yield dated[1]
 
 
-@cache
-def _load() -> _Catalog:
+def _load() -> Table:
     from pkgutil import get_data  # a tenth of the time that importlib.resources takes
 
     return _read(get_data("interlingua.providers.catalog", "models.json") or b"")
 
 
-def _read(text: bytes) -> _Catalog:
+def _read(text: bytes) -> Table:
+    data = _decode(text, _File)
+    return Table(data.version, data.models)
+
+
+def _decode(text: bytes | msgspec.Raw, kind: type[_T]) -> _T:
     try:
-        return msgspec.json.decode(text, type=_Catalog)
+        return msgspec.json.decode(text, type=kind)
     except msgspec.MsgspecError as error:
         raise ConfigurationError(f"the model catalog cannot be read: {error}") from error

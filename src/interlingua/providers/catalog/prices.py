@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from datetime import date, time
+from collections.abc import Iterable
+from datetime import UTC, date, datetime, time
 
 from interlingua.spec.content import Record
 
@@ -20,15 +21,24 @@ class Rates(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
     cache_read_audio: float | None = None
     output_audio: float | None = None
     input_image: float | None = None
+    cache_read_image: float | None = None
     output_image: float | None = None
+    input_video: float | None = None
+    output_video: float | None = None
     reasoning: float | None = None
     """If thinking costs another rate than `output`."""
     per_request: float | None = None
     """Dollars per call."""
+    per_web_search: float | None = None
+    """Dollars per search that the provider made."""
     per_image: float | None = None
     """Dollars per image that is made."""
     per_video_second: float | None = None
     """Dollars per second of video that is made."""
+    per_audio_hour: float | None = None
+    """Dollars per hour of audio that is transcribed."""
+    per_million_characters: float | None = None
+    """Dollars per million characters that are spoken."""
 
 
 class LongContext(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -39,14 +49,49 @@ class LongContext(Record, frozen=True, kw_only=True, forbid_unknown_fields=True)
 
 
 class Price(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The rates of one model in one tier of service, in a time."""
+    """
+    The rates of one model in one tier of service, in a time.
+
+    Of the prices of a tier, the last one that holds at the time of a call is used.
+    """
 
     rates: Rates
     tier: str = "standard"
-    """`standard`, `batch`, `flex` or `priority`."""
+    """`standard`, `batch`, `flex`, `priority`, or a tier of one provider, such as `fast`."""
     long_context: tuple[LongContext, ...] = ()
     """In ascending order."""
     starts: date | None = None
     """The first day (UTC) of these rates."""
     hours: tuple[time, time] | None = None
-    """The hours of a day (UTC) in which they hold, where a host has cheaper hours."""
+    """The hours of a day (UTC) in which they hold; the end, which may be after midnight, is out."""
+    days: tuple[int, ...] = ()
+    """The days of the week (UTC, 1 is Monday) on which they hold; empty for all."""
+
+    def holds(self, moment: datetime) -> bool:
+        """Whether these rates are charged at a moment, which has a time zone."""
+        utc = moment.astimezone(UTC)
+        if self.starts is not None and utc.date() < self.starts:
+            return False
+        if self.days and utc.isoweekday() not in self.days:
+            return False
+        if self.hours is None:
+            return True
+        start, end = self.hours
+        now = utc.time()
+        return start <= now < end if start <= end else now >= start or now < end
+
+
+def price_at(prices: Iterable[Price], moment: datetime, tier: str = "standard") -> Price | None:
+    """The price of a tier at a moment: the last one that holds; None if there is none."""
+    holding = [price for price in prices if price.tier == tier and price.holds(moment)]
+    return holding[-1] if holding else None
+
+
+class MediaVariant(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A size or quality in which a model makes images or video, and its price in dollars."""
+
+    size: str | None = None
+    """Such as `1024x1536`, `2K` or `1080p`."""
+    quality: str | None = None
+    per_image: float | None = None
+    per_video_second: float | None = None

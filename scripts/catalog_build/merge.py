@@ -1,0 +1,350 @@
+"""The catalog from what the sources say, and where they disagree."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, date, datetime, time
+from typing import Any, NamedTuple
+
+import msgspec
+
+from catalog_build.entries import Entry, Source
+from interlingua.providers.catalog.models import ModelInfo
+from interlingua.providers.catalog.prices import Price, Rates, price_at
+from interlingua.providers.rows import find_provider, maker_of
+
+TOLERANCE = 0.01
+"""Prices that differ by more are a disagreement."""
+COMPARED = ("input", "output", "cache_read", "cache_write")
+HAND = "by hand"
+RANKS = {
+    "": (HAND, "litellm", "models.dev", "genai-prices"),
+    # The first of these means input and output together, as we do.
+    "context_window": (HAND, "models.dev", "genai-prices", "litellm"),
+    "display_name": (HAND, "models.dev", "genai-prices", "litellm"),
+}
+"""Who is trusted first, by field. For prices it is the order of the sources, and then our own."""
+NO_PRICE = "No source states a price."
+NO_PUBLIC_PRICE = "The provider publishes no price; it approves each customer."
+
+EXCLUDED = re.compile(
+    "realtime|[-.]live|native-audio|voice-[0-9tl]"  # not by HTTP requests
+    "|moderation|guard|rerank|ocr|lyria|deep-research|robotics|leanstral|computer-use|learnlm"
+    "|^gemini-(gemma|exp|live|pro$|1.0|flash-1.5|pro-1.5)|exp-image-generation"
+)
+"""Ids that are not listed: other interfaces, other tasks, experiments that ended, old spellings."""
+GATED = re.compile("cyber|daybreak|rosalind|mythos")
+"""Ids of models for customers whom the provider has approved."""
+_DATED = re.compile(r"(.+?)[-@](20[0-9]{2}-[0-9]{2}-[0-9]{2}|20[0-9]{6})")
+_KINDS = ("chat", "image", "video", "speech", "transcription", "embedding")
+_NUMBERS = re.compile("([0-9]+)")
+
+_SMALL = "nano|mini|tiny|small|luna|haiku|lite|instant|ministral|e?[1-9]b|[12][0-9]b|3[0-2]b"
+_MEDIUM = "sonnet|sol|terra|medium"
+_LARGE = "opus|fable|mythos|astra|argon|pro|large|ultra|max"
+_TIERS = {
+    tier: re.compile(f"(?<![a-z0-9])({words})(?![a-z0-9])")
+    for tier, words in (("small", _SMALL), ("medium", _MEDIUM), ("large", _LARGE))
+}
+_MIX = {"small": 0.8, "medium": 6.0}
+"""The highest price per million tokens, three of four of them input, of these tiers."""
+
+
+class Disagreement(NamedTuple):
+    """Two sources that say different things of one model."""
+
+    provider: str
+    model: str
+    field: str
+    said: Mapping[str, Any]
+    """The values, by the name of the source."""
+
+
+class Merged(NamedTuple):
+    """The models in their order, and the disagreements about prices."""
+
+    models: list[ModelInfo]
+    disagreements: list[Disagreement]
+
+
+def merge(
+    hand: Mapping[str, Mapping[str, Entry]], sources: Sequence[Source], today: date
+) -> Merged:
+    """
+    One model for every id of a provider.
+
+    Earlier sources go before later ones; `hand` goes before all of them, except in prices.
+    """
+    models: list[ModelInfo] = []
+    disagreements: list[Disagreement] = []
+    for provider in dict.fromkeys([*hand, *(name for one in sources for name in one.listed)]):
+        own = hand.get(provider, {})
+        merged: dict[str, ModelInfo] = {}
+        for model_id in _ids(provider, own, sources):
+            said = {HAND: own.get(model_id, Entry())}
+            for one in sources:
+                said[one.name] = one.lookup(provider, model_id) or Entry()
+            found = list(_price_disagreements(provider, model_id, sources))
+            disagreements += found
+            merged[model_id] = model(provider, model_id, said, is_disputed=bool(found), today=today)
+        models += _ordered(with_aliases(merged, own), own)
+    return Merged(models, disagreements)
+
+
+def _ids(provider: str, own: Mapping[str, Entry], sources: Sequence[Source]) -> Iterator[str]:
+    taken = {alias for entry in own.values() for alias in entry.fields.get("aliases", ())}
+    ids = dict.fromkeys([*own, *(i for one in sources for i in one.listed.get(provider, ()))])
+    for model_id in ids:
+        if model_id in own or not (
+            EXCLUDED.search(model_id) or model_id in taken or _is_foreign(provider, model_id)
+        ):
+            yield model_id
+
+
+def _is_foreign(provider: str, model_id: str) -> bool:
+    """Whether it is written without its maker, or as the maker itself would write it."""
+    if provider == "openrouter":
+        return "/" not in model_id
+    return bool(find_provider(provider).families) and maker_of(model_id) not in (None, provider)
+
+
+def model(
+    provider: str, model_id: str, said: Mapping[str, Entry], *, is_disputed: bool, today: date
+) -> ModelInfo:
+    """One model, from what is said about it, by the name of the source."""
+    fields = _fields(said)
+    fields.setdefault("display_name", _name(model_id))
+    if GATED.search(model_id):
+        fields["is_gated"] = True
+    ranked = [entry.prices for name, entry in said.items() if name != HAND]
+    prices = merged_prices([*ranked, said[HAND].prices], today, model_id)
+    if fields.get("context_window") and fields.get("max_output", 0) > fields["context_window"]:
+        del fields["max_output"]
+    kind = fields["kind"] = _kind(provider, model_id, fields.get("kind", "chat"))
+    if kind != "chat":
+        fields = {name: value for name, value in fields.items() if not name.startswith("supports_")}
+    else:
+        fields.setdefault("tier", tier(model_id, prices, today))
+        if not prices:
+            gated = fields.get("is_gated", False)
+            fields.setdefault("price_note", NO_PUBLIC_PRICE if gated else NO_PRICE)
+    if prices:
+        fields.pop("price_note", None)
+    return ModelInfo(
+        id=model_id, provider=provider, prices=prices, price_disputed=is_disputed, **fields
+    )
+
+
+def _kind(provider: str, model_id: str, said: str) -> str:
+    """The kind of a model. What answers chat requests is a chat model, whatever it makes."""
+    if provider == "gemini" and said in ("image", "speech", "transcription"):
+        return "image" if model_id.startswith("imagen-") else "chat"
+    if model_id.startswith("voxtral-mini") and "tts" not in model_id:
+        return "chat"
+    return said
+
+
+def _fields(said: Mapping[str, Entry]) -> dict[str, Any]:
+    """Each field as the most trusted source that knows it says."""
+    fields: dict[str, Any] = {}
+    for field in sorted({name for entry in said.values() for name in entry.fields}):
+        order = RANKS.get(field, RANKS[""])
+        ranked = sorted(said, key=lambda name: order.index(name) if name in order else len(order))
+        values = [said[name].fields.get(field) for name in ranked]
+        fields[field] = next((value for value in values if value not in (None, ())), None)
+    return {name: value for name, value in fields.items() if value is not None}
+
+
+# Prices.
+
+
+def merged_prices(
+    said: Sequence[tuple[Price, ...]], today: date, model_id: str = ""
+) -> tuple[Price, ...]:
+    """
+    The prices of the first source that has any.
+
+    A later source whose standard price is the same adds the tiers and rates that the first lacks.
+    """
+    usable = [prices for prices in said if prices and not _is_placeholder(prices, model_id)]
+    if not usable:
+        return ()
+    first, *others = usable
+    standard = current(first, today)
+    for more in others:
+        other = current(more, today)
+        if (
+            standard is None
+            or other is None
+            or _differs(standard.rates, other.rates, ("input", "output"))
+        ):
+            continue
+        first = _with_days(_with_rates(first, other), more)
+        tiers = {price.tier for price in first}
+        first += tuple(
+            price
+            for price in more
+            if price.tier not in tiers and not _lacks_media(price.rates, standard.rates)
+        )
+    return first
+
+
+def _lacks_media(rates: Rates, standard: Rates) -> bool:
+    """Whether media, which have their own price, would cost as much as text."""
+    names = ("output_image", "output_audio", "input_audio", "input_image")
+    return any(getattr(rates, name) is None and getattr(standard, name) for name in names)
+
+
+def _is_placeholder(prices: tuple[Price, ...], model_id: str) -> bool:
+    """Whether all prices are 0 though the model is not free: the source did not know them."""
+    amounts = [
+        amount for price in prices for amount in msgspec.structs.astuple(price.rates) if amount
+    ]
+    return not amounts and not model_id.endswith((":free", "-free")) and "gemma" not in model_id
+
+
+def _with_rates(prices: tuple[Price, ...], other: Price) -> tuple[Price, ...]:
+    """The prices, with the rates that only `other` has, if there is one standard price."""
+    standard = [price for price in prices if price.tier == "standard"]
+    if len(standard) != 1 or standard[0].long_context != () or other.long_context != ():
+        return prices
+    rates = {
+        name: value
+        for name, value in msgspec.structs.asdict(other.rates).items()
+        if value is not None and getattr(standard[0].rates, name) is None
+    }
+    full = msgspec.structs.replace(
+        standard[0], rates=msgspec.structs.replace(standard[0].rates, **rates)
+    )
+    return tuple(full if price is standard[0] else price for price in prices)
+
+
+def _with_days(prices: tuple[Price, ...], more: tuple[Price, ...]) -> tuple[Price, ...]:
+    """The prices of some hours, on the days that another source states for them."""
+    days = next((price.days for price in more if price.days and price.hours), ())
+    return tuple(
+        msgspec.structs.replace(price, days=days) if price.hours and days else price
+        for price in prices
+    )
+
+
+def current(prices: Iterable[Price], day: date) -> Price | None:
+    """The standard price on a day, outside of special hours."""
+    plain = [price for price in prices if price.hours is None]
+    return price_at(plain, datetime.combine(day, time(12), UTC))
+
+
+def _differs(one: Rates, other: Rates, names: Sequence[str] = COMPARED) -> list[str]:
+    """The rates that both have, and that differ by more than the tolerance."""
+    differing = []
+    for name in names:
+        a, b = getattr(one, name), getattr(other, name)
+        if a is not None and b is not None and abs(a - b) > TOLERANCE * max(a, b):
+            differing.append(name)
+    return differing
+
+
+def _price_disagreements(
+    provider: str, model_id: str, sources: Sequence[Source]
+) -> Iterator[Disagreement]:
+    """
+    The rates about which two sources disagree.
+
+    A source is compared with the first one that has prices, as they were when it was written:
+    an old price is no disagreement.
+    """
+    said = [
+        (one, entry.prices)
+        for one in sources
+        if (entry := one.lookup(provider, model_id))
+        and entry.prices
+        and not _is_placeholder(entry.prices, model_id)
+    ]
+    for (first, prices), (other, others) in zip(said[:1] * len(said[1:]), said[1:], strict=True):
+        old, new = current(prices, other.written), current(others, other.written)
+        if old is None or new is None or _is_older(new, prices, other.written):
+            continue
+        for name in _differs(old.rates, new.rates):
+            if name == "output" and new.rates.output == old.rates.output_image:
+                continue  # it states the price of images as that of output
+            values = {first.name: getattr(old.rates, name), other.name: getattr(new.rates, name)}
+            yield Disagreement(provider, model_id, name, values)
+
+
+def _is_older(price: Price, prices: Iterable[Price], day: date) -> bool:
+    """Whether it is a standard price that held before."""
+    earlier = [one for one in prices if one.tier == "standard" and (one.starts or day) <= day]
+    return any(not _differs(price.rates, one.rates) for one in earlier)
+
+
+# Names, tiers, order.
+
+
+def tier(model_id: str, prices: Iterable[Price], today: date) -> str | None:
+    """The tier of a chat model by a word in its name, else by its price; None if unknown."""
+    name = model_id.lower().rpartition("/")[2]
+    for found, words in _TIERS.items():
+        if words.search(name):
+            return found
+    price = current(prices, today)
+    if price is None or price.rates.input is None or price.rates.output is None:
+        return None
+    mix = (3 * price.rates.input + price.rates.output) / 4
+    return next((found for found, most in _MIX.items() if mix <= most), "large")
+
+
+def with_aliases(models: Mapping[str, ModelInfo], own: Mapping[str, Entry]) -> dict[str, ModelInfo]:
+    """The models; a dated id that differs only by its name is an alias of the plain one."""
+    kept = dict(models)
+    for model_id, dated in models.items():
+        match = _DATED.fullmatch(model_id)
+        if match is None:
+            continue
+        day = date.fromisoformat(match[2])
+        plain = kept.get(match[1])
+        if plain is None or model_id in own or not _is_same(plain, dated, own):
+            kept[model_id] = msgspec.structs.replace(dated, released=dated.released or day)
+            continue
+        del kept[model_id]
+        kept[plain.id] = msgspec.structs.replace(
+            plain,
+            aliases=(*plain.aliases, model_id),
+            retires=plain.retires or dated.retires,
+            released=min(plain.released or day, day),
+        )
+    return kept
+
+
+def _is_same(plain: ModelInfo, dated: ModelInfo, own: Mapping[str, Entry]) -> bool:
+    if plain.retires and dated.retires and plain.retires != dated.retires:
+        return False
+    limits = () if plain.id in own else ("context_window", "max_output")  # ours are corrected
+    return all(
+        getattr(plain, name) == getattr(dated, name) or not getattr(dated, name)
+        for name in ("kind", "prices", *limits)
+    )
+
+
+def _name(model_id: str) -> str:
+    words = re.split("[-_]", model_id.rpartition("/")[2])
+    return " ".join(word if word[:1].isdigit() else word[:1].upper() + word[1:] for word in words)
+
+
+def _ordered(models: Mapping[str, ModelInfo], own: Mapping[str, Entry]) -> list[ModelInfo]:
+    """Best first: by kind, as in the hand-made list, in service, with the newest name."""
+    rank = {model_id: place for place, model_id in enumerate(own)}
+    newest = sorted(models.values(), key=lambda one: _version(one.id), reverse=True)
+    return sorted(
+        newest,
+        key=lambda one: (
+            _KINDS.index(one.kind),
+            rank.get(one.id, len(rank)),
+            one.deprecated or one.retires is not None,
+        ),
+    )
+
+
+def _version(model_id: str) -> list[tuple[int, int, str]]:
+    parts = _NUMBERS.split(model_id.lower())
+    return [(1, int(part), "") if part.isdigit() else (0, 0, part) for part in parts]

@@ -1,0 +1,443 @@
+"""
+A budget in dollars.
+
+Before a call an upper estimate of its cost is reserved; afterwards the real cost of all of its
+attempts is settled. A layer inside of the attempts adds up what they cost.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncGenerator, Callable
+from datetime import UTC, datetime, timedelta
+from math import isfinite
+from typing import Any, ClassVar, Literal, TypeAlias
+
+from msgspec.structs import replace
+
+from interlingua.client.middleware.layers import (
+    CompleteNext,
+    OperationCall,
+    PerformNext,
+    StreamNext,
+)
+from interlingua.client.middleware.leases import Lease, Leases, OnStoreFailure
+from interlingua.client.middleware.meter import (
+    StreamMeter,
+    estimate_input,
+    estimate_operation,
+    failed_usage,
+    request_of,
+    result_usage,
+)
+from interlingua.client.middleware.scopes import ScopeKey, name_scope, scope_reader
+from interlingua.client.stores.contract import Limit, Refused, Store
+from interlingua.client.stores.memory import MemoryStore
+from interlingua.providers.fold import close_stream
+from interlingua.providers.log import logger
+from interlingua.spec.errors import BudgetExceededError, ConfigurationError
+from interlingua.spec.events import StreamEvent
+from interlingua.spec.request import Request
+from interlingua.spec.response import Cost, Response, Usage
+from interlingua.tokens.estimate import ESTIMATE_ERROR
+
+Period: TypeAlias = Literal["day", "month"] | float | None
+"""A calendar day or month (UTC), a number of seconds that ends now, or None: for ever."""
+PriceFunction: TypeAlias = Callable[[Request, Usage], "float | Cost | None"]
+"""What a usage of the model of a request costs, in dollars; None if that is unknown."""
+
+ASSUMED_OUTPUT = 4_096
+"""The output tokens that are reserved for a request without `max_tokens`."""
+_UNLIMITED = 1e15
+_FREE = frozenset(("count_tokens", "list_models"))
+_CALENDAR = {"day": "%Y-%m-%d", "month": "%Y-%m"}
+_KEPT = {"day": 2 * 86_400.0, "month": 62 * 86_400.0}  # seconds; old days need not be kept
+
+
+class Budget:
+    """
+    Refuses a call with `BudgetExceededError` before it is sent if it may cost too much.
+
+        Client.from_env(middleware=[Budget(usd=20, period="day", key="user", store=store)])
+
+    `key` says who has a budget: see `ScopeKey`. `cost` prices a usage; where it returns None, the
+    catalog does. Without a price, `unknown="refuse"` raises `ConfigurationError`;
+    `unknown="allow"` sends the call and does not count it. `max_tokens` is what is reserved for the
+    output of a request that sets none. A reservation of a process that has crashed is given back
+    after `lease` seconds.
+    """
+
+    guard: ClassVar[bool] = True
+
+    def __init__(  # noqa: PLR0913 -- options, all but one by name
+        self,
+        usd: float,
+        *,
+        period: Period = None,
+        key: ScopeKey = "all",
+        store: Store | None = None,
+        cost: PriceFunction | None = None,
+        unknown: Literal["refuse", "allow"] = "refuse",
+        max_tokens: int = ASSUMED_OUTPUT,
+        lease: float = 60.0,
+        on_store_failure: OnStoreFailure = "closed",
+        name: str = "budget",
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        _check(usd, period, unknown)
+        self.usd: float = usd
+        self.attempt_layer: _Meter = _Meter(self)
+        """Adds up the cost of the attempts."""
+        self._period = period
+        self._key = key
+        self._scope = scope_reader(key)
+        self._cost = cost
+        self._allows_unknown = unknown == "allow"
+        self._max_tokens = max_tokens
+        self._name = name
+        self._clock = clock
+        self._leases = Leases(
+            MemoryStore() if store is None else store,
+            owner=f"Budget {name!r}",
+            seconds=lease,
+            on_failure=on_store_failure,
+        )
+        self._tallies: dict[str, _Tally] = {}  # by request id
+        self._unpriced: set[str] = set()
+
+    def __repr__(self) -> str:
+        return f"Budget(usd={self.usd:g}, period={self._period!r}, key={self._key!r})"
+
+    async def used(self, name: str | None = None) -> float:
+        """
+        The dollars that are spent or reserved in this period.
+
+        `name` is the user, session, run, model or provider, or what the function `key` returns.
+        """
+        key, period, _ = self._place(name_scope(self._key, name))
+        return await self._leases.store.used(key, period)
+
+    # Layers.
+
+    async def complete(self, request: Request, call_next: CompleteNext) -> Response:
+        """Reserve, call, settle."""
+        tally = await self._open(request)
+        if tally is None:
+            return await call_next(request)
+        try:
+            return await call_next(request)
+        finally:
+            await self._close(tally)
+
+    async def stream(
+        self, request: Request, call_next: StreamNext
+    ) -> AsyncGenerator[StreamEvent, None]:
+        """Reserve, pass the events on, and settle where they end."""
+        tally = await self._open(request)
+        events = call_next(request)
+        try:
+            async for event in events:
+                yield event
+        finally:
+            try:
+                await close_stream(events)
+            finally:
+                if tally is not None:
+                    await self._close(tally)
+
+    async def perform(self, operation: OperationCall, value: Any, call_next: PerformNext) -> Any:
+        """Reserve what an operation may cost, if it costs anything, and settle by its result."""
+        request = request_of(operation, value)
+        scope = None if operation.name in _FREE else self._scope(request)
+        if scope is None:
+            return await call_next(value)
+        usage = Usage(input_tokens=estimate_operation(operation, value), estimated=True)
+        reserved = self._expected_cost(request, usage)
+        lease = await self._reserve(scope, reserved, request)
+        spent = 0.0
+        try:
+            result = await call_next(value)
+            spent = self._settled_cost(request, result, reserved)
+            return result
+        finally:
+            if lease is not None:
+                await lease.settle(_only(lease, spent))
+
+    # Reserving.
+
+    async def _open(self, request: Request) -> _Tally | None:
+        scope = self._scope(request)
+        if scope is None:
+            return None
+        amount = self.estimate(request)
+        lease = await self._reserve(scope, amount, request)
+        # Calls of one id at the same time, such as hedged ones outside of this layer, are counted
+        # together: an attempt shows only the id.
+        request_id = request.request_id or ""
+        tally = self._tallies.get(request_id)
+        if tally is None:
+            tally = self._tallies[request_id] = _Tally(request, scope)
+        tally.calls += 1
+        tally.reserved += amount
+        if lease is not None:
+            tally.leases.append(lease)
+        return tally
+
+    async def _close(self, tally: _Tally) -> None:
+        tally.calls -= 1
+        if tally.calls:
+            return
+        self._tallies.pop(tally.request.request_id or "", None)
+        spent = tally.spent
+        for lease in tally.leases:
+            await lease.settle(_only(lease, spent))
+            spent = 0.0
+
+    async def reserve_more(self, tally: _Tally, request: Request) -> float:
+        """
+        What an attempt may cost; reserved, if the reservation of the call does not cover it.
+
+        So a retry after attempts that were billed, a second attempt at the same time, and another
+        model are not sent either if the budget is used up.
+        """
+        if request is tally.request and not tally.spent and not tally.running:
+            return tally.reserved
+        amount = self.estimate(request)
+        missing = tally.spent + tally.running + amount - tally.reserved
+        if missing > 0:
+            lease = await self._reserve(tally.scope, missing, request)
+            tally.reserved += missing
+            if lease is not None:
+                tally.leases.append(lease)
+        return amount
+
+    def find_tally(self, request: Request) -> _Tally | None:
+        """What was counted so far for the call of an attempt; None if it is not limited."""
+        return self._tallies.get(request.request_id or "")
+
+    async def count_late(self, tally: _Tally, spent: float) -> None:
+        """Count an attempt that ended after its call, whatever is left of the budget."""
+        limit = replace(self._limit(tally.scope, spent), maximum=_UNLIMITED)
+        lease = await self._leases.reserve((limit,), renew=False)
+        if isinstance(lease, Lease):
+            await lease.settle({limit.key: spent})
+
+    async def _reserve(self, scope: str, amount: float, request: Request) -> Lease | None:
+        limit = self._limit(scope, amount)
+        outcome = await self._leases.reserve((limit,))
+        if type(outcome) is Refused:
+            raise self._refusal(scope, amount, request, outcome)
+        return outcome  # type: ignore[return-value]
+
+    def _limit(self, scope: str, amount: float) -> Limit:
+        key, period, ttl = self._place(scope)
+        return Limit(
+            key=key, maximum=self.usd, amount=amount, period=period, mode="reserve", ttl=ttl
+        )
+
+    def _place(self, scope: str) -> tuple[str, float | None, float | None]:
+        """The key in the store, the rolling period, and how long the key is kept."""
+        period = self._period
+        if isinstance(period, str):
+            now = datetime.fromtimestamp(self._clock(), UTC)
+            return f"{self._name}:{now.strftime(_CALENDAR[period])}:{scope}", None, _KEPT[period]
+        if period is None:
+            return f"{self._name}:{scope}", None, None
+        return f"{self._name}:{period:g}s:{scope}", period, None
+
+    def _refusal(
+        self, scope: str, amount: float, request: Request, refused: Refused
+    ) -> BudgetExceededError:
+        renews_at, wait = self._renewal(refused)
+        advice = "It does not renew."
+        if amount > self.usd:
+            advice = "The call alone is more than the budget: set a lower max_tokens."
+        elif renews_at is not None:
+            advice = f"There may be room again at {renews_at:%Y-%m-%d %H:%M:%S} UTC."
+        return BudgetExceededError(
+            f"The call was not sent: it may cost ${amount:.6g}, and ${refused.used:.6g} of the "
+            f"budget of ${self.usd:g} for {scope} {_SPANS.get(self._period, '')}"
+            f"is spent or reserved. {advice}",
+            provider=request.provider,
+            model=request.model or None,
+            request_id=request.request_id,
+            used=refused.used,
+            limit=self.usd,
+            scope=scope,
+            renews_at=renews_at,
+            retry_after=wait,
+        )
+
+    def _renewal(self, refused: Refused) -> tuple[datetime | None, float | None]:
+        """When there may be room again, as a time and in seconds."""
+        now = datetime.fromtimestamp(self._clock(), UTC)
+        if isinstance(self._period, str):
+            today = now.replace(hour=0, minute=0, second=0, microsecond=0)
+            end = today + timedelta(days=1)
+            if self._period == "month":
+                end = (today.replace(day=1) + timedelta(days=32)).replace(day=1)
+            return end, (end - now).total_seconds()
+        if self._period is None or refused.retry_after is None:
+            return None, None
+        return now + timedelta(seconds=refused.retry_after), refused.retry_after
+
+    # Prices.
+
+    def estimate(self, request: Request) -> float:
+        """The most that one attempt should cost."""
+        output = request.max_tokens
+        if output is None:
+            output = self._max_tokens + (request.thinking_budget or 0)
+        tokens = int(estimate_input(request) * (1 + ESTIMATE_ERROR)) + 1
+        usage = Usage(input_tokens=tokens, output_tokens=output, estimated=True)
+        return self._expected_cost(request, usage)
+
+    def cost_of(self, request: Request, usage: Usage | None, response: Response | None) -> float:
+        """What an attempt has cost."""
+        if usage is None:
+            return 0.0
+        cost = None if response is None else response.cost
+        # An unknown price was refused or allowed before the attempt was sent.
+        return self._price(request, usage, cost) or 0.0
+
+    def _price(self, request: Request, usage: Usage, cost: Cost | None = None) -> float | None:
+        """The dollars of a usage: by the function of the caller, as reported, or by the catalog."""
+        amount = None if self._cost is None else self._cost(request, usage)
+        if amount is None:
+            amount = catalog_price(request, usage) if cost is None else cost
+        return amount.total if isinstance(amount, Cost) else amount
+
+    def _settled_cost(self, request: Request, result: Any, reserved: float) -> float:
+        """What an operation has cost; if its result does not show that, what was reserved."""
+        shown = getattr(result, "cost", None)
+        if isinstance(shown, Cost):
+            return shown.total
+        usage = result_usage(result)
+        return reserved if usage is None else self.cost_of(request, usage, None)
+
+    def _expected_cost(self, request: Request, usage: Usage) -> float:
+        """The price of an estimate; an unknown price is refused or logged."""
+        amount = self._price(request, usage)
+        if amount is not None:
+            return amount
+        target = f"{request.provider}:{request.model}"
+        if not self._allows_unknown:
+            raise ConfigurationError(
+                f"The price of {target} is unknown, so {self!r} cannot count this call, and it "
+                "was not sent. Pass cost=, a function of request and usage, or unknown='allow'.",
+                setting="cost",
+            )
+        if target not in self._unpriced:
+            self._unpriced.add(target)
+            logger.warning(
+                "%r does not count calls of %s: their price is unknown. Pass cost= to count them.",
+                self,
+                target,
+            )
+        return 0.0
+
+
+class _Tally:
+    """What the attempts of a call have cost, and what is reserved for them."""
+
+    __slots__ = ("calls", "leases", "request", "reserved", "running", "scope", "spent")
+
+    def __init__(self, request: Request, scope: str) -> None:
+        self.request = request
+        self.scope = scope
+        self.calls = 0
+        self.leases: list[Lease] = []
+        self.reserved = 0.0
+        self.running = 0.0
+        """The estimates of the attempts that are under way."""
+        self.spent = 0.0
+
+
+class _Meter:
+    """The layer inside of the attempts: adds up their costs."""
+
+    def __init__(self, budget: Budget) -> None:
+        self._budget = budget
+
+    async def complete(self, request: Request, call_next: CompleteNext) -> Response:
+        budget = self._budget
+        tally = budget.find_tally(request)
+        if tally is None:
+            return await call_next(request)
+        amount = await budget.reserve_more(tally, request)
+        tally.running += amount
+        spent = 0.0
+        try:
+            response = await call_next(request)
+            spent = budget.cost_of(request, response.usage, response)
+        except BaseException as error:
+            spent = budget.cost_of(request, failed_usage(error, request), None)
+            raise
+        else:
+            return response
+        finally:
+            await self._end(tally, amount, spent)
+
+    async def stream(
+        self, request: Request, call_next: StreamNext
+    ) -> AsyncGenerator[StreamEvent, None]:
+        budget = self._budget
+        tally, meter = budget.find_tally(request), StreamMeter()
+        amount = 0.0
+        if tally is not None:
+            amount = await budget.reserve_more(tally, request)
+            tally.running += amount
+        events = call_next(request)
+        failure: BaseException | None = None
+        try:
+            async for event in events:
+                meter.feed(event)
+                yield event
+        except BaseException as error:
+            failure = error
+            raise
+        finally:
+            try:
+                await close_stream(events)
+            finally:
+                if tally is not None:
+                    usage = meter.usage(request, failure)
+                    spent = budget.cost_of(request, usage, meter.response)
+                    await self._end(tally, amount, spent)
+
+    async def _end(self, tally: _Tally, amount: float, spent: float) -> None:
+        tally.running -= amount
+        if not tally.calls:
+            await self._budget.count_late(tally, spent)
+        else:
+            tally.spent += spent
+
+
+def catalog_price(request: Request, usage: Usage) -> float | None:
+    """The price of a usage by the catalog; None if it is unknown."""
+    from interlingua.providers.catalog.search import get_model_info
+
+    info = get_model_info(request.model, request.provider)
+    if info is None or info.input_cost_per_million is None or info.output_cost_per_million is None:
+        return None
+    rates = (info.input_cost_per_million, info.output_cost_per_million)
+    return (usage.input_tokens * rates[0] + usage.output_tokens * rates[1]) / 1e6
+
+
+_SPANS: dict[object, str] = {"day": "of this day ", "month": "of this month "}
+
+
+def _only(lease: Lease, amount: float) -> dict[str, float]:
+    return {limit.key: amount for limit in lease.reservation.limits}
+
+
+def _check(usd: float, period: Any, unknown: str) -> None:
+    if not usd >= 0:
+        raise ConfigurationError(f"Budget: usd must be 0 or more, not {usd!r}.")
+    is_span = isinstance(period, (int, float)) and isfinite(period) and period > 0
+    if period is not None and period not in _CALENDAR and not is_span:
+        raise ConfigurationError(
+            f"Budget: period must be 'day', 'month', a number of seconds or None, not {period!r}."
+        )
+    if unknown not in ("refuse", "allow"):
+        raise ConfigurationError(f"Budget: unknown must be 'refuse' or 'allow', not {unknown!r}.")

@@ -1,0 +1,84 @@
+"""What a rate limit learns from a provider about one key."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from time import monotonic
+
+from interlingua.spec.errors import RateLimitError
+from interlingua.spec.response import RateLimitInfo
+
+ASSUMED_OUTPUT = 512
+"""The output tokens of a request without `max_tokens`, before any answer was seen."""
+_FLOOR = 0.1  # the least share of the limits
+_DECREASE = 0.5
+_WEIGHT = 0.1  # of the last answer in the average
+
+
+class Learned:
+    """
+    The share of the limits that is used, and a pause that the provider asked for.
+
+    A 429 halves the share; each success adds one request to it (AIMD: additive increase,
+    multiplicative decrease).
+    """
+
+    __slots__ = ("_decreased_at", "_paused_until", "_step", "average_output", "share")
+
+    def __init__(self, step: float) -> None:
+        self._step = step
+        self._decreased_at = 0.0
+        self._paused_until = 0.0
+        self.share = 1.0
+        self.average_output = float(ASSUMED_OUTPUT)
+
+    def wait(self) -> float:
+        """The seconds of the pause that are left."""
+        if not self._paused_until:
+            return 0.0
+        left = self._paused_until - monotonic()
+        if left <= 0:
+            self._paused_until = 0.0
+            return 0.0
+        return left
+
+    def is_idle(self) -> bool:
+        """Whether nothing but the average is lost if this is forgotten."""
+        return self.share == 1.0 and not self.wait()
+
+    def read(self, limit: RateLimitInfo | None) -> None:
+        """Pause until the reset if the provider reports that nothing is left."""
+        if limit is None or 0 not in (limit.requests_remaining, limit.tokens_remaining):
+            return
+        wait = limit.reset_after
+        if wait is None and limit.reset_at is not None:
+            wait = (limit.reset_at - datetime.now(UTC)).total_seconds()
+        self._pause(wait)
+
+    def succeed(self) -> None:
+        """An attempt succeeded."""
+        if self.share < 1.0:
+            self.share = min(1.0, self.share + self._step)
+
+    def fail(self, error: RateLimitError, began: float) -> None:
+        """
+        An attempt that began at this time got a 429.
+
+        The attempts that were under way at the first 429 tell nothing new.
+        """
+        if began >= self._decreased_at:
+            self._decreased_at = monotonic()
+            self.share = max(_FLOOR, self.share * _DECREASE)
+        if error.retry_after:
+            self._pause(error.retry_after)
+        else:
+            self.read(error.rate_limit)
+
+    def count_output(self, tokens: int) -> None:
+        """The output tokens of an answer, for the average."""
+        if tokens:
+            self.average_output += _WEIGHT * (tokens - self.average_output)
+
+    def _pause(self, seconds: float | None) -> None:
+        if seconds is not None and seconds > 0:
+            self._paused_until = max(self._paused_until, monotonic() + seconds)

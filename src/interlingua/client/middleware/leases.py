@@ -1,0 +1,159 @@
+"""
+Reservations of this process in a store, and what happens when the store fails.
+
+A reservation is renewed while its call is under way, and settled whatever happens to the task of
+the call. A settlement that the store did not take is repeated when the store answers again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Mapping, Sequence
+from time import monotonic
+from typing import Any, Literal, TypeAlias
+
+from interlingua.client.stores.contract import Limit, Refused, Reservation, Store
+from interlingua.client.stores.memory import MemoryStore
+from interlingua.providers.log import logger
+from interlingua.spec.errors import ConfigurationError, StoreError
+
+OnStoreFailure: TypeAlias = Literal["open", "closed"]
+"""What happens to calls while the store fails: they are sent without the limit, or refused."""
+
+_REMINDER = 60.0  # seconds between two log lines of one outage
+_UNSETTLED = 10_000
+_LOCAL = 86_400.0  # seconds; no call is longer
+
+
+class Leases:
+    """The reservations of one middleware."""
+
+    def __init__(
+        self, store: Store, *, owner: str, seconds: float, on_failure: OnStoreFailure
+    ) -> None:
+        if on_failure not in ("open", "closed"):
+            raise ConfigurationError(
+                f"{owner}: on_store_failure must be 'open' or 'closed', not {on_failure!r}."
+            )
+        if not seconds > 0:
+            raise ConfigurationError(f"{owner}: lease must be more than 0 seconds.")
+        self.store: Store = store
+        self.is_local: bool = isinstance(store, MemoryStore)
+        """No other process uses the store."""
+        # What is in the memory of a process is lost with it: a lease need not end before.
+        self.seconds: float = max(seconds, _LOCAL) if self.is_local else seconds
+        self._owner = owner
+        self._on_failure = on_failure
+        self._reported: float | None = None
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._unsettled: deque[tuple[Reservation, Mapping[str, float]]] = deque(maxlen=_UNSETTLED)
+
+    async def reserve(
+        self, limits: Sequence[Limit], *, renew: bool = True
+    ) -> Lease | Refused | None:
+        """Take the amounts; None if the store failed and calls are sent all the same."""
+        try:
+            outcome = await self.store.reserve(limits, lease=self.seconds)
+        except StoreError as error:
+            self._report(error)
+            if self._on_failure == "open":
+                return None
+            raise StoreError(
+                f"{self._owner}: the call was not sent, because the store failed: "
+                f"{error.message} Calls are refused until it answers; on_store_failure='open' "
+                "would send them.",
+                cause=error,
+            ) from error
+        if self._reported is not None:
+            self._recover()
+        if self._unsettled:
+            await self._settle_rest()
+        if type(outcome) is Refused:
+            return outcome
+        return Lease(self, outcome, renew=renew and not self.is_local)  # type: ignore[arg-type]
+
+    async def settle(self, reservation: Reservation, amounts: Mapping[str, float]) -> None:
+        """Settle, even if the task of the call is cancelled meanwhile; never raises."""
+        if self.is_local:  # it does not wait, so it cannot be interrupted
+            await self._settle(reservation, amounts)
+        else:
+            await asyncio.shield(self._start(self._settle(reservation, amounts)))
+
+    async def renew(self, lease: Lease) -> None:
+        """Extend a lease, and plan the next time."""
+        try:
+            is_held = await self.store.renew(lease.reservation, self.seconds)
+        except StoreError as error:
+            self._report(error)
+            is_held = True  # try again
+        if is_held:
+            lease.plan()
+
+    def start_renewal(self, lease: Lease) -> None:
+        """Called by the timer of a lease."""
+        self._start(self.renew(lease))
+
+    def _start(self, work: Any) -> asyncio.Task[None]:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)  # the event loop keeps only a weak reference
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+    async def _settle(self, reservation: Reservation, amounts: Mapping[str, float]) -> None:
+        try:
+            await self.store.settle(reservation, amounts)
+        except StoreError as error:
+            self._report(error)
+            self._unsettled.append((reservation, amounts))
+
+    async def _settle_rest(self) -> None:
+        """Settle what could not be settled while the store failed."""
+        for _ in range(len(self._unsettled)):
+            if self._unsettled and self._reported is None:
+                await self._settle(*self._unsettled.popleft())
+
+    def _report(self, error: StoreError) -> None:
+        """One log line when an outage begins, and one a minute while it lasts."""
+        now = monotonic()
+        if self._reported is not None and now - self._reported < _REMINDER:
+            return
+        self._reported = now
+        sends = self._on_failure == "open"
+        effect = "are sent without this limit" if sends else "are refused"
+        logger.warning(
+            "%s: the store failed (%s). Calls %s until it answers again.",
+            self._owner,
+            error.message,
+            effect,
+            extra={"on_store_failure": self._on_failure},
+        )
+
+    def _recover(self) -> None:
+        self._reported = None
+        logger.warning("%s: the store answers again.", self._owner)
+
+
+class Lease:
+    """A reservation that is renewed until it is settled."""
+
+    __slots__ = ("_leases", "_timer", "reservation")
+
+    def __init__(self, leases: Leases, reservation: Reservation, *, renew: bool) -> None:
+        self._leases = leases
+        self._timer: asyncio.TimerHandle | None = None
+        self.reservation: Reservation = reservation
+        if renew:
+            self.plan()
+
+    def plan(self) -> None:
+        """Renew it after a third of its time; two renewals may fail before it ends."""
+        leases = self._leases
+        loop = asyncio.get_running_loop()
+        self._timer = loop.call_later(leases.seconds / 3, leases.start_renewal, self)
+
+    async def settle(self, amounts: Mapping[str, float]) -> None:
+        """Replace what was taken by the real amounts; never raises."""
+        if self._timer is not None:
+            self._timer.cancel()
+        await self._leases.settle(self.reservation, amounts)

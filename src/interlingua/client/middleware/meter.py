@@ -1,0 +1,159 @@
+"""What a call uses: an estimate before it is sent, and what is known if it did not end well."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from msgspec.structs import replace
+
+from interlingua.client.middleware.layers import OperationCall
+from interlingua.spec.content import Text
+from interlingua.spec.errors import RequestTimeoutError
+from interlingua.spec.events import Finish, StreamEvent, StreamStart
+from interlingua.spec.request import Request
+from interlingua.spec.response import Response, Usage
+from interlingua.streams.grammar import DELTAS
+from interlingua.tokens.estimate import estimate_request, estimate_tokens
+
+_CHARACTERS = 4  # of a token, in short or unfinished text
+_FOREIGN = 1.3  # characters of a token, where they are not ASCII
+_MESSAGE = 6  # tokens around a message
+_SHORT = 2_000  # characters
+_last: tuple[Request, int] | None = None
+
+
+def estimate_input(request: Request) -> int:
+    """
+    An offline estimate of the input tokens.
+
+    That of a short text is rough: it is corrected soon, and little depends on it. The last long
+    one is kept: several layers ask about the same request, one after another.
+    """
+    global _last  # noqa: PLW0603 -- one tuple, which is replaced as a whole
+    if not request.tools:
+        tokens = _estimate_short(request)
+        if tokens is not None:
+            return tokens
+    known = _last
+    if known is not None and known[0] is request:
+        return known[1]
+    tokens = estimate_request(request, request.provider or "")
+    _last = (request, tokens)
+    return tokens
+
+
+def _estimate_short(request: Request) -> int | None:
+    """An estimate by the number of characters; None if there are many, or other parts."""
+    tokens, left = 0.0, _SHORT
+    for message in request.messages:
+        tokens += _MESSAGE
+        for part in message.content:
+            if type(part) is not Text:
+                return None
+            text = part.text
+            size = len(text)
+            left -= size
+            if left < 0:
+                return None
+            tokens += size / (_CHARACTERS if text.isascii() else _FOREIGN)
+    return int(tokens)
+
+
+class StreamMeter:
+    """Counts what has arrived of a stream, so that its usage is known wherever it ends."""
+
+    __slots__ = ("_characters", "_deltas", "finish", "start")
+
+    def __init__(self) -> None:
+        self._characters = 0
+        self._deltas = 0
+        self.start: StreamStart | None = None
+        self.finish: Finish | None = None
+
+    def feed(self, event: StreamEvent) -> None:
+        """Count an event."""
+        kind = type(event)
+        if kind in DELTAS:
+            self._deltas += 1
+            self._characters += len(event.delta)  # type: ignore[union-attr]
+        elif kind is StreamStart:
+            self.start = event  # type: ignore[assignment]
+        elif kind is Finish:
+            self.finish = event  # type: ignore[assignment]
+
+    @property
+    def response(self) -> Response | None:
+        """The whole answer, if the stream has ended."""
+        return None if self.finish is None else self.finish.response
+
+    def usage(self, request: Request, failure: BaseException | None) -> Usage | None:
+        """The reported usage, or an estimate of what a cut stream used; None if it is unknown."""
+        if self.finish is not None:
+            return self.finish.usage
+        if self.start is None:
+            return None if failure is None else failed_usage(failure, request)
+        reported = self.start.usage or Usage()
+        # A delta has at least one token; some hosts send many in each.
+        output = max(self._deltas, -(-self._characters // _CHARACTERS), reported.output_tokens)
+        return replace(
+            reported,
+            input_tokens=reported.input_tokens or estimate_input(request),
+            output_tokens=output,
+            estimated=True,
+        )
+
+
+def failed_usage(error: BaseException, request: Request) -> Usage | None:
+    """
+    What an attempt used that failed without an answer; None if nothing is known to be billed.
+
+    A provider may have read the prompt of an attempt that was cancelled or timed out.
+    """
+    partial: Response | None = getattr(error, "partial", None)
+    if partial is not None:
+        return partial.usage
+    is_cut = isinstance(error, (asyncio.CancelledError, GeneratorExit))
+    if is_cut or (isinstance(error, RequestTimeoutError) and error.phase != "connect"):
+        return Usage(input_tokens=estimate_input(request), estimated=True)
+    return None
+
+
+def request_of(operation: OperationCall, value: Any) -> Request:
+    """A request that names what an operation is for, so that keys can be read from it."""
+    request = value
+    if not isinstance(request, Request):
+        request = Request(
+            model=_read(value, "model") or "",
+            user=_read(value, "user"),
+            session_id=_read(value, "session_id"),
+            context=_read(value, "context"),
+        )
+    return replace(request, provider=operation.provider, request_id=operation.request_id)
+
+
+def estimate_operation(operation: OperationCall, value: Any) -> int:
+    """An estimate of the input tokens of an operation, as far as its value shows texts."""
+    if isinstance(value, Request):
+        return estimate_request(value, operation.provider)
+    texts = (_read(value, name) for name in ("input", "inputs", "texts", "prompt"))
+    return sum(_count(each, operation.provider) for each in texts)
+
+
+def result_usage(result: Any) -> Usage | None:
+    """The usage that the result of an operation shows; None if it shows none."""
+    usage = getattr(result, "usage", None)
+    return usage if isinstance(usage, Usage) else None
+
+
+def _read(value: Any, name: str) -> Any:
+    return value.get(name) if isinstance(value, Mapping) else getattr(value, name, None)
+
+
+def _count(texts: Any, family: str) -> int:
+    if isinstance(texts, str):
+        return estimate_tokens(texts, family)
+    if isinstance(texts, Sequence) and not isinstance(texts, (bytes, bytearray)):
+        return sum(_count(text, family) for text in texts if isinstance(text, (str, list, tuple)))
+    return 0

@@ -1,0 +1,55 @@
+"""Who a limit is for: the part of a request that its key is made of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+from interlingua.spec.errors import ConfigurationError
+from interlingua.spec.request import Request
+
+ScopeKey: TypeAlias = str | Callable[[Request], str | None]
+"""
+A word ("user", "session", "run", "model" or "provider"), a name of one's own, or a function.
+
+A function returns the name for a request; None if the request is not limited.
+"""
+
+_WORDS: dict[str, Callable[[Request], str | None]] = {
+    "user": lambda request: request.user,
+    "session": lambda request: request.session_id,
+    "run": lambda request: request.request_id,
+    "model": lambda request: f"{request.provider}:{request.model}",
+    "provider": lambda request: request.provider,
+}
+
+
+def scope_reader(key: ScopeKey) -> Callable[[Request], str | None]:
+    """
+    A function that gives the scope of a request, such as `user=alice`; None: not limited.
+
+    Requests without a user, say, have a scope together: a limit cannot be left by saying nothing.
+    """
+    given: Any = key
+    if callable(given):
+        return lambda request: _check(given(request))
+    if not isinstance(given, str) or not given:
+        raise ConfigurationError(
+            f"key must be one of {', '.join(_WORDS)}, a name, or a function of the request, "
+            f"not {given!r}."
+        )
+    read = _WORDS.get(given)
+    if read is None:
+        return lambda _: given
+    return lambda request: name_scope(given, read(request))
+
+
+def name_scope(key: ScopeKey, name: str | None) -> str:
+    """The scope of one name: `user=alice` for the key "user", else the name itself."""
+    return f"{key}={name or ''}" if isinstance(key, str) and key in _WORDS else name or str(key)
+
+
+def _check(name: Any) -> str | None:
+    if name is None or isinstance(name, str):
+        return name
+    raise ConfigurationError(f"key= returned {name!r}; it must return a string or None.")

@@ -1,0 +1,65 @@
+"""What is set for an adapter of a client, to read back; without secrets."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from interlingua.providers.adapter import HttpAdapter
+from interlingua.spec.behaviour import Behaviour
+from interlingua.spec.contracts import Adapter, Timeouts
+from interlingua.spec.request import OnLoss
+from interlingua.wire.secrets import REDACTED, redact_headers
+
+
+class ProviderConfig(msgspec.Struct, frozen=True, kw_only=True, repr_omit_defaults=True):
+    """
+    The settings of one adapter of a client.
+
+    A custom adapter has only `name`, `behaviour` and `max_retries`.
+    """
+
+    name: str
+    """Its key in the client."""
+    behaviour: Behaviour = Behaviour()
+    """All defaults if it has none."""
+    provider: str | None = None
+    """The name of its row."""
+    dialect: str | None = None
+    base_url: str | None = None
+    api_key: str | None = None
+    """A placeholder if there is a key."""
+    headers: Mapping[str, str] = {}
+    """With secrets redacted."""
+    timeouts: Timeouts | None = None
+    max_retries: int = 0
+    on_loss: OnLoss | None = None
+    options: Mapping[str, Any] = {}
+    profile: Mapping[str, Any] = {}
+    """The fields of the profile that are overridden."""
+    model_profiles: Mapping[str, Mapping[str, Any]] = {}
+
+
+def describe_config(name: str, adapter: Adapter, behaviour: Behaviour | None) -> ProviderConfig:
+    """What is set for an adapter."""
+    own = behaviour or Behaviour()
+    adapter = getattr(adapter, "first", adapter)  # of several keys of one provider
+    if not isinstance(adapter, HttpAdapter):
+        retries = getattr(adapter, "max_retries", 0)
+        return ProviderConfig(name=name, behaviour=own, max_retries=retries)
+    settings = adapter.settings()
+    headers, has_key = settings.pop("headers"), settings.pop("has_key")
+    return ProviderConfig(
+        name=name,
+        behaviour=own,
+        provider=adapter.provider.name,
+        dialect=adapter.dialect,
+        base_url=adapter.base_url,
+        api_key=REDACTED if has_key else None,
+        headers=redact_headers(headers),
+        max_retries=adapter.max_retries,
+        on_loss=adapter.on_loss,
+        **settings,
+    )

@@ -1,0 +1,259 @@
+"""
+`Routing`: the adapters of a client, and the adapter and model of each request.
+
+Adapters may be added and removed while calls are under way. Each change makes a new mapping: a
+call keeps the one that it began with.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from copy import copy
+from functools import lru_cache
+from threading import Lock
+from typing import Any, Self
+from weakref import WeakSet
+
+from msgspec.structs import replace
+
+from interlingua.client.config import adapters_from_env
+from interlingua.client.registry import Registry, Route, check_configured, find_adapter, resolve
+from interlingua.client.tiers import choose
+from interlingua.providers.adapter import HttpAdapter
+from interlingua.providers.adapter_options import find_transport
+from interlingua.providers.catalog.models import providers_of
+from interlingua.providers.environment import add_environment
+from interlingua.providers.rows import find_provider, row_name
+from interlingua.providers.ulid import new_ulid
+from interlingua.spec.behaviour import Behaviour
+from interlingua.spec.contracts import Adapter, Transport
+from interlingua.spec.errors import ConfigurationError
+from interlingua.spec.request import OnLoss, Request
+from interlingua.transport.media import paths_from_urls
+
+ROUTES = 256
+"""How many model names a client caches the route of."""
+
+
+class Routing:
+    """
+    Where the requests of a client go.
+
+    Clients made by `with_access` have a routing of their own, which follows every change of the
+    first one.
+    """
+
+    def __init__(
+        self,
+        adapters: Mapping[str, Adapter],
+        registry: Registry,
+        chosen: str | None,
+        *,
+        behaviours: Mapping[str, Behaviour],
+        on_loss: OnLoss | None,
+        read_path_urls: bool,
+    ) -> None:
+        self._given = {_key_of(name, adapters): each for name, each in behaviours.items()}
+        self.adapters: dict[str, Adapter] = {
+            key: self.known_as(key, adapter) for key, adapter in adapters.items()
+        }
+        """By key; the mapping is replaced when an adapter is registered or unregistered."""
+        self.registry = registry
+        self.chosen = chosen
+        """The adapter that the caller chose for all models, if any."""
+        self.environ: Mapping[str, str] | None = None
+        """Where keys that are set later are looked up."""
+        self.spare_transport: Transport | None = None  # of providers that are not configured
+        self._on_loss = on_loss
+        self._reads_path_urls = read_path_urls
+        self._own: dict[str, Adapter] = {}  # of `with_adapter`; they stay whatever is registered
+        self._removed: set[str] = set()  # unregistered; not taken from the environment again
+        self._all: WeakSet[Routing] = WeakSet((self,))
+        self._lock = Lock()
+        self.route = lru_cache(ROUTES)(self._find_route)
+
+    # Requests.
+
+    def address(self, request: Request) -> Request:
+        """The request with its provider, the provider's name for the model, and an id."""
+        if self._reads_path_urls:
+            request = paths_from_urls(request)
+        route = self.route(request.provider, request.model)
+        if route.choices:
+            route = choose(route, request, self.adapters)
+        reason = request.chosen_because
+        if route.reason:
+            reason = f"{reason}; {route.reason}" if reason else route.reason
+        return replace(
+            request,
+            provider=route.provider,
+            model=route.model,
+            request_id=request.request_id or new_ulid(),
+            on_loss=request.on_loss or self._on_loss,
+            chosen_because=reason,
+        )
+
+    def resolve_again(self, request: Request) -> Request:
+        """The request with its route, after a middleware changed the provider or model."""
+        # A wire name of the registry is not looked up again: it may be the id of another entry.
+        is_served = self.registry.serves(request.provider, request.model)
+        if is_served and request.provider in self.adapters:
+            return request
+        return self.address(request)
+
+    def _find_route(self, provider: str | None, model: str) -> Route:
+        request = Request(provider=provider, model=model)
+        try:
+            return resolve(request, self.adapters, self.registry, self.chosen, self.behaviour_of)
+        except ConfigurationError:
+            if not self._read_environment(provider or model.partition(":")[0]):
+                raise
+        return resolve(request, self.adapters, self.registry, self.chosen, self.behaviour_of)
+
+    def find_key(self, provider: str) -> str:
+        """The key of the adapter that the caller names."""
+        if find_adapter(provider, self.adapters) is None:
+            self._read_environment(provider)
+        return check_configured(provider, self.adapters)
+
+    def find_owner(self, provider: str | None, model: str, *, is_given: bool) -> str:
+        """The provider of a model; with a key or address given, also one that is not configured."""
+        try:
+            return _one_provider(self.route(provider, model), model)
+        except ConfigurationError:
+            row = row_name(provider or model.partition(":")[0])
+            owners = providers_of(model) if provider is None and row is None else (row,)
+            owner = owners[0] if len(owners) == 1 else None
+            if owner is None or not is_given:
+                raise
+            return owner
+
+    # Adapters.
+
+    def behaviour_of(self, key: str) -> Behaviour | None:
+        """The behaviour at an adapter: what the client was given, or that of the adapter."""
+        own: Behaviour | None = getattr(self.adapters.get(key), "behaviour", None)
+        return self._given.get(key, own)
+
+    def known_as(self, key: str, adapter: Adapter) -> Adapter:
+        """The adapter under its key in the client; the caller's own object is not changed."""
+        behaviour = self._given.get(key)
+        rebind = find_rebind(adapter)
+        if rebind is None or (adapter.name == key and behaviour is None):
+            return adapter
+        return rebind(key, behaviour=behaviour)
+
+    def find_http(self, name: str) -> HttpAdapter:
+        """The adapter; `ConfigurationError` if it is not an `HttpAdapter`."""
+        adapter = self.adapters[name]
+        adapter = getattr(adapter, "first", adapter)  # of several keys of one provider
+        if not isinstance(adapter, HttpAdapter):
+            raise ConfigurationError(f"The adapter {name!r} is not an HttpAdapter.")
+        return adapter
+
+    def unconfigured(self, name: str, base_url: str | None) -> HttpAdapter:
+        """An adapter for one run, whose provider is not configured."""
+        if self.spare_transport is None:
+            self.spare_transport = find_transport({})
+        row, environ = find_provider(name), self.environ or {}
+        settings = {"base_url": base_url, "transport": self.spare_transport}
+        return HttpAdapter(row, **add_environment(row, settings, environ))
+
+    def with_adapter(self, key: str, adapter: Adapter) -> Self:
+        """The same routing with another adapter under this key."""
+        twin = copy(self)
+        twin._own = {**self._own, key: adapter}  # noqa: SLF001
+        twin.adapters = {**self.adapters, key: adapter}
+        twin.route = lru_cache(ROUTES)(twin._find_route)  # noqa: SLF001
+        with self._lock:
+            self._all.add(twin)
+        return twin
+
+    def put(self, key: str, adapter: Adapter, behaviour: Behaviour | None) -> Adapter | None:
+        """Add an adapter; returns the one that had the key before."""
+        self._removed.discard(key)
+        if behaviour is not None:
+            self._given[key] = behaviour
+        elif getattr(adapter, "behaviour", None) is not None:
+            self._given.pop(key, None)  # the adapter brings its own
+        return self._change(key, self.known_as(key, adapter))
+
+    def remove(self, key: str) -> Adapter | None:
+        """Remove an adapter, also as the chosen one; returns it."""
+        self._removed.add(key)
+        self._given.pop(key, None)
+        return self._change(key, None)
+
+    def choose_provider(self, key: str | None) -> None:
+        """Set the adapter for all models without another route."""
+        with self._lock:
+            for routing in tuple(self._all):
+                routing.chosen = key
+                routing.route.cache_clear()
+
+    def is_used(self, transport: Transport) -> bool:
+        """Whether an adapter sends through this transport."""
+        with self._lock:
+            adapters = [each for routing in self._all for each in routing.adapters.values()]
+        return any(getattr(each, "transport", None) is transport for each in adapters)
+
+    def _change(self, key: str, adapter: Adapter | None) -> Adapter | None:
+        with self._lock:
+            before = self.adapters.get(key)
+            for routing in tuple(self._all):
+                own = routing._own.get(key, adapter)  # noqa: SLF001
+                changed = {**routing.adapters, key: own}
+                routing.adapters = {
+                    name: each for name, each in changed.items() if each is not None
+                }
+                if routing.chosen not in routing.adapters:
+                    routing.chosen = None
+                routing.route.cache_clear()
+        return before
+
+    def _read_environment(self, name: str) -> bool:
+        """
+        Add the adapters that the environment has by now; return whether there are any.
+
+        A program may set a forgotten key later; a row without a key is added when it is named.
+        """
+        if self.environ is None:
+            return False
+        known = {*self.adapters, *self._removed}
+        found = adapters_from_env(self.environ, named=row_name(name), known=known)
+        for key, adapter in found.items():
+            self.adapters.setdefault(key, self.known_as(key, adapter))
+        self.route.cache_clear()
+        return bool(found)
+
+
+def _key_of(name: str, adapters: Mapping[str, Adapter]) -> str:
+    """The key of the adapter that a behaviour is for, which may be added later."""
+    key = find_adapter(name, adapters) or row_name(name)
+    if key is None:
+        configured = ", ".join(adapters) or "none"
+        raise ConfigurationError(
+            f"behaviours: {name!r} is neither an adapter of the client nor a known provider. "
+            f"Configured: {configured}."
+        )
+    return key
+
+
+def _one_provider(route: Route, model: str) -> str:
+    """The provider of a route; `ConfigurationError` if a tier has models of several."""
+    providers = {entry.adapter for entry in route.choices} or {route.provider}
+    if len(providers) == 1:
+        return providers.pop()
+    choices = ", ".join(entry.id for entry in route.choices)
+    raise ConfigurationError(
+        f"api_key, base_url and headers are for one provider, but {model!r} has models of "
+        f"several. Name one of {choices}."
+    )
+
+
+def find_rebind(adapter: Any) -> Callable[..., Adapter] | None:
+    """`rebind` of an `HttpAdapter`, or of a `Balance` of several; None of another adapter."""
+    if isinstance(adapter, HttpAdapter) or hasattr(adapter, "reports_member"):
+        rebind: Callable[..., Adapter] = adapter.rebind
+        return rebind
+    return None

@@ -1,0 +1,197 @@
+"""Search for models: by name, shorthand, capability, price and tier."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime
+
+from interlingua.providers.catalog.models import ModelInfo, ModelTier, find_model, table
+from interlingua.providers.catalog.prices import price_at
+from interlingua.providers.rows import ROWS, row_name
+from interlingua.spec.contracts import ModelKind
+from interlingua.spec.errors import ConfigurationError
+
+CAPABILITIES = (
+    "tools",
+    "vision",
+    "reasoning",
+    "structured_output",
+    "caching",
+    "audio",
+    "pdf",
+    "web_search",
+)
+"""The names of capabilities: `tools` is the field `supports_tools`, and so on."""
+
+_SHORTHAND = re.compile("[a-z]{3,}(?:[- ][a-z]{3,})*")
+_WORD = re.compile("[a-z]+|[0-9.]+")
+_INPUT_SHARE = 0.75
+
+
+def get_model_info(model_id: str, provider: str | None = None) -> ModelInfo | None:
+    """
+    The entry of a model; None if it is unknown.
+
+    `model_id` is an id, an alias, the dated id of a version, `provider:model`, or a shorthand such
+    as `sonnet` or `flash`: the newest model of that name that can be used without approval and is
+    not about to be retired. If several providers serve the id, it is the entry of `provider`, by
+    default of the first in the catalog.
+    """
+    name = None if provider is None else _section(provider)
+    found = find_model(model_id, name)
+    if found is None and provider is None:
+        prefix, colon, rest = model_id.partition(":")
+        if colon and _section(prefix) in table().models:
+            return get_model_info(rest, prefix)
+    return found or _by_shorthand(model_id.strip().lower(), name)
+
+
+def list_models(
+    provider: str | None = None,
+    *,
+    capability: str | Iterable[str] | None = None,
+    kind: ModelKind | None = None,
+    tier: ModelTier | None = None,
+    max_price: float | None = None,
+    min_context: int | None = None,
+    available: bool = False,
+) -> tuple[ModelInfo, ...]:
+    """
+    The known models, those of a provider best first. What is unknown does not satisfy a condition.
+
+    `capability` is a name of `CAPABILITIES` or several of them. `max_price` is the highest
+    `mixed_price`. `available` leaves out models that need approval, are deprecated, or have a date
+    of retirement.
+    """
+    wanted = _fields(capability)
+    return tuple(
+        model
+        for model in _models(provider)
+        if (kind is None or model.kind == kind)
+        and (tier is None or model.tier == tier)
+        and (min_context is None or (model.context_window or 0) >= min_context)
+        and (not available or is_available(model))
+        and all(getattr(model, field) is True for field in wanted)
+        and (max_price is None or _costs_at_most(model, max_price))
+    )
+
+
+def get_latest_model(
+    provider: str, capability: str | Iterable[str] | None = None, *, tier: ModelTier | None = None
+) -> ModelInfo | None:
+    """The best chat model of a provider that is neither gated nor about to be retired."""
+    models = list_models(provider, capability=capability, tier=tier, kind="chat", available=True)
+    return next(filter(_writes, models), None)
+
+
+def cheapest(
+    capability: str | Iterable[str] | None = None,
+    *,
+    provider: str | None = None,
+    kind: ModelKind = "chat",
+    tier: ModelTier | None = None,
+    min_context: int | None = None,
+    free: bool = False,
+) -> ModelInfo | None:
+    """
+    The available model with the lowest `mixed_price`, of all providers or of one; None if none has.
+
+    Free offers have limits of their own; they count only with `free`.
+    """
+    found = list_models(
+        provider,
+        capability=capability,
+        kind=kind,
+        tier=tier,
+        min_context=min_context,
+        available=True,
+    )
+    priced = [(price, model) for model in found if (price := mixed_price(model)) is not None]
+    chosen = [
+        pair for pair in priced if (free or pair[0] > 0) and (kind != "chat" or _writes(pair[1]))
+    ]
+    return min(chosen, key=lambda pair: pair[0])[1] if chosen else None
+
+
+def mixed_price(model: ModelInfo, at: datetime | None = None) -> float | None:
+    """
+    The dollars per million tokens if three of four tokens are input; None if unknown.
+
+    It is the standard price at a moment, by default now. For an embedding model it is the price of
+    input.
+    """
+    price = price_at(model.prices, at or datetime.now(UTC))
+    if price is None or price.rates.input is None:
+        return None
+    if model.kind == "embedding":
+        return price.rates.input
+    if price.rates.output is None:
+        return None
+    return _INPUT_SHARE * price.rates.input + (1 - _INPUT_SHARE) * price.rates.output
+
+
+def _writes(model: ModelInfo) -> bool:
+    """Whether its answers are text, as far as is known; some chat models only speak or draw."""
+    return not model.output_modalities or "text" in model.output_modalities
+
+
+def is_available(model: ModelInfo) -> bool:
+    """Whether anyone may use it, and no end is announced."""
+    return not (model.is_gated or model.deprecated or model.retires is not None)
+
+
+def _models(provider: str | None) -> Iterator[ModelInfo]:
+    models = table().models
+    if provider is not None:
+        yield from models.get(_section(provider), ())
+        return
+    for listed in models.values():
+        yield from listed
+
+
+def _section(provider: str) -> str:
+    """The name of a provider in the catalog; the rows of other packages are loaded if need be."""
+    return provider if provider in table().models else row_name(provider) or provider
+
+
+def _fields(capability: str | Iterable[str] | None) -> list[str]:
+    names = (
+        () if capability is None else (capability,) if isinstance(capability, str) else capability
+    )
+    for name in names:
+        if name not in CAPABILITIES:
+            known = ", ".join(CAPABILITIES)
+            raise ConfigurationError(f"no capability {name!r}; there are {known}")
+    return [f"supports_{name}" for name in names]
+
+
+def _costs_at_most(model: ModelInfo, limit: float) -> bool:
+    price = mixed_price(model)
+    return price is not None and price <= limit
+
+
+def _by_shorthand(name: str, provider: str | None) -> ModelInfo | None:
+    """The first available chat model with these words in its id; of makers before other hosts."""
+    if not _SHORTHAND.fullmatch(name):
+        return None
+    words = re.split("[- ]", name)
+    makers = [provider] if provider is not None else _makers(words[0])
+    for maker in makers:
+        for model in list_models(maker, kind="chat", available=True):
+            if _writes(model) and _has_words(model.id, words):
+                return model
+    return None
+
+
+def _makers(word: str) -> list[str]:
+    """The providers with models of their own, first those with a family of this name."""
+    rows = [row for row in ROWS if row.families]
+    rows.sort(key=lambda row: not any(family.startswith(word) for family in row.families))
+    return [row.name for row in rows]
+
+
+def _has_words(model_id: str, words: list[str]) -> bool:
+    found = _WORD.findall(model_id.lower().rpartition("/")[2])
+    found = [word for word in found if word.isalpha()]
+    return any(found[place : place + len(words)] == words for place in range(len(found)))

@@ -1,0 +1,97 @@
+"""
+The identity of an adapter: what makes two adapters give different answers to the same request.
+
+A cache needs it. Every attribute of an `HttpAdapter` counts unless it is listed here with the
+reason why it cannot change an answer, so that a setting that is added later is not forgotten.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
+
+import msgspec
+
+from interlingua.providers.adapter import HttpAdapter
+from interlingua.providers.ulid import new_ulid
+from interlingua.spec.contracts import NEUTRAL_PROFILE, Adapter, Profile
+from interlingua.wire.secrets import is_secret_header
+
+if TYPE_CHECKING:
+    from interlingua.local import LocalServer
+
+IGNORED: Mapping[str, str] = {
+    "max_retries": "how often a call is tried",
+    "source": "where the adapter is configured",
+    "server": "read by `_server_form`",
+    "_dialect": "found by `_dialect_name`",
+    "_family": "found by `_dialect_name`",
+    "_headers": "read by `_form`, without keys if the caller names the tenant",
+    "_key": "read by `_form`, unless the caller names the tenant",
+    "_limits": "a reply beyond them is an error",
+    "_profiles": "cached profiles; the one of the model counts",
+    "_redactor": "changes only errors",
+    "_request_id_header": "a part of the row",
+    "_scopes": "the active calls",
+    "_signature": "the key in its header",
+    "_stream_content": "a timeout",
+    "_timeouts": "a call beyond them is an error",
+    "_transport": "how bytes are sent",
+}
+"""The attributes of an `HttpAdapter` that do not count by themselves, each with the reason."""
+
+_known: WeakKeyDictionary[Any, dict[tuple[str, bool], tuple[Profile, bytes | None]]]
+_known = WeakKeyDictionary()
+_tokens: WeakKeyDictionary[Any, str] = WeakKeyDictionary()
+_MAX_MODELS = 512
+
+
+def identity_of(adapter: Adapter, model: str, *, with_key: bool = True) -> bytes | None:
+    """
+    A digest that is equal for adapters that answer this model alike; None if there is none.
+
+    With `with_key`, adapters with different API keys are different. An adapter of another class
+    may have an attribute `cache_identity`, a text; without it, it is equal only to itself.
+    """
+    profile_for = getattr(adapter, "profile_for", None)
+    profile: Profile = NEUTRAL_PROFILE if profile_for is None else profile_for(model)
+    try:
+        known = _known.setdefault(adapter, {})
+    except TypeError:  # it cannot be referred to weakly
+        return None
+    found = known.get((model, with_key))
+    if found is None or found[0] is not profile:
+        if len(known) >= _MAX_MODELS:  # callers choose the names
+            known.clear()
+        found = known[model, with_key] = (profile, _digest(adapter, profile, with_key=with_key))
+    return found[1]
+
+
+def _digest(adapter: Adapter, profile: Profile, *, with_key: bool) -> bytes | None:
+    try:
+        form = msgspec.json.encode([_form(adapter, with_key=with_key), profile])
+    except (TypeError, ValueError):  # a setting without a JSON form
+        return None
+    return blake2b(form, digest_size=32).digest()
+
+
+def _form(adapter: Adapter, *, with_key: bool) -> list[Any]:
+    kind = f"{type(adapter).__module__}.{type(adapter).__qualname__}"
+    if not isinstance(adapter, HttpAdapter):
+        token = getattr(adapter, "cache_identity", None)
+        return [kind, _tokens.setdefault(adapter, new_ulid()) if token is None else str(token)]
+    fields = vars(adapter)
+    settings = {name: fields[name] for name in sorted(fields.keys() - IGNORED.keys())}
+    headers, key = fields["_headers"], fields["_key"]
+    if not with_key:
+        headers = {name: value for name, value in headers.items() if not is_secret_header(name)}
+        key = None
+    return [kind, settings, dict(headers), key, _server_form(adapter.server)]
+
+
+def _server_form(server: LocalServer | None) -> list[Any] | None:
+    if server is None:
+        return None
+    return [str(server.gguf), server.model, server.context, server.template]

@@ -1,0 +1,611 @@
+"""`Budget`: never overspent, settled whatever happens to a call."""
+
+import asyncio
+import logging
+import time
+from datetime import UTC, datetime
+
+import pytest
+import uvloop
+from msgspec.structs import replace
+
+from interlingua import sync
+from interlingua.api.run.generate import generate
+from interlingua.client.client import Client
+from interlingua.client.middleware.budget import ASSUMED_OUTPUT, Budget
+from interlingua.client.retry_policy import RetryPolicy
+from interlingua.client.stores.memory import MemoryStore
+from interlingua.providers.catalog.search import get_model_info
+from interlingua.spec.errors import (
+    BudgetExceededError,
+    ConfigurationError,
+    RequestTimeoutError,
+    ServerError,
+    StoreError,
+)
+from interlingua.spec.events import TextDelta
+from interlingua.spec.response import Cost, Usage
+from support.limited import ANSWER, USAGE, Metered, ask, call, calls, cent_per_token, client_of
+
+WAYS = ("complete", "stream")
+FAST = RetryPolicy(base_delay=0.0, max_retries=3)
+SPENT = cent_per_token(None, USAGE)  # dollars of one answer
+both_ways = pytest.mark.parametrize("way", WAYS)
+
+
+def budget(usd=1.0, **options):
+    return Budget(usd=usd, **{"cost": cent_per_token, "max_tokens": 20, **options})
+
+
+class Broken(MemoryStore):
+    """A store that can be switched off."""
+
+    def __init__(self):
+        super().__init__()
+        self.is_down = False
+
+    def _check(self):
+        if self.is_down:
+            raise StoreError("The store is down.")
+
+    async def reserve(self, limits, *, lease=60.0):
+        self._check()
+        return await super().reserve(limits, lease=lease)
+
+    async def settle(self, reservation, amounts):
+        self._check()
+        return await super().settle(reservation, amounts)
+
+
+# The law.
+
+
+@pytest.mark.parametrize("count", [2, 10, 100])
+@both_ways
+def test_field_80_concurrent_calls_never_overspend(way, count):
+    """K calls at once spend at most the budget: what is reserved is always enough."""
+
+    async def main():
+        adapter, limit = Metered(delay=0.001), budget(usd=1.0)
+        client = client_of(adapter, limit)
+        outcomes = await calls(client, way, count)
+        refused = [each for each in outcomes if isinstance(each, BudgetExceededError)]
+        spent = await limit.used()
+        assert len(adapter.sent) + len(refused) == count
+        assert spent == pytest.approx(SPENT * len(adapter.sent))
+        assert spent <= 1.0
+        # later calls go on until not even one more fits
+        while True:
+            try:
+                await call(client, way)
+            except BudgetExceededError:
+                break
+        assert 1.0 - limit.estimate(adapter.sent[0]) <= await limit.used() <= 1.0
+
+    asyncio.run(main())
+
+
+@both_ways
+def test_field_80_a_real_cost_above_the_estimate_overspends_by_one_reservation_at_most(way):
+    """The next call is refused as soon as the real costs are more than the budget."""
+    dear = Usage(input_tokens=10, output_tokens=60)
+
+    async def main():
+        adapter = Metered(replace(ANSWER, usage=dear))
+        limit = budget(usd=1.0)
+        client = client_of(adapter, limit)
+        for _ in range(5):
+            await asyncio.gather(call(client, way), return_exceptions=True)
+        assert len(adapter.sent) == 2
+        assert await limit.used() == pytest.approx(1.4)
+
+    asyncio.run(main())
+
+
+@both_ways
+def test_the_refusal_says_what_is_used_and_when_it_renews(way):
+    """Nothing is sent, and the error says what is used, the limit, the scope and the renewal."""
+    noon = datetime(2026, 2, 28, 12, tzinfo=UTC).timestamp()
+
+    async def main():
+        adapter = Metered()
+        limit = budget(usd=0.5, period="day", key="user", clock=lambda: noon)
+        client = client_of(adapter, limit)
+        await call(client, way, ask(user="alice"))
+        await call(client, way, ask(user="alice"))
+        with pytest.raises(BudgetExceededError) as caught:
+            await call(client, way, ask(user="alice"))
+        error = caught.value
+        assert len(adapter.sent) == 2
+        assert (error.used, error.limit, error.scope) == (pytest.approx(0.3), 0.5, "user=alice")
+        assert error.renews_at == datetime(2026, 3, 1, tzinfo=UTC)
+        assert error.retry_after == 12 * 3600
+        assert not error.retryable
+        assert "user=alice" in str(error)
+        assert "2026-03-01 00:00:00 UTC" in str(error)
+        await call(client, way, ask(user="bob"))  # has a budget of his own
+
+    asyncio.run(main())
+
+
+def test_a_call_that_never_fits_says_so():
+    """A reservation above the whole budget advises a lower `max_tokens`."""
+
+    async def main():
+        with pytest.raises(BudgetExceededError, match="set a lower max_tokens"):
+            await call(client_of(Metered(), budget(usd=0.1)), "complete")
+
+    asyncio.run(main())
+
+
+# Scopes and periods.
+
+
+@pytest.mark.parametrize(
+    ("key", "one", "other"),
+    [
+        ("user", {"user": "alice"}, {"user": "bob"}),
+        ("session", {"session_id": "s1"}, {"session_id": "s2"}),
+        ("run", {"request_id": "r1"}, {"request_id": "r2"}),
+        ("model", {"model": "small"}, {"model": "large"}),
+        (lambda request: request.context, {"context": "team a"}, {"context": "team b"}),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_scopes(key, one, other):
+    """Each name has a budget of its own."""
+
+    async def main():
+        client = client_of(Metered(), budget(usd=0.4, key=key))
+        await call(client, "complete", ask(**one))
+        with pytest.raises(BudgetExceededError):
+            await call(client, "complete", ask(**one))
+        await call(client, "complete", ask(**other))
+
+    asyncio.run(main())
+
+
+def test_requests_without_a_name_share_a_budget():
+    """Leaving the user out is no way around a budget."""
+
+    async def main():
+        limit = budget(usd=0.4, key="user")
+        client = client_of(Metered(), limit)
+        await call(client, "complete")
+        with pytest.raises(BudgetExceededError, match="for user="):
+            await call(client, "complete")
+        assert await limit.used() == pytest.approx(SPENT)
+
+    asyncio.run(main())
+
+
+@both_ways
+def test_a_function_that_returns_none_does_not_limit(way):
+    """A request whose key is None is neither refused nor counted."""
+
+    async def main():
+        limit = budget(usd=0.0, key=lambda _: None)
+        assert (await call(client_of(Metered(), limit), way)).text == "one two three"
+        assert await limit.used("anything") == 0.0
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize(("period", "seconds"), [("day", 86_400), ("month", 28 * 86_400), (60, 62)])
+def test_periods(period, seconds):
+    """A new day, month or window has the whole budget again."""
+    now = datetime(2026, 2, 1, 0, 0, 5, tzinfo=UTC).timestamp()
+
+    async def main():
+        nonlocal now
+        store = MemoryStore(clock=lambda: now)
+        limit = budget(usd=0.4, period=period, store=store, clock=lambda: now)
+        client = client_of(Metered(), limit)
+        await call(client, "complete")
+        with pytest.raises(BudgetExceededError) as caught:
+            await call(client, "complete")
+        assert caught.value.retry_after == pytest.approx(seconds, abs=6)
+        assert caught.value.renews_at is not None
+        now += caught.value.retry_after
+        await call(client, "complete")
+        assert await limit.used() == pytest.approx(SPENT)
+
+    asyncio.run(main())
+
+
+@both_ways
+def test_several_budgets_must_all_have_room(way):
+    """If an inner budget refuses, the outer one gives its reservation back."""
+
+    async def main():
+        adapter, total, each = Metered(), budget(usd=10.0), budget(usd=0.4, key="user", name="u")
+        client = client_of(adapter, total, each)
+        await call(client, way, ask(user="alice"))
+        with pytest.raises(BudgetExceededError, match="user=alice"):
+            await call(client, way, ask(user="alice"))
+        assert await total.used() == await each.used("alice") == pytest.approx(SPENT)
+
+    asyncio.run(main())
+
+
+# Settling.
+
+
+@both_ways
+def test_every_attempt_is_settled(way):
+    """Failed attempts that were billed count, those that were not do not."""
+    billed = ServerError("later", status_code=500, partial=ANSWER)
+    free = ServerError("at once", status_code=500)
+
+    async def main():
+        adapter, limit = Metered(billed, free, ANSWER), budget(usd=10.0)
+        await call(client_of(adapter, limit), way, retry=FAST)
+        assert len(adapter.sent) == 3
+        assert await limit.used() == pytest.approx(2 * SPENT)
+
+    asyncio.run(main())
+
+
+@both_ways
+def test_a_retry_that_the_budget_does_not_cover_is_not_sent(way):
+    """Attempts that were billed use up the reservation; a retry needs room of its own."""
+    billed = ServerError("later", status_code=500, partial=ANSWER)
+
+    async def main():
+        adapter, limit = Metered(billed), budget(usd=0.5)
+        with pytest.raises(BudgetExceededError) as caught:
+            await call(client_of(adapter, limit), way, retry=FAST)
+        assert len(adapter.sent) == 2
+        assert len(caught.value.attempts) == 3
+        assert await limit.used() == pytest.approx(2 * SPENT)
+
+    asyncio.run(main())
+
+
+@both_ways
+def test_another_model_is_reserved_at_its_own_price(way):
+    """A middleware inside that changes the model does not get around the budget."""
+
+    async def upgrade(request, call_next):
+        return await call_next(replace(request, model="dear"))
+
+    async def main():
+        adapter = Metered()
+        limit = budget(usd=1.0, cost=lambda request, _: 0.9 + 0.2 * (request.model == "dear"))
+        with pytest.raises(BudgetExceededError):
+            await call(client_of(adapter, limit, upgrade), way)
+        assert adapter.sent == []
+        assert await limit.used() == 0.0
+
+    asyncio.run(main())
+
+
+def test_hedged_attempts_are_all_counted():
+    """Two attempts at once need room for two, and both are settled."""
+
+    async def twice(request, call_next):
+        first, _ = await asyncio.gather(call_next(request), call_next(request))
+        return first
+
+    async def main():
+        adapter, limit = Metered(delay=0.001), budget(usd=10.0)
+        await call(client_of(adapter, limit, twice), "complete")
+        await call(client_of(adapter, twice, limit), "complete")
+        assert len(adapter.sent) == 4
+        assert await limit.used() == pytest.approx(4 * SPENT)
+        small = budget(usd=0.4)
+        with pytest.raises(BudgetExceededError):
+            await call(client_of(Metered(delay=0.001), small, twice), "complete")
+
+    asyncio.run(main())
+
+
+def cut_off():
+    """What a stream has used whose reader leaves after one of its deltas."""
+    return pytest.approx(cent_per_token(None, Usage(input_tokens=7, output_tokens=4)))
+
+
+@pytest.mark.parametrize("end", ["leave", "cancel", "task"])
+def test_a_stream_that_is_cut_short_is_settled_with_what_arrived(end):
+    """The reader leaves, the call is cancelled by its id, or its task is cancelled."""
+
+    async def main():
+        limit, hold = budget(usd=10.0), asyncio.Event()
+        client = client_of(Metered(hold=hold), limit)
+
+        async def read():
+            async for event in client.stream(ask(request_id="r")):
+                if isinstance(event, TextDelta):
+                    if end == "leave":
+                        break
+                    waiting.set()
+
+        waiting = asyncio.Event()
+        events = client.stream(ask(request_id="r"))
+        if end == "leave":
+            async for event in events:
+                if isinstance(event, TextDelta):
+                    break
+            assert await limit.used() > 0.2  # reserved
+            await events.aclose()
+        else:
+            task = asyncio.create_task(read())
+            await waiting.wait()
+            if end == "cancel":
+                assert await client.cancel("r")
+                await task
+            else:
+                task.cancel()
+                await asyncio.wait([task])
+        assert await limit.used() == cut_off()
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("error", [RequestTimeoutError("late", phase="request"), None])
+def test_a_whole_answer_that_never_came_costs_its_input(error):
+    """After a timeout or a cancellation the provider may have read the prompt."""
+
+    async def main():
+        limit = budget(usd=10.0)
+        client = client_of(Metered(error or ANSWER, delay=0 if error else 10), limit)
+        task = asyncio.create_task(call(client, "complete"))
+        await asyncio.sleep(0.01)
+        task.cancel()
+        await asyncio.wait([task])
+        assert await limit.used() == pytest.approx(0.07)
+
+    asyncio.run(main())
+
+
+@both_ways
+def test_a_failed_call_gives_everything_back(way):
+    """An error before anything was billed costs nothing."""
+
+    async def main():
+        limit = budget(usd=10.0)
+        adapter = Metered(ServerError("no", status_code=500))
+        with pytest.raises(ServerError):
+            await call(client_of(adapter, limit), way)
+        assert await limit.used() == 0.0
+
+    asyncio.run(main())
+
+
+# Prices.
+
+
+def test_the_price_is_that_of_the_catalog():
+    """Without `cost=`, a known model is priced by the catalog."""
+
+    async def main():
+        limit = Budget(usd=1.0)
+        client = Client({"openai": Metered()}, middleware=[limit])
+        await client.complete(ask(model="openai:gpt-5.2"))
+        known = get_model_info("gpt-5.2", "openai")
+        rates = known.input_cost_per_million, known.output_cost_per_million
+        assert await limit.used() == pytest.approx((10 * rates[0] + 5 * rates[1]) / 1e6)
+
+    asyncio.run(main())
+
+
+@both_ways
+def test_an_unknown_price_is_refused(way):
+    """A cost that cannot be counted is never taken for 0."""
+
+    async def main():
+        adapter = Metered()
+        with pytest.raises(ConfigurationError, match="price of metered:m is unknown"):
+            await call(client_of(adapter, Budget(usd=1.0)), way)
+        assert adapter.sent == []
+
+    asyncio.run(main())
+
+
+def test_an_unknown_price_can_be_allowed(caplog):
+    """`unknown="allow"` sends the call, and says once per model that it is not counted."""
+
+    async def main():
+        limit = Budget(usd=1.0, unknown="allow")
+        client = client_of(Metered(), limit)
+        for _ in range(3):
+            await call(client, "complete")
+        assert await limit.used() == 0.0
+
+    with caplog.at_level(logging.WARNING, "interlingua"):
+        asyncio.run(main())
+    (record,) = [each for each in caplog.records if "price is unknown" in each.message]
+    assert "metered:m" in record.message
+
+
+def test_the_default_of_max_tokens_is_reserved():
+    """A request without `max_tokens` reserves the documented default, and its thinking budget."""
+    limit = Budget(usd=1.0, cost=lambda _, usage: usage.output_tokens)
+    assert limit.estimate(ask()) == ASSUMED_OUTPUT
+    assert limit.estimate(ask(thinking_budget=1_000)) == ASSUMED_OUTPUT + 1_000
+    assert limit.estimate(ask(max_tokens=50, thinking_budget=1_000)) == 50
+
+
+# Operations.
+
+
+class Embedding:
+    """What an operation returns."""
+
+    usage = Usage(input_tokens=30)
+
+
+class Priced:
+    """What an operation returns that knows its cost."""
+
+    cost = Cost(total=0.25)
+
+
+def test_operations_are_counted():
+    """The usage or the cost of the result counts; what is free is not refused."""
+
+    async def main():
+        limit = budget(usd=1.0)
+        embed = client_of(Metered(Embedding()), limit)
+        await embed.perform("metered", "embed", {"model": "e", "input": ["some words"] * 3})
+        assert await limit.used() == pytest.approx(0.3)
+        await client_of(Metered(Priced()), limit).perform("metered", "draw", {"prompt": "a cat"})
+        assert await limit.used() == pytest.approx(0.55)
+        await client_of(Metered(None), limit).perform("metered", "speak", {"input": "a b c d"})
+        assert await limit.used() > 0.55
+        with pytest.raises(BudgetExceededError):
+            await embed.perform("metered", "embed", {"model": "e", "input": "many words " * 200})
+        assert await client_of(Metered([]), budget(usd=0.0)).perform("metered", "list_models") == []
+
+    asyncio.run(main())
+
+
+# Stores that fail.
+
+
+@both_ways
+def test_a_store_that_fails_refuses_calls_by_default(way, caplog):
+    """Nothing is sent, and the log says so once, and once when the store is back."""
+
+    async def main():
+        store, adapter = Broken(), Metered()
+        limit = budget(usd=10.0, store=store)
+        client = client_of(adapter, limit)
+        store.is_down = True
+        for _ in range(5):
+            with pytest.raises(StoreError, match="was not sent, because the store failed"):
+                await call(client, way)
+        assert adapter.sent == []
+        store.is_down = False
+        await call(client, way)
+
+    with caplog.at_level(logging.WARNING, "interlingua"):
+        asyncio.run(main())
+    lines = [each.message for each in caplog.records]
+    assert [line.split(": ")[1][:16] for line in lines] == ["the store failed", "the store answer"]
+
+
+@both_ways
+def test_open_sends_calls_while_the_store_fails(way):
+    """With `on_store_failure="open"` calls are sent without the limit."""
+
+    async def main():
+        store = Broken()
+        client = client_of(Metered(), budget(usd=0.0, store=store, on_store_failure="open"))
+        store.is_down = True
+        await call(client, way)
+        store.is_down = False
+        with pytest.raises(BudgetExceededError):
+            await call(client, way)
+
+    asyncio.run(main())
+
+
+def test_what_could_not_be_settled_is_settled_later():
+    """A call that ends while the store fails is counted when the store answers again."""
+
+    async def main():
+        store, adapter = Broken(), Metered(delay=0.01)
+        limit = budget(usd=10.0, store=store)
+        client = client_of(adapter, limit)
+        task = asyncio.create_task(call(client, "complete"))
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        store.is_down = True
+        await task
+        store.is_down = False
+        await call(client, "complete")
+        assert await limit.used() == pytest.approx(2 * SPENT)
+
+    asyncio.run(main())
+
+
+def test_leases_are_renewed_and_end_after_a_crash(monkeypatch):
+    """A long call keeps its reservation; one whose process is gone gives it back."""
+    monkeypatch.setattr("interlingua.client.middleware.leases.MemoryStore", type(None))
+
+    async def main():
+        store, hold = MemoryStore(), asyncio.Event()
+        limit = budget(usd=0.3, store=store, lease=0.15)
+        client = client_of(Metered(hold=hold), limit)
+        events = client.stream(ask())
+        await anext(events)
+        await asyncio.sleep(0.4)
+        with pytest.raises(BudgetExceededError):
+            await call(client, "complete")
+        hold.set()
+        async for _ in events:
+            pass
+        assert await limit.used() == pytest.approx(SPENT)
+
+    asyncio.run(main())
+
+    async def crash():
+        limit = budget(usd=0.3, store=store, lease=0.15)
+        events = client_of(Metered(), limit).stream(ask())
+        await anext(events)
+        left.append(events)  # never closed, and its event loop stands still
+        return await limit.used()
+
+    store, left = MemoryStore(), []
+    loop = asyncio.new_event_loop()
+    assert loop.run_until_complete(crash()) > 0.2
+    time.sleep(0.2)
+    assert asyncio.run(store.used("budget:all")) == 0.0
+    loop.run_until_complete(left[0].aclose())
+    loop.close()
+
+
+# Where it runs.
+
+
+def test_repeated_loops_and_uvloop():
+    """One budget serves one event loop after another."""
+    limit = budget(usd=10.0)
+    client = client_of(Metered(), limit)
+    for run in (asyncio.run, asyncio.run, uvloop.run):
+        run(call(client, "complete"))
+        run(call(client, "stream"))
+    assert asyncio.run(limit.used()) == pytest.approx(6 * SPENT)
+
+
+def test_the_blocking_client():
+    """The blocking functions pass through a budget."""
+    limit = budget(usd=0.4)
+    client = sync.Client({"metered": Metered()}, middleware=[limit])
+    client.complete(ask())
+    with pytest.raises(BudgetExceededError):
+        client.complete(ask())
+    client.close()
+
+
+def test_a_run_shares_its_key():
+    """All steps of a run, and the functions above the client, have one run budget."""
+
+    async def main():
+        limit = budget(usd=10.0, key="run")
+        result = await generate("m", "hello", client=client_of(Metered(), limit), request_id="r1")
+        assert result.text == "one two three"
+        assert await limit.used("r1") == pytest.approx(SPENT)
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"usd": -1},
+        {"usd": float("nan")},
+        {"period": "week"},
+        {"period": 0},
+        {"unknown": "maybe"},
+        {"on_store_failure": "ajar"},
+        {"lease": 0},
+        {"key": 3},
+    ],
+    ids=str,
+)
+def test_wrong_options(options):
+    """What a budget cannot mean is refused when it is made."""
+    with pytest.raises(ConfigurationError):
+        Budget(**{"usd": 1.0, **options})

@@ -1,0 +1,547 @@
+"""`CircuitBreaker`: when calls are refused, the one probe, and what counts."""
+
+import asyncio
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from interlingua import sync
+from interlingua.client.client import Client
+from interlingua.client.middleware.circuit_breaker import CircuitBreaker
+from interlingua.client.middleware.circuits import (
+    LONGEST_WAIT,
+    Circuit,
+    CircuitRules,
+    Circuits,
+    Closed,
+    Failure,
+    judge,
+    opened,
+    state_of,
+)
+from interlingua.client.middleware.fallback import Fallback
+from interlingua.client.retry_policy import RetryPolicy
+from interlingua.client.stores.memory import MemoryStore
+from interlingua.simulator import Simulator, error, serve_in_thread, text
+from interlingua.spec.errors import (
+    AbortError,
+    AccessDeniedError,
+    AuthenticationError,
+    BudgetExceededError,
+    CircuitOpenError,
+    ConfigurationError,
+    ContextLengthError,
+    InvalidRequestError,
+    NetworkError,
+    NotFoundError,
+    RateLimitError,
+    RequestTimeoutError,
+    ServerError,
+    StoreError,
+    StreamError,
+)
+from interlingua.spec.request import Request
+from support.scripted_adapter import Cut, ScriptedAdapter, Slow, says
+from support.simulated import MODELS, adapters
+
+ASK = Request(model="a:one", messages="Hi.")
+DOWN = ServerError("down")
+
+
+class Clock:
+    """A clock that a test moves."""
+
+    def __init__(self):
+        self.now = 1000.0
+
+    def __call__(self):
+        return self.now
+
+
+def breaker_of(clock, **settings):
+    settings = {"failures": 2, "cooldown": 10.0, "chance": lambda: 0.0, **settings}
+    return CircuitBreaker(clock=clock, **settings)
+
+
+def ask(client, mode, request=ASK, **options):
+    async def work():
+        if mode == "whole":
+            return await client.complete(request, **options)
+        return [event async for event in client.stream(request, **options)][-1].response
+
+    return asyncio.run(work())
+
+
+both = pytest.mark.parametrize("mode", ["whole", "stream"])
+
+
+def state(breaker, provider="a", model="one"):
+    return asyncio.run(breaker.state(provider, model))
+
+
+# The life of a circuit.
+
+
+@both
+def test_it_opens_probes_and_closes(mode):
+    """N failures open it; the probe after the cooldown closes it."""
+    clock = Clock()
+    adapter = ScriptedAdapter(DOWN, DOWN, says("back"))
+    breaker = breaker_of(clock)
+    client = Client({"a": adapter}, middleware=[breaker])
+    for _ in range(2):
+        assert state(breaker) == "closed"
+        with pytest.raises(ServerError):
+            ask(client, mode)
+    assert state(breaker) == "open"
+
+    with pytest.raises(CircuitOpenError, match=r"next 10\.0 s.*ServerError: down") as caught:
+        ask(client, mode)
+
+    assert caught.value.retry_after == pytest.approx(10.0)
+    assert caught.value.retryable
+    assert (caught.value.provider, caught.value.model) == ("a", "one")
+    assert len(adapter.asked) == 2
+    clock.now += 10.1
+    assert state(breaker) == "half_open"
+    assert ask(client, mode).text == "back"
+    assert state(breaker) == "closed"
+
+
+def test_it_refuses_in_less_than_five_milliseconds_without_the_server():
+    """Over real HTTP: the server is not touched, and one probe closes the circuit."""
+    clock = Clock()
+    app = Simulator(error(503), error(503), error(503), text("back"))
+    with serve_in_thread(app) as server:
+        client = Client(adapters(server.url), middleware=[breaker_of(clock, failures=3)])
+        request = Request(provider="openai", model=MODELS["openai"], messages="Hi.")
+
+        async def work():
+            async with client:
+                for _ in range(3):
+                    with pytest.raises(ServerError):
+                        await client.complete(request)
+                took = []
+                for _ in range(20):
+                    began = time.perf_counter()
+                    with pytest.raises(CircuitOpenError):
+                        await client.complete(request)
+                    took.append(time.perf_counter() - began)
+                assert len(app.script.received) == 3
+                clock.now += 11
+                calls = [client.complete(request) for _ in range(10)]
+                results = await asyncio.gather(*calls, return_exceptions=True)
+                after = await client.complete(request)
+            return took, results, after
+
+        took, results, after = asyncio.run(work())
+
+    assert sorted(took)[10] < 0.005
+    answers = [result for result in results if not isinstance(result, Exception)]
+    assert [answer.text for answer in answers] == ["back"]
+    assert {type(result) for result in results if result not in answers} == {CircuitOpenError}
+    assert after.text == "back"
+    assert len(app.script.received) == 5
+
+
+def test_a_probe_that_fails_opens_it_for_longer():
+    """Twice as long each time, up to the maximum; a success resets that."""
+    clock = Clock()
+    adapter = ScriptedAdapter(DOWN, DOWN, DOWN, DOWN, DOWN, says("back"), DOWN, DOWN)
+    breaker = breaker_of(clock, max_cooldown=30)
+    client = Client({"a": adapter}, middleware=[breaker])
+    waits = []
+    for _ in range(2):
+        with pytest.raises(ServerError):
+            ask(client, "whole")
+    for _ in range(3):
+        with pytest.raises(CircuitOpenError) as caught:
+            ask(client, "whole")
+        waits.append(caught.value.retry_after)
+        clock.now += caught.value.retry_after + 0.1
+        with pytest.raises(ServerError):
+            ask(client, "whole")
+    assert waits == pytest.approx([10, 20, 30])
+    clock.now += 31
+    assert ask(client, "whole").text == "back"
+    for _ in range(2):
+        with pytest.raises(ServerError):
+            ask(client, "whole")
+    with pytest.raises(CircuitOpenError) as caught:
+        ask(client, "whole")
+    assert caught.value.retry_after == pytest.approx(10)
+
+
+def test_a_success_starts_the_count_anew():
+    """Failures count in a row, and only within the window."""
+    clock = Clock()
+    breaker = breaker_of(clock, window=60)
+    client = Client({"a": ScriptedAdapter(DOWN, says("x"), DOWN, DOWN)}, middleware=[breaker])
+    with pytest.raises(ServerError):
+        ask(client, "whole")
+    ask(client, "whole")
+    with pytest.raises(ServerError):
+        ask(client, "whole")
+    assert state(breaker) == "closed"
+    clock.now += 61
+    with pytest.raises(ServerError):
+        ask(client, "whole")
+    assert state(breaker) == "closed"
+
+
+# What counts.
+
+
+@pytest.mark.parametrize(
+    "failure",
+    [
+        InvalidRequestError("wrong"),
+        ContextLengthError("long"),
+        NotFoundError("gone"),
+        AbortError("stop"),
+        BudgetExceededError("used up"),
+        ConfigurationError("wrong"),
+        CircuitOpenError("inner"),
+        asyncio.CancelledError(),
+        ValueError("of a middleware"),
+    ],
+    ids=lambda failure: type(failure).__name__,
+)
+def test_what_never_counts(failure):
+    """It says nothing about the health of the provider."""
+    assert judge(failure) is None
+
+
+@pytest.mark.parametrize(
+    "failure",
+    [ServerError("x"), NetworkError("x"), RateLimitError("x"), RequestTimeoutError("x")],
+    ids=lambda failure: type(failure).__name__,
+)
+def test_what_counts(failure):
+    """One of several failures."""
+    assert judge(failure) == Failure(f"{type(failure).__name__}: x")
+
+
+@both
+def test_a_wrong_key_opens_the_provider(mode):
+    """At once, for all models; the others go on."""
+    clock = Clock()
+    named = {
+        "a": ScriptedAdapter(AuthenticationError("key"), says("x")),
+        "b": ScriptedAdapter(says("b")),
+    }
+    breaker = breaker_of(clock, failures=5)
+    client = Client(named, middleware=[breaker])
+    with pytest.raises(AuthenticationError):
+        ask(client, mode)
+
+    with pytest.raises(CircuitOpenError, match="No model of the provider"):
+        ask(client, mode, Request(model="a:two", messages="Hi."))
+    assert state(breaker, model=None) == state(breaker, model="two") == "open"
+    assert ask(client, mode, Request(model="b:one", messages="Hi.")).text == "b"
+    clock.now += 11
+    assert ask(client, mode, Request(model="a:two", messages="Hi.")).text == "x"
+    assert state(breaker, model=None) == "closed"
+
+
+@both
+def test_a_missing_permission_opens_the_model(mode):
+    """403 is about one model, most of the time."""
+    breaker = breaker_of(Clock(), failures=5)
+    adapter = ScriptedAdapter(AccessDeniedError("no"), says("x"))
+    client = Client({"a": adapter}, middleware=[breaker])
+    with pytest.raises(AccessDeniedError):
+        ask(client, mode)
+
+    with pytest.raises(CircuitOpenError):
+        ask(client, mode)
+    assert ask(client, mode, Request(model="a:two", messages="Hi.")).text == "x"
+
+
+@both
+def test_retry_after_opens_for_so_long(mode):
+    """At once; other models are not affected."""
+    clock = Clock()
+    breaker = breaker_of(clock, failures=5)
+    adapter = ScriptedAdapter(RateLimitError("slow", retry_after=42.0), says("x"))
+    client = Client({"a": adapter}, middleware=[breaker])
+    with pytest.raises(RateLimitError):
+        ask(client, mode)
+
+    with pytest.raises(CircuitOpenError) as caught:
+        ask(client, mode)
+    assert caught.value.retry_after == pytest.approx(42.0)
+    assert state(breaker, model="two") == "closed"
+    clock.now += 42.1
+    assert ask(client, mode).text == "x"
+
+
+def test_a_very_long_retry_after_is_limited():
+    """A server cannot switch itself off for ever."""
+    assert judge(RateLimitError("x", retry_after=1e9)).wait == LONGEST_WAIT
+
+
+def test_a_cancelled_probe_lets_another_one_through():
+    """A cancellation is no result."""
+    clock = Clock()
+    adapter = ScriptedAdapter(DOWN, DOWN, Slow(5, says("never")), says("back"))
+    breaker = breaker_of(clock)
+    client = Client({"a": adapter}, middleware=[breaker])
+    for _ in range(2):
+        with pytest.raises(ServerError):
+            ask(client, "whole")
+    clock.now += 11
+
+    async def work():
+        probe = asyncio.create_task(client.complete(ASK))
+        await asyncio.sleep(0.01)
+        with pytest.raises(CircuitOpenError):
+            await client.complete(ASK)
+        probe.cancel()
+        await asyncio.wait({probe})
+        return await client.complete(ASK)
+
+    assert asyncio.run(work()).text == "back"
+    assert state(breaker) == "closed"
+
+
+def test_a_stream_closes_it_with_the_first_text_and_may_fail_after_that():
+    """The probe has succeeded; what comes later counts as a failure of its own."""
+    clock = Clock()
+    adapter = ScriptedAdapter(DOWN, DOWN, Cut(says("half"), 3), DOWN)
+    breaker = breaker_of(clock)
+    client = Client({"a": adapter}, middleware=[breaker])
+    for _ in range(2):
+        with pytest.raises(ServerError):
+            ask(client, "stream")
+    clock.now += 11
+
+    async def read(states):
+        async for event in client.stream(ASK):
+            if event.type == "text_delta":
+                states.add(await breaker.state("a", "one"))
+
+    async def work():
+        states = set()
+        with pytest.raises(StreamError, match="cut"):
+            await read(states)
+        return states
+
+    assert asyncio.run(work()) == {"closed"}
+    assert state(breaker) == "closed"
+    with pytest.raises(ServerError):
+        ask(client, "whole")
+    assert state(breaker) == "open"
+
+
+# With others.
+
+
+@both
+def test_retries_wait_for_it(mode):
+    """`retry_after` of the refusal is the delay of the next attempt."""
+    adapter = ScriptedAdapter(DOWN, DOWN, says("back"))
+    client = Client({"a": adapter}, middleware=[CircuitBreaker(failures=2, cooldown=0.05)])
+    policy = RetryPolicy(max_retries=4, base_delay=0.0)
+
+    response = ask(client, mode, retry=policy)
+
+    assert response.text == "back"
+    assert len(adapter.asked) == 3
+
+
+@both
+def test_a_fallback_goes_to_the_next_model_at_once(mode):
+    """Also with retries: it does not wait for the circuit."""
+    clock = Clock()
+    named = {"a": ScriptedAdapter(DOWN), "b": ScriptedAdapter(says("b"))}
+    layers = [Fallback("b:one"), breaker_of(clock, cooldown=50)]
+    client = Client(named, middleware=layers)
+    policy = RetryPolicy(max_retries=1, base_delay=0.0)
+    assert ask(client, mode, retry=policy).text == "b"
+    began = time.perf_counter()
+
+    response = ask(client, mode, retry=policy)
+
+    assert response.text == "b"
+    assert time.perf_counter() - began < 1
+    assert len(named["a"].asked) == 2
+    assert "CircuitOpenError" in response.warnings[0].message
+
+
+def test_operations_have_a_circuit():
+    """By their model, or by their name."""
+
+    class Lists(ScriptedAdapter):
+        async def list_models(self):
+            self.asked.append("list_models")
+            raise DOWN
+
+    adapter = Lists(says("x"))
+    breaker = breaker_of(Clock())
+    client = Client({"a": adapter}, middleware=[breaker])
+
+    async def work():
+        for _ in range(2):
+            with pytest.raises(ServerError):
+                await client.list_models("a")
+        with pytest.raises(CircuitOpenError):
+            await client.list_models("a")
+        return await client.complete(ASK)
+
+    assert asyncio.run(work()).text == "x"
+    assert adapter.asked.count("list_models") == 2
+
+
+def test_keys_of_customers_are_apart():
+    """A wrong key of one does not stop the others."""
+    breaker = breaker_of(Clock(), key=lambda request: request.user or "")
+    adapter = ScriptedAdapter(AuthenticationError("key"), says("x"))
+    client = Client({"a": adapter}, middleware=[breaker])
+    with pytest.raises(AuthenticationError):
+        ask(client, "whole", Request(model="a:one", messages="Hi.", user="eve"))
+    with pytest.raises(CircuitOpenError):
+        ask(client, "whole", Request(model="a:one", messages="Hi.", user="eve"))
+
+    assert ask(client, "whole").text == "x"
+
+
+def test_two_breakers_share_a_store():
+    """As two processes do: one opens it for both, and one probe goes through in all."""
+    clock = Clock()
+    store = MemoryStore(clock=clock)
+    scripts = [ScriptedAdapter(DOWN, DOWN, Slow(0.05, says("back"))) for _ in range(2)]
+    clients = [
+        Client({"a": script}, middleware=[breaker_of(clock, store=store)]) for script in scripts
+    ]
+
+    async def work():
+        for client in clients:
+            with pytest.raises(ServerError):
+                await client.complete(ASK)
+        for client in clients:
+            with pytest.raises(CircuitOpenError):
+                await client.complete(ASK)
+        clock.now += 11
+        scripts[0].answers = scripts[1].answers = [Slow(0.05, says("back"))]
+        calls = [client.complete(ASK) for client in clients * 5]
+        return await asyncio.gather(*calls, return_exceptions=True)
+
+    results = asyncio.run(work())
+
+    assert sum(not isinstance(result, Exception) for result in results) == 1
+
+
+def test_without_its_store_calls_go_through(caplog):
+    """That is said once, not at every call."""
+
+    class Broken(MemoryStore):
+        async def get(self, _):
+            raise StoreError("no connection")
+
+    client = Client({"a": ScriptedAdapter(says("x"))}, middleware=[CircuitBreaker(store=Broken())])
+
+    for _ in range(3):
+        assert ask(client, "whole").text == "x"
+    assert [record.levelname for record in caplog.records] == ["WARNING"]
+
+
+def test_changes_are_logged(caplog):
+    """Open, half-open, closed; each with the name of the circuit."""
+    caplog.set_level("INFO", "interlingua")
+    clock = Clock()
+    client = Client({"a": ScriptedAdapter(DOWN, DOWN, says("x"))}, middleware=[breaker_of(clock)])
+    for _ in range(2):
+        with pytest.raises(ServerError):
+            ask(client, "whole")
+    clock.now += 11
+    ask(client, "whole")
+
+    logged = [record.getMessage() for record in caplog.records]
+    assert logged == [
+        "Circuit a:one is open for 10.0 s: ServerError: down",
+        "Circuit a:one is half-open: one call goes through.",
+        "Circuit a:one is closed.",
+    ]
+
+
+def test_blocking_code():
+    """`interlingua.sync` has the same circuits."""
+    client = Client({"a": ScriptedAdapter(DOWN)}, middleware=[CircuitBreaker(failures=1)])
+    with pytest.raises(ServerError):
+        sync.generate("a:one", "Hi.", client=client, max_retries=0)
+    with pytest.raises(CircuitOpenError):
+        list(sync.stream("a:one", "Hi.", client=client, max_retries=0))
+
+
+@pytest.mark.parametrize("settings", [{"failures": 0}, {"cooldown": 0}, {"window": float("nan")}])
+def test_wrong_settings(settings):
+    """They are refused when it is made."""
+    with pytest.raises(ConfigurationError):
+        CircuitBreaker(**settings)
+
+
+# Laws.
+
+RULES = CircuitRules(failures=3, window=60, cooldown=10, max_cooldown=40, probe_lease=1e6)
+steps = st.one_of(
+    st.tuples(st.just("enter"), st.just(0)),
+    st.tuples(st.sampled_from(["succeed", "fail", "leave"]), st.integers(0, 5)),
+    st.tuples(st.just("wait"), st.sampled_from([0.5, 5.0, 11.0, 50.0])),
+)
+
+
+@given(st.lists(steps, max_size=60), st.floats(0, 1))
+def test_law_of_one_probe(script, chance):
+    """
+    At any time at most one probe is under way, and none before the end of the cooldown.
+
+    An open circuit lets nothing else through, and a closed one lets everything through.
+    """
+    clock = Clock()
+    circuits = Circuits(RULES, clock=clock, chance=lambda: chance)
+    entries = []
+
+    async def work():
+        for name, number in script:
+            if name == "wait":
+                clock.now += number
+            elif name == "enter":
+                before = await circuits.state("k")
+                entry = await circuits.enter("k")
+                if isinstance(entry, Closed):
+                    assert before != "closed"
+                    assert entry.retry_after > 0
+                    continue
+                assert entry.is_probe is (before == "half_open")
+                entries.append(entry)
+                assert sum(each.is_probe for each in entries) <= 1
+            elif entries:
+                entry = entries.pop(number % len(entries))
+                if name == "fail":
+                    await circuits.fail(entry, Failure("x"))
+                else:
+                    await getattr(circuits, name)(entry)
+                if entry.is_probe:
+                    expected = {"succeed": "closed", "fail": "open", "leave": "half_open"}
+                    assert await circuits.state("k") == expected[name]
+
+    asyncio.run(work())
+
+
+@given(st.integers(0, 40), st.floats(0, 1), st.one_of(st.none(), st.floats(0.1, LONGEST_WAIT)))
+def test_law_of_cooldowns(openings, chance, wait):
+    """It never shrinks, stays under its maximum, and a wait that was asked for is kept."""
+    before = Circuit(until=5.0, openings=openings) if openings else None
+
+    circuit = opened(before, Failure("x", wait=wait), RULES, 10.0, chance)
+
+    seconds = circuit.until - 10.0
+    assert circuit.openings == openings + 1
+    least, most = (wait, wait) if wait else (RULES.cooldown, RULES.max_cooldown)
+    assert least <= seconds + 1e-6
+    assert seconds <= most * 1.1 + 1e-6
+    assert state_of(circuit, 10.0) == "open"
+    assert state_of(circuit, circuit.until) == "half_open"

@@ -1,0 +1,514 @@
+"""`RateLimit`: never above its limits, in order, and obedient to the provider."""
+
+import asyncio
+import logging
+import time
+from datetime import UTC, datetime, timedelta
+
+import pytest
+import uvloop
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from interlingua import sync
+from interlingua.client.middleware.learned import ASSUMED_OUTPUT
+from interlingua.client.middleware.rate_limit import RateLimit
+from interlingua.client.retry_policy import RetryPolicy
+from interlingua.client.stores.memory import MemoryStore
+from interlingua.simulator import error, text
+from interlingua.spec.errors import (
+    ConfigurationError,
+    RateLimitError,
+    ServerError,
+    StoreError,
+)
+from interlingua.spec.response import RateLimitInfo, Usage
+from support.limited import ANSWER, Metered, ask, call, calls, client_of
+from support.simulated import simulated
+
+WAYS = ("complete", "stream")
+FAST = RetryPolicy(base_delay=0.0, max_retries=3)
+SCOPE = "model=metered:m"
+both_ways = pytest.mark.parametrize("way", WAYS)
+
+
+class Timed(Metered):
+    """Notes when each attempt is sent."""
+
+    def __init__(self, *script, **options):
+        super().__init__(*script, **options)
+        self.times = []
+
+    async def answer(self, request):
+        self.times.append(time.monotonic())
+        return await super().answer(request)
+
+    def most_within(self, seconds):
+        """The largest number of attempts in any period of this length."""
+        return max(
+            sum(start <= each < start + seconds for each in self.times) for start in self.times
+        )
+
+
+# The law.
+
+
+@both_ways
+def test_field_81_no_window_has_more_requests_than_the_limit(way):
+    """However many callers there are, each window has at most the limit, and all get through."""
+
+    async def main():
+        adapter = Timed()
+        client = client_of(adapter, RateLimit(requests_per_minute=10, period=0.2))
+        outcomes = await calls(client, way, 30)
+        assert [each.text for each in outcomes] == ["one two three"] * 30
+        assert adapter.most_within(0.2) <= 10
+        assert 0.4 <= adapter.times[-1] - adapter.times[0] < 0.8
+
+    asyncio.run(main())
+
+
+@both_ways
+def test_field_81_no_window_has_more_tokens_than_the_limit(way):
+    """Input and output tokens are limited by their estimates, and then by what was used."""
+
+    async def main():
+        answer = replace(ANSWER, usage=Usage(input_tokens=7, output_tokens=10))
+        adapter = Timed(answer, delay=0.01)
+        limit = RateLimit(output_tokens_per_minute=100, input_tokens_per_minute=1_000, period=0.2)
+        client = client_of(adapter, limit)
+        await calls(client, way, 5, max_tokens=50)  # two at once, then one by one
+        assert adapter.most_at_once == 2
+        assert adapter.times[-1] - adapter.times[0] < 0.15  # the unused tokens were given back
+        assert await limit.used(SCOPE) == {"input_tokens": 35.0, "output_tokens": 50.0}
+
+    asyncio.run(main())
+
+
+@both_ways
+def test_concurrency(way):
+    """No more attempts are under way at once, and the next begins when one ends."""
+
+    async def main():
+        adapter = Timed(delay=0.02)
+        limit = RateLimit(concurrency=3)
+        began = time.monotonic()
+        await calls(client_of(adapter, limit), way, 12)
+        assert adapter.most_at_once == 3
+        assert time.monotonic() - began < 0.04 * 4  # no polling in between
+        assert await limit.used(SCOPE) == {"concurrency": 0.0}
+
+    asyncio.run(main())
+
+
+def test_a_burst_is_spread():
+    """With `burst`, requests above it start at even distances."""
+
+    async def main():
+        adapter = Timed()
+        client = client_of(adapter, RateLimit(requests_per_minute=20, burst=1, period=0.4))
+        await calls(client, "complete", 6)
+        gaps = [later - sooner for sooner, later in zip(adapter.times, adapter.times[1:])]  # noqa: B905
+        assert min(gaps) > 0.015
+
+    asyncio.run(main())
+
+
+# The queue.
+
+
+@given(order=st.permutations(range(8)), cancelled=st.sets(st.integers(0, 7), max_size=6))
+@settings(max_examples=30, deadline=None)
+def test_callers_are_served_in_order_and_leave_no_hole(order, cancelled):
+    """Whoever is cancelled while waiting, the others are served in the order in which they came."""
+
+    async def main():
+        gate = asyncio.Event()
+        adapter = Metered(delay=0.0)
+        client = client_of(adapter, RateLimit(concurrency=1), pass_gate(gate))
+        first = asyncio.create_task(call(client, "complete", ask("first")))
+        await asyncio.sleep(0)
+        tasks = {}
+        for number in order:
+            tasks[number] = asyncio.create_task(call(client, "complete", ask(str(number))))
+            await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        for number in cancelled:
+            tasks[number].cancel()
+        await asyncio.sleep(0)
+        gate.set()
+        await asyncio.wait_for(asyncio.wait([first, *tasks.values()]), 5)
+        served = [each.messages[0].text for each in adapter.sent]
+        assert served == ["first", *(str(each) for each in order if each not in cancelled)]
+
+    asyncio.run(main())
+
+
+def pass_gate(gate):
+    """A layer inside of the limit that waits."""
+
+    async def wait(request, call_next):
+        await gate.wait()
+        return await call_next(request)
+
+    wait.per_attempt = True
+    return wait
+
+
+def test_a_large_request_is_not_starved():
+    """Small requests that come later do not overtake a large one that waits."""
+
+    async def main():
+        adapter = Timed(delay=0.01)
+        limit = RateLimit(output_tokens_per_minute=100, period=0.2, learn=False)
+        client = client_of(adapter, limit)
+        sizes = (60, 100, 10, 10, 10)
+        tasks = []
+        for size in sizes:
+            tasks.append(asyncio.create_task(call(client, "complete", ask(max_tokens=size))))
+            await asyncio.sleep(0)
+        await asyncio.gather(*tasks)
+        assert tuple(each.max_tokens for each in adapter.sent) == sizes
+
+    asyncio.run(main())
+
+
+@both_ways
+def test_max_wait_is_a_typed_error_before_sending(way):
+    """An attempt that would wait too long is refused at once, with the time it would take."""
+
+    async def main():
+        adapter = Metered()
+        limit = RateLimit(requests_per_minute=1, period=30.0, max_wait=0.1)
+        client = client_of(adapter, limit)
+        await call(client, way)
+        began = time.monotonic()
+        with pytest.raises(RateLimitError, match=r"not sent: it would wait .* in 30") as caught:
+            await call(client, way, retry=FAST)
+        assert time.monotonic() - began < 0.05
+        assert caught.value.retry_after == pytest.approx(30, abs=1)
+        assert caught.value.error_code == "local_rate_limit"
+        assert len(adapter.sent) == 1
+        assert len(caught.value.attempts) == 1  # the attempts do not wait either
+
+    asyncio.run(main())
+
+
+def test_max_wait_in_the_queue():
+    """Who waits behind others is refused after `max_wait`, and the queue goes on."""
+
+    async def main():
+        adapter = Metered(delay=0.15)
+        client = client_of(adapter, RateLimit(concurrency=1, max_wait=0.1))
+        outcomes = await calls(client, "complete", 3)
+        kinds = [type(each).__name__ for each in outcomes]
+        assert kinds == ["Response", "RateLimitError", "RateLimitError"]
+        assert (await call(client, "complete")).text == "one two three"
+
+    asyncio.run(main())
+
+
+def test_a_request_that_never_fits_is_refused():
+    """More input than the limit of a minute is an error, not an endless wait."""
+
+    async def main():
+        client = client_of(Metered(), RateLimit(input_tokens_per_minute=10))
+        with pytest.raises(RateLimitError, match="never admits so many"):
+            await call(client, "complete", ask("many words " * 50))
+
+    asyncio.run(main())
+
+
+# What an attempt counts.
+
+
+def test_retries_are_counted_one_by_one():
+    """Each attempt takes its place in the limit."""
+
+    async def main():
+        adapter = Timed(
+            ServerError("no", status_code=500), ServerError("no", status_code=500), ANSWER
+        )
+        limit = RateLimit(requests_per_minute=2, period=0.2)
+        await call(client_of(adapter, limit), "complete", retry=FAST)
+        assert adapter.times[2] - adapter.times[0] >= 0.2
+
+    asyncio.run(main())
+
+
+def test_the_average_output_is_learned():
+    """Without `max_tokens`, an answer is expected to be as long as those before."""
+
+    async def main():
+        adapter, limit = Metered(), RateLimit(output_tokens_per_minute=10_000)
+        client = client_of(adapter, limit)
+        for _ in range(60):
+            await call(client, "complete")
+        expected = limit._find_learned(SCOPE).average_output
+        assert 5 <= expected < 10 < ASSUMED_OUTPUT
+        assert await limit.used(SCOPE) == {"output_tokens": 300.0}
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("end", ["leave", "cancel"])
+def test_a_stream_that_is_cut_short_gives_back_what_it_holds(end):
+    """The place of a stream is free when its reader leaves or it is cancelled."""
+
+    async def main():
+        limit = RateLimit(concurrency=1, output_tokens_per_minute=10_000)
+        client = client_of(Metered(hold=asyncio.Event()), limit)
+        events = client.stream(ask(request_id="r"))
+        for _ in range(3):
+            await anext(events)
+        assert (await limit.used(SCOPE))["concurrency"] == 1
+        if end == "cancel":
+            assert await client.cancel("r")
+            assert [each.type async for each in events][-1] == "finish"
+        else:
+            await events.aclose()
+        assert await limit.used(SCOPE) == {"output_tokens": 4.0, "concurrency": 0.0}
+
+    asyncio.run(main())
+
+
+def test_keys():
+    """Each key has limits of its own; None is not limited."""
+
+    async def main():
+        adapter = Metered()
+        limit = RateLimit(requests_per_minute=1, key=lambda each: each.user, max_wait=0.0)
+        client = client_of(adapter, limit)
+        for user in ("alice", "bob", None, None):
+            await call(client, "complete", ask(user=user))
+        with pytest.raises(RateLimitError):
+            await call(client, "complete", ask(user="alice"))
+
+    asyncio.run(main())
+
+
+# Learning.
+
+
+@both_ways
+def test_a_429_with_retry_after_stops_the_key(way):
+    """Nothing of the key is sent until the time has passed; other keys go on."""
+
+    async def main():
+        slow = RateLimitError("slow down", status_code=429, retry_after=0.2)
+        adapter = Timed(slow, ANSWER)
+        client = client_of(adapter, RateLimit())
+        with pytest.raises(RateLimitError):
+            await call(client, way)
+        await call(client, way, ask(model="another"))
+        await call(client, way)
+        assert adapter.times[1] - adapter.times[0] < 0.1
+        assert adapter.times[2] - adapter.times[0] >= 0.2
+
+    asyncio.run(main())
+
+
+@both_ways
+@pytest.mark.parametrize("source", ["response", "error"])
+def test_nothing_remaining_pauses_until_the_reset(way, source):
+    """The headers of an answer or of an error say that nothing is left."""
+    limit = RateLimitInfo(requests_remaining=0, reset_after=0.2)
+    first = {
+        "response": replace(ANSWER, rate_limit=limit),
+        "error": RateLimitError("no", status_code=429, rate_limit=limit),
+    }[source]
+
+    async def main():
+        adapter = Timed(first, ANSWER)
+        client = client_of(adapter, RateLimit())
+        await asyncio.gather(call(client, way), return_exceptions=True)
+        await call(client, way)
+        assert adapter.times[1] - adapter.times[0] >= 0.2
+
+    asyncio.run(main())
+
+
+def test_a_reset_may_be_a_point_in_time():
+    """A provider may say when, not how long."""
+
+    async def main():
+        soon = datetime.now(UTC) + timedelta(seconds=0.2)
+        limit = RateLimitInfo(tokens_remaining=0, reset_at=soon)
+        adapter = Timed(replace(ANSWER, rate_limit=limit), ANSWER)
+        client = client_of(adapter, RateLimit())
+        await call(client, "complete")
+        await call(client, "complete")
+        assert datetime.now(UTC) >= soon
+
+    asyncio.run(main())
+
+
+@both_ways
+def test_a_429_over_http_is_learned(way):
+    """The simulator's 429 halves the limit; the client waits as long as it asks."""
+    with simulated(error(429, retry_after=0.2), text("Hello.")) as peer:
+        limit = RateLimit(requests_per_minute=100)
+        client = peer.client.with_middleware(limit)
+
+        async def main():
+            began = time.monotonic()
+            request = peer.ask("openai")
+            response = await call(client, way, request, retry=FAST)
+            assert response.text == "Hello."
+            assert time.monotonic() - began >= 0.2
+            share = limit._find_learned("model=openai:gpt-5.2").share
+            assert share == pytest.approx(0.51)
+            await client.close()
+
+        asyncio.run(main())
+
+
+def test_aimd():
+    """A 429 halves the share, successes add to it, and it stays between a tenth and one."""
+
+    async def main():
+        limit = RateLimit(requests_per_minute=100)
+        learned = limit._find_learned("k")
+        error = RateLimitError("no", status_code=429)
+        shares = []
+        for _ in range(6):
+            learned.fail(error, time.monotonic())
+            shares.append(learned.share)
+        assert shares == [0.5, 0.25, 0.125, 0.1, 0.1, 0.1]
+        learned.fail(error, 0.0)  # was under way at the last one
+        for _ in range(10):
+            learned.succeed()
+        assert learned.share == pytest.approx(0.2)
+        for _ in range(1_000):
+            learned.succeed()
+        assert learned.share == 1.0
+
+    asyncio.run(main())
+
+
+@both_ways
+def test_the_learned_share_is_obeyed(way):
+    """After a 429 only half of the limit is sent."""
+
+    async def main():
+        script = [RateLimitError("no", status_code=429), ServerError("x", status_code=500)]
+        adapter = Timed(*script)
+        client = client_of(adapter, RateLimit(requests_per_minute=10, period=0.2, max_wait=0.05))
+        outcomes = [await call_or_error(client, way) for _ in range(10)]
+        refused = [each for each in outcomes if each.error_code == "local_rate_limit"]
+        assert len(adapter.sent) == 5
+        assert len(refused) == 5
+
+    asyncio.run(main())
+
+
+async def call_or_error(client, way):
+    try:
+        return await call(client, way)
+    except (RateLimitError, ServerError) as failure:
+        return failure
+
+
+# Operations.
+
+
+class Embedding:
+    """What an operation returns."""
+
+    usage = Usage(input_tokens=30)
+
+
+def test_operations_are_limited():
+    """Operations count as requests, with the tokens that their value or result shows."""
+
+    async def main():
+        limit = RateLimit(requests_per_minute=2, input_tokens_per_minute=1_000, max_wait=0.0)
+        client = client_of(Metered(Embedding()), limit)
+        value = {"model": "m", "input": ["a b c", "d e f"]}
+        await client.perform("metered", "embed", value)
+        assert await limit.used(SCOPE) == {"requests": 1.0, "input_tokens": 30.0}
+        await client.perform("metered", "count_tokens", ask())
+        with pytest.raises(RateLimitError):
+            await client.perform("metered", "embed", value)
+
+    asyncio.run(main())
+
+
+# Stores that fail.
+
+
+class Broken(MemoryStore):
+    """A store that is always down."""
+
+    async def reserve(self, limits, *, lease=60.0):  # noqa: ARG002
+        raise StoreError("The store is down.")
+
+
+@both_ways
+@pytest.mark.parametrize("behaviour", ["open", "closed"])
+def test_field_81_a_store_that_fails(way, behaviour, caplog):
+    """Calls are sent or refused as declared, quickly, and with one line in the log."""
+    options = {} if behaviour == "open" else {"on_store_failure": behaviour}
+
+    async def main():
+        adapter = Metered()
+        limit = RateLimit(requests_per_minute=1, store=Broken(), **options)
+        began = time.monotonic()
+        outcomes = await calls(client_of(adapter, limit), way, 20)
+        assert time.monotonic() - began < 1
+        errors = [each for each in outcomes if isinstance(each, StoreError)]
+        assert (len(adapter.sent), len(errors)) == ((20, 0) if behaviour == "open" else (0, 20))
+
+    with caplog.at_level(logging.WARNING, "interlingua"):
+        asyncio.run(main())
+    assert len(caplog.records) == 1
+
+
+# Where it runs.
+
+
+def test_repeated_loops_and_uvloop():
+    """One limit serves one event loop after another, also with a queue."""
+    limit = RateLimit(concurrency=2)
+    client = client_of(Metered(delay=0.001), limit)
+    for run in (asyncio.run, asyncio.run, uvloop.run):
+        for way in WAYS:
+            assert len(run(calls(client, way, 10))) == 10
+    assert asyncio.run(limit.used(SCOPE)) == {"concurrency": 0.0}
+
+
+def test_threads_with_a_loop_each():
+    """Two event loops share one limit; what one gives back wakes the other."""
+    adapter = Timed(delay=0.01)
+    client = client_of(adapter, RateLimit(concurrency=1))
+
+    async def main():
+        loops = (asyncio.to_thread(asyncio.run, calls(client, "complete", 5)) for _ in range(3))
+        results = await asyncio.gather(*loops)
+        assert sum(map(len, results)) == 15
+        assert adapter.most_at_once == 1
+
+    asyncio.run(main())
+
+
+def test_the_blocking_client():
+    """The blocking functions pass through a rate limit."""
+    client = sync.Client(
+        {"metered": Metered()}, middleware=[RateLimit(requests_per_minute=1, max_wait=0.0)]
+    )
+    client.complete(ask())
+    with pytest.raises(RateLimitError):
+        client.complete(ask())
+    client.close()
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"requests_per_minute": 0}, {"concurrency": -1}, {"period": 0}, {"max_wait": -1}, {"key": ""}],
+    ids=str,
+)
+def test_wrong_options(options):
+    """What a limit cannot mean is refused when it is made."""
+    with pytest.raises(ConfigurationError):
+        RateLimit(**options)
