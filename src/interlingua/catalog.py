@@ -2,9 +2,10 @@
 What is known about models and providers, without a call.
 
 Import from here to look up or list models, to read what a model accepts, to define a provider of
-your own, or to read a registry file.
+your own or how a provider is used, or to read a registry file.
 """
 
+from interlingua.client.provider_config import ProviderConfig
 from interlingua.client.registry import ModelEntry, Registry
 from interlingua.providers.catalog.models import ModelInfo
 from interlingua.providers.catalog.overlay import update
@@ -18,20 +19,24 @@ from interlingua.providers.catalog.search import (
     mixed_price,
 )
 from interlingua.providers.provider import Provider
+from interlingua.spec.behaviour import Behaviour, RetrySettings
 from interlingua.spec.contracts import NEUTRAL_PROFILE, AdapterCapabilities
 from interlingua.spec.operations import ServedModel
 
 __all__ = [
     "NEUTRAL_PROFILE",
     "AdapterCapabilities",
+    "Behaviour",
     "LongContext",
     "MediaVariant",
     "ModelEntry",
     "ModelInfo",
     "Price",
     "Provider",
+    "ProviderConfig",
     "Rates",
     "Registry",
+    "RetrySettings",
     "ServedModel",
     "cheapest",
     "get_latest_model",

@@ -70,8 +70,16 @@ VARIANTS = {
     "metadata": [None, {}, {"a": 1}],
     "provider_options": [{}, {"openai": {}}, {"openai": {"a": 0}}, {"openai": {"a": None}}],
     "on_loss": [None, "warn", "strict"],
+    "active_skills": [(), ("pdf",), ("csv",)],
+    "active_connectors": [(), ("slack",), ("mail",)],
 }
-OTHERS = {"request_id": "1", "session_id": "s", "context": object(), "keep_raw": True}
+OTHERS = {
+    "request_id": "1",
+    "session_id": "s",
+    "context": object(),
+    "keep_raw": True,
+    "chosen_because": "the user asked",
+}
 
 
 def key(request, adapter=ADAPTER, tenant=None, name="generate"):
