@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from interlingua.api.run.options import TimeoutConfig as TimeoutConfig
     from interlingua.api.run.run import get_default_client as get_default_client
     from interlingua.api.run.run import set_default_client as set_default_client
+    from interlingua.api.session.session import Session as Session
     from interlingua.api.session.store import SessionStore as SessionStore
     from interlingua.api.tools.context import Retry as Retry
     from interlingua.api.tools.tool import Tool as Tool
@@ -100,6 +101,7 @@ _NAMES = {
     "api.run.loop": ("GenerateResult", "StepResult"),
     "api.run.run": ("get_default_client", "set_default_client"),
     "api.tools.context": ("Retry",),
+    "api.session.session": ("Session",),
     "api.session.store": ("SessionStore",),
     "api.tools.tool": ("Tool", "tool"),
     "client.client": ("Client",),

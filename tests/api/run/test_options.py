@@ -78,6 +78,7 @@ WRONG = {
     "retry_policy": 5,
     "timeout": "5",
     "abort_signal": True,
+    "prices": [("m", 1)],
     "client": sync.Client({}),
 }
 RIGHT = {
@@ -98,6 +99,7 @@ RIGHT = {
     "max_retries": 0,
     "timeout": TimeoutConfig(total=0.0, per_step=1),
     "abort_signal": AbortController().signal,
+    "prices": {"m": {"input": 1}},
     "client": Client({}),
 }
 

@@ -19,6 +19,7 @@ from interlingua.client.client import Client
 from interlingua.client.retry_policy import DEFAULT_POLICY, RetryPolicy
 from interlingua.prepare.history import PROMPTS
 from interlingua.providers.cancel import AbortSignal
+from interlingua.providers.tariffs import Prices
 from interlingua.providers.ulid import new_ulid
 from interlingua.spec.check import check_request, refuse
 from interlingua.spec.content import PART_TYPES, Part, Text
@@ -160,6 +161,8 @@ class RunOptions(RequestOptions, total=False):
     """The address of the provider for this run."""
     headers: Mapping[str, str] | None
     """More headers for this run, at the provider of the model."""
+    prices: Prices | None
+    """Rates by model for this run, over those of the client and of the catalog."""
 
 
 class GenerateOptions(RunOptions, total=False):
@@ -295,6 +298,7 @@ _CHECKS: dict[str, _Check] = {
     "api_key": _type(str, "a string"),
     "base_url": _type(str, "a string"),
     "headers": (_are_headers, "a mapping of strings"),
+    "prices": (lambda value: isinstance(value, Mapping), "a mapping of models to rates"),
     "client": _type(Client, "an interlingua.Client (`client.asynchronous` of a blocking client)"),
 }
 """The options that are not fields of a request, and those that a request would accept as well."""

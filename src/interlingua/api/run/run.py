@@ -55,9 +55,8 @@ from interlingua.spec.events import (
 )
 from interlingua.spec.messages import Message
 from interlingua.spec.request import Request, list_tools
-from interlingua.spec.response import FinishReason, Response, Usage, with_usage
+from interlingua.spec.response import FinishReason, Response, Usage
 from interlingua.streams.accumulate import StreamAccumulator
-from interlingua.tokens.estimate import estimate_usage
 from interlingua.wire.classify import overflow_figures
 
 
@@ -102,6 +101,8 @@ class Run:
         self.client: Client = options.get("client") or get_default_client()
         if not ACCESS.isdisjoint(options):
             self.client = with_access(self.client, model, options)
+        if options.get("prices"):
+            self.client = self.client.with_prices(options["prices"])
         self.loop: ToolLoop = ToolLoop(
             request,
             by_name,
@@ -156,6 +157,7 @@ class Run:
             messages=messages,
             pending_approvals=loop.pending_approvals,
             failed_usage=loop.failed_usage,
+            failed_costs=loop.failed_costs,
             output=output,
         )
 
@@ -187,7 +189,7 @@ class Run:
         """An answer that is not complete, whose message says who made it and that it was cut."""
         if self._attempts is None or "finish_reason" in partial.message.metadata:
             return partial
-        return replace(partial, message=self._attempts.label_partial(partial))
+        return self._attempts.label_partial(partial)
 
     def response(self) -> Response:
         """The last answer of a finished stream; raises the error of one that failed."""
@@ -311,11 +313,13 @@ class Run:
             raise
 
     def _account(self, error: SDKError) -> None:
-        if error.partial is not None and self._sent is not None:
-            error.partial = fill_usage(error.partial, self._sent)
         loop, tools = self.loop, self._tools
         error.add_facts(partial=loop.last_response)
-        error.add_facts(total_usage=loop.total_usage(error.partial))
+        attempts = () if self._attempts is None else self._attempts.records
+        error.add_facts(
+            total_usage=loop.total_usage(error.partial),
+            total_cost=loop.total_cost(error.partial, attempts),
+        )
         if tools is not None:
             self._tools = None
             loop.interrupt(*tools.outcome())
@@ -620,16 +624,3 @@ def set_default_client(client: Client | None) -> None:
     global _default_client  # noqa: PLW0603 -- as above
     with _default_lock:
         _default_client = client
-
-
-def fill_usage(partial: Response, request: Request) -> Response:
-    """
-    A partial answer with its usage; figures that the provider did not report are estimated.
-
-    Many providers report usage only at the end of a stream, but bill a cancelled stream too.
-    Nothing is estimated if nothing has arrived.
-    """
-    if partial.finish_reason.reason not in ("cancelled", "error") or not partial.message.content:
-        return partial
-    usage = estimate_usage(partial.usage, request, partial.message, partial.provider)
-    return partial if usage is partial.usage else with_usage(partial, usage)

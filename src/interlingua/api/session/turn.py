@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from interlingua.api.objects.strategy import ObjectGoal
 from interlingua.api.run.loop import GenerateResult
 from interlingua.api.run.options import with_system
-from interlingua.api.run.run import Run, fill_usage
+from interlingua.api.run.run import Run
 from interlingua.api.run.validation import Goal
 from interlingua.api.session.turns import Turn, close_calls, close_turn, complete_rounds
 from interlingua.providers.cancel import CANCELLED, CancelScope
@@ -117,6 +117,7 @@ class TurnRun(Run):
             self.loop.begin_with(conversation)
             if self._make_system is None:
                 self._leave_out()
+            await session.flush()
         except BaseException:
             session.leave(self)
             raise
@@ -211,8 +212,6 @@ class TurnRun(Run):
     def _usage(self, error: BaseException | None, partial: Response | None) -> Usage | None:
         if isinstance(error, SDKError) and error.total_usage is not None:
             return error.total_usage
-        if partial is not None and self._sent is not None:
-            partial = fill_usage(partial, self._sent)
         return self.loop.total_usage(partial)
 
 
