@@ -106,10 +106,8 @@ class Tariffs(dict[tuple[Seller, str, str], "Tariff | None"]):
 def catalog_prices(provider: str, model: str) -> tuple[tuple[Price, ...], str]:
     """The prices of an id or alias in the catalog, and the version of the catalog."""
     known = table()
-    for info in known.by_id.get(model, ()):
-        if info.provider == provider:
-            return info.prices, known.version
-    return (), ""
+    info = known.find(model, provider)
+    return ((), "") if info is None else (info.prices, known.version)
 
 
 def price_answer(
