@@ -199,7 +199,7 @@ class Attempts:
         self._ready: tuple[Request, Ready] | None = None
         self._shown: Shown | None = None  # only set if there is middleware
         self._scope: CancelScope | None = None
-        self._answer: Any = None  # of `complete`
+        self._answer: Response | None = None  # of `complete`
         self.records: tuple[Attempt, ...] = ()
         """The finished attempts."""
         self.left_out: tuple[str, ...] = ()
@@ -324,12 +324,12 @@ class Attempts:
                 self._complete(number, began, request, result if is_answer else _PERFORMED)
                 if self._outcomes:
                     await self._settle()
-                self._answer = (
+                result = self._answer = (
                     replace(result, attempts=self.records, message=self._message(result))
                     if is_answer
                     else result
                 )
-                return self._answer
+                return result
             await asyncio.sleep(delay)
         raise AssertionError("unreachable")
 
