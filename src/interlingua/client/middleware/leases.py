@@ -108,6 +108,9 @@ class Leases:
         return task
 
     async def _settle(self, reservation: Reservation, amounts: Mapping[str, float]) -> None:
+        if self._reported is not None:  # the store fails: no call waits for it twice
+            self._unsettled.append((reservation, amounts))
+            return
         try:
             await self.store.settle(reservation, amounts)
         except StoreError as error:
