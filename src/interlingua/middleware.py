@@ -4,6 +4,7 @@ Middleware: functions and objects that wrap every call of a client.
 Those that ship with the library are here, and the types to annotate one of your own.
 """
 
+from interlingua.client.middleware.balance import Balance
 from interlingua.client.middleware.budget import Budget
 from interlingua.client.middleware.cache import Cache
 from interlingua.client.middleware.circuit_breaker import CircuitBreaker
@@ -23,9 +24,12 @@ from interlingua.client.middleware.layers import (
 from interlingua.client.middleware.logging import Logging
 from interlingua.client.middleware.other_model import OtherModel
 from interlingua.client.middleware.rate_limit import RateLimit
+from interlingua.client.middleware.redact import Redact
+from interlingua.client.middleware.telemetry import Telemetry
 
 __all__ = [
     "FALLBACK_ERRORS",
+    "Balance",
     "Budget",
     "Cache",
     "CallInfo",
@@ -39,7 +43,9 @@ __all__ = [
     "PerformMiddleware",
     "PerformNext",
     "RateLimit",
+    "Redact",
     "StreamNext",
+    "Telemetry",
     "ToolMiddleware",
     "ToolNext",
     "per_attempt",

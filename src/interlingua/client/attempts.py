@@ -13,7 +13,7 @@ from copy import copy
 from functools import partial
 from itertools import count
 from time import perf_counter
-from typing import Any, Protocol, Self, TypeVar
+from typing import Any, Protocol, Self, TypeAlias, TypeVar
 
 from msgspec.structs import replace
 
@@ -25,6 +25,7 @@ from interlingua.client.call_events import (
     Subscriber,
 )
 from interlingua.client.initialization import Initialization
+from interlingua.client.metering import add_metered, meter_failure, price_custom
 from interlingua.client.middleware.layers import CallInfo, CallLayers, Shown
 from interlingua.client.retry_policy import DEFAULT_POLICY, RetryPolicy, policy_from
 from interlingua.client.routing import Routing
@@ -34,6 +35,7 @@ from interlingua.providers.cancel import CANCELLED, CancelScope, Scopes
 from interlingua.providers.fold import close_stream, fold_stream
 from interlingua.providers.http_requests import Ready
 from interlingua.providers.log import logger
+from interlingua.providers.tariffs import Prices, Tariffs
 from interlingua.spec.contracts import NEUTRAL_PROFILE, Adapter
 from interlingua.spec.errors import AbortError, CircuitOpenError, ErrorClass, SDKError, StreamError
 from interlingua.spec.events import ErrorEvent, Finish, StreamEvent, StreamStart
@@ -51,6 +53,7 @@ from interlingua.streams.accumulate import StreamAccumulator
 from interlingua.streams.grammar import is_content
 
 Value = TypeVar("Value")
+OnMember: TypeAlias = Callable[[str], object]
 _SUBSCRIBER_FAILED = "A subscriber raised an exception on %s."
 
 
@@ -89,6 +92,7 @@ class Calls:
         inner: CallLayers,
         settings: Mapping[str, Any],
         registry_ids: Mapping[tuple[str, str], str],
+        tariffs: Tariffs,
     ) -> None:
         self.routing = routing
         self.outer = outer
@@ -97,6 +101,8 @@ class Calls:
         """Keyword arguments for `complete` and `stream` of custom adapters."""
         self.registry_ids = registry_ids
         """The ids of the registry file, by provider and model."""
+        self.tariffs = tariffs
+        """The prices of the calls."""
         self.has_layers: bool = not (outer.is_empty and inner.is_empty)
         self.initialization: Initialization = Initialization(routing.adapters)
         self.scopes: Scopes = Scopes()
@@ -116,6 +122,12 @@ class Calls:
         twin.routing = routing
         twin.outer, twin.inner = outer or self.outer, inner or self.inner
         twin.has_layers = not (twin.outer.is_empty and twin.inner.is_empty)
+        return twin
+
+    def with_prices(self, prices: Prices) -> Self:
+        """The same calls, with these prices over those of this one."""
+        twin = copy(self)
+        twin.tariffs = self.tariffs.with_prices(prices)
         return twin
 
     @property
@@ -140,10 +152,14 @@ class Calls:
     def perform(
         self,
         request: Request,
-        call: Callable[[], Awaitable[Value]],
+        call: Callable[[OnMember], Awaitable[Value]],
         retry: RetryPolicy | None = None,
     ) -> Awaitable[Value]:
-        """The result of an operation; the request only names the provider, model and id."""
+        """
+        The result of an operation; the request only names the provider, model and id.
+
+        `call` gets a function that it may tell which of several keys or endpoints is used.
+        """
         return Attempts(self, request, retry).complete(request, call)
 
 
@@ -156,6 +172,7 @@ class Attempts:
     """
 
     __slots__ = (
+        "_accumulator",
         "_adapters",
         "_answer",
         "_because",
@@ -163,6 +180,7 @@ class Attempts:
         "_count",
         "_failure",
         "_logged",
+        "_members",
         "_outcomes",
         "_ready",
         "_resent",
@@ -195,11 +213,13 @@ class Attempts:
         self._count = 0
         self._failure: SDKError | None = None  # of the last attempt
         self._resent = False  # in the current attempt
+        self._members = _NO_MEMBERS  # of a `Balance`, by attempt
         self._outcomes: list[tuple[CallEvent, Awaitable[object]]] = []  # of async subscribers
         self._ready: tuple[Request, Ready] | None = None
         self._shown: Shown | None = None  # only set if there is middleware
         self._scope: CancelScope | None = None
         self._answer: Response | None = None  # of `complete`
+        self._accumulator: StreamAccumulator | None = None  # of a stream
         self.records: tuple[Attempt, ...] = ()
         """The finished attempts."""
         self.left_out: tuple[str, ...] = ()
@@ -229,14 +249,15 @@ class Attempts:
         self, scope: CancelScope | None = None, accumulator: StreamAccumulator | None = None
     ) -> AsyncGenerator[StreamEvent, None]:
         """The events of the answer, through all middleware; `Finish` has the whole response."""
+        self._accumulator = accumulator or StreamAccumulator()
         return fold_stream(
             self.events,
             self.request,
             self._calls.scopes,
             scope,
-            accumulator=accumulator,
+            accumulator=self._accumulator,
             finish=self.finish,
-            label=self._message,
+            settle=self._settle_partial,
             revise=self._revise if self._calls.has_layers else None,
         )
 
@@ -282,12 +303,22 @@ class Attempts:
     def _find_record(self, provider: str) -> Attempt | None:
         return next((each for each in reversed(self.records) if each.provider == provider), None)
 
-    def label_partial(self, partial: Response) -> Message:
-        """The message of an answer that its reader did not read to its end."""
-        cut, request = replace(partial, finish_reason=_CANCELLED), self.request
+    def _settle_partial(self, partial: Response) -> Response:
+        """An answer that was cut off, labelled, with the usage and the cost of its attempt."""
+        if self.records and len(self.records) == self._count:
+            partial = add_metered(partial, self.records)
+        return replace(partial, message=self._message(partial))
+
+    def label_partial(self, partial: Response) -> Response:
+        """An answer that its reader did not read to its end; its message is labelled as cut."""
+        if self.records and len(self.records) == self._count:
+            partial = add_metered(partial, self.records)
+        request = self.request
+        cut = replace(partial, finish_reason=_CANCELLED)
         message_id = f"{request.request_id}-{self._step}"
         provider, because = request.provider or "", self._because
-        return label_message(cut, message_id, provider, request.model, because=because)
+        message = label_message(cut, message_id, provider, request.model, because=because)
+        return replace(partial, message=message)
 
     def _revise(self, event: StreamEvent, accumulator: StreamAccumulator) -> StreamEvent:
         return event if self._shown is None else self._shown.revise(event, accumulator)
@@ -295,7 +326,7 @@ class Attempts:
     # The loop.
 
     async def complete(
-        self, request: Request, perform: Callable[[], Awaitable[Any]] | None = None
+        self, request: Request, perform: Callable[[OnMember], Awaitable[Any]] | None = None
     ) -> Any:
         """The whole answer, or the result of `perform`, with retries as the policy allows."""
         inner = self._calls.inner
@@ -308,7 +339,7 @@ class Attempts:
                 await self._settle()
             try:
                 if perform is not None:
-                    result = await perform()
+                    result = await perform(self._on_member(number))
                 elif inner.is_empty:
                     result = await self._send(request, number)
                 else:
@@ -444,12 +475,18 @@ class Attempts:
         if not isinstance(adapter, HttpAdapter) or not adapter.has_stations:
             sent, warnings = self._behave_custom(adapter, request)
             sent = sent if ids is None else ids.write(sent, adapter)
-            response = await adapter.complete(sent, **calls.settings)
+            response = await adapter.complete(sent, **self._settings(adapter, attempt))
             response = replace(response, provider=key, warnings=(*warnings, *response.warnings))
+            response = price_custom(response, response.model, request, calls.tariffs, adapter)
         else:
             if self._ready is None or self._ready[0] is not request:
                 sent = request if ids is None else ids.write(request, adapter)
-                ready = await adapter.ready(sent, logged=self._logged, on_resend=self._note_resend)
+                ready = await adapter.ready(
+                    sent,
+                    logged=self._logged,
+                    on_resend=self._note_resend,
+                    tariffs=calls.tariffs,
+                )
                 self._ready, self.left_out = (request, ready), ready.left_out
             response = await adapter.answer(self._ready[1], self._step, attempt)
         return response if ids is None else ids.read(response, key)
@@ -468,15 +505,27 @@ class Attempts:
         adapter = self._adapters.get(key) or self._calls.adapters[key]
         events: AsyncIterator[StreamEvent]
         if not isinstance(adapter, HttpAdapter) or not adapter.has_stations:
-            events = self._stream_custom(adapter, request)
+            events = self._stream_custom(adapter, request, attempt)
         else:
             make_ready = partial(self._make_ready, adapter, request)
             scope = self._scope or CancelScope()
             events = adapter.events(make_ready, scope, self._step, attempt)
         return events if ids is None else ids.read_events(events, key)
 
+    def _settings(self, adapter: Adapter, attempt: int) -> dict[str, Any]:
+        """Keyword arguments for `complete` and `stream` of a custom adapter."""
+        settings = dict(self._calls.settings)
+        if getattr(adapter, "reports_member", False):
+            settings["on_member"] = self._on_member(attempt)
+        return settings
+
+    def _on_member(self, attempt: int) -> OnMember:
+        """A function that notes which of several keys or endpoints is used."""
+        self._members = {} if self._members is _NO_MEMBERS else self._members
+        return partial(self._members.__setitem__, attempt)
+
     async def _stream_custom(
-        self, adapter: Adapter, request: Request
+        self, adapter: Adapter, request: Request, attempt: int
     ) -> AsyncGenerator[StreamEvent, None]:
         """
         The events of a custom adapter, with its name in the client, which may be another.
@@ -487,15 +536,20 @@ class Attempts:
         await self._calls.initialization.ensure(key)
         sent, warnings = self._behave_custom(adapter, request)
         sent = sent if ids is None else ids.write(sent, adapter)
-        events = adapter.stream(sent, **self._calls.settings)
+        events, model = adapter.stream(sent, **self._settings(adapter, attempt)), ""
         try:
             async for event in events:
                 if isinstance(event, ErrorEvent):
                     raise event.error
                 if isinstance(event, StreamStart):
+                    model = event.model
                     yield replace(event, provider=key, warnings=(*warnings, *event.warnings))
-                elif isinstance(event, Finish) and event.response is not None:
-                    yield replace(event, response=replace(event.response, provider=key))
+                elif isinstance(event, Finish):
+                    response = event.response
+                    if response is not None:
+                        event = replace(event, response=replace(response, provider=key))  # noqa: PLW2901
+                        model = response.model or model
+                    yield price_custom(event, model, request, self._calls.tariffs, adapter)
                 else:
                     yield event
         finally:
@@ -504,9 +558,10 @@ class Attempts:
     def _behave_custom(
         self, adapter: Adapter, request: Request
     ) -> tuple[Request, tuple[Warning, ...]]:
-        """The request as the behaviour at a custom adapter makes it; an `HttpAdapter` does so."""
+        """The request as the behaviour at a custom adapter makes it; others do so themselves."""
         behaviour = self._calls.routing.behaviour_of(request.provider or "")
-        if behaviour is None or isinstance(adapter, HttpAdapter):
+        is_http = isinstance(adapter, HttpAdapter) or hasattr(adapter, "reports_member")
+        if behaviour is None or is_http:
             return request, ()
         profile_for = getattr(adapter, "profile_for", None)
         profile = NEUTRAL_PROFILE if profile_for is None else profile_for(request.model)
@@ -522,7 +577,11 @@ class Attempts:
             ids = self._calls.call_ids
             sent = request if ids is None else ids.write(request, adapter)
             ready = await adapter.ready(
-                sent, stream=True, logged=self._logged, on_resend=self._note_resend
+                sent,
+                stream=True,
+                logged=self._logged,
+                on_resend=self._note_resend,
+                tariffs=self._calls.tariffs,
             )
             self._ready, self.left_out = (request, ready), ready.left_out
         return self._ready[1]
@@ -557,13 +616,15 @@ class Attempts:
         self, number: int, began: float, request: Request, end: Response | Finish
     ) -> None:
         self._failure = None
-        latency, usage = round((perf_counter() - began) * 1000), end.usage
+        latency, usage, cost = round((perf_counter() - began) * 1000), end.usage, end.cost
         attempt = Attempt(
             number=number,
             provider=request.provider or "",
             model=request.model,
             usage=usage,
+            cost=cost,
             latency_ms=latency,
+            member=self._members.get(number),
         )
         self.records = (*self.records, attempt)
         if self._subscribers:
@@ -573,6 +634,7 @@ class Attempts:
                 CallCompleted(
                     **facts,
                     usage=usage,
+                    cost=cost,
                     finish_reason=reason,
                     latency_ms=latency,
                     resent=self._resent,
@@ -596,13 +658,18 @@ class Attempts:
             kind, message = ErrorClass.CANCELLED, CANCELLED
         else:  # raised by a custom adapter or middleware
             kind, message = ErrorClass.OTHER, type(error).__name__
+        key, tariffs = request.provider or "", self._calls.tariffs
+        adapter = self._adapters.get(key) or self._calls.adapters[key]
+        usage, cost = meter_failure(usage, request, self._accumulator, tariffs, adapter)
         attempt = Attempt(
             number=number,
             provider=request.provider or "",
             model=request.model,
             error_class=kind,
             usage=usage,
+            cost=cost,
             latency_ms=latency,
+            member=self._members.get(number),
         )
         self.records = (*self.records, attempt)
         if self._subscribers:
@@ -613,6 +680,8 @@ class Attempts:
                     message=message,
                     retryable=retryable,
                     latency_ms=latency,
+                    usage=usage,
+                    cost=cost,
                     resent=self._resent,
                 )
             )
@@ -629,6 +698,7 @@ class Attempts:
             "reason": request.chosen_because,
             "step": self._step,
             "attempt": number,
+            "member": self._members.get(number),
         }
 
     def _notify(self, event: CallEvent) -> None:
@@ -651,6 +721,7 @@ class Attempts:
                 logger.exception(_SUBSCRIBER_FAILED, event.type)
 
 
+_NO_MEMBERS: dict[int, str] = {}
 _CANCELLED = FinishReason(reason="cancelled")
 _PERFORMED = Finish(finish_reason=FinishReason(reason="stop"))
 """Stands for the end of an operation, which has no finish reason and no usage."""
