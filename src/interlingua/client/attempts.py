@@ -174,6 +174,7 @@ class Attempts:
     __slots__ = (
         "_accumulator",
         "_adapters",
+        "_answer",
         "_because",
         "_calls",
         "_count",
@@ -217,6 +218,7 @@ class Attempts:
         self._ready: tuple[Request, Ready] | None = None
         self._shown: Shown | None = None  # only set if there is middleware
         self._scope: CancelScope | None = None
+        self._answer: Response | None = None  # of `complete`
         self._accumulator: StreamAccumulator | None = None  # of a stream
         self.records: tuple[Attempt, ...] = ()
         """The finished attempts."""
@@ -238,6 +240,8 @@ class Attempts:
 
     async def _answer_through(self, outer: CallLayers) -> Response:
         response = await outer.wrap_complete(self.complete, self._info())(self.request)
+        if response is self._answer and response.attempts is self.records:
+            return response  # no layer has changed it
         attempts = self.records or response.attempts  # a layer may have made more of them since
         return replace(response, attempts=attempts, message=self._message(response))
 
@@ -351,11 +355,12 @@ class Attempts:
                 self._complete(number, began, request, result if is_answer else _PERFORMED)
                 if self._outcomes:
                     await self._settle()
-                return (
+                result = self._answer = (
                     replace(result, attempts=self.records, message=self._message(result))
                     if is_answer
                     else result
                 )
+                return result
             await asyncio.sleep(delay)
         raise AssertionError("unreachable")
 
