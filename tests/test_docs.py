@@ -29,6 +29,7 @@ from interlingua.local import local_server
 from interlingua.prepare.schema.read import FOREIGN
 from interlingua.providers.catalog.models import reset_table
 from interlingua.simulator import Simulator, latency, serve_in_thread, text, use_tools
+from support.redis_server import find_server, redis_url
 
 ROOT = Path(__file__).resolve().parents[1]
 TUTORIAL = ROOT / "docs" / "tutorial.md"
@@ -89,6 +90,8 @@ def providers(monkeypatch):
         for name in ("OPENAI", "ANTHROPIC", "GEMINI"):
             monkeypatch.setenv(f"{name}_API_KEY", "a-key-of-the-reader")
             monkeypatch.setenv(f"{name}_BASE_URL", server.url)
+        if find_server() is not None:
+            monkeypatch.setenv("REDIS_URL", redis_url())
         local = HttpAdapter("local", base_url=f"{server.url}/v1")
         set_default_client(Client({**adapters_from_env(), "local": local}))
         monkeypatch.setattr(dialects, "_registered", {})  # what a page registers is for it alone

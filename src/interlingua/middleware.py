@@ -25,6 +25,7 @@ from interlingua.client.middleware.layers import (
 from interlingua.client.middleware.logging import Logging
 from interlingua.client.middleware.other_model import OtherModel
 from interlingua.client.middleware.rate_limit import RateLimit
+from interlingua.client.middleware.redact import Redact
 
 __all__ = [
     "FALLBACK_ERRORS",
@@ -43,6 +44,7 @@ __all__ = [
     "PerformMiddleware",
     "PerformNext",
     "RateLimit",
+    "Redact",
     "StreamNext",
     "ToolMiddleware",
     "ToolNext",

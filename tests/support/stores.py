@@ -2,8 +2,10 @@
 
 import asyncio
 import time
+from uuid import uuid4
 
-from interlingua.stores import MemoryStore, SQLiteStore
+from interlingua.stores import MemoryStore, RedisStore, SQLiteStore
+from support.redis_server import PATIENCE, redis_url
 
 
 class Clock:
@@ -22,10 +24,9 @@ class Clock:
 class Blocking:
     """The methods of a store as plain functions, all in one event loop."""
 
-    def __init__(self, store, clock, *, real_time=False):
+    def __init__(self, store, clock):
         self.store = store
         self.clock = clock
-        self._real_time = real_time
         self._runner = asyncio.Runner()
 
     def __getattr__(self, name):
@@ -39,7 +40,7 @@ class Blocking:
     def pass_ttl(self, seconds):
         """Let time pass for values, too; a server that ends them itself needs real time."""
         self.clock.advance(seconds)
-        if self._real_time:
+        if isinstance(self.store, RedisStore):
             time.sleep(seconds)
 
     def stop(self):
@@ -55,5 +56,9 @@ def _sqlite(clock, folder):
     return SQLiteStore(folder / "store.sqlite", clock=clock)
 
 
-KINDS = {"memory": _memory, "sqlite": _sqlite}
+def _redis(clock, _folder):
+    return RedisStore(redis_url(), clock=clock, prefix=uuid4().hex, timeout=PATIENCE)
+
+
+KINDS = {"memory": _memory, "sqlite": _sqlite, "redis": _redis}
 """Makes a store, by its kind."""

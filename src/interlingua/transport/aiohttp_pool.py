@@ -8,7 +8,6 @@ import os
 import ssl
 import weakref
 from collections.abc import AsyncIterator, Mapping
-from contextlib import suppress
 from functools import partial
 from types import TracebackType
 from typing import Any, Self
@@ -37,6 +36,7 @@ from interlingua.transport.bodies import (
     inflater_for,
     sent_headers,
 )
+from interlingua.transport.per_loop import abort_without_loop
 from interlingua.transport.proxies import Proxies
 from interlingua.transport.timeouts import (
     Bounded,
@@ -148,7 +148,7 @@ class Pool:
         handlers = [handler for queue in idle.values() for handler, _ in queue]
         for handler in (*handlers, *busy):
             if handler.transport is not None:
-                _abort_without_loop(handler.transport)
+                abort_without_loop(handler.transport)
         idle.clear()
         busy.clear()
 
@@ -167,18 +167,6 @@ def drop_response(response: aiohttp.ClientResponse) -> None:
     if connection is not None and connection.transport is not None:
         cut(connection.transport)
     response.close()
-
-
-def _abort_without_loop(transport: Any) -> None:
-    # A closed loop does not run the callback that closes the socket, so it is called here.
-    with suppress(RuntimeError):
-        transport.abort()
-        return
-    inner = getattr(getattr(transport, "_ssl_protocol", None), "_transport", transport)
-    finish = getattr(inner, "_call_connection_lost", None)
-    if finish is not None:
-        with suppress(Exception):
-            finish(None)
 
 
 # Translation of aiohttp's errors. They are not chained to ours: their texts contain URLs, and a

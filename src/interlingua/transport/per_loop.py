@@ -117,6 +117,19 @@ def _discard_stopped(
             discard(entries.pop(loop).value)
 
 
+def abort_without_loop(transport: Any) -> None:
+    """Close the socket of a transport whose event loop no longer runs."""
+    # A closed loop does not run the callback that closes the socket, so it is called here.
+    with suppress(RuntimeError):
+        transport.abort()
+        return
+    inner = getattr(getattr(transport, "_ssl_protocol", None), "_transport", transport)
+    finish = getattr(inner, "_call_connection_lost", None)
+    if finish is not None:
+        with suppress(Exception):
+            finish(None)
+
+
 _alive: weakref.WeakSet[PerLoop[Any]] = weakref.WeakSet()
 _inherited: list[object] = []
 """Values of the parent process. They are kept alive: closing them would disturb the parent."""

@@ -400,7 +400,7 @@ def test_the_local_model(local):
     assert len(partials) > 3
 
 
-OPTIONS = {"max_validation_retries": (None, -1, 1.5, "2", True), "tools": (5, "look", {"a": 1})}
+OPTIONS = {"max_validation_retries": (-1, 1.5, "2", True), "tools": (5, "look", {"a": 1})}
 
 
 @pytest.mark.parametrize("start", [generate_object, stream_object])

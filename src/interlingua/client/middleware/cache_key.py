@@ -19,6 +19,7 @@ from interlingua.version import __version__
 IGNORED: Mapping[str, str] = {
     "request_id": "the name of the call",
     "session_id": "for logs and limits; never sent",
+    "chosen_because": "for events and metadata; never sent",
     "context": "an object of the program; never sent",
     "keep_raw": "such a request is not cached, because wire events are not stored",
 }

@@ -1,0 +1,173 @@
+"""
+One connection to a Redis server, for all tasks of one event loop.
+
+Commands that wait are sent together and their replies read in order, so that fifty tasks need one
+connection and few system calls. A task does this as long as there are commands, and then ends.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any
+
+from interlingua.spec.errors import ConfigurationError, StoreError
+from interlingua.transport.per_loop import abort_without_loop
+
+
+def load_redis() -> Any:
+    """The client library; raises if it is not installed."""
+    try:
+        import redis.asyncio as library
+    except ImportError as error:
+        raise ConfigurationError(
+            "RedisStore needs the redis package. Install it: pip install 'interlingua[redis]'",
+            cause=error,
+        ) from error
+    return library
+
+
+class _Call:
+    """A command that waits for its reply."""
+
+    __slots__ = ("command", "future", "repeats", "script")
+
+    def __init__(self, command: Sequence[Any], script: str | None, *, repeats: int) -> None:
+        self.command = command
+        self.script = script
+        self.future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        # A caller that was cancelled does not ask for the error.
+        self.future.add_done_callback(_retrieve)
+        self.repeats = repeats
+
+
+def _retrieve(future: asyncio.Future[Any]) -> None:
+    if not future.cancelled():
+        future.exception()
+
+
+class Link:
+    """The connection of one event loop; it is opened on use, and again after a failure."""
+
+    def __init__(self, url: str, timeout: float) -> None:
+        """`timeout`: how long sending commands and reading their replies may take."""
+        library = load_redis()
+        from redis.asyncio.retry import Retry
+        from redis.backoff import NoBackoff
+
+        self._library = library
+        try:
+            pool = library.ConnectionPool.from_url(url)
+        except ValueError as error:
+            raise ConfigurationError(f"RedisStore: {error}", setting="url") from error
+        options = {
+            **pool.connection_kwargs,
+            "socket_timeout": None,  # `timeout` bounds everything at once
+            "socket_connect_timeout": None,
+            "retry": Retry(NoBackoff(), 0),
+        }
+        self._connection = pool.connection_class(**options)
+        self._timeout = timeout
+        self._waiting: list[_Call] = []
+        self._task: asyncio.Task[None] | None = None
+
+    def send(
+        self, command: Sequence[Any], *, script: str | None = None, is_repeatable: bool = True
+    ) -> asyncio.Future[Any]:
+        """
+        The future reply.
+
+        `script` is the text of the script that the command names by its hash: it is sent if the
+        server does not know it. A repeatable command is sent again, once, if the connection ends
+        before its reply: the server may have been restarted since the last command.
+        """
+        call = _Call(command, script, repeats=int(is_repeatable))
+        self._waiting.append(call)
+        if self._task is None:
+            self._task = asyncio.get_running_loop().create_task(self._work())
+        return call.future
+
+    async def close(self) -> None:
+        """Close the connection; calls that wait fail."""
+        task = self._task
+        if task is not None:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+        await self._connection.disconnect(nowait=True)
+
+    def discard(self) -> None:
+        """Close the connection without the event loop, which is no longer running."""
+        writer = getattr(self._connection, "_writer", None)
+        if writer is not None:
+            abort_without_loop(writer.transport)
+        for name in ("_reader", "_writer"):
+            setattr(self._connection, name, None)
+
+    async def _work(self) -> None:
+        try:
+            while self._waiting:
+                calls = [call for call in self._waiting if not call.future.done()]
+                self._waiting.clear()
+                if calls:
+                    await self._exchange(calls)
+        finally:
+            self._task = None
+            for call in self._waiting:
+                if not call.future.done():
+                    call.future.set_exception(StoreError("The Redis store was closed."))
+            self._waiting.clear()
+
+    async def _exchange(self, calls: Sequence[_Call]) -> None:
+        """Send the commands and read their replies; whatever fails ends the connection."""
+        errors = (self._library.RedisError, OSError, TimeoutError)
+        try:
+            async with asyncio.timeout(self._timeout):
+                await self._connection.connect()
+                packed = self._connection.pack_commands([call.command for call in calls])
+                await self._connection.send_packed_command(packed)
+                for call in calls:
+                    await self._read(call)
+        except errors as error:
+            await self._connection.disconnect(nowait=True)
+            self._fail(calls, error)
+        except BaseException:
+            await self._connection.disconnect(nowait=True)
+            self._fail(calls, None)
+            raise
+
+    async def _read(self, call: _Call) -> None:
+        from redis.exceptions import NoScriptError
+
+        try:
+            reply = await self._connection.read_response()
+        except NoScriptError:
+            # The server keeps the script from now on.
+            call.command = ["EVAL", call.script, *call.command[2:]]
+            self._waiting.append(call)
+            return
+        except self._library.ResponseError as error:
+            if not call.future.done():
+                call.future.set_exception(_store_error(error))
+            return
+        if not call.future.done():
+            call.future.set_result(reply)
+
+    def _fail(self, calls: Sequence[_Call], error: Exception | None) -> None:
+        """Send again what can be, and give the others the error."""
+        late = (TimeoutError, self._library.TimeoutError)
+        is_lost = error is not None and not isinstance(error, late)
+        for call in calls:
+            if call.future.done():
+                continue
+            if is_lost and call.repeats:
+                call.repeats -= 1
+                self._waiting.append(call)
+            else:
+                call.future.set_exception(_store_error(error))
+
+
+def _store_error(error: Exception | None) -> StoreError:
+    message = "the store was closed" if error is None else (str(error) or type(error).__name__)
+    wrapped = StoreError(f"Redis: {message}.", cause=error)
+    wrapped.__cause__ = error
+    return wrapped

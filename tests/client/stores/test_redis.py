@@ -1,0 +1,345 @@
+"""What only the store in a server does: failures, event loops, processes."""
+
+import asyncio
+import gc
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+from uuid import uuid4
+
+import pytest
+
+from interlingua.errors import ConfigurationError, StoreError
+from interlingua.stores import Limit, RedisStore, Refused, Reservation
+from support.redis_server import PATIENCE, new_server, redis_url
+
+
+@pytest.fixture
+def url():
+    return redis_url()
+
+
+@pytest.fixture
+def store(url):
+    return RedisStore(url, prefix=uuid4().hex, timeout=PATIENCE)
+
+
+@pytest.fixture
+def server():
+    """A server of the test's own."""
+    own = new_server().start()
+    yield own
+    own.stop()
+
+
+def raw(url, *command):
+    """The reply of the server to one command."""
+    import redis
+
+    with redis.Redis.from_url(url) as client:
+        return client.execute_command(*command)
+
+
+def sockets():
+    return len(os.listdir("/proc/self/fd"))  # noqa: PTH208
+
+
+async def seconds_to_fail(call):
+    start = time.monotonic()
+    with pytest.raises(StoreError):
+        await call
+    return time.monotonic() - start
+
+
+# Failures.
+
+
+def test_a_server_that_ends(server):
+    """Every call fails at once, and works again when the server is back."""
+    store = RedisStore(server.url, timeout=0.5)
+    wanted = [Limit(key="k", maximum=9, period=60)]
+
+    async def work():
+        await store.put("k", b"v")
+        server.stop()
+        failed = [await seconds_to_fail(store.reserve(wanted)) for _ in range(20)]
+        failed.append(await seconds_to_fail(store.add("n", 1)))
+        server.start()
+        taken = await store.reserve(wanted)
+        await store.close()
+        return failed, taken
+
+    failed, taken = asyncio.run(work())
+
+    assert max(failed) < 0.1
+    assert isinstance(taken, Reservation)
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGSTOP"), reason="no SIGSTOP on this system")
+def test_a_server_that_hangs(server):
+    """A call is given up after its timeout, also when many wait; later the store works again."""
+    store = RedisStore(server.url, timeout=0.05)
+
+    async def work():
+        for _ in range(100):  # until the machine is quick enough
+            try:
+                await store.put("k", b"v")
+                break
+            except StoreError:
+                continue
+        server.process.send_signal(signal.SIGSTOP)
+        start = time.monotonic()
+        calls = [seconds_to_fail(store.get("k")) for _ in range(30)]
+        one_after_another = [await seconds_to_fail(store.get("k")) for _ in range(3)]
+        await asyncio.gather(*calls)
+        elapsed = time.monotonic() - start
+        server.process.send_signal(signal.SIGCONT)
+        store._timeout = PATIENCE
+        value = await store.get("k")
+        await store.close()
+        return one_after_another, elapsed, value
+
+    one_after_another, elapsed, value = asyncio.run(work())
+
+    assert min(one_after_another) > 0.03
+    assert elapsed < 1
+    assert value == b"v"
+
+
+def test_the_error_says_what_to_do():
+    """No server, a wrong address, no library: each has its own words, and no password."""
+    absent = RedisStore("redis://:my-password@127.0.0.1:1", timeout=PATIENCE)
+
+    with pytest.raises(StoreError, match=r"127\.0\.0\.1:1") as refused:
+        asyncio.run(absent.get("k"))
+    assert "my-password" not in f"{refused.value}{refused.value!r}{absent!r}"
+    with pytest.raises(ConfigurationError, match="redis://"):
+        asyncio.run(RedisStore("http://127.0.0.1").get("k"))
+
+
+def test_the_library_is_missing(monkeypatch):
+    """What to install is said when the store is made."""
+    monkeypatch.setitem(sys.modules, "redis.asyncio", None)
+
+    with pytest.raises(ConfigurationError, match=r"pip install 'interlingua\[redis\]'"):
+        RedisStore("redis://127.0.0.1")
+
+
+def test_nothing_is_imported_early():
+    """Neither SQLite nor the Redis library is loaded before a store needs it."""
+    code = (
+        "import sys, interlingua.stores\n"
+        "print([name for name in ('redis', 'sqlite3', '_sqlite3') if name in sys.modules])"
+    )
+    printed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)  # noqa: PLW1510
+
+    assert printed.stdout.strip() == "[]"
+
+
+def test_a_server_that_forgot_the_scripts(store, url):
+    """They are sent again."""
+    limits = [Limit(key="k", maximum=9)]
+
+    async def work():
+        await store.reserve(limits)
+        raw(url, "SCRIPT", "FLUSH")
+        await asyncio.gather(*(store.reserve(limits) for _ in range(5)))
+        return await store.used("k")
+
+    assert asyncio.run(work()) == 6
+
+
+def test_a_reply_that_was_lost(store):
+    """A reservation that is sent twice is taken once."""
+    limits = [Limit(key="k", maximum=9), Limit(key="h", maximum=9, mode="hold")]
+
+    async def work():
+        link = store._link()
+        send = link.send
+        link.send = lambda *values, **options: send(*values, **options) and send(*values, **options)
+        taken = await store.reserve(limits)
+        del link.send
+        return taken, await store.used("k"), await store.used("h"), await store.settle(taken, {})
+
+    taken, *rest = asyncio.run(work())
+
+    assert isinstance(taken, Reservation)
+    assert rest == [1, 1, True]
+
+
+def test_everything_in_the_server_ends(store, url):
+    """Only what has no end by its own rules stays in the server."""
+
+    async def work():
+        limits = [
+            Limit(key="a", maximum=9, period=60, burst=3),
+            Limit(key="b", maximum=9, mode="hold"),
+            Limit(key="c", maximum=9, mode="reserve", ttl=100),
+            Limit(key="d", maximum=9, mode="reserve", period=10),
+        ]
+        taken = await store.reserve(limits, lease=5)
+        await store.renew(taken, 20)
+        await store.settle(await store.reserve(limits, lease=5), {})
+        await store.add("n", 1, ttl=5)
+        await store.append("l", b"", ttl=5)
+        await store.put("v", b"", ttl=5)
+
+    asyncio.run(work())
+    keys = raw(url, "KEYS", f"{store._prefix}*")
+    ends = {key.decode().removeprefix(store._prefix): raw(url, "PTTL", key) / 1000 for key in keys}
+
+    assert len(ends) == 11
+    assert min(ends.values()) > 0
+    assert 60 < ends["b:60.0:a"] < 63
+    assert 18 < ends["o:None:b"] <= 21
+    assert 18 < ends["b:None:b"] <= 21
+    assert 98 < ends["b:None:c"] <= 101
+
+
+# Event loops, threads, processes.
+
+
+@pytest.mark.parametrize("kind", ["asyncio", "uvloop"])
+def test_loop_after_loop(store, kind):
+    """One store serves loop after loop, closed or not, and leaves no socket and no task."""
+    factory = None
+    if kind == "uvloop":
+        factory = pytest.importorskip("uvloop").new_event_loop
+
+    async def work(*, is_closed):
+        await asyncio.gather(*(store.add("n", 1) for _ in range(20)))
+        if is_closed:
+            await store.close()
+            await asyncio.sleep(0)
+            assert len(asyncio.all_tasks()) == 1
+
+    with asyncio.Runner(loop_factory=factory) as runner:
+        runner.run(work(is_closed=False))
+    gc.collect()
+    before = sockets()
+    for is_closed in (True, False, False, True):
+        with asyncio.Runner(loop_factory=factory) as runner:
+            runner.run(work(is_closed=is_closed))
+    gc.collect()
+
+    assert sockets() <= before
+    assert asyncio.run(store.add("n", 0)) == 100
+
+
+def test_threads_with_a_loop_each(store):
+    """They share one store."""
+
+    async def work():
+        await asyncio.gather(*(store.add("n", 1) for _ in range(50)))
+
+    threads = [threading.Thread(target=asyncio.run, args=(work(),)) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert asyncio.run(store.add("n", 0)) == 200
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
+@pytest.mark.filterwarnings("ignore:.*multi-threaded.*:DeprecationWarning")
+def test_fork(store):
+    """A child of a fork opens its own connection."""
+
+    async def work():
+        await store.add("n", 1)
+        child = os.fork()
+        if not child:
+            asyncio.events._set_running_loop(None)
+            asyncio.run(store.add("n", 1))
+            os._exit(0)
+        status = os.waitpid(child, 0)[1]  # noqa: ASYNC222 -- it is short
+        return status, await store.add("n", 1)
+
+    assert asyncio.run(work()) == (0, 3)
+
+
+def program(url, prefix, code):
+    """A process with a store as `store`; `code` is the body of a coroutine."""
+    head = f"""
+        import asyncio
+        from interlingua.stores import *
+        store = RedisStore({url!r}, prefix={prefix!r}, timeout={PATIENCE})
+        async def work():
+    """
+    body = textwrap.indent(textwrap.dedent(code), "    ")
+    return subprocess.Popen(
+        [sys.executable, "-c", f"{textwrap.dedent(head)}{body}\nasyncio.run(work())"],
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+
+
+def test_processes_share_limits(url):
+    """Two processes with 20 tasks each never take more than the maximum together."""
+    prefix = uuid4().hex
+    code = """
+        wanted = [Limit(key="k", maximum=150, period=3600), Limit(key="t", maximum=1e9, amount=5)]
+        admitted = 0
+        async def one():
+            nonlocal admitted
+            for _ in range(10):
+                taken = await store.reserve(wanted)
+                admitted += isinstance(taken, Reservation)
+        await asyncio.gather(*(one() for _ in range(20)))
+        print(admitted)
+    """
+    processes = [program(url, prefix, code) for _ in range(2)]
+    admitted = [int(process.communicate()[0]) for process in processes]
+    store = RedisStore(url, prefix=prefix, timeout=PATIENCE)
+
+    assert sum(admitted) == 150
+    assert asyncio.run(store.used("t")) == 750
+
+
+def test_a_killed_process_gives_back_its_leases(url):
+    """What it had taken counts until its lease ends."""
+    prefix = uuid4().hex
+    code = """
+        await store.reserve([Limit(key="k", maximum=1, mode="hold")], lease=0.4)
+        print("taken", flush=True)
+        await asyncio.sleep(60)
+    """
+    with program(url, prefix, code) as process:
+        process.stdout.readline()
+        process.kill()
+    wanted = [Limit(key="k", maximum=1, mode="hold")]
+
+    async def work():
+        store = RedisStore(url, prefix=prefix, timeout=PATIENCE)
+        refused = await store.reserve(wanted)
+        await asyncio.sleep(refused.retry_after)
+        return refused, await store.reserve(wanted)
+
+    refused, taken = asyncio.run(work())
+
+    assert isinstance(refused, Refused)
+    assert refused.retry_after <= 0.4
+    assert isinstance(taken, Reservation)
+
+
+@pytest.mark.parametrize("moments", [0, 1, 2, 3, 5, 8])
+def test_a_cancelled_reservation_is_given_back(store, moments):
+    """A task that is cancelled while it asks has taken nothing in the end."""
+    wanted = [Limit(key=mode, maximum=1, mode=mode, period=60) for mode in ("spend", "hold")]
+
+    async def work():
+        await store.put("k", b"v")
+        task = asyncio.ensure_future(store.reserve(wanted))
+        for _ in range(moments):
+            await asyncio.sleep(0)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        await store.put("k", b"w")
+        return [await store.used(limit.key, 60) for limit in wanted] if task.cancelled() else [0, 0]
+
+    assert asyncio.run(work()) == [0, 0]

