@@ -235,7 +235,7 @@ class _Race(Generic[_Kind]):
         first = self._runners[0].task
         error = None if first.cancelled() else first.exception()
         if isinstance(error, SDKError) and self.is_hedged:
-            error.attempts = self._call.attempts()
+            error.add_outcome(self._call.attempts())
         first.result()  # raises
         raise AssertionError("unreachable")
 
