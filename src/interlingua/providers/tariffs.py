@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, TypeAlias, TypeVar
 import msgspec
 from msgspec.structs import replace
 
-from interlingua.providers.catalog.models import CACHES, table
+from interlingua.providers.catalog.models import clear_on_change, table
 from interlingua.providers.catalog.prices import LongContext, Price, Rates
 from interlingua.providers.cost import STANDARD, Tariff, merge_rates, price_usage
 from interlingua.spec.check import describe
@@ -69,14 +69,12 @@ class Tariffs(dict[tuple[Seller, str, str], "Tariff | None"]):
         is_whole: bool = False,
     ) -> None:
         super().__init__()
-        CACHES.add(self)
+        clear_on_change(self)
         self.is_whole = is_whole
         self.given = dict(_read_prices(prices or {}))
         self.clock = clock
         self.version = _hash(self.given) if self.given else ""
         """The version of the given prices."""
-
-    __hash__ = object.__hash__  # type: ignore[assignment]
 
     def with_prices(self, prices: Prices) -> Tariffs:
         """A table with these prices over those of this one."""

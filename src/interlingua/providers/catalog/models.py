@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, date, datetime
 from functools import cached_property
 from threading import Lock
-from typing import Any, Literal, TypeAlias, TypeVar
-from weakref import WeakSet
+from typing import Literal, Protocol, TypeAlias, TypeVar
+from weakref import WeakValueDictionary
 
 import msgspec
 
@@ -168,11 +168,28 @@ Section: TypeAlias = "msgspec.Raw | tuple[ModelInfo, ...]"
 
 NOTICES: dict[tuple[str, str], tuple[Warning, ...]] = {}
 """Warnings about models, by provider and id, from the current table: see `lifecycle.py`."""
-CACHES: WeakSet[Any] = WeakSet()
-"""Dicts of what was found in the current table; a change of the table clears them."""
 
 _lock = Lock()
 _current: Table | None = None
+_caches: WeakValueDictionary[int, Cache] = WeakValueDictionary()
+
+
+class Cache(Protocol):
+    """What was derived from the table."""
+
+    def clear(self) -> None:
+        """Forget it."""
+
+
+def clear_on_change(cache: Cache) -> None:
+    """Clear this cache, as long as it exists, whenever the table changes."""
+    _caches[id(cache)] = cache
+
+
+def _clear_caches() -> None:
+    NOTICES.clear()
+    for cache in tuple(_caches.values()):
+        cache.clear()
 
 
 def table() -> Table:
@@ -184,15 +201,11 @@ def change_table(change: Callable[[Table], Table]) -> Table:
     """Replace the table by a changed one. One thread at a time; readers keep what they have."""
     global _current  # noqa: PLW0603
     with _lock:
+        is_first = _current is None
         _current = change(_current or _load())
-        _clear_caches()
+        if not is_first:
+            _clear_caches()
         return _current
-
-
-def _clear_caches() -> None:
-    NOTICES.clear()
-    for cache in tuple(CACHES):
-        cache.clear()
 
 
 def reset_table() -> None:
