@@ -289,9 +289,9 @@ def test_one_unknown_part_makes_the_sum_unknown():
 def test_prices_of_a_call_are_over_those_of_the_client(mode):
     """Only the rates that are given change."""
     cached = text("Rain.") + usage(input_tokens=1000, output_tokens=50, cache_read=800)
-    prices = {MODELS["openai"]: {"inputCachedPricePerMillion": 1.0}}
+    prices = {MODELS["openai"]: {"inputCachedPricePerMillion": 1.0}}  # under another name
     with simulated(cached) as peer:
-        client = Client(adapters(peer.server.url), prices={MODELS["openai"]: {"output": 8.0}})
+        client = Client(adapters(peer.server.url), prices={named("openai"): {"output": 8.0}})
         before = asyncio.run(answer(mode, named("openai"), client=client))
         result = asyncio.run(answer(mode, named("openai"), client=client, prices=prices))
 
@@ -300,10 +300,7 @@ def test_prices_of_a_call_are_over_those_of_the_client(mode):
     assert isclose(
         before.total_cost.total, (200 * rates.input + 800 * rates.cache_read + 50 * 8) / 1e6
     )
-    # the rates of a call replace all that the client has for the model
-    assert isclose(
-        result.total_cost.total, (200 * rates.input + 800 * 1.0 + 50 * rates.output) / 1e6
-    )
+    assert isclose(result.total_cost.total, (200 * rates.input + 800 * 1.0 + 50 * 8) / 1e6)
     assert before.total_cost.pricing_version != result.total_cost.pricing_version
 
 
