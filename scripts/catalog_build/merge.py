@@ -19,6 +19,7 @@ TOLERANCE = 0.01
 """Prices that differ by more are a disagreement."""
 COMPARED = ("input", "output", "cache_read", "cache_write")
 HAND = "by hand"
+HISTORIAN = "genai-prices"
 RANKS = {
     "": (HAND, "litellm", "models.dev", "genai-prices"),
     # The first of these means input and output together, as we do.
@@ -35,6 +36,8 @@ EXCLUDED = re.compile(
     "|^gemini-(gemma|exp|live|pro$|1.0|flash-1.5|pro-1.5)|exp-image-generation"
 )
 """Ids that are not listed: other interfaces, other tasks, experiments that ended, old spellings."""
+HISTORIES = {"groq", "together", "xai"}
+"""Providers of which the first source keeps old prices: what no other lists is served no longer."""
 GATED = re.compile("cyber|daybreak|rosalind|mythos")
 """Ids of models for customers whom the provider has approved."""
 _DATED = re.compile(r"(.+?)[-@](20[0-9]{2}-[0-9]{2}-[0-9]{2}|20[0-9]{6})")
@@ -121,6 +124,8 @@ def model(
     fields.setdefault("display_name", _name(model_id))
     if GATED.search(model_id):
         fields["is_gated"] = True
+    if provider in HISTORIES and [name for name in said if said[name] != Entry()] == [HISTORIAN]:
+        fields["deprecated"] = True
     ranked = [entry.prices for name, entry in said.items() if name != HAND]
     prices = merged_prices([*ranked, said[HAND].prices], today, model_id)
     if fields.get("context_window") and fields.get("max_output", 0) > fields["context_window"]:

@@ -364,6 +364,25 @@ def test_why_there_is_no_price():
     assert models["gpt-9-cyber"].is_gated
 
 
+def test_old_prices_of_models_that_nobody_lists():
+    """Of some hosts the list of prices is also a history."""
+
+    def host(name, entries):
+        listed = {"groq": entries}
+        return Source(
+            name=name,
+            written=TODAY,
+            listed=listed,
+            lookup=lambda provider, model_id: listed.get(provider, {}).get(model_id),
+        )
+
+    priced = Entry(prices=(price(1.0),))
+    sources = [host("genai-prices", {"a": priced, "b": priced}), host("litellm", {"a": priced})]
+    models = {model.id: model for model in merge({}, sources, TODAY).models}
+
+    assert (models["a"].deprecated, models["b"].deprecated) == (False, True)
+
+
 def test_dated_ids_are_aliases():
     """If they differ only by their name; else they are models of their own, of that day."""
     same = Entry(fields={"context_window": 5}, prices=(price(1.0),))
