@@ -8,7 +8,7 @@ attempts is settled. A layer inside of the attempts adds up what they cost.
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from datetime import UTC, datetime, timedelta
 from math import isfinite
 from typing import Any, ClassVar, Literal, TypeAlias
@@ -34,7 +34,7 @@ from interlingua.client.middleware.meter import (
 )
 from interlingua.client.middleware.scopes import ScopeKey, name_scope, scope_reader
 from interlingua.client.stores.contract import Limit, Refused, Store
-from interlingua.client.stores.memory import MemoryStore
+from interlingua.client.stores.memory import MemoryStore, Taken
 from interlingua.providers.cost import price_usage
 from interlingua.providers.fold import close_stream
 from interlingua.providers.log import logger
@@ -67,10 +67,10 @@ class Budget:
         Client.from_env(middleware=[Budget(usd=20, period="day", key="user", store=store)])
 
     `key` says who has a budget: see `ScopeKey`. `cost` prices a usage; where it returns None, the
-    prices of the client and the catalog count. Without a price, `unknown="refuse"` raises `ConfigurationError`;
-    `unknown="allow"` sends the call and does not count it. `max_tokens` is what is reserved for the
-    output of a request that sets none. A reservation of a process that has crashed is given back
-    after `lease` seconds.
+    prices of the client and the catalog count. Without a price, `unknown="refuse"` raises
+    `ConfigurationError`; `unknown="allow"` sends the call and does not count it. `max_tokens` is
+    what is reserved for the output of a request that sets none. A reservation of a process that
+    has crashed is given back after `lease` seconds.
     """
 
     guard: ClassVar[bool] = True
@@ -144,13 +144,15 @@ class Budget:
     ) -> AsyncGenerator[StreamEvent, None]:
         """Reserve, pass the events on, and settle where they end."""
         tally = await self._open(request, call)
-        events = call_next(request)
+        events: AsyncIterator[StreamEvent] | None = None
         try:
+            events = call_next(request)
             async for event in events:
                 yield event
         finally:
             try:
-                await close_stream(events)
+                if events is not None:
+                    await close_stream(events)
             finally:
                 if tally is not None:
                     await self._close(tally)
@@ -204,7 +206,10 @@ class Budget:
             spent = 0.0
 
     async def _settle(self, hold: Hold | None, spent: float) -> None:
-        if hold is not None:
+        local = self._leases.local
+        if local is not None and type(hold) is Taken:
+            local.settle_now(hold, {hold.limits[0].key: spent})
+        elif hold is not None:
             await self._leases.settle(hold, {hold.limits[0].key: spent})
 
     async def reserve_more(self, tally: _Tally, request: Request) -> float:
@@ -234,7 +239,9 @@ class Budget:
         await self._settle(None if isinstance(hold, Refused) else hold, spent)
 
     async def _reserve(self, scope: str, amount: float, request: Request) -> Hold | None:
-        outcome = await self._leases.reserve((self._limit(scope, amount),))
+        limits, local = (self._limit(scope, amount),), self._leases.local
+        outcome: Hold | Refused | None
+        outcome = await self._leases.reserve(limits) if local is None else local.reserve_now(limits)
         if isinstance(outcome, Refused):
             raise self._refusal(scope, amount, request, outcome)
         return outcome
@@ -345,7 +352,7 @@ class Budget:
         if target not in self._unpriced:
             self._unpriced.add(target)
             logger.warning(
-                "%r does not count calls of %s: their price is unknown. Give the client its prices=.",
+                "%r does not count calls of %s: the price is unknown. Give the client its prices=.",
                 self,
                 target,
             )
@@ -368,6 +375,13 @@ class _Tally:
         """The estimates of the attempts that are under way."""
         self.spent = 0.0
 
+    def end(self, estimate: float, spent: float) -> bool:
+        """An attempt has ended; False if its call has ended before."""
+        self.running -= estimate
+        if self.calls:
+            self.spent += spent
+        return bool(self.calls)
+
 
 class _Meter:
     """The layer inside of the attempts: adds up their costs."""
@@ -382,7 +396,9 @@ class _Meter:
         tally = budget.find_tally(request)
         if tally is None:
             return await call_next(request)
-        amount = await budget.reserve_more(tally, request)
+        amount = tally.reserved
+        if request is not tally.request or tally.spent or tally.running:
+            amount = await budget.reserve_more(tally, request)
         tally.running += amount
         spent = 0.0
         try:
@@ -394,7 +410,8 @@ class _Meter:
         else:
             return response
         finally:
-            await self._end(tally, amount, spent)
+            if not tally.end(amount, spent):
+                await budget.count_late(tally, spent)
 
     async def stream(
         self, request: Request, call_next: StreamNext
@@ -405,9 +422,10 @@ class _Meter:
         if tally is not None:
             amount = await budget.reserve_more(tally, request)
             tally.running += amount
-        events = call_next(request)
+        events: AsyncIterator[StreamEvent] | None = None
         failure: BaseException | None = None
         try:
+            events = call_next(request)
             async for event in events:
                 meter.feed(event)
                 yield event
@@ -416,19 +434,14 @@ class _Meter:
             raise
         finally:
             try:
-                await close_stream(events)
+                if events is not None:
+                    await close_stream(events)
             finally:
                 if tally is not None:
                     usage = meter.usage(request, failure)
                     spent = budget.cost_of(request, usage, meter.cost, tally.call)
-                    await self._end(tally, amount, spent)
-
-    async def _end(self, tally: _Tally, amount: float, spent: float) -> None:
-        tally.running -= amount
-        if not tally.calls:
-            await self._budget.count_late(tally, spent)
-        else:
-            tally.spent += spent
+                    if not tally.end(amount, spent):
+                        await budget.count_late(tally, spent)
 
 
 def _client_price(request: Request, usage: Usage, call: CallInfo) -> Cost | None:
