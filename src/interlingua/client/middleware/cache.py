@@ -41,6 +41,7 @@ OPERATIONS = ("count_tokens", "embed")
 """The operations whose results depend only on their value, and change nothing at the provider."""
 STORED = frozenset(("stop", "tool_calls"))
 """The finish reasons of answers that are stored: the model itself ended the answer."""
+_ABOUT_COST = frozenset(("price_unknown",))
 FROM_CACHE = Cost(source="cache")
 """What an answer from a cache costs."""
 
@@ -86,7 +87,8 @@ class Cache:
     ) -> None:
         if ttl is not None and not ttl > 0:
             raise ConfigurationError("Cache: ttl must be a number of seconds above 0, or None.")
-        self._entries = _Entries(store or MemoryEntries(max_size), ttl, store_timeout)
+        timeout = None if store is None else store_timeout
+        self._entries = _Entries(store or MemoryEntries(max_size), ttl, timeout)
         self._key = key
         self._operations = frozenset(operations)
         self._max_entry = max_entry
@@ -249,7 +251,7 @@ class _Entries:
     is logged once until it works again.
     """
 
-    def __init__(self, store: ValueStore, ttl: float | None, timeout: float) -> None:
+    def __init__(self, store: ValueStore, ttl: float | None, timeout: float | None) -> None:
         self._store = store
         self._ttl = ttl
         self._timeout = timeout
@@ -357,6 +359,7 @@ def _write_answer(response: Response, request: Request) -> bytes | None:
         response,
         message=replace(message, id=None, metadata=metadata),
         cost=None,
+        warnings=[each for each in response.warnings if each.code not in _ABOUT_COST],
         rate_limit=None,
         raw=None,
         request_id=None,
