@@ -25,6 +25,7 @@ MATTERS = {
     "profile": {"max_output_tokens": 10},
     "model_profiles": {"m": {"max_output_tokens": 10}},
     "read_files": False,
+    "behaviour": Behaviour(prompt_addendum="Call tools."),
     "strict": True,
     "on_loss": "warn",
     "name": "other",
