@@ -101,11 +101,6 @@ def test_an_adapter_of_several_is_known_by_its_members():
     assert identity_of(Balance(openai("a"), Slotted()), "m") is None
 
 
-def test_the_behaviour_counts():
-    """It changes what is sent."""
-    assert identity_of(openai(behaviour=Behaviour(prompt_addendum="Be kind.")), "m") != PLAIN
-
-
 def test_every_ignored_attribute_exists():
     """The list of attributes that do not count is true, and has reasons."""
     assert IGNORED.keys() <= vars(openai()).keys()
