@@ -31,6 +31,7 @@ from interlingua.api.tools.runner import ToolRound, ToolRunner
 from interlingua.api.tools.tool import check_tools
 from interlingua.client.attempts import Attempts
 from interlingua.client.client import Client
+from interlingua.client.middleware.usage_reports import BATCH, UsageReports
 from interlingua.client.retry_policy import DEFAULT_POLICY
 from interlingua.providers.callbacks import settle
 from interlingua.providers.cancel import ABORTED, AbortSignal, CancelScope
@@ -99,10 +100,8 @@ class Run:
         request = make_request(model, messages, tools, options)
         by_name = check_tools(tools) if tools else {}
         self.client: Client = options.get("client") or get_default_client()
-        if not ACCESS.isdisjoint(options):
-            self.client = with_access(self.client, model, options)
-        if options.get("prices"):
-            self.client = self.client.with_prices(options["prices"])
+        if not _CLIENT_OPTIONS.isdisjoint(options):
+            self.client = _adapt_client(self.client, model, options)
         self.loop: ToolLoop = ToolLoop(
             request,
             by_name,
@@ -576,6 +575,7 @@ def _is_same(left: Message, right: Message) -> bool:
 
 
 _NO_TIMEOUT = TimeoutConfig()
+_CLIENT_OPTIONS = ACCESS | {"prices", "on_usage"}
 _NO_TOOLS = ToolRunner()
 _TOOL_OPTIONS = frozenset(
     ("tool_timeout", "max_concurrent_tools", "max_tool_output", "tool_observer")
@@ -610,6 +610,23 @@ def with_access(client: Client, model: str | None, options: Mapping[str, Any]) -
     """The client with the key, address and headers of this run, at the provider of the model."""
     access = {name: options[name] for name in ACCESS if options.get(name) is not None}
     return client.with_access(model or "", options.get("provider"), **access) if access else client
+
+
+def with_usage_reports(client: Client, options: Mapping[str, Any]) -> Client:
+    """The client with a layer that calls `on_usage`."""
+    batch, caller_id = options.get("usage_batch_size"), options.get("caller_id")
+    layer = UsageReports(
+        options["on_usage"], client.calls, batch=batch or BATCH, caller_id=caller_id
+    )
+    return client.with_middleware(layer)
+
+
+def _adapt_client(client: Client, model: str | None, options: Mapping[str, Any]) -> Client:
+    """The client with the key, prices and usage reports of this run."""
+    client = with_access(client, model, options)
+    if options.get("prices"):
+        client = client.with_prices(options["prices"])
+    return client if options.get("on_usage") is None else with_usage_reports(client, options)
 
 
 def set_default_client(client: Client | None) -> None:
