@@ -84,6 +84,7 @@ if TYPE_CHECKING:
     from interlingua.spec.request import ResponseFormat as ResponseFormat
     from interlingua.spec.request import ToolChoice as ToolChoice
     from interlingua.spec.request import ToolDefinition as ToolDefinition
+    from interlingua.spec.response import Cost as Cost
     from interlingua.spec.response import FinishReason as FinishReason
     from interlingua.spec.response import RateLimitInfo as RateLimitInfo
     from interlingua.spec.response import Response as Response
@@ -132,7 +133,7 @@ _NAMES = {
     "spec.json_form": ("FORMAT_VERSION", "from_json", "to_json"),
     "spec.messages": ("Message", "Role"),
     "spec.request": ("BuiltinTool", "Request", "ResponseFormat", "ToolChoice", "ToolDefinition"),
-    "spec.response": ("FinishReason", "RateLimitInfo", "Response", "Usage"),
+    "spec.response": ("Cost", "FinishReason", "RateLimitInfo", "Response", "Usage"),
 }
 """The public names by the module that defines them."""
 

@@ -18,7 +18,10 @@ from interlingua.providers.catalog.search import (
     list_models,
     mixed_price,
 )
+from interlingua.providers.cost import CostRange
 from interlingua.providers.provider import Provider
+from interlingua.providers.reprice import reprice
+from interlingua.providers.tariffs import Prices
 from interlingua.spec.behaviour import Behaviour, RetrySettings
 from interlingua.spec.contracts import NEUTRAL_PROFILE, AdapterCapabilities
 from interlingua.spec.operations import ServedModel
@@ -27,11 +30,13 @@ __all__ = [
     "NEUTRAL_PROFILE",
     "AdapterCapabilities",
     "Behaviour",
+    "CostRange",
     "LongContext",
     "MediaVariant",
     "ModelEntry",
     "ModelInfo",
     "Price",
+    "Prices",
     "Provider",
     "ProviderConfig",
     "Rates",
@@ -44,5 +49,6 @@ __all__ = [
     "list_models",
     "mixed_price",
     "profile_for",
+    "reprice",
     "update",
 ]

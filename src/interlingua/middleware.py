@@ -9,6 +9,7 @@ from interlingua.client.middleware.budget import Budget
 from interlingua.client.middleware.cache import Cache
 from interlingua.client.middleware.circuit_breaker import CircuitBreaker
 from interlingua.client.middleware.fallback import FALLBACK_ERRORS, Fallback
+from interlingua.client.middleware.hedge import Hedge
 from interlingua.client.middleware.layers import (
     CallInfo,
     CompleteNext,
@@ -25,6 +26,7 @@ from interlingua.client.middleware.logging import Logging
 from interlingua.client.middleware.other_model import OtherModel
 from interlingua.client.middleware.rate_limit import RateLimit
 from interlingua.client.middleware.redact import Redact
+from interlingua.client.middleware.telemetry import Telemetry
 
 __all__ = [
     "FALLBACK_ERRORS",
@@ -35,6 +37,7 @@ __all__ = [
     "CircuitBreaker",
     "CompleteNext",
     "Fallback",
+    "Hedge",
     "Logging",
     "Middleware",
     "OperationCall",
@@ -44,6 +47,7 @@ __all__ = [
     "RateLimit",
     "Redact",
     "StreamNext",
+    "Telemetry",
     "ToolMiddleware",
     "ToolNext",
     "per_attempt",

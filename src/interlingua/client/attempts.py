@@ -174,6 +174,7 @@ class Attempts:
     __slots__ = (
         "_accumulator",
         "_adapters",
+        "_answer",
         "_because",
         "_calls",
         "_count",
@@ -211,12 +212,13 @@ class Attempts:
         self._logged: set[str] = set() if logged is None else logged
         self._count = 0
         self._failure: SDKError | None = None  # of the last attempt
-        self._resent = False  # in the current attempt
+        self._resent: set[int] = set()  # attempts whose request was sent twice
         self._members = _NO_MEMBERS  # of a `Balance`, by attempt
         self._outcomes: list[tuple[CallEvent, Awaitable[object]]] = []  # of async subscribers
         self._ready: tuple[Request, Ready] | None = None
         self._shown: Shown | None = None  # only set if there is middleware
         self._scope: CancelScope | None = None
+        self._answer: Response | None = None  # of `complete`
         self._accumulator: StreamAccumulator | None = None  # of a stream
         self.records: tuple[Attempt, ...] = ()
         """The finished attempts."""
@@ -238,6 +240,8 @@ class Attempts:
 
     async def _answer_through(self, outer: CallLayers) -> Response:
         response = await outer.wrap_complete(self.complete, self._info())(self.request)
+        if response is self._answer and response.attempts is self.records:
+            return response  # no layer has changed it
         attempts = self.records or response.attempts  # a layer may have made more of them since
         return replace(response, attempts=attempts, message=self._message(response))
 
@@ -351,11 +355,12 @@ class Attempts:
                 self._complete(number, began, request, result if is_answer else _PERFORMED)
                 if self._outcomes:
                     await self._settle()
-                return (
+                result = self._answer = (
                     replace(result, attempts=self.records, message=self._message(result))
                     if is_answer
                     else result
                 )
+                return result
             await asyncio.sleep(delay)
         raise AssertionError("unreachable")
 
@@ -479,11 +484,13 @@ class Attempts:
                 ready = await adapter.ready(
                     sent,
                     logged=self._logged,
-                    on_resend=self._note_resend,
+                    on_resend=partial(self._resent.add, attempt),
                     tariffs=calls.tariffs,
                 )
                 self._ready, self.left_out = (request, ready), ready.left_out
-            response = await adapter.answer(self._ready[1], self._step, attempt)
+            else:
+                ready = self._reuse(self._ready[1], attempt)
+            response = await adapter.answer(ready, self._step, attempt)
         return response if ids is None else ids.read(response, key)
 
     def _open(self, request: Request, attempt: int) -> AsyncIterator[StreamEvent]:
@@ -502,7 +509,7 @@ class Attempts:
         if not isinstance(adapter, HttpAdapter) or not adapter.has_stations:
             events = self._stream_custom(adapter, request, attempt)
         else:
-            make_ready = partial(self._make_ready, adapter, request)
+            make_ready = partial(self._make_ready, adapter, request, attempt)
             scope = self._scope or CancelScope()
             events = adapter.events(make_ready, scope, self._step, attempt)
         return events if ids is None else ids.read_events(events, key)
@@ -564,22 +571,28 @@ class Attempts:
         self.left_out = behaved.left_out
         return behaved.request, behaved.warnings
 
-    async def _make_ready(self, adapter: HttpAdapter, request: Request) -> Ready:
+    async def _make_ready(self, adapter: HttpAdapter, request: Request, attempt: int) -> Ready:
         """The encoded stream request, made once for all attempts that send the same one."""
         if request.provider in self._calls.initialization.pending:
             await self._calls.initialization.ensure(request.provider)
-        if self._ready is None or self._ready[0] is not request:
-            ids = self._calls.call_ids
-            sent = request if ids is None else ids.write(request, adapter)
-            ready = await adapter.ready(
-                sent,
-                stream=True,
-                logged=self._logged,
-                on_resend=self._note_resend,
-                tariffs=self._calls.tariffs,
-            )
-            self._ready, self.left_out = (request, ready), ready.left_out
-        return self._ready[1]
+        if self._ready is not None and self._ready[0] is request:
+            return self._reuse(self._ready[1], attempt)
+        ids, on_resend = self._calls.call_ids, partial(self._resent.add, attempt)
+        sent = request if ids is None else ids.write(request, adapter)
+        ready = await adapter.ready(
+            sent,
+            stream=True,
+            logged=self._logged,
+            on_resend=on_resend,
+            tariffs=self._calls.tariffs,
+        )
+        self._ready, self.left_out = (request, ready), ready.left_out
+        return ready
+
+    def _reuse(self, ready: Ready, attempt: int) -> Ready:
+        """What an earlier attempt has sent; two attempts may be under way at once."""
+        http = replace(ready.http, on_resend=partial(self._resent.add, attempt))
+        return replace(ready, http=http)
 
     def _resolve(self, request: Request) -> Request:
         """The request with its provider and model looked up again, if a middleware changed it."""
@@ -601,7 +614,6 @@ class Attempts:
         """The number of the attempt that begins now."""
         number = self._count
         self._count += 1
-        self._resent = False
         self._because = request.chosen_because
         if self._subscribers:
             self._notify(CallStarted(**self._facts(number, request), stream=stream))
@@ -632,7 +644,7 @@ class Attempts:
                     cost=cost,
                     finish_reason=reason,
                     latency_ms=latency,
-                    resent=self._resent,
+                    resent=number in self._resent,
                 )
             )
 
@@ -677,12 +689,9 @@ class Attempts:
                     latency_ms=latency,
                     usage=usage,
                     cost=cost,
-                    resent=self._resent,
+                    resent=number in self._resent,
                 )
             )
-
-    def _note_resend(self) -> None:
-        self._resent = True
 
     def _facts(self, number: int, request: Request) -> dict[str, Any]:
         return {

@@ -15,12 +15,11 @@ from msgspec.structs import asdict, replace
 
 from interlingua.providers.catalog.prices import Price, Rates
 from interlingua.spec.response import Cost, CostSource, Usage
+from interlingua.tokens.estimate import ESTIMATE_ERROR
 
 STANDARD = "standard"
 """The tier of service of a call for which the provider names no other."""
 _MILLION = 1_000_000
-_ERROR = 0.15
-"""How far an estimate of tokens is off, at most, for nine of ten requests."""
 _MEDIA = (
     *("input_audio", "cache_read_audio", "output_audio", "input_image", "output_image"),
     *("per_image", "per_video_second"),
@@ -217,7 +216,10 @@ def price_range(
     `input_tokens` is an estimate, `output_tokens` is the limit of the answer. With `every_tier`
     the call may be served in any tier of service and be cached for an hour.
     """
-    least, most = floor(input_tokens * (1 - _ERROR)), ceil(input_tokens * (1 + _ERROR))
+    least, most = (
+        floor(input_tokens * (1 - ESTIMATE_ERROR)),
+        ceil(input_tokens * (1 + ESTIMATE_ERROR)),
+    )
     low = Usage(input_tokens=least, cache_read_tokens=least)
     high = Usage(input_tokens=most, output_tokens=output_tokens)
     written = replace(high, cache_write_tokens=most)

@@ -57,11 +57,19 @@ class Tariffs(dict[tuple[Seller, str, str], "Tariff | None"]):
     The rates by seller, the served model and the requested model; None where they are unknown.
 
     It is a dict so that a model that was looked up before costs no function call. `prices` are
-    over the catalog. `clock` gives the time of a call in seconds since 1970.
+    over the catalog, or with `is_whole` instead of it. `clock` gives the time of a call in seconds
+    since 1970.
     """
 
-    def __init__(self, prices: Prices | None = None, clock: Callable[[], float] = now) -> None:
+    def __init__(
+        self,
+        prices: Prices | None = None,
+        clock: Callable[[], float] = now,
+        *,
+        is_whole: bool = False,
+    ) -> None:
         super().__init__()
+        self.is_whole = is_whole
         self.given = dict(_read_prices(prices or {}))
         self.clock = clock
         self.version = _hash(self.given) if self.given else ""
@@ -81,7 +89,7 @@ class Tariffs(dict[tuple[Seller, str, str], "Tariff | None"]):
         return tariff
 
     def _find(self, seller: Seller, served: str, requested: str) -> Tariff | None:
-        known = self._find_known(seller, served, requested)
+        known = None if self.is_whole else self._find_known(seller, served, requested)
         for model in (served, requested):
             for name in _spellings(model):
                 for prefix in (f"{seller.name}:", f"{seller.provider}:", ""):

@@ -79,6 +79,9 @@ WRONG = {
     "timeout": "5",
     "abort_signal": True,
     "prices": [("m", 1)],
+    "on_usage": "print",
+    "usage_batch_size": 0,
+    "caller_id": 7,
     "client": sync.Client({}),
 }
 RIGHT = {

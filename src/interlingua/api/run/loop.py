@@ -524,7 +524,7 @@ def with_summary(messages: tuple[Message, ...], summary: str) -> tuple[Message, 
     return (Message(role="user", content=(part,)), *messages)
 
 
-_MARGIN = 0.95
+MARGIN = 0.95
 """The share of the limit to aim at: token counts are estimates."""
 
 
@@ -532,7 +532,7 @@ def count_to_drop(request: Request, units: Sequence[range], used: int | None, li
     """How many of the units to leave out so that the request fits; at least one."""
     tokens = estimate_request(request)
     # The provider's own count shows how far off the estimate is.
-    excess = tokens - limit * _MARGIN * (1 if used is None else tokens / max(used, 1))
+    excess = tokens - limit * MARGIN * (1 if used is None else tokens / max(used, 1))
     for count, unit in enumerate(units, 1):
         messages = request.messages[unit.start : unit.stop]
         excess -= estimate_request(Request(model=request.model, messages=messages))

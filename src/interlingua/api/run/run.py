@@ -31,6 +31,7 @@ from interlingua.api.tools.runner import ToolRound, ToolRunner
 from interlingua.api.tools.tool import check_tools
 from interlingua.client.attempts import Attempts
 from interlingua.client.client import Client
+from interlingua.client.middleware.usage_reports import BATCH, UsageReports
 from interlingua.client.retry_policy import DEFAULT_POLICY
 from interlingua.providers.callbacks import settle
 from interlingua.providers.cancel import ABORTED, AbortSignal, CancelScope
@@ -103,6 +104,8 @@ class Run:
             self.client = with_access(self.client, model, options)
         if options.get("prices"):
             self.client = self.client.with_prices(options["prices"])
+        if options.get("on_usage") is not None:
+            self.client = with_usage_reports(self.client, options)
         self.loop: ToolLoop = ToolLoop(
             request,
             by_name,
@@ -610,6 +613,15 @@ def with_access(client: Client, model: str | None, options: Mapping[str, Any]) -
     """The client with the key, address and headers of this run, at the provider of the model."""
     access = {name: options[name] for name in ACCESS if options.get(name) is not None}
     return client.with_access(model or "", options.get("provider"), **access) if access else client
+
+
+def with_usage_reports(client: Client, options: Mapping[str, Any]) -> Client:
+    """The client with a layer that calls `on_usage`."""
+    batch, caller_id = options.get("usage_batch_size"), options.get("caller_id")
+    layer = UsageReports(
+        options["on_usage"], client.calls, batch=batch or BATCH, caller_id=caller_id
+    )
+    return client.with_middleware(layer)
 
 
 def set_default_client(client: Client | None) -> None:

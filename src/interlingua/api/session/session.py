@@ -117,6 +117,8 @@ class Session:
         self._usage = Usage()
         self._cost: Cost | None = None
         self._active: TurnRun | None = None
+        self.logged: set[str] = set()
+        """The warnings that were logged for its messages."""
         self._stored = None if store is None else StoredSession(store, self._session_id)
 
     def __repr__(self) -> str:
@@ -376,6 +378,7 @@ class Session:
     def settle(self, run: TurnRun, outcome: Outcome) -> None:
         """End a turn with what it leaves behind."""
         self.leave(run)
+        self.logged = run.logged
         if outcome.usage is not None:
             self._usage += outcome.usage
         if outcome.cost is not None:

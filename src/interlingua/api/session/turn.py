@@ -10,7 +10,7 @@ from operator import add
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from interlingua.api.objects.strategy import ObjectGoal
-from interlingua.api.run.loop import GenerateResult
+from interlingua.api.run.loop import MARGIN, GenerateResult
 from interlingua.api.run.options import with_system
 from interlingua.api.run.run import Run
 from interlingua.api.run.validation import Goal
@@ -71,6 +71,13 @@ class TurnRun(Run):
         self._history_at = 0  # the position of the history in the conversation
         self._begins_at = 0  # the position of its own first message
         self._is_settled = False
+        # A warning about a message of the history was logged when it was first sent.
+        self._logged = {key for key in session.logged if ":" in key}
+
+    @property
+    def logged(self) -> set[str]:
+        """The warnings that were logged, as `log_warnings` keeps them."""
+        return self._logged
 
     @property
     def request_id(self) -> str:
@@ -149,7 +156,7 @@ class TurnRun(Run):
         if request is None or window is None:
             return
         limit = window - (self._max_tokens or 0)
-        if estimate_request(request) > limit:
+        if estimate_request(request) > limit * MARGIN:
             self.loop.shorten(limit=limit)
 
     # The end.
