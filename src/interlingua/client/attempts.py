@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import aclosing
 from copy import copy
 from functools import partial
 from itertools import count
@@ -24,21 +25,21 @@ from interlingua.client.call_events import (
     CallStarted,
     Subscriber,
 )
+from interlingua.client.custom_adapters import behave_custom, name_events
 from interlingua.client.initialization import Initialization
 from interlingua.client.metering import add_metered, meter_failure, price_custom
 from interlingua.client.middleware.layers import CallInfo, CallLayers, Shown
-from interlingua.client.retry_policy import DEFAULT_POLICY, RetryPolicy, policy_from
+from interlingua.client.retry_policy import DEFAULT_POLICY, RetryPolicy, adapter_policy
 from interlingua.client.routing import Routing
-from interlingua.prepare.behaviour import behave
 from interlingua.providers.adapter import HttpAdapter
 from interlingua.providers.cancel import CANCELLED, CancelScope, Scopes
 from interlingua.providers.fold import close_stream, fold_stream
 from interlingua.providers.http_requests import Ready
 from interlingua.providers.log import logger
 from interlingua.providers.tariffs import Prices, Tariffs
-from interlingua.spec.contracts import NEUTRAL_PROFILE, Adapter
+from interlingua.spec.contracts import Adapter
 from interlingua.spec.errors import AbortError, CircuitOpenError, ErrorClass, SDKError, StreamError
-from interlingua.spec.events import ErrorEvent, Finish, StreamEvent, StreamStart
+from interlingua.spec.events import Finish, StreamEvent, StreamStart
 from interlingua.spec.messages import Message
 from interlingua.spec.request import Request
 from interlingua.spec.response import (
@@ -46,7 +47,6 @@ from interlingua.spec.response import (
     FinishReason,
     Response,
     Usage,
-    Warning,
     label_message,
 )
 from interlingua.streams.accumulate import StreamAccumulator
@@ -423,13 +423,12 @@ class Attempts:
             return policy
         key = request.provider or ""
         adapter = self._adapters.get(key) or self._calls.adapters[key]
-        retries = getattr(adapter, "max_retries", 0)
         behaviour = getattr(adapter, "behaviour", None)
         if behaviour is None and not isinstance(adapter, HttpAdapter):
             behaviour = self._calls.routing.behaviour_of(key)
-        if behaviour is not None and behaviour.retry is not None:
-            return policy_from(behaviour.retry, retries, policy)
-        return RetryPolicy(max_retries=retries) if retries else policy
+        retries = getattr(adapter, "max_retries", 0)
+        is_plain = not retries and behaviour is None
+        return policy if is_plain else adapter_policy(retries, behaviour, policy)
 
     def explain(self, error: SDKError) -> None:
         """Add what is known of the call to an error that ended it, such as a timeout in a wait."""
@@ -473,10 +472,12 @@ class Attempts:
             await calls.initialization.ensure(key)
         ids = calls.call_ids
         if not isinstance(adapter, HttpAdapter) or not adapter.has_stations:
-            sent, warnings = self._behave_custom(adapter, request)
-            sent = sent if ids is None else ids.write(sent, adapter)
+            behaved = behave_custom(adapter, request, calls.routing)
+            self.left_out = behaved.left_out
+            sent = behaved.request if ids is None else ids.write(behaved.request, adapter)
             response = await adapter.complete(sent, **self._settings(adapter, attempt))
-            response = replace(response, provider=key, warnings=(*warnings, *response.warnings))
+            warnings = behaved.add_warnings(response.warnings)
+            response = replace(response, provider=key, warnings=warnings)
             response = price_custom(response, response.model, request, calls.tariffs, adapter)
         else:
             if self._ready is None or self._ready[0] is not request:
@@ -514,12 +515,11 @@ class Attempts:
             events = adapter.events(make_ready, scope, self._step, attempt)
         return events if ids is None else ids.read_events(events, key)
 
-    def _settings(self, adapter: Adapter, attempt: int) -> dict[str, Any]:
+    def _settings(self, adapter: Adapter, attempt: int) -> Mapping[str, Any]:
         """Keyword arguments for `complete` and `stream` of a custom adapter."""
-        settings = dict(self._calls.settings)
-        if getattr(adapter, "reports_member", False):
-            settings["on_member"] = self._on_member(attempt)
-        return settings
+        if not getattr(adapter, "reports_member", False):
+            return self._calls.settings
+        return {**self._calls.settings, "on_member": self._on_member(attempt)}
 
     def _on_member(self, attempt: int) -> OnMember:
         """A function that notes which of several keys or endpoints is used."""
@@ -529,47 +529,17 @@ class Attempts:
     async def _stream_custom(
         self, adapter: Adapter, request: Request, attempt: int
     ) -> AsyncGenerator[StreamEvent, None]:
-        """
-        The events of a custom adapter, with its name in the client, which may be another.
-
-        An `ErrorEvent` is raised, as by other adapters.
-        """
+        """The events of a custom adapter."""
         key, ids = request.provider or "", self._calls.call_ids
         await self._calls.initialization.ensure(key)
-        sent, warnings = self._behave_custom(adapter, request)
-        sent = sent if ids is None else ids.write(sent, adapter)
-        events, model = adapter.stream(sent, **self._settings(adapter, attempt)), ""
-        try:
-            async for event in events:
-                if isinstance(event, ErrorEvent):
-                    raise event.error
-                if isinstance(event, StreamStart):
-                    model = event.model
-                    yield replace(event, provider=key, warnings=(*warnings, *event.warnings))
-                elif isinstance(event, Finish):
-                    response = event.response
-                    if response is not None:
-                        event = replace(event, response=replace(response, provider=key))  # noqa: PLW2901
-                        model = response.model or model
-                    yield price_custom(event, model, request, self._calls.tariffs, adapter)
-                else:
-                    yield event
-        finally:
-            await close_stream(events)
-
-    def _behave_custom(
-        self, adapter: Adapter, request: Request
-    ) -> tuple[Request, tuple[Warning, ...]]:
-        """The request as the behaviour at a custom adapter makes it; others do so themselves."""
-        behaviour = self._calls.routing.behaviour_of(request.provider or "")
-        is_http = isinstance(adapter, HttpAdapter) or hasattr(adapter, "reports_member")
-        if behaviour is None or is_http:
-            return request, ()
-        profile_for = getattr(adapter, "profile_for", None)
-        profile = NEUTRAL_PROFILE if profile_for is None else profile_for(request.model)
-        behaved = behave(request, behaviour, profile)
+        behaved = behave_custom(adapter, request, self._calls.routing)
         self.left_out = behaved.left_out
-        return behaved.request, behaved.warnings
+        sent = behaved.request if ids is None else ids.write(behaved.request, adapter)
+        events = adapter.stream(sent, **self._settings(adapter, attempt))
+        named = name_events(events, behaved, request, adapter, self._calls.tariffs)
+        async with aclosing(named):
+            async for event in named:
+                yield event
 
     async def _make_ready(self, adapter: HttpAdapter, request: Request, attempt: int) -> Ready:
         """The encoded stream request, made once for all attempts that send the same one."""
