@@ -7,7 +7,6 @@ Middleware that runs once per request is outside of it, `per_attempt` middleware
 from __future__ import annotations
 
 import asyncio
-import inspect
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import aclosing
 from copy import copy
@@ -23,7 +22,10 @@ from interlingua.client.call_events import (
     CallEvent,
     CallFailed,
     CallStarted,
+    Outcome,
     Subscriber,
+    notify,
+    settle_outcomes,
 )
 from interlingua.client.custom_adapters import behave_custom, name_events
 from interlingua.client.initialization import Initialization
@@ -35,7 +37,6 @@ from interlingua.providers.adapter import HttpAdapter
 from interlingua.providers.cancel import CANCELLED, CancelScope, Scopes
 from interlingua.providers.fold import close_stream, fold_stream
 from interlingua.providers.http_requests import Ready
-from interlingua.providers.log import logger
 from interlingua.providers.tariffs import Prices, Tariffs
 from interlingua.spec.contracts import Adapter
 from interlingua.spec.errors import AbortError, CircuitOpenError, ErrorClass, SDKError, StreamError
@@ -54,7 +55,6 @@ from interlingua.streams.grammar import is_content
 
 Value = TypeVar("Value")
 OnMember: TypeAlias = Callable[[str], object]
-_SUBSCRIBER_FAILED = "A subscriber raised an exception on %s."
 
 
 class CallIds(Protocol):
@@ -214,7 +214,7 @@ class Attempts:
         self._failure: SDKError | None = None  # of the last attempt
         self._resent: set[int] = set()  # attempts whose request was sent twice
         self._members = _NO_MEMBERS  # of a `Balance`, by attempt
-        self._outcomes: list[tuple[CallEvent, Awaitable[object]]] = []  # of async subscribers
+        self._outcomes: list[Outcome] = []  # of async subscribers
         self._ready: tuple[Request, Ready] | None = None
         self._shown: Shown | None = None  # only set if there is middleware
         self._scope: CancelScope | None = None
@@ -676,23 +676,12 @@ class Attempts:
         }
 
     def _notify(self, event: CallEvent) -> None:
-        for subscriber in self._subscribers:
-            try:
-                outcome = subscriber(event)
-            except Exception:  # noqa: BLE001 -- a subscriber that fails must not end the call
-                logger.exception(_SUBSCRIBER_FAILED, event.type)
-            else:
-                if inspect.isawaitable(outcome):
-                    self._outcomes.append((event, outcome))
+        self._outcomes += notify(event, self._subscribers)
 
     async def _settle(self) -> None:
         """Wait for the async subscribers, in order."""
         outcomes, self._outcomes = self._outcomes, []
-        for event, outcome in outcomes:
-            try:
-                await outcome
-            except Exception:  # noqa: BLE001 -- as above
-                logger.exception(_SUBSCRIBER_FAILED, event.type)
+        await settle_outcomes(outcomes)
 
 
 _NO_MEMBERS: dict[int, str] = {}
