@@ -134,10 +134,9 @@ RESERVE = (
     + """
 local function release(bucket, total, ceiling, now)
   local releases = {}
-  if bucket.width > 0 then
-    for slot, amount in pairs(bucket.slots) do
-      releases[#releases + 1] = {(slot + SLOTS + 1) * bucket.width, amount}
-    end
+  for slot, amount in pairs(bucket.slots) do
+    local leaves = bucket.width > 0 and (slot + SLOTS + 1) * bucket.width or bucket.expires
+    if leaves < INFINITE then releases[#releases + 1] = {leaves, amount} end
   end
   local entries = redis.call('HVALS', bucket.open_key)
   for i = 1, #entries do
