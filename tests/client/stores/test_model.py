@@ -85,19 +85,18 @@ class Machine(RuleBasedStateMachine):
             assert micro(decision.taken_at) == model.now
             model.reserve(decision.id, limits, lease)
             return decision
-        (named,) = [
+        named = [  # two periods of a key may be full at once
             limit
             for limit in limits
-            if limit.key == decision.key and limit.maximum == decision.maximum
-            if not model.fits([limit], model.now)
+            if (limit.key, limit.maximum) == (decision.key, decision.maximum)
             if decision.used == model.used(limit.key, limit.period)
-        ][:1]
+        ]
         if decision.retry_after is None:
-            assert not model.fits([named], model.last_change())
+            assert not all(model.fits([limit], model.last_change()) for limit in named)
         else:
             moment = model.now + micro(decision.retry_after)
             assert model.fits(limits, moment)
-            assert not model.fits([named], moment - 1)
+            assert not all(model.fits([limit], moment - 1) for limit in named)
         return multiple()
 
     @rule(reservation=taken, real=st.dictionaries(st.sampled_from(["a", "b", "dated"]), amounts))
