@@ -4,10 +4,12 @@ Middleware: functions and objects that wrap every call of a client.
 Those that ship with the library are here, and the types to annotate one of your own.
 """
 
+from interlingua.client.middleware.balance import Balance
 from interlingua.client.middleware.budget import Budget
 from interlingua.client.middleware.cache import Cache
 from interlingua.client.middleware.circuit_breaker import CircuitBreaker
 from interlingua.client.middleware.fallback import FALLBACK_ERRORS, Fallback
+from interlingua.client.middleware.hedge import Hedge
 from interlingua.client.middleware.layers import (
     CallInfo,
     CompleteNext,
@@ -23,15 +25,19 @@ from interlingua.client.middleware.layers import (
 from interlingua.client.middleware.logging import Logging
 from interlingua.client.middleware.other_model import OtherModel
 from interlingua.client.middleware.rate_limit import RateLimit
+from interlingua.client.middleware.redact import Redact
+from interlingua.client.middleware.telemetry import Telemetry
 
 __all__ = [
     "FALLBACK_ERRORS",
+    "Balance",
     "Budget",
     "Cache",
     "CallInfo",
     "CircuitBreaker",
     "CompleteNext",
     "Fallback",
+    "Hedge",
     "Logging",
     "Middleware",
     "OperationCall",
@@ -39,7 +45,9 @@ __all__ = [
     "PerformMiddleware",
     "PerformNext",
     "RateLimit",
+    "Redact",
     "StreamNext",
+    "Telemetry",
     "ToolMiddleware",
     "ToolNext",
     "per_attempt",

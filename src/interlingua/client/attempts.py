@@ -7,7 +7,6 @@ Middleware that runs once per request is outside of it, `per_attempt` middleware
 from __future__ import annotations
 
 import asyncio
-import inspect
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
 from copy import copy
 from functools import partial
@@ -22,21 +21,25 @@ from interlingua.client.call_events import (
     CallEvent,
     CallFailed,
     CallStarted,
+    Outcome,
     Subscriber,
+    notify,
+    settle_outcomes,
 )
+from interlingua.client.custom_adapter import CustomCall, OnMember
 from interlingua.client.initialization import Initialization
+from interlingua.client.metering import add_metered, meter_failure
 from interlingua.client.middleware.layers import CallInfo, CallLayers, Shown
-from interlingua.client.retry_policy import DEFAULT_POLICY, RetryPolicy, policy_from
+from interlingua.client.retry_policy import DEFAULT_POLICY, RetryPolicy, adapter_policy
 from interlingua.client.routing import Routing
-from interlingua.prepare.behaviour import behave
 from interlingua.providers.adapter import HttpAdapter
 from interlingua.providers.cancel import CANCELLED, CancelScope, Scopes
 from interlingua.providers.fold import close_stream, fold_stream
 from interlingua.providers.http_requests import Ready
-from interlingua.providers.log import logger
-from interlingua.spec.contracts import NEUTRAL_PROFILE, Adapter
+from interlingua.providers.tariffs import Prices, Tariffs
+from interlingua.spec.contracts import Adapter
 from interlingua.spec.errors import AbortError, CircuitOpenError, ErrorClass, SDKError, StreamError
-from interlingua.spec.events import ErrorEvent, Finish, StreamEvent, StreamStart
+from interlingua.spec.events import Finish, StreamEvent, StreamStart
 from interlingua.spec.messages import Message
 from interlingua.spec.request import Request
 from interlingua.spec.response import (
@@ -44,14 +47,12 @@ from interlingua.spec.response import (
     FinishReason,
     Response,
     Usage,
-    Warning,
     label_message,
 )
 from interlingua.streams.accumulate import StreamAccumulator
 from interlingua.streams.grammar import is_content
 
 Value = TypeVar("Value")
-_SUBSCRIBER_FAILED = "A subscriber raised an exception on %s."
 
 
 class CallIds(Protocol):
@@ -89,6 +90,7 @@ class Calls:
         inner: CallLayers,
         settings: Mapping[str, Any],
         registry_ids: Mapping[tuple[str, str], str],
+        tariffs: Tariffs,
     ) -> None:
         self.routing = routing
         self.outer = outer
@@ -97,6 +99,8 @@ class Calls:
         """Keyword arguments for `complete` and `stream` of custom adapters."""
         self.registry_ids = registry_ids
         """The ids of the registry file, by provider and model."""
+        self.tariffs = tariffs
+        """The prices of the calls."""
         self.has_layers: bool = not (outer.is_empty and inner.is_empty)
         self.initialization: Initialization = Initialization(routing.adapters)
         self.scopes: Scopes = Scopes()
@@ -116,6 +120,12 @@ class Calls:
         twin.routing = routing
         twin.outer, twin.inner = outer or self.outer, inner or self.inner
         twin.has_layers = not (twin.outer.is_empty and twin.inner.is_empty)
+        return twin
+
+    def with_prices(self, prices: Prices) -> Self:
+        """The same calls, with these prices over those of this one."""
+        twin = copy(self)
+        twin.tariffs = self.tariffs.with_prices(prices)
         return twin
 
     @property
@@ -140,10 +150,14 @@ class Calls:
     def perform(
         self,
         request: Request,
-        call: Callable[[], Awaitable[Value]],
+        call: Callable[[OnMember], Awaitable[Value]],
         retry: RetryPolicy | None = None,
     ) -> Awaitable[Value]:
-        """The result of an operation; the request only names the provider, model and id."""
+        """
+        The result of an operation; the request only names the provider, model and id.
+
+        `call` gets a function that it may tell which of several keys or endpoints is used.
+        """
         return Attempts(self, request, retry).complete(request, call)
 
 
@@ -156,12 +170,15 @@ class Attempts:
     """
 
     __slots__ = (
+        "_accumulator",
         "_adapters",
+        "_answer",
         "_because",
         "_calls",
         "_count",
         "_failure",
         "_logged",
+        "_members",
         "_outcomes",
         "_ready",
         "_resent",
@@ -193,11 +210,14 @@ class Attempts:
         self._logged: set[str] = set() if logged is None else logged
         self._count = 0
         self._failure: SDKError | None = None  # of the last attempt
-        self._resent = False  # in the current attempt
-        self._outcomes: list[tuple[CallEvent, Awaitable[object]]] = []  # of async subscribers
+        self._resent: set[int] = set()  # attempts whose request was sent twice
+        self._members = _NO_MEMBERS  # of a `Balance`, by attempt
+        self._outcomes: list[Outcome] = []  # of async subscribers
         self._ready: tuple[Request, Ready] | None = None
         self._shown: Shown | None = None  # only set if there is middleware
         self._scope: CancelScope | None = None
+        self._answer: Response | None = None  # of `complete`
+        self._accumulator: StreamAccumulator | None = None  # of a stream
         self.records: tuple[Attempt, ...] = ()
         """The finished attempts."""
         self.left_out: tuple[str, ...] = ()
@@ -218,6 +238,8 @@ class Attempts:
 
     async def _answer_through(self, outer: CallLayers) -> Response:
         response = await outer.wrap_complete(self.complete, self._info())(self.request)
+        if response is self._answer and response.attempts is self.records:
+            return response  # no layer has changed it
         attempts = self.records or response.attempts  # a layer may have made more of them since
         return replace(response, attempts=attempts, message=self._message(response))
 
@@ -225,14 +247,15 @@ class Attempts:
         self, scope: CancelScope | None = None, accumulator: StreamAccumulator | None = None
     ) -> AsyncGenerator[StreamEvent, None]:
         """The events of the answer, through all middleware; `Finish` has the whole response."""
+        self._accumulator = accumulator or StreamAccumulator()
         return fold_stream(
             self.events,
             self.request,
             self._calls.scopes,
             scope,
-            accumulator=accumulator,
+            accumulator=self._accumulator,
             finish=self.finish,
-            label=self._message,
+            settle=self._settle_partial,
             revise=self._revise if self._calls.has_layers else None,
         )
 
@@ -251,6 +274,7 @@ class Attempts:
             attempt=attempt,
             adapters=self._calls.adapters,
             attempts=lambda: self.records,
+            tariffs=self._calls.tariffs,
         )
 
     def finish(self, finish: Finish, accumulator: StreamAccumulator) -> Response:
@@ -278,12 +302,22 @@ class Attempts:
     def _find_record(self, provider: str) -> Attempt | None:
         return next((each for each in reversed(self.records) if each.provider == provider), None)
 
-    def label_partial(self, partial: Response) -> Message:
-        """The message of an answer that its reader did not read to its end."""
-        cut, request = replace(partial, finish_reason=_CANCELLED), self.request
+    def _settle_partial(self, partial: Response) -> Response:
+        """An answer that was cut off, labelled, with the usage and the cost of its attempt."""
+        if self.records and len(self.records) == self._count:
+            partial = add_metered(partial, self.records)
+        return replace(partial, message=self._message(partial))
+
+    def label_partial(self, partial: Response) -> Response:
+        """An answer that its reader did not read to its end; its message is labelled as cut."""
+        if self.records and len(self.records) == self._count:
+            partial = add_metered(partial, self.records)
+        request = self.request
+        cut = replace(partial, finish_reason=_CANCELLED)
         message_id = f"{request.request_id}-{self._step}"
         provider, because = request.provider or "", self._because
-        return label_message(cut, message_id, provider, request.model, because=because)
+        message = label_message(cut, message_id, provider, request.model, because=because)
+        return replace(partial, message=message)
 
     def _revise(self, event: StreamEvent, accumulator: StreamAccumulator) -> StreamEvent:
         return event if self._shown is None else self._shown.revise(event, accumulator)
@@ -291,7 +325,7 @@ class Attempts:
     # The loop.
 
     async def complete(
-        self, request: Request, perform: Callable[[], Awaitable[Any]] | None = None
+        self, request: Request, perform: Callable[[OnMember], Awaitable[Any]] | None = None
     ) -> Any:
         """The whole answer, or the result of `perform`, with retries as the policy allows."""
         inner = self._calls.inner
@@ -304,7 +338,7 @@ class Attempts:
                 await self._settle()
             try:
                 if perform is not None:
-                    result = await perform()
+                    result = await perform(self._on_member(number))
                 elif inner.is_empty:
                     result = await self._send(request, number)
                 else:
@@ -320,11 +354,12 @@ class Attempts:
                 self._complete(number, began, request, result if is_answer else _PERFORMED)
                 if self._outcomes:
                     await self._settle()
-                return (
+                result = self._answer = (
                     replace(result, attempts=self.records, message=self._message(result))
                     if is_answer
                     else result
                 )
+                return result
             await asyncio.sleep(delay)
         raise AssertionError("unreachable")
 
@@ -387,13 +422,12 @@ class Attempts:
             return policy
         key = request.provider or ""
         adapter = self._adapters.get(key) or self._calls.adapters[key]
-        retries = getattr(adapter, "max_retries", 0)
         behaviour = getattr(adapter, "behaviour", None)
         if behaviour is None and not isinstance(adapter, HttpAdapter):
             behaviour = self._calls.routing.behaviour_of(key)
-        if behaviour is not None and behaviour.retry is not None:
-            return policy_from(behaviour.retry, retries, policy)
-        return RetryPolicy(max_retries=retries) if retries else policy
+        retries = getattr(adapter, "max_retries", 0)
+        is_plain = not retries and behaviour is None
+        return policy if is_plain else adapter_policy(retries, behaviour, policy)
 
     def explain(self, error: SDKError) -> None:
         """Add what is known of the call to an error that ended it, such as a timeout in a wait."""
@@ -437,16 +471,20 @@ class Attempts:
             await calls.initialization.ensure(key)
         ids = calls.call_ids
         if not isinstance(adapter, HttpAdapter) or not adapter.has_stations:
-            sent, warnings = self._behave_custom(adapter, request)
-            sent = sent if ids is None else ids.write(sent, adapter)
-            response = await adapter.complete(sent, **calls.settings)
-            response = replace(response, provider=key, warnings=(*warnings, *response.warnings))
+            response = await self._custom(adapter, request, attempt).complete()
         else:
             if self._ready is None or self._ready[0] is not request:
                 sent = request if ids is None else ids.write(request, adapter)
-                ready = await adapter.ready(sent, logged=self._logged, on_resend=self._note_resend)
+                ready = await adapter.ready(
+                    sent,
+                    logged=self._logged,
+                    on_resend=partial(self._resent.add, attempt),
+                    tariffs=calls.tariffs,
+                )
                 self._ready, self.left_out = (request, ready), ready.left_out
-            response = await adapter.answer(self._ready[1], self._step, attempt)
+            else:
+                ready = self._reuse(self._ready[1], attempt)
+            response = await adapter.answer(ready, self._step, attempt)
         return response if ids is None else ids.read(response, key)
 
     def _open(self, request: Request, attempt: int) -> AsyncIterator[StreamEvent]:
@@ -463,64 +501,46 @@ class Attempts:
         adapter = self._adapters.get(key) or self._calls.adapters[key]
         events: AsyncIterator[StreamEvent]
         if not isinstance(adapter, HttpAdapter) or not adapter.has_stations:
-            events = self._stream_custom(adapter, request)
+            events = self._custom(adapter, request, attempt).stream()
         else:
-            make_ready = partial(self._make_ready, adapter, request)
+            make_ready = partial(self._make_ready, adapter, request, attempt)
             scope = self._scope or CancelScope()
             events = adapter.events(make_ready, scope, self._step, attempt)
         return events if ids is None else ids.read_events(events, key)
 
-    async def _stream_custom(
-        self, adapter: Adapter, request: Request
-    ) -> AsyncGenerator[StreamEvent, None]:
-        """
-        The events of a custom adapter, with its name in the client, which may be another.
+    def _custom(self, adapter: Adapter, request: Request, attempt: int) -> CustomCall:
+        """One attempt at an adapter that is not ours."""
+        call = CustomCall(self._calls, adapter, request, self._on_member(attempt))
+        self.left_out = call.left_out
+        return call
 
-        An `ErrorEvent` is raised, as by other adapters.
-        """
-        key, ids = request.provider or "", self._calls.call_ids
-        await self._calls.initialization.ensure(key)
-        sent, warnings = self._behave_custom(adapter, request)
-        sent = sent if ids is None else ids.write(sent, adapter)
-        events = adapter.stream(sent, **self._calls.settings)
-        try:
-            async for event in events:
-                if isinstance(event, ErrorEvent):
-                    raise event.error
-                if isinstance(event, StreamStart):
-                    yield replace(event, provider=key, warnings=(*warnings, *event.warnings))
-                elif isinstance(event, Finish) and event.response is not None:
-                    yield replace(event, response=replace(event.response, provider=key))
-                else:
-                    yield event
-        finally:
-            await close_stream(events)
+    def _on_member(self, attempt: int) -> OnMember:
+        """A function that notes which of several keys or endpoints is used."""
+        self._members = {} if self._members is _NO_MEMBERS else self._members
+        return partial(self._members.__setitem__, attempt)
 
-    def _behave_custom(
-        self, adapter: Adapter, request: Request
-    ) -> tuple[Request, tuple[Warning, ...]]:
-        """The request as the behaviour at a custom adapter makes it; an `HttpAdapter` does so."""
-        behaviour = self._calls.routing.behaviour_of(request.provider or "")
-        if behaviour is None or isinstance(adapter, HttpAdapter):
-            return request, ()
-        profile_for = getattr(adapter, "profile_for", None)
-        profile = NEUTRAL_PROFILE if profile_for is None else profile_for(request.model)
-        behaved = behave(request, behaviour, profile)
-        self.left_out = behaved.left_out
-        return behaved.request, behaved.warnings
-
-    async def _make_ready(self, adapter: HttpAdapter, request: Request) -> Ready:
+    async def _make_ready(self, adapter: HttpAdapter, request: Request, attempt: int) -> Ready:
         """The encoded stream request, made once for all attempts that send the same one."""
         if request.provider in self._calls.initialization.pending:
             await self._calls.initialization.ensure(request.provider)
-        if self._ready is None or self._ready[0] is not request:
-            ids = self._calls.call_ids
-            sent = request if ids is None else ids.write(request, adapter)
-            ready = await adapter.ready(
-                sent, stream=True, logged=self._logged, on_resend=self._note_resend
-            )
-            self._ready, self.left_out = (request, ready), ready.left_out
-        return self._ready[1]
+        if self._ready is not None and self._ready[0] is request:
+            return self._reuse(self._ready[1], attempt)
+        ids, on_resend = self._calls.call_ids, partial(self._resent.add, attempt)
+        sent = request if ids is None else ids.write(request, adapter)
+        ready = await adapter.ready(
+            sent,
+            stream=True,
+            logged=self._logged,
+            on_resend=on_resend,
+            tariffs=self._calls.tariffs,
+        )
+        self._ready, self.left_out = (request, ready), ready.left_out
+        return ready
+
+    def _reuse(self, ready: Ready, attempt: int) -> Ready:
+        """What an earlier attempt has sent; two attempts may be under way at once."""
+        http = replace(ready.http, on_resend=partial(self._resent.add, attempt))
+        return replace(ready, http=http)
 
     def _resolve(self, request: Request) -> Request:
         """The request with its provider and model looked up again, if a middleware changed it."""
@@ -542,7 +562,6 @@ class Attempts:
         """The number of the attempt that begins now."""
         number = self._count
         self._count += 1
-        self._resent = False
         self._because = request.chosen_because
         if self._subscribers:
             self._notify(CallStarted(**self._facts(number, request), stream=stream))
@@ -552,13 +571,15 @@ class Attempts:
         self, number: int, began: float, request: Request, end: Response | Finish
     ) -> None:
         self._failure = None
-        latency, usage = round((perf_counter() - began) * 1000), end.usage
+        latency, usage, cost = round((perf_counter() - began) * 1000), end.usage, end.cost
         attempt = Attempt(
             number=number,
             provider=request.provider or "",
             model=request.model,
             usage=usage,
+            cost=cost,
             latency_ms=latency,
+            member=self._members.get(number),
         )
         self.records = (*self.records, attempt)
         if self._subscribers:
@@ -568,9 +589,10 @@ class Attempts:
                 CallCompleted(
                     **facts,
                     usage=usage,
+                    cost=cost,
                     finish_reason=reason,
                     latency_ms=latency,
-                    resent=self._resent,
+                    resent=number in self._resent,
                 )
             )
 
@@ -591,13 +613,18 @@ class Attempts:
             kind, message = ErrorClass.CANCELLED, CANCELLED
         else:  # raised by a custom adapter or middleware
             kind, message = ErrorClass.OTHER, type(error).__name__
+        key, tariffs = request.provider or "", self._calls.tariffs
+        adapter = self._adapters.get(key) or self._calls.adapters[key]
+        usage, cost = meter_failure(usage, request, self._accumulator, tariffs, adapter)
         attempt = Attempt(
             number=number,
             provider=request.provider or "",
             model=request.model,
             error_class=kind,
             usage=usage,
+            cost=cost,
             latency_ms=latency,
+            member=self._members.get(number),
         )
         self.records = (*self.records, attempt)
         if self._subscribers:
@@ -608,12 +635,11 @@ class Attempts:
                     message=message,
                     retryable=retryable,
                     latency_ms=latency,
-                    resent=self._resent,
+                    usage=usage,
+                    cost=cost,
+                    resent=number in self._resent,
                 )
             )
-
-    def _note_resend(self) -> None:
-        self._resent = True
 
     def _facts(self, number: int, request: Request) -> dict[str, Any]:
         return {
@@ -624,28 +650,19 @@ class Attempts:
             "reason": request.chosen_because,
             "step": self._step,
             "attempt": number,
+            "member": self._members.get(number),
         }
 
     def _notify(self, event: CallEvent) -> None:
-        for subscriber in self._subscribers:
-            try:
-                outcome = subscriber(event)
-            except Exception:  # noqa: BLE001 -- a subscriber that fails must not end the call
-                logger.exception(_SUBSCRIBER_FAILED, event.type)
-            else:
-                if inspect.isawaitable(outcome):
-                    self._outcomes.append((event, outcome))
+        self._outcomes += notify(event, self._subscribers)
 
     async def _settle(self) -> None:
         """Wait for the async subscribers, in order."""
         outcomes, self._outcomes = self._outcomes, []
-        for event, outcome in outcomes:
-            try:
-                await outcome
-            except Exception:  # noqa: BLE001 -- as above
-                logger.exception(_SUBSCRIBER_FAILED, event.type)
+        await settle_outcomes(outcomes)
 
 
+_NO_MEMBERS: dict[int, str] = {}
 _CANCELLED = FinishReason(reason="cancelled")
 _PERFORMED = Finish(finish_reason=FinishReason(reason="stop"))
 """Stands for the end of an operation, which has no finish reason and no usage."""

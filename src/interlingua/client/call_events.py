@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Iterable
+from inspect import isawaitable
 from typing import ClassVar, Literal, TypeAlias
 
 import msgspec
 
+from interlingua.providers.log import logger
 from interlingua.spec.errors import ErrorClass
-from interlingua.spec.response import Usage
+from interlingua.spec.response import Cost, Usage
 
 
 class _CallEvent(
@@ -30,6 +32,12 @@ class _CallEvent(
     """The number of the model call in its run, from 0."""
     attempt: int = 0
     """The number of the attempt, from 0; it grows with each retry."""
+    member: str | None = None
+    """
+    Which of several keys or endpoints of the provider was used, if there are several.
+
+    It is chosen after the attempt has started, so `CallStarted` does not have it.
+    """
 
 
 class CallStarted(_CallEvent, frozen=True, kw_only=True, tag="call_started"):
@@ -44,6 +52,8 @@ class CallCompleted(_CallEvent, frozen=True, kw_only=True, tag="call_completed")
 
     type: ClassVar[Literal["call_completed"]] = "call_completed"
     usage: Usage = Usage()
+    cost: Cost | None = None
+    """None if the price is unknown."""
     finish_reason: str = "other"
     latency_ms: int = 0
     resent: bool = False
@@ -58,6 +68,14 @@ class CallFailed(_CallEvent, frozen=True, kw_only=True, tag="call_failed"):
     message: str = ""
     retryable: bool = False
     latency_ms: int = 0
+    usage: Usage | None = None
+    """
+    What the provider reported, or an estimate for the part of a stream that has arrived.
+
+    None if nothing was reported and nothing has arrived.
+    """
+    cost: Cost | None = None
+    """The cost of `usage`; None if it or the price is unknown."""
     resent: bool = False
     """As in `CallCompleted`."""
 
@@ -65,3 +83,30 @@ class CallFailed(_CallEvent, frozen=True, kw_only=True, tag="call_failed"):
 CallEvent: TypeAlias = CallStarted | CallCompleted | CallFailed
 Subscriber: TypeAlias = Callable[[CallEvent], object]
 """Called with each call event; sync or async. The call waits for it."""
+
+Outcome: TypeAlias = tuple[CallEvent, Awaitable[object]]
+"""An event, and what an async subscriber returned for it."""
+_FAILED = "A subscriber raised an exception on %s."
+
+
+def notify(event: CallEvent, subscribers: Iterable[Subscriber]) -> list[Outcome]:
+    """Call the subscribers; returns what must be awaited. Their exceptions are logged."""
+    outcomes: list[Outcome] = []
+    for subscriber in subscribers:
+        try:
+            outcome = subscriber(event)
+        except Exception:  # noqa: BLE001 -- a subscriber that fails must not end the call
+            logger.exception(_FAILED, event.type)
+        else:
+            if isawaitable(outcome):
+                outcomes.append((event, outcome))
+    return outcomes
+
+
+async def settle_outcomes(outcomes: Iterable[Outcome]) -> None:
+    """Wait for the async subscribers, in order."""
+    for event, outcome in outcomes:
+        try:
+            await outcome
+        except Exception:  # noqa: BLE001 -- as above
+            logger.exception(_FAILED, event.type)

@@ -45,6 +45,7 @@ class ProviderConfig(msgspec.Struct, frozen=True, kw_only=True, repr_omit_defaul
 def describe_config(name: str, adapter: Adapter, behaviour: Behaviour | None) -> ProviderConfig:
     """What is set for an adapter."""
     own = behaviour or Behaviour()
+    adapter = getattr(adapter, "first", adapter)  # of several keys of one provider
     if not isinstance(adapter, HttpAdapter):
         retries = getattr(adapter, "max_retries", 0)
         return ProviderConfig(name=name, behaviour=own, max_retries=retries)

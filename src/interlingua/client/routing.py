@@ -7,11 +7,11 @@ call keeps the one that it began with.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from copy import copy
 from functools import lru_cache
 from threading import Lock
-from typing import Self
+from typing import Any, Self
 from weakref import WeakSet
 
 from msgspec.structs import replace
@@ -138,13 +138,15 @@ class Routing:
     def known_as(self, key: str, adapter: Adapter) -> Adapter:
         """The adapter under its key in the client; the caller's own object is not changed."""
         behaviour = self._given.get(key)
-        if not isinstance(adapter, HttpAdapter) or (adapter.name == key and behaviour is None):
+        rebind = find_rebind(adapter)
+        if rebind is None or (adapter.name == key and behaviour is None):
             return adapter
-        return adapter.rebind(key, behaviour=behaviour)
+        return rebind(key, behaviour=behaviour)
 
     def find_http(self, name: str) -> HttpAdapter:
         """The adapter; `ConfigurationError` if it is not an `HttpAdapter`."""
         adapter = self.adapters[name]
+        adapter = getattr(adapter, "first", adapter)  # of several keys of one provider
         if not isinstance(adapter, HttpAdapter):
             raise ConfigurationError(f"The adapter {name!r} is not an HttpAdapter.")
         return adapter
@@ -247,3 +249,11 @@ def _one_provider(route: Route, model: str) -> str:
         f"api_key, base_url and headers are for one provider, but {model!r} has models of "
         f"several. Name one of {choices}."
     )
+
+
+def find_rebind(adapter: Any) -> Callable[..., Adapter] | None:
+    """`rebind` of an `HttpAdapter`, or of a `Balance` of several; None of another adapter."""
+    if isinstance(adapter, HttpAdapter) or hasattr(adapter, "reports_member"):
+        rebind: Callable[..., Adapter] = adapter.rebind
+        return rebind
+    return None

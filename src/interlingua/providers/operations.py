@@ -43,16 +43,18 @@ def find_operation(operation: str | Operation, dialect: Dialect) -> Operation:
 
 def find_performer(
     adapter: Adapter, operation: str | Operation, request_id: str
-) -> Callable[[Any], Awaitable[Any]]:
+) -> Callable[..., Awaitable[Any]]:
     """
-    The function that performs an operation for an adapter.
+    The function that performs an operation for an adapter, with settings for its `perform`.
 
     A custom adapter may have `perform`, or only the methods `list_models()` and
     `count_tokens(request)`.
     """
     perform = getattr(adapter, "perform", None)
     if perform is not None:
-        return lambda value: perform(operation, value, request_id=request_id)
+        return lambda value, **settings: perform(
+            operation, value, request_id=request_id, **settings
+        )
     name = operation if isinstance(operation, str) else operation.name
     method = getattr(adapter, name, None) if operation in _METHODS else None
     if method is None:

@@ -41,9 +41,14 @@ def redact(text: str) -> str:
     return "".join((*pieces, text[end:])) if end else text
 
 
-def _matches(text: str) -> Iterator[re.Match[str]]:
+def find_secrets(text: str, begin: int = 0) -> list[tuple[int, int]]:
+    """Where the text has something that looks like a key, from `begin` on: start and end."""
+    return [match.span() for match in _matches(text, begin)]
+
+
+def _matches(text: str, begin: int = 0) -> Iterator[re.Match[str]]:
     """Each part of the text that looks like a key."""
-    for match in _find_secrets(text):
+    for match in _find_secrets(text, begin):
         token = match["token"]
         if token is None or "." in token[13:-20]:  # the parts of a JWT are separated by dots
             yield match
@@ -182,7 +187,7 @@ def _is_secret(name: str) -> bool:
     return name.lower() in _SECRET_PARAMETERS or is_secret_header(name)
 
 
-_CONVERSATION = frozenset(("partial", "messages", "steps", "total_usage"))
+_CONVERSATION = frozenset(("partial", "messages", "steps", "total_usage", "total_cost"))
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:

@@ -28,8 +28,9 @@ class SavedSession(Record, frozen=True, kw_only=True):
     """Everything that a session keeps."""
 
     session_id: str
-    model: str
+    model: str | None = None
     reason: str = ""
+    title: str | None = None
     parent: str | None = None
     system: str | None = None
     history: str = "full"
@@ -38,6 +39,7 @@ class SavedSession(Record, frozen=True, kw_only=True):
     tool_ids: Mapping[str, Mapping[str, str]] = {}
     usage: Usage = Usage()
     cost: Cost | None = None
+    has_unknown_cost: bool = False
     data: Mapping[str, Any] = {}
     omitted: int = 0
     summary: str | None = None
@@ -47,8 +49,9 @@ class _Document(msgspec.Struct, kw_only=True):
     """The same as plain JSON data: the turns are lists of documents of messages."""
 
     session_id: str
-    model: str
+    model: str | None = None
     reason: str = ""
+    title: str | None = None
     parent: str | None = None
     system: str | None = None
     history: str = "full"
@@ -57,6 +60,7 @@ class _Document(msgspec.Struct, kw_only=True):
     tool_ids: dict[str, dict[str, str]] = {}
     usage: Usage = Usage()
     cost: Cost | None = None
+    has_unknown_cost: bool = False
     data: dict[str, Any] = {}
     omitted: int = 0
     summary: str | None = None
@@ -64,9 +68,18 @@ class _Document(msgspec.Struct, kw_only=True):
 
 def session_to_document(session: SavedSession) -> dict[str, Any]:
     """The session as plain JSON data, with the version of its format."""
-    fields = msgspec.structs.asdict(session)
-    fields["turns"] = [[to_document(each) for each in turn.messages] for turn in session.turns]
-    return {_VERSION_KEY: SESSION_VERSION, **msgspec.to_builtins(fields)}
+    return {**header_document(session), "turns": [turn_document(turn) for turn in session.turns]}
+
+
+def header_document(session: SavedSession) -> dict[str, Any]:
+    """The same without the turns."""
+    fields: dict[str, Any] = msgspec.to_builtins(msgspec.structs.replace(session, turns=()))
+    return {_VERSION_KEY: SESSION_VERSION, **fields}
+
+
+def turn_document(turn: Turn) -> list[dict[str, Any]]:
+    """The messages of a turn as plain JSON data."""
+    return [to_document(message) for message in turn.messages]
 
 
 def session_from_document(document: Any) -> SavedSession:

@@ -22,6 +22,8 @@ from interlingua.api.run.options import (
 from interlingua.api.run.run import get_default_client
 from interlingua.api.run.validation import Goal
 from interlingua.api.session.document import SavedSession, read_session, write_session
+from interlingua.api.session.store import SessionStore
+from interlingua.api.session.stored import StoredSession
 from interlingua.api.session.tool_ids import ToolIds, adopt_messages, call_ids
 from interlingua.api.session.turn import Continued, Outcome, TurnRun
 from interlingua.api.session.turns import (
@@ -49,6 +51,7 @@ T = TypeVar("T")
 HistoryMode: TypeAlias = Literal["full", "dynamic", "stateless"]
 """What of the history a turn sends: all of it, what fits into the context window, or nothing."""
 MAX_TOOL_ROUNDS = 20
+_TITLE = 80  # characters
 
 
 class TurnOptions(GenerateOptions, total=False):
@@ -78,9 +81,10 @@ class Session:
 
     def __init__(
         self,
-        model: str,
+        model: str | None,
         *,
         history: HistoryMode = "full",
+        store: SessionStore | None = None,
         **options: Unpack[GenerateOptions],
     ) -> None:
         settings: dict[str, Any] = dict(options)
@@ -88,8 +92,8 @@ class Session:
             raise ConfigurationError(f"{name} is an option of a turn: pass it to send or stream.")
         check_options(settings)
         _check_texts(model, history)
-        self.model: str = model
-        """The model of the next turn; see `swap`."""
+        self.model: str | None = model
+        """The model of the next turn; None for the default model of the client's registry file."""
         self.system: str | SystemFunction | None = settings.pop("system", None)
         self.tools: tuple[AnyTool, ...] = list_tools(settings.pop("tools", ()))
         self.history: HistoryMode = history
@@ -97,6 +101,8 @@ class Session:
         """The client of its turns; None for the default client."""
         self.data: dict[str, Any] = {}
         """Data of the application; saved with the session."""
+        self.title: str | None = None
+        """What a list of sessions shows; by default the beginning of the first prompt."""
         self.parent: str | None = None
         """The id of the session that this is a fork of."""
         self.omitted: int = 0
@@ -110,7 +116,11 @@ class Session:
         self._reason = "session model"
         self._usage = Usage()
         self._cost: Cost | None = None
+        self._has_unknown_cost = False
         self._active: TurnRun | None = None
+        self.logged: set[str] = set()
+        """The warnings that were logged for its messages."""
+        self._stored = None if store is None else StoredSession(store, self._session_id)
 
     def __repr__(self) -> str:
         return f"Session({self._session_id}, {self.model!r}, {len(self.messages)} messages)"
@@ -134,8 +144,8 @@ class Session:
 
     @property
     def cost(self) -> Cost | None:
-        """The cost of all turns so far; None if no cost is known."""
-        return self._cost
+        """The cost of all turns so far; None if there are none, or if a price is unknown."""
+        return None if self._has_unknown_cost else self._cost
 
     @property
     def is_active(self) -> bool:
@@ -159,7 +169,7 @@ class Session:
         If the turn fails, the history is as before, except that tool rounds that were complete
         stay: send nothing to go on with them, or call `undo`.
         """
-        return await self._turn(prompt, options).generate()
+        return await self.start_turn(prompt, options).generate()
 
     def stream(self, prompt: Prompt = None, **options: Unpack[TurnOptions]) -> StreamResult:
         """
@@ -168,7 +178,7 @@ class Session:
         The turn begins with the first event that is read. It is in the history before the last
         event is delivered; if the stream is left or interrupted, with what had arrived.
         """
-        return StreamResult(self._turn(prompt, options))
+        return StreamResult(self.start_turn(prompt, options))
 
     @overload
     async def send_object(
@@ -189,12 +199,11 @@ class Session:
         settings = self._settings(options)
         own, continues = self._own(prompt)
         settings.update({"messages": own} if prompt is not None else {"resume": Continued(own)})
-        reason = _reason(options, self._reason)
 
         def make_run(
             model: str | None, _: Prompt, settings: Mapping[str, Any], goal: Goal
         ) -> TurnRun:
-            return TurnRun(self, own, continues, reason, model, settings, goal)
+            return TurnRun(self, own, continues, model, settings, goal)
 
         model = settings.pop("model")
         return await objects.finish_object(
@@ -235,8 +244,11 @@ class Session:
         """A copy with an id of its own that continues independently; `parent` is this id."""
         options = {**self._options, "client": self.client, "tools": self.tools}
         fork = self._from_saved(self.saved(), {**options, "session_id": new_ulid()})
-        fork.parent = self._session_id
+        fork.parent, fork.system = self._session_id, self.system
+        if self._stored is not None:
+            fork._stored = StoredSession(self._stored.store, fork._session_id)  # noqa: SLF001
         fork._usage, fork._cost = Usage(), None  # noqa: SLF001 -- it has spent nothing yet
+        fork._has_unknown_cost = False  # noqa: SLF001
         return fork
 
     # Files.
@@ -259,6 +271,16 @@ class Session:
         """
         return cls._from_saved(read_session(path), options)
 
+    @classmethod
+    async def resume(
+        cls, session_id: str, /, *, store: SessionStore, **options: Unpack[GenerateOptions]
+    ) -> Self:
+        """The session with this id in a store; the options are as for `load`."""
+        stored, saved = await StoredSession.load(store, session_id)
+        session = cls._from_saved(saved, options)
+        session._stored = stored  # noqa: SLF001 -- its own class
+        return session
+
     def saved(self) -> SavedSession:
         """Everything that it keeps, at this moment."""
         options = {name: self._options[name] for name in _SAVED & self._options.keys()}
@@ -266,6 +288,7 @@ class Session:
             session_id=self._session_id,
             model=self.model,
             reason=self._reason,
+            title=self.title,
             parent=self.parent,
             system=self.system if isinstance(self.system, str) else None,
             history=self.history,
@@ -274,6 +297,7 @@ class Session:
             tool_ids=self._ids.table(),
             usage=replace(self._usage, raw=None),
             cost=self._cost,
+            has_unknown_cost=self._has_unknown_cost,
             data=dict(self.data),
             omitted=self.omitted,
             summary=self.summary,
@@ -286,26 +310,29 @@ class Session:
         mode: Any = saved.history
         session = cls(saved.model, history=mode, **settings)
         session.data = dict(saved.data)
-        session.parent, session._reason = saved.parent, saved.reason
+        session.title, session.parent, session._reason = saved.title, saved.parent, saved.reason
         session.omitted, session.summary = saved.omitted, saved.summary
         session._turns, session._ids = list(saved.turns), ToolIds(saved.tool_ids)
         session._usage, session._cost = saved.usage, saved.cost
+        session._has_unknown_cost = saved.has_unknown_cost
         return session
 
     # The run of a turn: how it is made, and how it reports.
 
-    def _turn(self, prompt: Prompt, options: Mapping[str, Any]) -> TurnRun:
+    def start_turn(self, prompt: Prompt, options: Mapping[str, Any]) -> TurnRun:
+        """The run of a turn, which begins when it is awaited or read."""
         settings = self._settings(options)
         own, continues = self._own(prompt)
         settings.update({"messages": own} if prompt is not None else {"resume": Continued(own)})
         model = settings.pop("model")
-        return TurnRun(self, own, continues, _reason(options, self._reason), model, settings)
+        return TurnRun(self, own, continues, model, settings)
 
     def _settings(self, options: Mapping[str, Any]) -> dict[str, Any]:
         """The options of a turn, with the defaults of the session."""
         for name in _OF_THE_SESSION & options.keys():
             raise ConfigurationError(f"{name} is not an option of a turn. {_OF_THE_SESSION_HINT}")
-        settings = {**self._defaults(), **options}
+        reason = "turn option" if "model" in options else self._reason
+        settings = {"chosen_because": reason, **self._defaults(), **options}
         client = settings["client"] or get_default_client()
         settings["client"] = client.with_middleware()
         settings["client"].calls.call_ids = self._ids
@@ -355,18 +382,28 @@ class Session:
     def settle(self, run: TurnRun, outcome: Outcome) -> None:
         """End a turn with what it leaves behind."""
         self.leave(run)
-        if outcome.usage is not None:
-            self._usage += outcome.usage
-        if outcome.cost is not None:
-            self._cost = outcome.cost if self._cost is None else self._cost + outcome.cost
+        self.logged = run.logged
         if outcome.messages:
             self._turns = self._turns[:-1] if run.continues else self._closed_turns()
-            self._turns.append(Turn(messages=_labelled(outcome.messages, run.reason)))
+            self._turns.append(Turn(messages=with_ids(outcome.messages)))
+            if self.title is None:
+                self.title = outcome.messages[0].text.strip()[:_TITLE] or None
             self.omitted, self.summary = outcome.omitted, outcome.summary
         self._forget_ids()
 
+    def account(self, usage: Usage | None, cost: Cost | None) -> None:
+        """Add what a turn used; a cost that is not known makes the sum unknown."""
+        if usage is not None:
+            self._usage += usage
+        if cost is not None:
+            self._cost = cost if self._cost is None else self._cost + cost
+        elif usage is not None:
+            self._has_unknown_cost = True
+
     async def flush(self) -> None:
-        """Wait until the store has everything."""
+        """Wait until the store has everything, such as an `undo`; `send` does this by itself."""
+        if self._stored is not None:
+            await self._stored.write(self.saved())
 
     def _closed_turns(self) -> list[Turn]:
         """The turns, where the last one has a result for each call."""
@@ -385,22 +422,8 @@ class Session:
             )
 
 
-def _labelled(messages: tuple[Message, ...], reason: str) -> tuple[Message, ...]:
-    """The messages with ids; the answers say why their model was chosen."""
-    return tuple(
-        replace(message, metadata={"chosen_because": reason, **message.metadata})
-        if message.role == "assistant" and message.metadata.get("model")
-        else message
-        for message in with_ids(messages)
-    )
-
-
-def _reason(options: Mapping[str, Any], default: str) -> str:
-    return "turn option" if "model" in options else default
-
-
 def _check_texts(model: Any, history: Any) -> None:
-    if not isinstance(model, str) or not model:
+    if model is not None and (not isinstance(model, str) or not model):
         refuse("model", "the name of a model", model)
     if history not in get_args(HistoryMode):
         refuse("history", "'full', 'dynamic' or 'stateless'", history)

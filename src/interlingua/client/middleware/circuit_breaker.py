@@ -80,7 +80,7 @@ class CircuitBreaker:
 
     async def complete(self, request: Request, call_next: CompleteNext) -> Response:
         """The answer; `CircuitOpenError` if the circuit is open."""
-        passage = await self._enter(request)
+        passage = await self.enter(request)
         try:
             response = await call_next(request)
         except BaseException as error:
@@ -93,7 +93,7 @@ class CircuitBreaker:
         self, request: Request, call_next: StreamNext
     ) -> AsyncGenerator[StreamEvent, None]:
         """The events; the first part of the answer counts as success."""
-        passage = await self._enter(request)
+        passage = await self.enter(request)
         events = call_next(request)
         try:
             async for event in events:
@@ -114,7 +114,7 @@ class CircuitBreaker:
             model=model if isinstance(model, str) else operation.name,
             request_id=operation.request_id,
         )
-        passage = await self._enter(named)
+        passage = await self.enter(named)
         try:
             result = await call_next(value)
         except BaseException as error:
@@ -123,7 +123,8 @@ class CircuitBreaker:
         await passage.succeed()
         return result
 
-    async def _enter(self, request: Request) -> _Passage:
+    async def enter(self, request: Request) -> Passage:
+        """Let a call to the provider and model of this request through, or raise."""
         key = "" if self._key is None else self._key(request)
         provider, circuits = request.provider or "", self._circuits
         general = await circuits.enter(_circuit_key(key, provider))
@@ -133,10 +134,10 @@ class CircuitBreaker:
         if isinstance(own, Closed):
             await circuits.leave(general)
             raise _refusal(own, f"{provider}:{request.model}", request)
-        return _Passage(circuits, general, own)
+        return Passage(circuits, general, own)
 
 
-class _Passage:
+class Passage:
     """One call on its way through the circuits of its provider and its model."""
 
     __slots__ = ("_circuits", "_general", "_own", "is_open")
@@ -149,11 +150,13 @@ class _Passage:
         """Whether the circuits wait for the result of this call."""
 
     async def succeed(self) -> None:
+        """The call has succeeded, or its answer has begun."""
         self.is_open = False
         await self._circuits.succeed(self._general)
         await self._circuits.succeed(self._own)
 
     async def fail(self, error: BaseException) -> None:
+        """The call has ended with this error, which may say nothing about the provider."""
         if not self.is_open:  # it failed after the beginning of its answer
             self._general, self._own = Entry(self._general.key), Entry(self._own.key)
         self.is_open = False

@@ -105,7 +105,7 @@ def judge(error: BaseException) -> Failure | None:
     """What an error means for a circuit; None if it says nothing about the provider's health."""
     if not isinstance(error, SDKError) or isinstance(error, _NOT_COUNTED):
         return None
-    if error.error_class not in _COUNTED or getattr(error, "other_member", None) is not None:
+    if error.error_class not in _COUNTED or error.has_alternative:
         return None
     reason = f"{type(error).__name__}: {error.message}"
     if error.error_class is ErrorClass.AUTH:

@@ -19,6 +19,9 @@ tokens or listing models; any other does not see them. A middleware with `guard 
 everything: a client with a guard that has no `perform` refuses operations. A middleware with
 `run_tool(call, request, call_next)` wraps each tool that a run of the client calls.
 
+A layer with `transparent = True` returns what `call_next` returned, and yields its events as they
+are; it is not checked for changes, which saves time.
+
 An object with `takes_call = True` has `complete` and `stream`, and gets one more argument,
 `call: CallInfo`.
 """
@@ -44,6 +47,7 @@ from msgspec.structs import replace
 from interlingua.client.middleware.handover import Handover, check_returned, without_raw
 from interlingua.providers.callbacks import settle
 from interlingua.providers.fold import close_stream
+from interlingua.providers.tariffs import Tariffs
 from interlingua.spec.content import Part, ToolCall, ToolResult
 from interlingua.spec.contracts import Adapter
 from interlingua.spec.errors import ConfigurationError, StreamError
@@ -97,6 +101,8 @@ class CallInfo(msgspec.Struct, frozen=True, kw_only=True):
     """The adapters of the client, by provider."""
     attempts: Callable[[], tuple[Attempt, ...]] = tuple
     """The attempts of the call that have ended by now."""
+    tariffs: Tariffs | None = None
+    """The prices of the client; None: those of the catalog."""
 
 
 class OperationCall(msgspec.Struct, frozen=True, kw_only=True):
@@ -305,6 +311,8 @@ def _hooks(layer: Any) -> tuple[Callable[..., Any], Callable[..., Any]] | None:
             f"`stream` of the middleware {layer!r} is a coroutine function. Make it an async "
             "generator (with `yield`), or a plain function that returns `next(request)`."
         )
+    if getattr(layer, "transparent", False):
+        return partial(_pass_on, complete), partial(_pass_on_events, stream)
     hold = bool(getattr(layer, "hold", False))
     whole = partial(_replay, stream) if complete is None else partial(_complete, complete)
     if stream is None:
@@ -314,12 +322,34 @@ def _hooks(layer: Any) -> tuple[Callable[..., Any], Callable[..., Any]] | None:
 
 def _hooks_with_call(layer: Any, info: CallInfo) -> tuple[Callable[..., Any], Callable[..., Any]]:
     """The hooks of an object that takes the call as an argument."""
+    if getattr(layer, "transparent", False):
+        return (
+            partial(_pass_on, partial(layer.complete, call=info)),
+            partial(_pass_on_events, partial(layer.stream, call=info)),
+        )
     whole = partial(_complete, partial(layer.complete, call=info))
     return whole, partial(_stream, partial(layer.stream, call=info), whole)
 
 
 def _call_of(layer: Any) -> Any:
     return getattr(type(layer), "__call__", None)  # noqa: B004 -- its kind is checked by the caller
+
+
+def _pass_on(
+    hook: Callable[..., Awaitable[Response]], call_next: CompleteNext, request: Request
+) -> Awaitable[Response]:
+    """Pass a whole answer through a transparent layer."""
+    return hook(request, call_next)
+
+
+def _pass_on_events(
+    hook: Callable[..., AsyncIterator[StreamEvent]],
+    _: Shown,
+    call_next: StreamNext,
+    request: Request,
+) -> AsyncIterator[StreamEvent]:
+    """Pass a stream through a transparent layer."""
+    return hook(request, call_next)
 
 
 async def _complete(

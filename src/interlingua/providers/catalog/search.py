@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime, timedelta
 
 from interlingua.providers.catalog.models import ModelInfo, ModelTier, find_model, table
 from interlingua.providers.catalog.prices import price_at
@@ -27,6 +27,7 @@ CAPABILITIES = (
 _SHORTHAND = re.compile("[a-z]{3,}(?:[- ][a-z]{3,})*")
 _WORD = re.compile("[a-z]+|[0-9.]+")
 _INPUT_SHARE = 0.75
+_NEAR = timedelta(days=365)
 
 
 def get_model_info(model_id: str, provider: str | None = None) -> ModelInfo | None:
@@ -38,13 +39,13 @@ def get_model_info(model_id: str, provider: str | None = None) -> ModelInfo | No
     not about to be retired. If several providers serve the id, it is the entry of `provider`, by
     default of the first in the catalog.
     """
-    found = find_model(model_id, provider)
+    name = None if provider is None else _section(provider)
+    found = find_model(model_id, name)
     if found is None and provider is None:
         prefix, colon, rest = model_id.partition(":")
-        name = row_name(prefix) or prefix
-        if colon and name in table().models:
-            return get_model_info(rest, name)
-    return found or _by_shorthand(model_id.strip().lower(), provider)
+        if colon and _section(prefix) in table().models:
+            return get_model_info(rest, prefix)
+    return found or _by_shorthand(model_id.strip().lower(), name)
 
 
 def list_models(
@@ -61,8 +62,8 @@ def list_models(
     The known models, those of a provider best first. What is unknown does not satisfy a condition.
 
     `capability` is a name of `CAPABILITIES` or several of them. `max_price` is the highest
-    `mixed_price`. `available` leaves out models that need approval, are deprecated, or have a date
-    of retirement.
+    `mixed_price`. `available` leaves out models that need approval, are deprecated, or retire
+    within a year.
     """
     wanted = _fields(capability)
     return tuple(
@@ -118,14 +119,16 @@ def mixed_price(model: ModelInfo, at: datetime | None = None) -> float | None:
     """
     The dollars per million tokens if three of four tokens are input; None if unknown.
 
-    It is the standard price at a moment, by default now. For a model without output tokens, such as
-    an embedding model, it is the price of input.
+    It is the standard price at a moment, by default now. For an embedding model it is the price of
+    input.
     """
     price = price_at(model.prices, at or datetime.now(UTC))
     if price is None or price.rates.input is None:
         return None
+    if model.kind == "embedding":
+        return price.rates.input
     if price.rates.output is None:
-        return price.rates.input if model.kind == "embedding" else None
+        return None
     return _INPUT_SHARE * price.rates.input + (1 - _INPUT_SHARE) * price.rates.output
 
 
@@ -135,17 +138,27 @@ def _writes(model: ModelInfo) -> bool:
 
 
 def is_available(model: ModelInfo) -> bool:
-    """Whether anyone may use it, and no end is announced."""
-    return not (model.is_gated or model.deprecated or model.retires is not None)
+    """Whether anyone may use it, and its end is not near."""
+    return not (model.is_gated or ends_soon(model, datetime.now(UTC).date()))
+
+
+def ends_soon(model: ModelInfo, today: date) -> bool:
+    """Whether it is deprecated, retired, or retires within a year: some hosts date every model."""
+    return model.deprecated or (model.retires is not None and model.retires - today <= _NEAR)
 
 
 def _models(provider: str | None) -> Iterator[ModelInfo]:
     models = table().models
     if provider is not None:
-        yield from models.get(row_name(provider) or provider, ())
+        yield from models.get(_section(provider), ())
         return
     for listed in models.values():
         yield from listed
+
+
+def _section(provider: str) -> str:
+    """The name of a provider in the catalog; the rows of other packages are loaded if need be."""
+    return provider if provider in table().models else row_name(provider) or provider
 
 
 def _fields(capability: str | Iterable[str] | None) -> list[str]:
