@@ -9,6 +9,7 @@ from interlingua.client.middleware.budget import Budget
 from interlingua.client.middleware.cache import Cache
 from interlingua.client.middleware.circuit_breaker import CircuitBreaker
 from interlingua.client.middleware.fallback import FALLBACK_ERRORS, Fallback
+from interlingua.client.middleware.hedge import Hedge
 from interlingua.client.middleware.layers import (
     CallInfo,
     CompleteNext,
@@ -36,6 +37,7 @@ __all__ = [
     "CircuitBreaker",
     "CompleteNext",
     "Fallback",
+    "Hedge",
     "Logging",
     "Middleware",
     "OperationCall",

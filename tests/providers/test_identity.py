@@ -6,9 +6,11 @@ import pytest
 
 from interlingua import HttpAdapter
 from interlingua.catalog import Provider
+from interlingua.client.middleware.balance import Balance
 from interlingua.local import LocalServer
 from interlingua.providers.identity import IGNORED, identity_of
 from interlingua.providers.rows import find_provider, providers
+from interlingua.spec.behaviour import Behaviour
 from interlingua.spec.contracts import Timeouts
 from interlingua.transport import Limits
 
@@ -23,6 +25,7 @@ MATTERS = {
     "profile": {"max_output_tokens": 10},
     "model_profiles": {"m": {"max_output_tokens": 10}},
     "read_files": False,
+    "behaviour": Behaviour(prompt_addendum="Call tools."),
     "strict": True,
     "on_loss": "warn",
     "name": "other",
@@ -89,6 +92,15 @@ def test_the_local_model_counts():
     assert len(set(found)) == 3
 
 
+def test_an_adapter_of_several_is_known_by_its_members():
+    """Another process with the same keys finds the answers."""
+    pairs = [("a", "b"), ("a", "b"), ("a", "c")]
+    first, same, other = (identity_of(Balance(openai(one), openai(two)), "m") for one, two in pairs)
+
+    assert None is not first == same != other
+    assert identity_of(Balance(openai("a"), Slotted()), "m") is None
+
+
 def test_every_ignored_attribute_exists():
     """The list of attributes that do not count is true, and has reasons."""
     assert IGNORED.keys() <= vars(openai()).keys()
@@ -106,6 +118,9 @@ class Named(Own):
 class Slotted:
     __slots__ = ()
     name = "slotted"
+
+    async def complete(self, _):
+        """No answer."""
 
 
 def test_an_adapter_of_another_class_is_equal_only_to_itself():

@@ -137,6 +137,8 @@ class SDKError(Exception):
     """Seconds to wait before a retry, as the provider asked."""
     advice: str | None = None
     """Why it was not retried, where that needs saying; `str(error)` ends with it."""
+    has_alternative: bool = False
+    """Whether another key or endpoint of the provider is left for a retry (see `Balance`)."""
     raw: Any = None
     """The body of the error as it came, keys redacted."""
     attempts: tuple[Attempt, ...] | None = None
@@ -189,6 +191,19 @@ class SDKError(Exception):
     def forbid_retry(self) -> None:
         """Say that the call cannot be repeated, for instance as its body can be read only once."""
         self.retryable = False
+
+    def offer_retry(self, after: float) -> None:
+        """Say that a retry goes to another key or endpoint, which need not wait as long."""
+        self.has_alternative = True
+        if self.error_class is ErrorClass.AUTH or isinstance(self, QuotaExceededError):
+            self.retryable = True
+        if self.retry_after is not None:
+            self.retry_after = after
+
+    def add_outcome(self, attempts: tuple[Attempt, ...], advice: str | None = None) -> None:
+        """Say what was tried besides: all attempts of the call, and what became of them."""
+        self.attempts = attempts or None
+        self.advice = "; ".join(filter(None, (self.advice, advice))) or None
 
     @property
     def cause(self) -> BaseException | None:

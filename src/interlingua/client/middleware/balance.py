@@ -20,7 +20,7 @@ from typing import Any, NamedTuple, Self
 from msgspec.structs import replace
 
 from interlingua.client.middleware.circuit_breaker import CircuitBreaker, Passage
-from interlingua.client.middleware.circuits import OTHER_MEMBER, judge
+from interlingua.client.middleware.circuits import judge
 from interlingua.client.stores.contract import Store
 from interlingua.providers.adapter import HttpAdapter
 from interlingua.providers.fold import close_stream
@@ -31,8 +31,6 @@ from interlingua.spec.contracts import Adapter
 from interlingua.spec.errors import (
     CircuitOpenError,
     ConfigurationError,
-    ErrorClass,
-    QuotaExceededError,
     SDKError,
 )
 from interlingua.spec.events import ErrorEvent, Finish, StreamEvent, StreamStart
@@ -325,7 +323,7 @@ class Balance:
         request: Request,
         error: BaseException,
     ) -> None:
-        vars(error).pop(OTHER_MEMBER, None)  # an adapter may raise the same object again
+        vars(error).pop("has_alternative", None)  # an adapter may raise one object again
         await passage.fail(error)
         if not isinstance(error, SDKError) or judge(error) is None:
             return
@@ -335,16 +333,7 @@ class Balance:
         if len(self._failed) > _CALLS:  # of calls that have failed for good
             del self._failed[next(iter(self._failed))]
         if len(set(failed)) < len(self.members):
-            _offer_retry(error)
-
-
-def _offer_retry(error: SDKError) -> None:
-    """Say that the same call may succeed, because it will go to another key or endpoint."""
-    vars(error)[OTHER_MEMBER] = True
-    if error.error_class is ErrorClass.AUTH or isinstance(error, QuotaExceededError):
-        error.retryable = True
-    if error.retry_after is not None:
-        error.retry_after = _SOON
+            error.offer_retry(_SOON)
 
 
 def _names_of(adapters: Sequence[Adapter]) -> list[str]:

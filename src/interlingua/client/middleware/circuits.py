@@ -35,8 +35,6 @@ CircuitState: TypeAlias = Literal["closed", "open", "half_open"]
 LONGEST_WAIT = 3600.0
 """The seconds for which a `Retry-After` opens a circuit at most."""
 _JITTER = 0.1  # of the cooldown: several circuits that opened together are not probed together
-OTHER_MEMBER = "other_member"
-"""An attribute of errors: another adapter of a `Balance` can still be tried."""
 _BUSY = 1.0  # seconds to wait while a probe is under way, whose end is not known
 _COUNTED = frozenset(
     (ErrorClass.RATE_LIMIT, ErrorClass.AUTH, ErrorClass.SERVER_ERROR, ErrorClass.NETWORK)
@@ -107,7 +105,7 @@ def judge(error: BaseException) -> Failure | None:
     """What an error means for a circuit; None if it says nothing about the provider's health."""
     if not isinstance(error, SDKError) or isinstance(error, _NOT_COUNTED):
         return None
-    if error.error_class not in _COUNTED or OTHER_MEMBER in vars(error):
+    if error.error_class not in _COUNTED or error.has_alternative:
         return None
     reason = f"{type(error).__name__}: {error.message}"
     if error.error_class is ErrorClass.AUTH:

@@ -233,8 +233,8 @@ class _Trial:
         others = [(name, error) for name, error in self._failures if error is not first]
         if others:
             listed = "; ".join(f"{name}: {_describe(error)}" for name, error in others)
-            first.advice = "; ".join(filter(None, (first.advice, f"other models: {listed}")))
-            first.attempts = max((error.attempts or () for error in errors), key=len) or None
+            attempts = max((error.attempts or () for error in errors), key=len)
+            first.add_outcome(attempts, f"other models: {listed}")
         return first
 
     def _warn(self, code: str, target: Request, reason: str) -> None:

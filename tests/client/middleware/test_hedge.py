@@ -1,0 +1,377 @@
+"""`Hedge`: when a second request is sent, which answer counts, and what becomes of the other."""
+
+import asyncio
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from interlingua import sync
+from interlingua.api.run.generate import generate
+from interlingua.client.client import Client
+from interlingua.client.middleware.fallback import Fallback
+from interlingua.client.middleware.hedge import (
+    ENOUGH_SAMPLES,
+    Hedge,
+    HedgeShare,
+    LearnedTime,
+    quantile,
+)
+from interlingua.client.middleware.other_model import OtherModel
+from interlingua.client.retry_policy import RetryPolicy
+from interlingua.providers.adapter import HttpAdapter
+from interlingua.simulator import Simulator, error, latency, serve_in_thread, text
+from interlingua.spec.errors import AbortError, ConfigurationError, ErrorClass, ServerError
+from interlingua.spec.request import Request
+from interlingua.streams.grammar import Grammar
+from interlingua.transport import AiohttpTransport, HttpxTransport
+from support.scripted_adapter import Cut, ScriptedAdapter, Slow, says
+
+ASK = Request(model="a:one", messages="Hi.", request_id="call")
+NEVER = Slow(30, says("never"))
+both = pytest.mark.parametrize("mode", ["whole", "stream"])
+
+
+async def ask(client, mode, request=ASK, **options):
+    if mode == "whole":
+        return await client.complete(request, **options)
+    grammar, events = Grammar(), []
+    async for event in client.stream(request, **options):
+        grammar.feed(event)
+        events.append(event)
+    return events[-1].response
+
+
+def client_of(*answers, **settings):
+    settings = {"after": 0.02, "share": 1.0, **settings}
+    adapter = ScriptedAdapter(*answers)
+    return Client({"a": adapter}, middleware=[Hedge(**settings)]), adapter
+
+
+@both
+def test_a_quick_answer_is_not_hedged(mode):
+    """One request, one attempt."""
+    client, adapter = client_of(says("x"))
+
+    response = asyncio.run(ask(client, mode))
+
+    assert response.text == "x"
+    assert len(adapter.asked) == len(response.attempts) == 1
+
+
+@both
+def test_the_second_request_answers(mode):
+    """The first is cancelled; both are attempts, and the events are those of the winner."""
+    client, adapter = client_of(NEVER, says("second"))
+    events = []
+    client.subscribe(events.append)
+
+    response = asyncio.run(ask(client, mode))
+
+    assert response.text == "second"
+    assert adapter.cancelled == 1
+    listed = [(attempt.number, attempt.error_class) for attempt in response.attempts]
+    assert sorted(listed, key=lambda pair: pair[0]) == [(0, ErrorClass.CANCELLED), (1, None)]
+    assert response.attempts[-1].usage == response.usage or mode == "whole"
+    assert response.message.metadata["provider"] == "a"
+    kinds = sorted((event.type, event.attempt) for event in events)
+    assert kinds == [
+        ("call_completed", 1),
+        ("call_failed", 0),
+        ("call_started", 0),
+        ("call_started", 1),
+    ]
+
+
+@both
+def test_the_first_request_may_still_win(mode):
+    """Then the second is cancelled."""
+    client, adapter = client_of(Slow(0.06, says("first")), NEVER)
+
+    response = asyncio.run(ask(client, mode))
+
+    assert response.text == "first"
+    assert adapter.cancelled == 1
+    assert len(response.attempts) == 2
+
+
+@both
+def test_a_failure_waits_for_the_other(mode):
+    """Of either request, once both are under way."""
+    client, _ = client_of(Slow(0.05, ServerError("down")), Slow(0.1, says("second")))
+    assert asyncio.run(ask(client, mode)).text == "second"
+
+    client, _ = client_of(Slow(0.1, says("first")), ServerError("down"))
+    response = asyncio.run(ask(client, mode))
+    assert response.text == "first"
+    assert {attempt.error_class for attempt in response.attempts} == {
+        None,
+        ErrorClass.SERVER_ERROR,
+    }
+
+
+@both
+def test_if_both_fail_the_first_error_is_raised(mode):
+    """With all attempts."""
+    client, _ = client_of(Slow(0.05, ServerError("one")), ServerError("two"))
+
+    with pytest.raises(ServerError, match="one") as caught:
+        asyncio.run(ask(client, mode))
+
+    assert len(caught.value.attempts) == 2
+
+
+@both
+def test_a_quick_failure_is_not_hedged(mode):
+    """Retries and fallbacks are for that."""
+    client, adapter = client_of(ServerError("down"))
+
+    with pytest.raises(ServerError):
+        asyncio.run(ask(client, mode))
+
+    assert len(adapter.asked) == 1
+
+
+@both
+def test_another_model(mode):
+    """With its own settings; the answer says which model gave it."""
+    named = {"a": ScriptedAdapter(NEVER), "b": ScriptedAdapter(says("b"))}
+    hedge = Hedge(after=0.02, share=1.0, model=OtherModel("b:two", max_tokens=7))
+    client = Client(named, middleware=[hedge])
+
+    response = asyncio.run(ask(client, mode))
+
+    assert (response.text, response.provider) == ("b", "b")
+    assert (response.message.metadata["provider"], response.message.metadata["model"]) == (
+        "b",
+        "two",
+    )
+    assert named["b"].asked[0].max_tokens == 7
+    assert {(attempt.provider, attempt.model) for attempt in response.attempts} == {
+        ("a", "one"),
+        ("b", "two"),
+    }
+
+
+@both
+def test_cancel_ends_both(mode):
+    """By the request id, which both have."""
+    client, adapter = client_of(NEVER)
+
+    async def work():
+        call = asyncio.create_task(ask(client, mode))
+        await asyncio.sleep(0.1)
+        assert len(adapter.asked) == 2
+        assert await client.cancel("call")
+        return await asyncio.gather(call, return_exceptions=True)
+
+    (outcome,) = asyncio.run(work())
+
+    assert adapter.cancelled == 2
+    if mode == "whole":
+        assert isinstance(outcome, AbortError)
+    else:
+        assert outcome.finish_reason.reason == "cancelled"
+
+
+@both
+def test_a_cancelled_task_ends_both(mode):
+    """And so does a timeout of the caller's."""
+    client, adapter = client_of(NEVER)
+
+    async def work():
+        async with asyncio.timeout(0.1):
+            await ask(client, mode)
+
+    with pytest.raises(TimeoutError):
+        asyncio.run(work())
+    assert adapter.cancelled == 2
+
+
+def test_a_reader_that_leaves_ends_the_winner():
+    """Its stream is closed."""
+    client, _ = client_of(NEVER, says("second"))
+
+    async def work():
+        events = client.stream(ASK)
+        async for event in events:
+            if event.type == "text_delta":
+                break
+        await events.aclose()
+        return len(asyncio.all_tasks())
+
+    assert asyncio.run(work()) == 1
+
+
+def test_nothing_is_sent_after_the_first_text():
+    """A stream that is slow later is not hedged, and one that breaks is not either."""
+    client, adapter = client_of(Cut(says("half"), 3))
+
+    with pytest.raises(Exception, match="cut") as caught:
+        asyncio.run(ask(client, "stream"))
+
+    assert caught.value.partial.text == "half"
+    assert len(adapter.asked) == 1
+
+
+@both
+def test_retries_of_both_are_attempts_of_one_call(mode):
+    """Each request is retried by the policy; the numbers of the attempts do not repeat."""
+    client, _ = client_of(Slow(0.05, ServerError("one")), ServerError("two"), NEVER, says("x"))
+    policy = RetryPolicy(max_retries=1, base_delay=0.0)
+
+    response = asyncio.run(ask(client, mode, retry=policy))
+
+    assert response.text == "x"
+    assert sorted(attempt.number for attempt in response.attempts) == [0, 1, 2, 3]
+
+
+@both
+def test_inside_a_fallback(mode):
+    """Both requests fail, and the next model is asked."""
+    named = {
+        "a": ScriptedAdapter(Slow(0.05, ServerError("one")), ServerError("two")),
+        "b": ScriptedAdapter(says("b")),
+    }
+    client = Client(named, middleware=[Fallback("b:one"), Hedge(after=0.02, share=1.0)])
+
+    response = asyncio.run(ask(client, mode))
+
+    assert response.text == "b"
+    assert [attempt.provider for attempt in response.attempts] == ["a", "a", "b"]
+
+
+def test_blocking_code_and_runs():
+    """Through `interlingua.sync`, and with `generate`."""
+    client, _ = client_of(NEVER, says("x"))
+    assert sync.generate("a:one", "Hi.", client=client).text == "x"
+    client, _ = client_of(NEVER, says("x"))
+    assert "".join(sync.stream("a:one", "Hi.", client=client).text_stream) == "x"
+    client, _ = client_of(NEVER, says("x"))
+    assert asyncio.run(generate("a:one", "Hi.", client=client)).text == "x"
+
+
+# Real sockets.
+
+
+@pytest.mark.parametrize("transport", [AiohttpTransport, HttpxTransport])
+@both
+def test_the_socket_of_the_loser_closes(mode, transport):
+    """Over HTTP, with each transport: the server sees the disconnect, and no task is left."""
+    slow = text("one two three") + latency(first=20.0)
+    app = Simulator(slow, text("one two three"))
+    with serve_in_thread(app) as server:
+
+        async def work():
+            adapter = HttpAdapter("openai", "k", base_url=server.url, transport=transport())
+            layers = [Hedge(after=0.1, share=1.0)]
+            async with Client({"openai": adapter}, middleware=layers) as client:
+                response = await ask(client, mode, Request(model="openai:gpt-5.2", messages="Hi."))
+            await asyncio.to_thread(app.script.received[0].over.wait, 5)
+            return response
+
+        response = asyncio.run(work())
+
+    assert response.text == "one two three"
+    assert app.script.received[0].disconnected is not None
+    assert len(response.attempts) == 2
+
+
+def test_one_encoded_request_serves_both():
+    """The bytes are the same; the ids that some rows send are not."""
+    app = Simulator(text("slow") + latency(first=20.0), error(503), text("x"))
+    with serve_in_thread(app) as server:
+
+        async def work():
+            adapter = HttpAdapter("openai", "k", base_url=server.url)
+            layers = [Hedge(after=0.1, share=1.0)]
+            async with Client({"openai": adapter}, middleware=layers) as client:
+                policy = RetryPolicy(max_retries=1, base_delay=0.0)
+                request = Request(model="openai:gpt-5.2", messages="Hi.")
+                return await client.complete(request, retry=policy)
+
+        response = asyncio.run(work())
+
+    assert response.text == "x"
+    bodies = [exchange.call.body for exchange in app.script.received]
+    assert bodies[0] == bodies[1] == bodies[2]
+    headers = [exchange.call.headers.get("x-client-request-id") for exchange in app.script.received]
+    assert len(set(headers)) == 3
+
+
+# The share and the quantile.
+
+
+@given(st.floats(0.01, 1.0), st.lists(st.booleans(), max_size=400))
+def test_law_of_the_share(share, wishes):
+    """Hedges never exceed the share of the calls, but for what may be saved up at the start."""
+    limit, hedges = HedgeShare(share), 0
+    for calls, wish in enumerate(wishes, 1):
+        limit.add_call()
+        if wish:
+            hedges += limit.take()
+        assert hedges <= 1 + share * calls + 1e-6
+
+
+@both
+def test_an_outage_does_not_double_the_load(mode):
+    """Most calls wait for their one request."""
+    client, adapter = client_of(Slow(0.05, says("x")), share=0.1, after=0.01)
+
+    async def work():
+        await asyncio.gather(
+            *(ask(client, mode, Request(model="a:one", messages="Hi.")) for _ in range(50))
+        )
+
+    asyncio.run(work())
+
+    assert 51 <= len(adapter.asked) <= 56
+
+
+@given(st.lists(st.floats(0, 100), min_size=1), st.floats(0.01, 0.99))
+def test_law_of_the_quantile(samples, part):
+    """So many samples are not greater, and it is one of them."""
+    value = quantile(samples, part)
+
+    assert value in samples
+    assert sum(sample <= value for sample in samples) >= part * len(samples) - 1e-9
+    assert sum(sample < value for sample in samples) < part * len(samples) + 1e-9
+
+
+def test_a_quantile_is_learned_per_model():
+    """With the floor until there are enough samples, and never less than the floor."""
+    now = [0.0]
+    hedge = Hedge(after="p90", floor=0.5, clock=lambda: now[0])
+    one, two = Request(provider="a", model="one"), Request(provider="a", model="two")
+    for number in range(ENOUGH_SAMPLES):
+        assert hedge.delay(one, stream=True) == 0.5
+        began = hedge.begin()
+        now[0] += 1.0 if number % 5 else 3.0
+        hedge.end(one, began, stream=True)
+
+    assert hedge.delay(one, stream=True) == pytest.approx(3.0)
+    assert hedge.delay(one, stream=False) == hedge.delay(two, stream=True) == 0.5
+    learned = LearnedTime(0.5)
+    for _ in range(ENOUGH_SAMPLES):
+        learned.add(0.1)
+    assert learned.value == pytest.approx(0.1)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"after": "95"},
+        {"after": "p0"},
+        {"after": "p100"},
+        {"after": -1},
+        {"after": float("nan")},
+        {"share": 0},
+        {"share": 2},
+        {"floor": -1},
+    ],
+    ids=str,
+)
+def test_wrong_settings(settings):
+    """They are refused when it is made."""
+    with pytest.raises(ConfigurationError, match="Hedge"):
+        Hedge(**settings)
