@@ -19,7 +19,6 @@ _LONGEST_MARK = 43
 _find_words = re.compile(r"\S++").finditer
 _find_breaks = re.compile(r"(?!\s)[\u0250-\U0010ffff]").finditer  # in no secret; CJK has no spaces
 _WORDS_OF_A_SECRET = 2  # "Bearer" and the token
-_CONTEXT = 2  # characters before a match that a pattern looks at
 _OFTEN = 512  # up to this many characters that are held back, every piece is looked at
 
 
@@ -44,12 +43,12 @@ class Detectors:
         self.is_bounded: bool = not patterns
         """Whether `safe_end` can be known before the end of a text."""
 
-    def find(self, text: str, begin: int = 0) -> list[tuple[int, int, str]]:
+    def find(self, text: str) -> list[tuple[int, int, str]]:
         """The places in order, and the name of each; places that overlap are one."""
         found = [
             (start, end, name)
             for name, find in self._finders
-            for start, end in find(text, begin)
+            for start, end in find(text)
             if start < end
         ]
         places: list[tuple[int, int, str]] = []
@@ -87,10 +86,10 @@ def _finder_of(name: str, detector: Detector) -> Finder:
             raise ConfigurationError(f"Redact: the pattern {name} is invalid: {error}.") from None
     if isinstance(detector, re.Pattern):
         finditer = detector.finditer
-        return lambda text, begin: [match.span() for match in finditer(text, begin)]
+        return lambda text: [match.span() for match in finditer(text)]
     function = detector
 
-    def find(text: str, _: int) -> Places:  # it is only given whole texts
+    def find(text: str) -> Places:
         return list(function(text))
 
     return find
@@ -204,7 +203,6 @@ class RemovingFilter:
         self._pieces: list[str] = []
         self._size = 0
         self._next_look = 0
-        self._context = ""
 
     def feed(self, piece: str) -> str:
         """More of the text; what can be passed on now."""
@@ -219,16 +217,13 @@ class RemovingFilter:
         return self._release(is_over=True)
 
     def _release(self, *, is_over: bool) -> str:
-        before = self._context
-        text = before + "".join(self._pieces)
-        places = self._detectors.find(text, len(before))
-        safe = len(text) if is_over else max(self._detectors.safe_end(text, places), len(before))
-        passed = self._marks.replace(text[:safe], [each for each in places if each[1] <= safe])
-        self._context = text[max(0, safe - _CONTEXT) : safe]
+        text = "".join(self._pieces)
+        places = self._detectors.find(text)
+        safe = len(text) if is_over else self._detectors.safe_end(text, places)
         self._pieces = [text[safe:]]
         self._size = held = len(text) - safe
         self._next_look = 0 if held < _OFTEN else held + held // 2
-        return passed[len(before) :]
+        return self._marks.replace(text[:safe], [each for each in places if each[1] <= safe])
 
 
 class RestoringFilter:
