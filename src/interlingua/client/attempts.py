@@ -7,13 +7,12 @@ Middleware that runs once per request is outside of it, `per_attempt` middleware
 from __future__ import annotations
 
 import asyncio
-import inspect
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
 from copy import copy
 from functools import partial
 from itertools import count
 from time import perf_counter
-from typing import Any, Protocol, Self, TypeAlias, TypeVar
+from typing import Any, Protocol, Self, TypeVar
 
 from msgspec.structs import replace
 
@@ -22,23 +21,25 @@ from interlingua.client.call_events import (
     CallEvent,
     CallFailed,
     CallStarted,
+    Outcome,
     Subscriber,
+    notify,
+    settle_outcomes,
 )
+from interlingua.client.custom_adapter import CustomCall, OnMember
 from interlingua.client.initialization import Initialization
-from interlingua.client.metering import add_metered, meter_failure, price_custom
+from interlingua.client.metering import add_metered, meter_failure
 from interlingua.client.middleware.layers import CallInfo, CallLayers, Shown
-from interlingua.client.retry_policy import DEFAULT_POLICY, RetryPolicy, policy_from
+from interlingua.client.retry_policy import DEFAULT_POLICY, RetryPolicy, adapter_policy
 from interlingua.client.routing import Routing
-from interlingua.prepare.behaviour import behave
 from interlingua.providers.adapter import HttpAdapter
 from interlingua.providers.cancel import CANCELLED, CancelScope, Scopes
 from interlingua.providers.fold import close_stream, fold_stream
 from interlingua.providers.http_requests import Ready
-from interlingua.providers.log import logger
 from interlingua.providers.tariffs import Prices, Tariffs
-from interlingua.spec.contracts import NEUTRAL_PROFILE, Adapter
+from interlingua.spec.contracts import Adapter
 from interlingua.spec.errors import AbortError, CircuitOpenError, ErrorClass, SDKError, StreamError
-from interlingua.spec.events import ErrorEvent, Finish, StreamEvent, StreamStart
+from interlingua.spec.events import Finish, StreamEvent, StreamStart
 from interlingua.spec.messages import Message
 from interlingua.spec.request import Request
 from interlingua.spec.response import (
@@ -46,15 +47,12 @@ from interlingua.spec.response import (
     FinishReason,
     Response,
     Usage,
-    Warning,
     label_message,
 )
 from interlingua.streams.accumulate import StreamAccumulator
 from interlingua.streams.grammar import is_content
 
 Value = TypeVar("Value")
-OnMember: TypeAlias = Callable[[str], object]
-_SUBSCRIBER_FAILED = "A subscriber raised an exception on %s."
 
 
 class CallIds(Protocol):
@@ -214,7 +212,7 @@ class Attempts:
         self._failure: SDKError | None = None  # of the last attempt
         self._resent: set[int] = set()  # attempts whose request was sent twice
         self._members = _NO_MEMBERS  # of a `Balance`, by attempt
-        self._outcomes: list[tuple[CallEvent, Awaitable[object]]] = []  # of async subscribers
+        self._outcomes: list[Outcome] = []  # of async subscribers
         self._ready: tuple[Request, Ready] | None = None
         self._shown: Shown | None = None  # only set if there is middleware
         self._scope: CancelScope | None = None
@@ -276,6 +274,7 @@ class Attempts:
             attempt=attempt,
             adapters=self._calls.adapters,
             attempts=lambda: self.records,
+            tariffs=self._calls.tariffs,
         )
 
     def finish(self, finish: Finish, accumulator: StreamAccumulator) -> Response:
@@ -423,13 +422,12 @@ class Attempts:
             return policy
         key = request.provider or ""
         adapter = self._adapters.get(key) or self._calls.adapters[key]
-        retries = getattr(adapter, "max_retries", 0)
         behaviour = getattr(adapter, "behaviour", None)
         if behaviour is None and not isinstance(adapter, HttpAdapter):
             behaviour = self._calls.routing.behaviour_of(key)
-        if behaviour is not None and behaviour.retry is not None:
-            return policy_from(behaviour.retry, retries, policy)
-        return RetryPolicy(max_retries=retries) if retries else policy
+        retries = getattr(adapter, "max_retries", 0)
+        is_plain = not retries and behaviour is None
+        return policy if is_plain else adapter_policy(retries, behaviour, policy)
 
     def explain(self, error: SDKError) -> None:
         """Add what is known of the call to an error that ended it, such as a timeout in a wait."""
@@ -473,11 +471,7 @@ class Attempts:
             await calls.initialization.ensure(key)
         ids = calls.call_ids
         if not isinstance(adapter, HttpAdapter) or not adapter.has_stations:
-            sent, warnings = self._behave_custom(adapter, request)
-            sent = sent if ids is None else ids.write(sent, adapter)
-            response = await adapter.complete(sent, **self._settings(adapter, attempt))
-            response = replace(response, provider=key, warnings=(*warnings, *response.warnings))
-            response = price_custom(response, response.model, request, calls.tariffs, adapter)
+            response = await self._custom(adapter, request, attempt).complete()
         else:
             if self._ready is None or self._ready[0] is not request:
                 sent = request if ids is None else ids.write(request, adapter)
@@ -507,69 +501,23 @@ class Attempts:
         adapter = self._adapters.get(key) or self._calls.adapters[key]
         events: AsyncIterator[StreamEvent]
         if not isinstance(adapter, HttpAdapter) or not adapter.has_stations:
-            events = self._stream_custom(adapter, request, attempt)
+            events = self._custom(adapter, request, attempt).stream()
         else:
             make_ready = partial(self._make_ready, adapter, request, attempt)
             scope = self._scope or CancelScope()
             events = adapter.events(make_ready, scope, self._step, attempt)
         return events if ids is None else ids.read_events(events, key)
 
-    def _settings(self, adapter: Adapter, attempt: int) -> dict[str, Any]:
-        """Keyword arguments for `complete` and `stream` of a custom adapter."""
-        settings = dict(self._calls.settings)
-        if getattr(adapter, "reports_member", False):
-            settings["on_member"] = self._on_member(attempt)
-        return settings
+    def _custom(self, adapter: Adapter, request: Request, attempt: int) -> CustomCall:
+        """One attempt at an adapter that is not ours."""
+        call = CustomCall(self._calls, adapter, request, self._on_member(attempt))
+        self.left_out = call.left_out
+        return call
 
     def _on_member(self, attempt: int) -> OnMember:
         """A function that notes which of several keys or endpoints is used."""
         self._members = {} if self._members is _NO_MEMBERS else self._members
         return partial(self._members.__setitem__, attempt)
-
-    async def _stream_custom(
-        self, adapter: Adapter, request: Request, attempt: int
-    ) -> AsyncGenerator[StreamEvent, None]:
-        """
-        The events of a custom adapter, with its name in the client, which may be another.
-
-        An `ErrorEvent` is raised, as by other adapters.
-        """
-        key, ids = request.provider or "", self._calls.call_ids
-        await self._calls.initialization.ensure(key)
-        sent, warnings = self._behave_custom(adapter, request)
-        sent = sent if ids is None else ids.write(sent, adapter)
-        events, model = adapter.stream(sent, **self._settings(adapter, attempt)), ""
-        try:
-            async for event in events:
-                if isinstance(event, ErrorEvent):
-                    raise event.error
-                if isinstance(event, StreamStart):
-                    model = event.model
-                    yield replace(event, provider=key, warnings=(*warnings, *event.warnings))
-                elif isinstance(event, Finish):
-                    response = event.response
-                    if response is not None:
-                        event = replace(event, response=replace(response, provider=key))  # noqa: PLW2901
-                        model = response.model or model
-                    yield price_custom(event, model, request, self._calls.tariffs, adapter)
-                else:
-                    yield event
-        finally:
-            await close_stream(events)
-
-    def _behave_custom(
-        self, adapter: Adapter, request: Request
-    ) -> tuple[Request, tuple[Warning, ...]]:
-        """The request as the behaviour at a custom adapter makes it; others do so themselves."""
-        behaviour = self._calls.routing.behaviour_of(request.provider or "")
-        is_http = isinstance(adapter, HttpAdapter) or hasattr(adapter, "reports_member")
-        if behaviour is None or is_http:
-            return request, ()
-        profile_for = getattr(adapter, "profile_for", None)
-        profile = NEUTRAL_PROFILE if profile_for is None else profile_for(request.model)
-        behaved = behave(request, behaviour, profile)
-        self.left_out = behaved.left_out
-        return behaved.request, behaved.warnings
 
     async def _make_ready(self, adapter: HttpAdapter, request: Request, attempt: int) -> Ready:
         """The encoded stream request, made once for all attempts that send the same one."""
@@ -706,23 +654,12 @@ class Attempts:
         }
 
     def _notify(self, event: CallEvent) -> None:
-        for subscriber in self._subscribers:
-            try:
-                outcome = subscriber(event)
-            except Exception:  # noqa: BLE001 -- a subscriber that fails must not end the call
-                logger.exception(_SUBSCRIBER_FAILED, event.type)
-            else:
-                if inspect.isawaitable(outcome):
-                    self._outcomes.append((event, outcome))
+        self._outcomes += notify(event, self._subscribers)
 
     async def _settle(self) -> None:
         """Wait for the async subscribers, in order."""
         outcomes, self._outcomes = self._outcomes, []
-        for event, outcome in outcomes:
-            try:
-                await outcome
-            except Exception:  # noqa: BLE001 -- as above
-                logger.exception(_SUBSCRIBER_FAILED, event.type)
+        await settle_outcomes(outcomes)
 
 
 _NO_MEMBERS: dict[int, str] = {}

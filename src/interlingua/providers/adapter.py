@@ -343,15 +343,13 @@ class HttpAdapter(OperationCalls):
         """
         Read the files and URLs of a request, prepare it, encode it, address and sign it.
 
-        All attempts of the request send the same bytes. `logged` holds the codes of warnings
-        that were already logged for the request. `on_resend`: see `HttpRequest`. `tariffs` are
-        the prices; by default those of the catalog.
+        All attempts of the request send the same bytes. `logged` holds the codes of warnings that
+        were logged for it before. `on_resend`: see `HttpRequest`. `tariffs`: the catalog's if None.
         """
         try:
             request = await self._gather(request)
-            base_url = self._base_url
-            if self.server is not None:
-                base_url = await self._start_server(request.model)
+            is_remote = self.server is None
+            base_url = self._base_url if is_remote else await self._start_server(request.model)
             profile = self._profiles.get(request.model) or self.profile_for(request.model)
             given, behaved = request, None
             if self.behaviour is not None:
@@ -360,9 +358,7 @@ class HttpAdapter(OperationCalls):
             if stream or request.tools:
                 stream = can_stream(request, profile, asked=stream)
             if rough_size(request.messages) > LARGE:
-                encode = partial(self._encode, request, profile, stream=stream)
-                wire = await asyncio.to_thread(encode)
-                body = await asyncio.to_thread(dumps, wire.body)
+                wire, body = await self._encode_in_thread(request, profile, stream=stream)
             else:
                 wire = self._encode(request, profile, stream=stream)
                 body = dumps(wire.body)
@@ -393,6 +389,13 @@ class HttpAdapter(OperationCalls):
             left_out=() if behaved is None else behaved.left_out,
             tariffs=_CATALOG if tariffs is None else tariffs,
         )
+
+    async def _encode_in_thread(
+        self, request: Request, profile: Profile, *, stream: bool
+    ) -> tuple[WireCall, bytes]:
+        encode = partial(self._encode, request, profile, stream=stream)
+        wire = await asyncio.to_thread(encode)
+        return wire, await asyncio.to_thread(dumps, wire.body)
 
     async def answer(self, ready: Ready, step: int = 0, attempt: int = 0) -> Response:
         """Send, read and decode: one attempt at a whole answer."""
