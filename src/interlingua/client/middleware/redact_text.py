@@ -19,7 +19,8 @@ _LONGEST_MARK = 43
 _find_words = re.compile(r"\S++").finditer
 _find_breaks = re.compile(r"(?!\s)[\u0250-\U0010ffff]").finditer  # in no secret; CJK has no spaces
 _WORDS_OF_A_SECRET = 2  # "Bearer" and the token
-_OFTEN = 512  # up to this many characters that are held back, every piece is looked at
+_STEP = 16  # characters that must arrive before a text is looked at again
+_LONG = 512
 
 
 class Detectors:
@@ -193,8 +194,8 @@ class RemovingFilter:
     """
     `Marks.remove` for a text in pieces.
 
-    What may be the beginning of a secret is held back. A long text that is held back is looked at
-    again only when it has grown by half, so that the work grows in proportion to the text.
+    What may be the beginning of a secret is held back, and looked at again when more has arrived.
+    A long text must grow by half before, so that the work grows in proportion to the text.
     """
 
     def __init__(self, detectors: Detectors, marks: Marks) -> None:
@@ -222,7 +223,7 @@ class RemovingFilter:
         safe = len(text) if is_over else self._detectors.safe_end(text, places)
         self._pieces = [text[safe:]]
         self._size = held = len(text) - safe
-        self._next_look = 0 if held < _OFTEN else held + held // 2
+        self._next_look = held + (_STEP if held < _LONG else held // 2)
         return self._marks.replace(text[:safe], [each for each in places if each[1] <= safe])
 
 
