@@ -31,6 +31,7 @@ from collections.abc import (
     Sequence,
 )
 from functools import partial
+from logging import DEBUG, INFO, Logger, NullHandler, getLogger
 from pathlib import Path
 from statistics import median
 from typing import Any, TypeVar
@@ -40,11 +41,22 @@ from blocking import compare_blocking
 from canned import Reply, serving
 from codec import EVENTS, argument_events, history, text_events, text_of_fragments, to_bytes
 from contenders import CONTENDERS, MODELS, VENDORS, Exchange, Ours, Raw, plain_body
+from opentelemetry.sdk.metrics import MeterProvider
+from opentelemetry.sdk.metrics.export import InMemoryMetricReader
+from opentelemetry.sdk.trace import TracerProvider
 from report import Measure, compare, judge, judge_costs, ratio, verdict
 
 from interlingua import Client, Message, Request, Response, Text, Usage, dialects
 from interlingua.events import StreamEvent
-from interlingua.middleware import Budget, CompleteNext, RateLimit
+from interlingua.middleware import (
+    Budget,
+    Cache,
+    CompleteNext,
+    Logging,
+    RateLimit,
+    Redact,
+    Telemetry,
+)
 from interlingua.spec.response import FinishReason
 
 HERE = Path(__file__).parent
@@ -125,10 +137,33 @@ MIDDLEWARE: dict[str, Callable[[], list[Any]]] = {
     "RateLimit (requests)": lambda: [RateLimit(requests_per_minute=1e9)],
     "RateLimit (all limits)": lambda: [rate_limit()],
     "RateLimit and Budget": lambda: [rate_limit(), Budget(usd=1e9)],
+    "Logging, at a level that is off": lambda: [Logging(level=DEBUG)],
+    "Logging, to a handler that drops it": lambda: [Logging(dropping_logger())],
+    "Cache, found": lambda: [Cache()],
+    "Cache, not found": lambda: [Cache(max_entry=0)],
+    "Redact, all kinds": lambda: [Redact("email", "phone", "card", "iban")],
+    "Redact, all kinds, answers too": lambda: [
+        Redact("email", "phone", "card", "iban", answers=True, restore=True)
+    ],
+    "Telemetry, without an SDK": lambda: [Telemetry()],
+    "Telemetry, with an SDK": lambda: [telemetry()],
 }
 """The layers of each row of the table."""
 MIDDLEWARE_LIMITS = {"RateLimit and Budget": 20.0}
 """Microseconds that a row may add to a call."""
+
+
+def dropping_logger() -> Logger:
+    logger = getLogger("benchmark")
+    logger.setLevel(INFO)
+    logger.propagate = False
+    logger.addHandler(NullHandler())
+    return logger
+
+
+def telemetry() -> Telemetry:
+    meters = MeterProvider([InMemoryMetricReader()])
+    return Telemetry(tracer_provider=TracerProvider(), meter_provider=meters)
 
 
 class Instant:

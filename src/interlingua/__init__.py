@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from interlingua.api.run.options import TimeoutConfig as TimeoutConfig
     from interlingua.api.run.run import get_default_client as get_default_client
     from interlingua.api.run.run import set_default_client as set_default_client
+    from interlingua.api.session.session import Session as Session
     from interlingua.api.session.store import SessionStore as SessionStore
     from interlingua.api.tools.context import Retry as Retry
     from interlingua.api.tools.tool import Tool as Tool
@@ -83,6 +84,7 @@ if TYPE_CHECKING:
     from interlingua.spec.request import ResponseFormat as ResponseFormat
     from interlingua.spec.request import ToolChoice as ToolChoice
     from interlingua.spec.request import ToolDefinition as ToolDefinition
+    from interlingua.spec.response import Cost as Cost
     from interlingua.spec.response import FinishReason as FinishReason
     from interlingua.spec.response import RateLimitInfo as RateLimitInfo
     from interlingua.spec.response import Response as Response
@@ -100,6 +102,7 @@ _NAMES = {
     "api.run.loop": ("GenerateResult", "StepResult"),
     "api.run.run": ("get_default_client", "set_default_client"),
     "api.tools.context": ("Retry",),
+    "api.session.session": ("Session",),
     "api.session.store": ("SessionStore",),
     "api.tools.tool": ("Tool", "tool"),
     "client.client": ("Client",),
@@ -130,7 +133,7 @@ _NAMES = {
     "spec.json_form": ("FORMAT_VERSION", "from_json", "to_json"),
     "spec.messages": ("Message", "Role"),
     "spec.request": ("BuiltinTool", "Request", "ResponseFormat", "ToolChoice", "ToolDefinition"),
-    "spec.response": ("FinishReason", "RateLimitInfo", "Response", "Usage"),
+    "spec.response": ("Cost", "FinishReason", "RateLimitInfo", "Response", "Usage"),
 }
 """The public names by the module that defines them."""
 

@@ -17,18 +17,23 @@ from interlingua.providers.catalog.search import (
     list_models,
     mixed_price,
 )
+from interlingua.providers.cost import CostRange
 from interlingua.providers.provider import Provider
+from interlingua.providers.reprice import reprice
+from interlingua.providers.tariffs import Prices
 from interlingua.spec.contracts import NEUTRAL_PROFILE, AdapterCapabilities
 from interlingua.spec.operations import ServedModel
 
 __all__ = [
     "NEUTRAL_PROFILE",
     "AdapterCapabilities",
+    "CostRange",
     "LongContext",
     "MediaVariant",
     "ModelEntry",
     "ModelInfo",
     "Price",
+    "Prices",
     "Provider",
     "Rates",
     "Registry",
@@ -39,5 +44,6 @@ __all__ = [
     "list_models",
     "mixed_price",
     "profile_for",
+    "reprice",
     "update",
 ]

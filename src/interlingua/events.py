@@ -6,6 +6,7 @@ or in a function that you pass to `client.subscribe` (`CallStarted`, `CallFailed
 """
 
 from interlingua.client.call_events import CallCompleted, CallEvent, CallFailed, CallStarted
+from interlingua.client.middleware.usage_reports import UsageCallback, UsageReport
 from interlingua.spec.events import (
     ErrorEvent,
     Finish,
@@ -48,4 +49,6 @@ __all__ = [
     "ToolCallEnd",
     "ToolCallStart",
     "ToolResultEvent",
+    "UsageCallback",
+    "UsageReport",
 ]

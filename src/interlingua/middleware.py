@@ -26,6 +26,7 @@ from interlingua.client.middleware.logging import Logging
 from interlingua.client.middleware.other_model import OtherModel
 from interlingua.client.middleware.rate_limit import RateLimit
 from interlingua.client.middleware.redact import Redact
+from interlingua.client.middleware.telemetry import Telemetry
 
 __all__ = [
     "FALLBACK_ERRORS",
@@ -46,6 +47,7 @@ __all__ = [
     "RateLimit",
     "Redact",
     "StreamNext",
+    "Telemetry",
     "ToolMiddleware",
     "ToolNext",
     "per_attempt",

@@ -26,6 +26,7 @@ from interlingua.spec.events import StreamStart
 from interlingua.spec.request import Request
 from interlingua.transport.canned import CannedReply, CannedTransport
 from support.simulated import DIALECTS, KEY, adapters, complete, run, settled, simulated, stream
+from support.warning_codes import codes
 
 HELLO = text("Hello from here.")
 
@@ -492,7 +493,7 @@ def test_on_loss_of_a_client(on_loss):
                 return await client.complete(replace(request, on_loss="content"))
 
         response = asyncio.run(work())
-    assert [warning.code for warning in response.warnings] == ["seed_dropped"]
+    assert codes(response) == ["seed_dropped"]
 
 
 def test_strict_clients_need_strict_adapters():

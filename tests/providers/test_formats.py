@@ -14,6 +14,7 @@ from interlingua.spec.errors import UnsupportedError
 from interlingua.spec.messages import Message
 from interlingua.spec.request import Request, ResponseFormat
 from support.simulated import DIALECTS, complete, simulated, stream
+from support.warning_codes import codes
 
 every_provider = pytest.mark.parametrize("provider", sorted(DIALECTS))
 SCHEMA = {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]}
@@ -40,7 +41,7 @@ def test_safe_24_a_schema_becomes_an_instruction(provider, ways, mode):
     assert sent.messages[0].role == "system"
     assert INSTRUCTION in sent.messages[0].text
     assert json.loads(sent.messages[0].text.partition("Schema:")[2]) == SCHEMA
-    assert [warning.code for warning in response.warnings] == ["structured_output_fallback"]
+    assert codes(response) == ["structured_output_fallback"]
 
 
 @every_provider

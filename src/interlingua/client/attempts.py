@@ -13,7 +13,7 @@ from copy import copy
 from functools import partial
 from itertools import count
 from time import perf_counter
-from typing import Any, Protocol, Self, TypeAlias, TypeVar
+from typing import Any, Protocol, Self, TypeVar
 
 from msgspec.structs import replace
 
@@ -24,19 +24,26 @@ from interlingua.client.call_events import (
     CallStarted,
     Subscriber,
 )
+from interlingua.client.custom_adapters import (
+    MemberAdapter,
+    OnMember,
+    complete_custom,
+    stream_custom,
+)
 from interlingua.client.initialization import Initialization
+from interlingua.client.metering import add_metered, meter_failure
 from interlingua.client.middleware.layers import CallInfo, CallLayers, Shown
 from interlingua.client.retry_policy import DEFAULT_POLICY, RetryPolicy, policy_from
 from interlingua.client.routing import Routing
-from interlingua.prepare.behaviour import behave
 from interlingua.providers.adapter import HttpAdapter
 from interlingua.providers.cancel import CANCELLED, CancelScope, Scopes
 from interlingua.providers.fold import close_stream, fold_stream
 from interlingua.providers.http_requests import Ready
 from interlingua.providers.log import logger
-from interlingua.spec.contracts import NEUTRAL_PROFILE, Adapter
+from interlingua.providers.tariffs import Prices, Tariffs
+from interlingua.spec.contracts import Adapter
 from interlingua.spec.errors import AbortError, CircuitOpenError, ErrorClass, SDKError, StreamError
-from interlingua.spec.events import ErrorEvent, Finish, StreamEvent, StreamStart
+from interlingua.spec.events import Finish, StreamEvent, StreamStart
 from interlingua.spec.messages import Message
 from interlingua.spec.request import Request
 from interlingua.spec.response import (
@@ -44,14 +51,12 @@ from interlingua.spec.response import (
     FinishReason,
     Response,
     Usage,
-    Warning,
     label_message,
 )
 from interlingua.streams.accumulate import StreamAccumulator
 from interlingua.streams.grammar import is_content
 
 Value = TypeVar("Value")
-OnMember: TypeAlias = Callable[[str], object]
 _SUBSCRIBER_FAILED = "A subscriber raised an exception on %s."
 
 
@@ -90,6 +95,7 @@ class Calls:
         inner: CallLayers,
         settings: Mapping[str, Any],
         registry_ids: Mapping[tuple[str, str], str],
+        tariffs: Tariffs,
     ) -> None:
         self.routing = routing
         self.outer = outer
@@ -98,6 +104,8 @@ class Calls:
         """Keyword arguments for `complete` and `stream` of custom adapters."""
         self.registry_ids = registry_ids
         """The ids of the registry file, by provider and model."""
+        self.tariffs = tariffs
+        """The prices of the calls."""
         self.has_layers: bool = not (outer.is_empty and inner.is_empty)
         self.initialization: Initialization = Initialization(routing.adapters)
         self.scopes: Scopes = Scopes()
@@ -117,6 +125,12 @@ class Calls:
         twin.routing = routing
         twin.outer, twin.inner = outer or self.outer, inner or self.inner
         twin.has_layers = not (twin.outer.is_empty and twin.inner.is_empty)
+        return twin
+
+    def with_prices(self, prices: Prices) -> Self:
+        """The same calls, with these prices over those of this one."""
+        twin = copy(self)
+        twin.tariffs = self.tariffs.with_prices(prices)
         return twin
 
     @property
@@ -161,6 +175,7 @@ class Attempts:
     """
 
     __slots__ = (
+        "_accumulator",
         "_adapters",
         "_because",
         "_calls",
@@ -202,9 +217,10 @@ class Attempts:
         self._resent: set[int] = set()  # attempts whose request was sent twice
         self._members = _NO_MEMBERS  # of a `Balance`, by attempt
         self._outcomes: list[tuple[CallEvent, Awaitable[object]]] = []  # of async subscribers
-        self._ready: tuple[Request, Ready] | None = None
+        self._ready: tuple[Request, Adapter, Ready] | None = None
         self._shown: Shown | None = None  # only set if there is middleware
         self._scope: CancelScope | None = None
+        self._accumulator: StreamAccumulator | None = None  # of a stream
         self.records: tuple[Attempt, ...] = ()
         """The finished attempts."""
         self.left_out: tuple[str, ...] = ()
@@ -232,14 +248,15 @@ class Attempts:
         self, scope: CancelScope | None = None, accumulator: StreamAccumulator | None = None
     ) -> AsyncGenerator[StreamEvent, None]:
         """The events of the answer, through all middleware; `Finish` has the whole response."""
+        self._accumulator = accumulator or StreamAccumulator()
         return fold_stream(
             self.events,
             self.request,
             self._calls.scopes,
             scope,
-            accumulator=accumulator,
+            accumulator=self._accumulator,
             finish=self.finish,
-            label=self._message,
+            settle=self._settle_partial,
             revise=self._revise if self._calls.has_layers else None,
         )
 
@@ -285,12 +302,22 @@ class Attempts:
     def _find_record(self, provider: str) -> Attempt | None:
         return next((each for each in reversed(self.records) if each.provider == provider), None)
 
-    def label_partial(self, partial: Response) -> Message:
-        """The message of an answer that its reader did not read to its end."""
-        cut, request = replace(partial, finish_reason=_CANCELLED), self.request
+    def _settle_partial(self, partial: Response) -> Response:
+        """An answer that was cut off, labelled, with the usage and the cost of its attempt."""
+        if self.records and len(self.records) == self._count:
+            partial = add_metered(partial, self.records)
+        return replace(partial, message=self._message(partial))
+
+    def label_partial(self, partial: Response) -> Response:
+        """An answer that its reader did not read to its end; its message is labelled as cut."""
+        if self.records and len(self.records) == self._count:
+            partial = add_metered(partial, self.records)
+        request = self.request
+        cut = replace(partial, finish_reason=_CANCELLED)
         message_id = f"{request.request_id}-{self._step}"
         provider, because = request.provider or "", self._because
-        return label_message(cut, message_id, provider, request.model, because=because)
+        message = label_message(cut, message_id, provider, request.model, because=because)
+        return replace(partial, message=message)
 
     def _revise(self, event: StreamEvent, accumulator: StreamAccumulator) -> StreamEvent:
         return event if self._shown is None else self._shown.revise(event, accumulator)
@@ -434,28 +461,36 @@ class Attempts:
 
     # One attempt.
 
-    async def _send(self, request: Request, attempt: int) -> Response:
+    async def _send(
+        self, request: Request, attempt: int, member: Adapter | None = None
+    ) -> Response:
         calls = self._calls
         if not calls.inner.is_empty:
             request = self._resolve(request)
         key = request.provider or ""
-        adapter = self._adapters.get(key) or calls.adapters[key]
+        adapter = member or self._adapters.get(key) or calls.adapters[key]
         if key in calls.initialization.pending:
             await calls.initialization.ensure(key)
         ids = calls.call_ids
         if not isinstance(adapter, HttpAdapter) or not adapter.has_stations:
-            sent, warnings = self._behave_custom(adapter, request)
-            sent = sent if ids is None else ids.write(sent, adapter)
-            response = await adapter.complete(sent, **self._settings(adapter, attempt))
-            response = replace(response, provider=key, warnings=(*warnings, *response.warnings))
+            if isinstance(adapter, MemberAdapter):
+                send = partial(self._send, request, attempt)
+                return await adapter.send_by_member(request, send, self._on_member(attempt))
+            note = partial(setattr, self, "left_out")
+            response = await complete_custom(calls, adapter, request, note)
         else:
-            if self._ready is None or self._ready[0] is not request:
+            known = self._ready
+            if known is None or known[0] is not request or known[1] is not adapter:
                 sent = request if ids is None else ids.write(request, adapter)
-                on_resend = partial(self._resent.add, attempt)
-                ready = await adapter.ready(sent, logged=self._logged, on_resend=on_resend)
-                self._ready, self.left_out = (request, ready), ready.left_out
+                ready = await adapter.ready(
+                    sent,
+                    logged=self._logged,
+                    on_resend=partial(self._resent.add, attempt),
+                    tariffs=calls.tariffs,
+                )
+                self._ready, self.left_out = (request, adapter, ready), ready.left_out
             else:
-                ready = self._reuse(self._ready[1], attempt)
+                ready = self._reuse(known[2], attempt)
             response = await adapter.answer(ready, self._step, attempt)
         return response if ids is None else ids.read(response, key)
 
@@ -467,81 +502,47 @@ class Attempts:
         info = self._info(attempt)
         return self._calls.inner.wrap_stream(send, self._shown, info, is_first=True)(request)
 
-    def _send_stream(self, request: Request, attempt: int) -> AsyncIterator[StreamEvent]:
+    def _send_stream(
+        self, request: Request, attempt: int, member: Adapter | None = None
+    ) -> AsyncIterator[StreamEvent]:
         request, ids = self._resolve(request), self._calls.call_ids
         key = request.provider or ""
-        adapter = self._adapters.get(key) or self._calls.adapters[key]
+        adapter = member or self._adapters.get(key) or self._calls.adapters[key]
         events: AsyncIterator[StreamEvent]
         if not isinstance(adapter, HttpAdapter) or not adapter.has_stations:
-            events = self._stream_custom(adapter, request, attempt)
+            if isinstance(adapter, MemberAdapter):
+                send = partial(self._send_stream, request, attempt)
+                return adapter.stream_by_member(request, send, self._on_member(attempt))
+            note = partial(setattr, self, "left_out")
+            events = stream_custom(self._calls, adapter, request, note)
         else:
             make_ready = partial(self._make_ready, adapter, request, attempt)
             scope = self._scope or CancelScope()
             events = adapter.events(make_ready, scope, self._step, attempt)
         return events if ids is None else ids.read_events(events, key)
 
-    def _settings(self, adapter: Adapter, attempt: int) -> dict[str, Any]:
-        """Keyword arguments for `complete` and `stream` of a custom adapter."""
-        settings = dict(self._calls.settings)
-        if getattr(adapter, "reports_member", False):
-            settings["on_member"] = self._on_member(attempt)
-        return settings
-
     def _on_member(self, attempt: int) -> OnMember:
         """A function that notes which of several keys or endpoints is used."""
         self._members = {} if self._members is _NO_MEMBERS else self._members
         return partial(self._members.__setitem__, attempt)
 
-    async def _stream_custom(
-        self, adapter: Adapter, request: Request, attempt: int
-    ) -> AsyncGenerator[StreamEvent, None]:
-        """
-        The events of a custom adapter, with its name in the client, which may be another.
-
-        An `ErrorEvent` is raised, as by other adapters.
-        """
-        key, ids = request.provider or "", self._calls.call_ids
-        await self._calls.initialization.ensure(key)
-        sent, warnings = self._behave_custom(adapter, request)
-        sent = sent if ids is None else ids.write(sent, adapter)
-        events = adapter.stream(sent, **self._settings(adapter, attempt))
-        try:
-            async for event in events:
-                if isinstance(event, ErrorEvent):
-                    raise event.error
-                if isinstance(event, StreamStart):
-                    yield replace(event, provider=key, warnings=(*warnings, *event.warnings))
-                elif isinstance(event, Finish) and event.response is not None:
-                    yield replace(event, response=replace(event.response, provider=key))
-                else:
-                    yield event
-        finally:
-            await close_stream(events)
-
-    def _behave_custom(
-        self, adapter: Adapter, request: Request
-    ) -> tuple[Request, tuple[Warning, ...]]:
-        """The request as the behaviour at a custom adapter makes it; others do so themselves."""
-        behaviour = self._calls.routing.behaviour_of(request.provider or "")
-        is_http = isinstance(adapter, HttpAdapter) or hasattr(adapter, "reports_member")
-        if behaviour is None or is_http:
-            return request, ()
-        profile_for = getattr(adapter, "profile_for", None)
-        profile = NEUTRAL_PROFILE if profile_for is None else profile_for(request.model)
-        behaved = behave(request, behaviour, profile)
-        self.left_out = behaved.left_out
-        return behaved.request, behaved.warnings
-
     async def _make_ready(self, adapter: HttpAdapter, request: Request, attempt: int) -> Ready:
         """The encoded stream request, made once for all attempts that send the same one."""
         if request.provider in self._calls.initialization.pending:
             await self._calls.initialization.ensure(request.provider)
-        if self._ready is not None and self._ready[0] is request:
-            return self._reuse(self._ready[1], attempt)
-        ids, on_resend = self._calls.call_ids, partial(self._resent.add, attempt)
+        known = self._ready
+        if known is not None and known[0] is request and known[1] is adapter:
+            return self._reuse(known[2], attempt)
+        ids = self._calls.call_ids
         sent = request if ids is None else ids.write(request, adapter)
-        ready = await adapter.ready(sent, stream=True, logged=self._logged, on_resend=on_resend)
-        self._ready, self.left_out = (request, ready), ready.left_out
+        ready = await adapter.ready(
+            sent,
+            stream=True,
+            logged=self._logged,
+            on_resend=partial(self._resent.add, attempt),
+            tariffs=self._calls.tariffs,
+        )
+        self._ready, self.left_out = (request, adapter, ready), ready.left_out
         return ready
 
     def _reuse(self, ready: Ready, attempt: int) -> Ready:
@@ -578,12 +579,13 @@ class Attempts:
         self, number: int, began: float, request: Request, end: Response | Finish
     ) -> None:
         self._failure = None
-        latency, usage = round((perf_counter() - began) * 1000), end.usage
+        latency, usage, cost = round((perf_counter() - began) * 1000), end.usage, end.cost
         attempt = Attempt(
             number=number,
             provider=request.provider or "",
             model=request.model,
             usage=usage,
+            cost=cost,
             latency_ms=latency,
             member=self._members.get(number),
         )
@@ -595,6 +597,7 @@ class Attempts:
                 CallCompleted(
                     **facts,
                     usage=usage,
+                    cost=cost,
                     finish_reason=reason,
                     latency_ms=latency,
                     resent=number in self._resent,
@@ -618,12 +621,16 @@ class Attempts:
             kind, message = ErrorClass.CANCELLED, CANCELLED
         else:  # raised by a custom adapter or middleware
             kind, message = ErrorClass.OTHER, type(error).__name__
+        key, tariffs = request.provider or "", self._calls.tariffs
+        adapter = self._adapters.get(key) or self._calls.adapters[key]
+        usage, cost = meter_failure(usage, request, self._accumulator, tariffs, adapter)
         attempt = Attempt(
             number=number,
             provider=request.provider or "",
             model=request.model,
             error_class=kind,
             usage=usage,
+            cost=cost,
             latency_ms=latency,
             member=self._members.get(number),
         )
@@ -636,6 +643,8 @@ class Attempts:
                     message=message,
                     retryable=retryable,
                     latency_ms=latency,
+                    usage=usage,
+                    cost=cost,
                     resent=number in self._resent,
                 )
             )

@@ -8,7 +8,7 @@ from typing import ClassVar, Literal, TypeAlias
 import msgspec
 
 from interlingua.spec.errors import ErrorClass
-from interlingua.spec.response import Usage
+from interlingua.spec.response import Cost, Usage
 
 
 class _CallEvent(
@@ -50,6 +50,8 @@ class CallCompleted(_CallEvent, frozen=True, kw_only=True, tag="call_completed")
 
     type: ClassVar[Literal["call_completed"]] = "call_completed"
     usage: Usage = Usage()
+    cost: Cost | None = None
+    """None if the price is unknown."""
     finish_reason: str = "other"
     latency_ms: int = 0
     resent: bool = False
@@ -64,6 +66,14 @@ class CallFailed(_CallEvent, frozen=True, kw_only=True, tag="call_failed"):
     message: str = ""
     retryable: bool = False
     latency_ms: int = 0
+    usage: Usage | None = None
+    """
+    What the provider reported, or an estimate for the part of a stream that has arrived.
+
+    None if nothing was reported and nothing has arrived.
+    """
+    cost: Cost | None = None
+    """The cost of `usage`; None if it or the price is unknown."""
     resent: bool = False
     """As in `CallCompleted`."""
 

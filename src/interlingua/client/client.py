@@ -15,8 +15,10 @@ from typing import Any, Self
 from interlingua.client.attempts import Calls
 from interlingua.client.call_events import Subscriber
 from interlingua.client.config import adapters_from_env, read_registry
-from interlingua.client.explain import Explanation, explain
+from interlingua.client.custom_adapters import MemberAdapter
+from interlingua.client.explain import Explanation, estimate_cost, explain
 from interlingua.client.initialization import initialize
+from interlingua.client.metering import seller_of
 from interlingua.client.middleware.layers import (
     CallLayers,
     Middleware,
@@ -34,9 +36,11 @@ from interlingua.client.retirement import Retirement, close
 from interlingua.client.retry_policy import RetryPolicy
 from interlingua.client.routing import Routing, find_rebind
 from interlingua.providers.cancel import CancelScope, running_loop
+from interlingua.providers.cost import CostRange
 from interlingua.providers.log import logger
 from interlingua.providers.operations import find_performer, name_models
 from interlingua.providers.rows import row_name
+from interlingua.providers.tariffs import Prices, Tariffs
 from interlingua.providers.ulid import new_ulid
 from interlingua.spec.behaviour import Behaviour
 from interlingua.spec.check import check_request, describe
@@ -59,6 +63,7 @@ class Client:
     `on_loss` is the default for `Request.on_loss`: which losses raise `UnsupportedError` before
     anything is sent. `strict=True` means `on_loss="strict"`. `read_path_urls=True` reads a `url`
     of a part that looks like a path; use it only if the program builds all content itself.
+    `prices` are rates by model, over those of the catalog: `{"gpt-5.2": {"input": 1.5}}`.
     `behaviours` are keyed by provider; see `Behaviour`.
     """
 
@@ -72,6 +77,7 @@ class Client:
         strict: bool = False,
         on_loss: OnLoss | None = None,
         read_path_urls: bool = False,
+        prices: Prices | None = None,
         behaviours: Mapping[str, Behaviour] | None = None,
     ) -> None:
         _check_adapters(providers)
@@ -98,6 +104,7 @@ class Client:
             inner=inner,
             settings={"strict": True} if strict else {},
             registry_ids=self._registry.ids,
+            tariffs=Tariffs(prices),
         )
         """The active calls; a run opens its own calls here, in its own scope."""
 
@@ -111,6 +118,7 @@ class Client:
         strict: bool = False,
         on_loss: OnLoss | None = None,
         read_path_urls: bool = False,
+        prices: Prices | None = None,
         behaviours: Mapping[str, Behaviour] | None = None,
     ) -> Self:
         """
@@ -128,6 +136,7 @@ class Client:
             strict=strict,
             on_loss=on_loss,
             read_path_urls=read_path_urls,
+            prices=prices,
             behaviours=behaviours,
         )
         client._routing.environ = environ
@@ -145,6 +154,7 @@ class Client:
         strict: bool = False,
         on_loss: OnLoss | None = None,
         read_path_urls: bool = False,
+        prices: Prices | None = None,
     ) -> Self:
         """A client for the adapters and models of a registry file (YAML)."""
         adapters, registry, default = read_registry(path, environ)
@@ -156,6 +166,7 @@ class Client:
             strict=strict,
             on_loss=on_loss,
             read_path_urls=read_path_urls,
+            prices=prices,
         )
 
     def __repr__(self) -> str:
@@ -266,6 +277,16 @@ class Client:
         twin._add_middleware(middleware)  # noqa: SLF001
         return twin
 
+    def with_prices(self, prices: Prices) -> Self:
+        """
+        A client with these prices over those that this one has.
+
+        It shares everything else with this one.
+        """
+        twin = copy(self)
+        twin.calls = self.calls.with_prices(prices)
+        return twin
+
     def _follow(self, routing: Routing) -> None:
         self._routing = routing
         self.calls = self.calls.rebind(routing)
@@ -329,7 +350,22 @@ class Client:
         """
         check_request(request)
         request = self._routing.address(request)
-        return explain(self._routing.find_http(request.provider or ""), request, stream=stream)
+        adapter = self._routing.find_http(request.provider or "")
+        return explain(adapter, request, self.calls.tariffs, stream=stream)
+
+    def estimate_cost(self, request: Request) -> CostRange | None:
+        """
+        The least and the most that a call may cost in dollars, before it is sent.
+
+        The least: everything is read from a cache, and the answer is empty. The most: nothing is,
+        and the answer is as long as `max_tokens` or the model allows. None if the price or that
+        limit is unknown.
+        """
+        check_request(request)
+        request = self._routing.address(request)
+        key = request.provider or ""
+        adapter = self._routing.adapters[key]
+        return estimate_cost(adapter, request, self.calls.tariffs, seller_of(adapter, key))
 
     def estimate_input_tokens(self, request: Request) -> int:
         """An offline estimate of the number of input tokens."""
@@ -366,7 +402,7 @@ class Client:
         perform = self._inner_operations.wrap(call, start)
 
         def attempt(value: Any, on_member: Callable[[str], object]) -> Awaitable[Any]:
-            if hasattr(adapter, "reports_member"):
+            if isinstance(adapter, MemberAdapter):
                 settings["on_member"] = on_member
             return perform(value)
 

@@ -8,14 +8,17 @@ import msgspec
 from msgspec.structs import replace
 
 from interlingua.providers.adapter import HttpAdapter
+from interlingua.providers.cost import CostRange, price_range
 from interlingua.providers.media import load_files
 from interlingua.providers.profile_check import wrong_kind
 from interlingua.providers.provider import find_dialect, sign
+from interlingua.providers.tariffs import Seller, Tariffs
 from interlingua.spec.content import Json
-from interlingua.spec.contracts import Profile
+from interlingua.spec.contracts import NEUTRAL_PROFILE, Adapter, Profile
 from interlingua.spec.request import Request
 from interlingua.spec.response import Warning
 from interlingua.spec.warnings import raising_losses
+from interlingua.tokens.estimate import estimate_request
 from interlingua.wire.secrets import redact_headers
 
 
@@ -45,12 +48,14 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
     cache_marks: tuple[str, ...]
     """The paths in the body that ask for caching."""
     estimated_input_tokens: int
-    estimated_cost: float | None = None
-    """In dollars; None if unknown."""
+    estimated_cost: CostRange | None = None
+    """The least and the most that the call may cost; None if unknown: see `estimate_cost`."""
     profile: Profile
 
 
-def explain(adapter: HttpAdapter, request: Request, *, stream: bool = False) -> Explanation:
+def explain(
+    adapter: HttpAdapter, request: Request, tariffs: Tariffs, *, stream: bool = False
+) -> Explanation:
     """The exact wire request with its key redacted, and every change and warning."""
     profile = adapter.profile_for(request.model)
     on_loss = request.on_loss or adapter.on_loss
@@ -75,8 +80,37 @@ def explain(adapter: HttpAdapter, request: Request, *, stream: bool = False) -> 
         chosen_because=request.chosen_because,
         cache_marks=tuple(_find_fields(call.body, facts.cache.fields)),
         estimated_input_tokens=adapter.estimate_input_tokens(request),
+        estimated_cost=estimate_cost(adapter, request, tariffs, adapter.seller),
         profile=call.profile,
     )
+
+
+def estimate_cost(
+    adapter: Adapter, request: Request, tariffs: Tariffs, seller: Seller
+) -> CostRange | None:
+    """
+    What a call may cost; None if the price or the longest possible answer is unknown.
+
+    The request may ask for another tier of service in its `provider_options`, so with these every
+    tier is possible.
+    """
+    tariff = tariffs[seller, request.model, request.model]
+    if tariff is None:
+        return None
+    profile_for = getattr(adapter, "profile_for", None)
+    profile = NEUTRAL_PROFILE if profile_for is None else profile_for(request.model)
+    estimate = getattr(adapter, "estimate_input_tokens", estimate_request)
+    tokens: int = estimate(request)
+    longest = [
+        limit for limit in (request.max_tokens, profile.max_output_tokens) if limit is not None
+    ]
+    if not longest and profile.context_window is not None:
+        longest = [max(0, profile.context_window - tokens)]
+    if not longest:
+        return None
+    every_tier = bool(request.provider_options)
+    answers = min(longest)
+    return price_range(tariff, tariffs.clock(), tokens, answers, every_tier=every_tier)
 
 
 def _find_fields(value: Json, names: tuple[str, ...], path: str = "") -> Iterator[str]:

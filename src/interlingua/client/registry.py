@@ -399,7 +399,7 @@ def _no_route(
         spelling = f"{maker}:{rest if rest and row_name(first) == maker else model}"
         what = f"{model!r} is a model of {maker}. Use {spelling}."
         return _error(adapters, what, _setup(maker, adapters), other)
-    info = find_model(_near(model, table().by_id) or "")
+    info = find_model(_near(model, table().providers) or "")
     near = "" if info is None else f"Did you mean {info.provider}:{info.id}?"
     setup = "" if info is None else _setup(info.provider, adapters)
     if not choices:

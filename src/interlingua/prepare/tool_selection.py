@@ -57,7 +57,8 @@ def _tiers(request: Request, behaviour: Behaviour) -> tuple[list[int], list[int]
     choice = request.tool_choice
     named = () if choice is None else (choice.tool_name, *(choice.allowed or ()))
     core = {*behaviour.core_tools, *filter(None, named)}
-    skills, active = request.active_skills, request.active_connectors
+    skills = tuple(filter(None, request.active_skills))  # every name begins with ""
+    active = tuple(filter(None, request.active_connectors))
     first: list[int] = []
     skilled: list[int] = []
     connectors: list[int] = []

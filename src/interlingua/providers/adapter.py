@@ -44,6 +44,7 @@ from interlingua.providers.cancel import CancelScope, Scopes
 from interlingua.providers.catalog.lifecycle import lifecycle_notices
 from interlingua.providers.catalog.models import NOTICES
 from interlingua.providers.catalog.profiles import profile_for
+from interlingua.providers.cost import price_usage
 from interlingua.providers.default_options import under_request
 from interlingua.providers.environment import add_environment
 from interlingua.providers.fold import fold_body, fold_stream
@@ -61,6 +62,7 @@ from interlingua.providers.profile_check import can_stream, check_window, wrong_
 from interlingua.providers.provider import Provider, check_base_url, find_dialect, join_url, sign
 from interlingua.providers.reading import LARGE, FrameBatches
 from interlingua.providers.rows import find_provider
+from interlingua.providers.tariffs import Seller, Tariffs, price_finish, unknown_price
 from interlingua.providers.ulid import new_ulid
 from interlingua.providers.usage import estimate_finish, estimate_response
 from interlingua.spec.behaviour import Behaviour
@@ -77,7 +79,7 @@ from interlingua.spec.contracts import (
     Transport,
     WireCall,
 )
-from interlingua.spec.errors import ConfigurationError, SDKError
+from interlingua.spec.errors import ConfigurationError, DecodeError, SDKError
 from interlingua.spec.events import StreamEvent
 from interlingua.spec.request import OnLoss, Request, ToolChoiceMode
 from interlingua.spec.response import Response, Warning, label_message
@@ -86,7 +88,7 @@ from interlingua.streams.grammar import DELTAS
 from interlingua.streams.reader import FrameDecoder, StreamReader
 from interlingua.tokens.estimate import estimate_request
 from interlingua.wire.framing import JSONArrayDecoder, SSEDecoder
-from interlingua.wire.json_text import dumps
+from interlingua.wire.json_text import dumps, loads
 from interlingua.wire.ratelimit_headers import parse_rate_limit
 from interlingua.wire.secrets import Redactor
 
@@ -94,6 +96,8 @@ if TYPE_CHECKING:
     from interlingua.local import LocalServer
 
 _MAX_PROFILES = 512  # cached per adapter
+_CATALOG = Tariffs()
+"""The prices of adapters that are used without a client."""
 
 
 class HttpAdapter(OperationCalls):
@@ -193,6 +197,8 @@ class HttpAdapter(OperationCalls):
         self._base_url = base_url
         self._headers = headers
         self._signature = sign(self.provider.signing, key)
+        self.seller: Seller = Seller(self.provider.name, self.name, self.provider.is_local)
+        """Whose prices its calls have."""
         self._redactor = Redactor((key or "",))
         self._redactor.learn_headers(headers)
 
@@ -332,12 +338,14 @@ class HttpAdapter(OperationCalls):
         stream: bool = False,
         logged: set[str] | None = None,
         on_resend: Callable[[], object] | None = None,
+        tariffs: Tariffs | None = None,
     ) -> Ready:
         """
         Read the files and URLs of a request, prepare it, encode it, address and sign it.
 
         All attempts of the request send the same bytes. `logged` holds the codes of warnings
-        that were already logged for the request. `on_resend`: see `HttpRequest`.
+        that were already logged for the request. `on_resend`: see `HttpRequest`. `tariffs` are
+        the prices; by default those of the catalog.
         """
         try:
             request = await self._gather(request)
@@ -383,6 +391,7 @@ class HttpAdapter(OperationCalls):
             warnings=warnings,
             stream=stream,
             left_out=() if behaved is None else behaved.left_out,
+            tariffs=_CATALOG if tariffs is None else tariffs,
         )
 
     async def answer(self, ready: Ready, step: int = 0, attempt: int = 0) -> Response:
@@ -399,15 +408,26 @@ class HttpAdapter(OperationCalls):
                 decode = partial(self._decode_body, body, ready, reply, began)
                 response = await asyncio.to_thread(decode) if len(body) > LARGE else decode()
             else:
-                response = self._decode(read_json(body, reply.headers), ready, reply.headers)
+                try:  # as `read_json`, without another function
+                    value = loads(body)
+                except DecodeError as error:
+                    raise unreadable(error, reply.headers) from None
+                response = self._decode(value, ready, reply.headers)
         except SDKError as error:
             self._label_error(error, request.request_id, request.model)
             raise
+        usage, warnings = response.usage, (*ready.warnings, *response.warnings)
+        tariff = ready.tariffs[self.seller, response.model, request.model]
+        cost = price_usage(usage, tariff, ready.tariffs.clock())
+        if cost is None:
+            unknown = unknown_price(self.seller, response.model or request.model, usage)
+            warnings = (*warnings, unknown)
         return replace(
             response,
             provider=self.name,
             request_id=request.request_id,
-            warnings=(*ready.warnings, *response.warnings),
+            cost=cost,
+            warnings=warnings,
             latency_ms=round((perf_counter() - began) * 1000),
         )
 
@@ -510,8 +530,8 @@ class HttpAdapter(OperationCalls):
 
     def _decode_body(self, body: bytes, ready: Ready, reply: HttpReply, began: float) -> Response:
         if ready.stream:
-            bare = replace(ready, warnings=())  # `answer` adds them
-            return fold_body(self._reader(bare, reply, began), body)
+            bare = replace(ready, warnings=())  # `answer` adds them, and the cost
+            return fold_body(self._reader(bare, reply, began, price=False), body)
         return self._decode(read_json(body, reply.headers), ready, reply.headers)
 
     def _decode(self, body: Json, ready: Ready, headers: Mapping[str, str]) -> Response:
@@ -554,8 +574,14 @@ class HttpAdapter(OperationCalls):
     def _is_lenient(self, request: Request) -> bool:
         return (request.on_loss or self.on_loss) == "warn"
 
-    def _reader(self, ready: Ready, reply: HttpReply, began: float) -> StreamReader:
-        """The reader for a reply, chosen by its content type."""
+    def _reader(
+        self, ready: Ready, reply: HttpReply, began: float, *, price: bool = True
+    ) -> StreamReader:
+        """
+        The reader for a reply, chosen by its content type.
+
+        With `price=False` its response has no cost yet.
+        """
         request, dialect = ready.request, self._dialect
         known = Response(
             provider=self.name,
@@ -584,6 +610,7 @@ class HttpAdapter(OperationCalls):
             edit=partial(restore_event, request=request) if request.tools else None,
             check=lambda response: check_body(response, request, dialect.NAME),
             estimate=partial(estimate_finish, request=request, family=self._family),
+            price=partial(price_finish, ready.tariffs, self.seller, request) if price else None,
             keep_raw=request.keep_raw,
         )
 

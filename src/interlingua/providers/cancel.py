@@ -335,6 +335,7 @@ class Scopes:
     def all_ended(self) -> Future[None]:
         """A future that is done when every scope that is active now has ended, in any thread."""
         ended: Future[None] = Future()
+        ended.set_running_or_notify_cancel()  # a waiter that is cancelled does not cancel it
         active = {id(scope): scope for scopes in tuple(self._by_id.values()) for scope in scopes}
         if active:
             self._awaited = (*self._awaited, (active, ended))

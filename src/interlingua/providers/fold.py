@@ -44,7 +44,7 @@ async def fold_stream(  # noqa: C901, PLR0912 -- one function: every delta passe
     *,
     accumulator: StreamAccumulator | None = None,
     finish: Callable[[Finish, StreamAccumulator], Response] | None = None,
-    label: Callable[[Response], Message] | None = None,
+    settle: Callable[[Response], Response] | None = None,
     revise: Callable[[StreamEvent, StreamAccumulator], StreamEvent] | None = None,
 ) -> AsyncGenerator[StreamEvent, None]:
     """
@@ -52,12 +52,12 @@ async def fold_stream(  # noqa: C901, PLR0912 -- one function: every delta passe
 
     Without a `scope`, one is made and registered in `scopes` under the request's id. `accumulator`
     is for callers that read the partial response; `finish` makes the response of a completed
-    stream, and `label` the message of one that failed; `revise` may change an event that ends a
-    segment. A cancelled stream ends with `Finish(reason=cancelled)`; then the error of the scope is
-    raised, unless the stream was cancelled by its id.
+    stream, and `settle` that of one that failed; `revise` may change an event that ends a
+    segment. A cancelled stream ends with `Finish(reason=cancelled)`; then the error of the scope
+    is raised, unless the stream was cancelled by its id.
     """
-    fold = _Fold(request, scope or CancelScope(), accumulator or StreamAccumulator(), finish, label)
-    fold.revise = revise
+    fold = _Fold(request, scope or CancelScope(), accumulator or StreamAccumulator(), finish)
+    fold.revise, fold.settle = revise, settle
     fold.owns_scope = owns_scope = scope is None  # otherwise it belongs to a run
     if owns_scope:
         scopes.add(fold.request_id, fold.scope)
@@ -118,7 +118,6 @@ class _Fold:
     __slots__ = (
         "_finish",
         "_is_finished",
-        "_label",
         "_request",
         "accumulator",
         "error",
@@ -126,6 +125,7 @@ class _Fold:
         "request_id",
         "revise",
         "scope",
+        "settle",
     )
 
     def __init__(
@@ -134,17 +134,16 @@ class _Fold:
         scope: CancelScope,
         accumulator: StreamAccumulator,
         finish: Callable[[Finish, StreamAccumulator], Response] | None,
-        label: Callable[[Response], Message] | None,
     ) -> None:
         self._request = request
         self._finish = finish
-        self._label = label or self._message
         self._is_finished = False
         self.request_id: str = request.request_id or ""
         self.scope: CancelScope = scope
         self.accumulator: StreamAccumulator = accumulator
         self.owns_scope: bool = False
         self.revise: Callable[[StreamEvent, StreamAccumulator], StreamEvent] | None = None
+        self.settle: Callable[[Response], Response] | None = None
         self.error: Exception | None = None
         """The error to raise after the last event."""
 
@@ -170,7 +169,7 @@ class _Fold:
         finish = self._finish
         if finish is None:
             response = accumulator.response()
-            response = replace(response, message=self._label(response))
+            response = replace(response, message=self._message(response))
         else:
             response = finish(event, accumulator)
         self._is_finished = True
@@ -227,7 +226,9 @@ class _Fold:
             request_id=partial.request_id or request.request_id,
             finish_reason=FinishReason(reason=reason),
         )
-        return replace(partial, message=self._label(partial))
+        if self.settle is not None:
+            return self.settle(partial)
+        return replace(partial, message=self._message(partial))
 
     def _message(self, response: Response) -> Message:
         request = self._request

@@ -9,6 +9,7 @@ import msgspec
 from msgspec.structs import replace
 
 from interlingua.providers.provider import join_url
+from interlingua.providers.tariffs import Tariffs
 from interlingua.providers.ulid import new_ulid
 from interlingua.spec.content import Json
 from interlingua.spec.contracts import Content, HttpRequest, Limits, Profile, Timeouts, WireCall
@@ -35,6 +36,8 @@ class Ready(msgspec.Struct, frozen=True, kw_only=True):
     warnings: tuple[Warning, ...] = ()
     stream: bool = False
     """Whether the reply is a stream."""
+    tariffs: Tariffs
+    """The prices of the call."""
     left_out: tuple[str, ...] = ()
     """The names of tools that the behaviour of the provider did not send."""
 

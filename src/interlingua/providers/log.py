@@ -20,13 +20,17 @@ def log_warnings(
     """
     Log one record per warning code; each names the provider, the model and the setting or part.
 
-    `logged` holds the codes that were already logged for this request; it is updated.
+    `logged` holds the codes that were already logged for this request; it is updated. In a session
+    there is one record per code and message, as `code:message id`, because each turn sends all of
+    them again.
     """
     for warning in warnings:
-        if warning.code in logged:
-            continue
-        logged.add(warning.code)
         message_id, part_kind = _find_part(warning.path or "", request)
+        in_session = request.session_id is not None and message_id is not None
+        key = f"{warning.code}:{message_id}" if in_session else warning.code
+        if key in logged:
+            continue
+        logged.add(key)
         target = f"{adapter}:{request.model}"
         place = [part for part in (target, warning.path) if part and part not in warning.message]
         logger.warning(

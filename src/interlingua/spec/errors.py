@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from interlingua.spec.messages import Message
-    from interlingua.spec.response import Attempt, RateLimitInfo, Response, Usage
+    from interlingua.spec.response import Attempt, Cost, RateLimitInfo, Response, Usage
 
 
 TimeoutPhase: TypeAlias = Literal[
@@ -92,6 +92,7 @@ class ErrorFacts(TypedDict, total=False):
     messages: tuple[Message, ...] | None
     steps: tuple[Any, ...] | None
     total_usage: Usage | None
+    total_cost: Cost | None
     # Facts of one class each. Another class raises a TypeError for them.
     phase: TimeoutPhase | None
     path: str | None
@@ -150,6 +151,8 @@ class SDKError(Exception):
     """The finished steps (`StepResult`) of the run."""
     total_usage: Usage | None = None
     """The tokens of all steps of the run, the failed one included."""
+    total_cost: Cost | None = None
+    """What the run has cost, failed attempts included; None if the price of a part is unknown."""
     __cause__: BaseException | None
 
     def __init__(

@@ -26,7 +26,7 @@ from interlingua.spec.content import (
     ToolType,
 )
 from interlingua.spec.errors import SDKError
-from interlingua.spec.response import FinishReason, RateLimitInfo, Response, Usage, Warning
+from interlingua.spec.response import Cost, FinishReason, RateLimitInfo, Response, Usage, Warning
 
 
 class _Event(Record, frozen=True, kw_only=True, tag_field="type"):
@@ -206,6 +206,8 @@ class Finish(_Event, frozen=True, kw_only=True, tag="finish"):
     type: ClassVar[Literal["finish"]] = "finish"
     finish_reason: FinishReason
     usage: Usage = Usage()
+    cost: Cost | None = None
+    """None if the price is unknown."""
     warnings: tuple[Warning, ...] = ()
     """About the end of the answer; those about the request are in `StreamStart`."""
     response: Response | None = None

@@ -217,8 +217,9 @@ class Request(Record, frozen=True, kw_only=True, metaclass=_RequestType):
             set_field(self, "tool_choice", to_tool_choice(choice))
         if self.stop_sequences is not None and type(self.stop_sequences) is not tuple:
             set_field(self, "stop_sequences", _texts(self.stop_sequences))
-        if self.active_skills or self.active_connectors:
+        if type(self.active_skills) is not tuple:
             set_field(self, "active_skills", _texts(self.active_skills))
+        if type(self.active_connectors) is not tuple:
             set_field(self, "active_connectors", _texts(self.active_connectors))
 
 

@@ -34,7 +34,8 @@ class Usage(Record, frozen=True, kw_only=True):
     Token counts with the same meaning for every provider.
 
     `input_tokens` includes cache reads and writes, `output_tokens` includes reasoning. The other
-    counts are subsets of these two; None if the provider did not report them.
+    counts are subsets of these two; None if the provider did not report them. Counts of audio and
+    images are also None where it reported 0.
     """
 
     input_tokens: int = 0
@@ -42,11 +43,21 @@ class Usage(Record, frozen=True, kw_only=True):
     reasoning_tokens: int | None = None
     cache_read_tokens: int | None = None
     cache_write_tokens: int | None = None
+    cache_write_1h_tokens: int | None = None
+    """The part of `cache_write_tokens` that is kept for an hour, which costs more."""
+    cache_read_audio_tokens: int | None = None
+    """The part of `cache_read_tokens` that is audio."""
     input_audio_tokens: int | None = None
     input_image_tokens: int | None = None
     output_audio_tokens: int | None = None
     output_image_tokens: int | None = None
     video_seconds: float | None = None
+    web_searches: int | None = None
+    """How many searches the provider made, if it says so."""
+    service_tier: str | None = None
+    """The tier that served the call: `batch`, `flex`, `priority`, …; None is the standard tier."""
+    reported_cost: float | None = None
+    """The cost in dollars, if the provider reports it."""
     estimated: bool = False
     raw: Json = None
     """The usage object of the provider."""
@@ -59,10 +70,12 @@ class Usage(Record, frozen=True, kw_only=True):
     def __add__(self, other: Usage) -> Usage:
         if not isinstance(other, Usage):
             return NotImplemented
-        parts = {name: _add(getattr(self, name), getattr(other, name)) for name in _PARTS}
+        parts = {name: _add(getattr(self, name), getattr(other, name)) for name in _COUNTS}
         return Usage(
             input_tokens=self.input_tokens + other.input_tokens,
             output_tokens=self.output_tokens + other.output_tokens,
+            service_tier=self.service_tier if self.service_tier == other.service_tier else None,
+            reported_cost=_add_known(self.reported_cost, other.reported_cost),
             estimated=self.estimated or other.estimated,
             **parts,
         )
@@ -95,10 +108,23 @@ class Cost(Record, frozen=True, kw_only=True):
     def __add__(self, other: Cost) -> Cost:
         if not isinstance(other, Cost):
             return NotImplemented
-        sums = {name: getattr(self, name) + getattr(other, name) for name in _AMOUNTS}
+        return self._with(
+            other, {name: getattr(self, name) + getattr(other, name) for name in _AMOUNTS}
+        )
+
+    def __sub__(self, other: Cost) -> Cost:
+        """The rest of a sum; never less than 0, as sums of floats are not exact."""
+        if not isinstance(other, Cost):
+            return NotImplemented
+        rests = {name: getattr(self, name) - getattr(other, name) for name in _AMOUNTS}
+        return self._with(
+            other, {name: rest if rest > _TINY else 0.0 for name, rest in rests.items()}
+        )
+
+    def _with(self, other: Cost, amounts: dict[str, float]) -> Cost:
         versions = (self.pricing_version, other.pricing_version)
         return Cost(
-            **sums,
+            **amounts,
             currency=self.currency,
             pricing_version=versions[0] if versions[0] == versions[1] else "",
             source=self.source if self.source == other.source else "mixed",
@@ -107,6 +133,7 @@ class Cost(Record, frozen=True, kw_only=True):
 
 CostSource: TypeAlias = Literal["provider", "catalog", "prices", "local", "cache", "mixed"]
 """Where a cost is from: the provider, a table of prices, a cache, or a sum of several sources."""
+_TINY = 1e-12  # dollars
 _AMOUNTS = ("total", "input", "cache_read", "cache_write", "output", "reasoning", "media")
 
 
@@ -311,7 +338,8 @@ _PARTS = tuple(
     for name in Usage.__struct_fields__
     if name not in ("input_tokens", "output_tokens", "estimated", "raw")
 )
-"""The counts that are None if the provider did not report them."""
+"""The fields that are None if the provider did not report them."""
+_COUNTS = tuple(name for name in _PARTS if name not in ("service_tier", "reported_cost"))
 
 
 def label_message(
@@ -343,6 +371,11 @@ def label_message(
             metadata["usage"][name] = count
     if usage.estimated:
         metadata["usage"]["estimated"] = True
+    if response.cost is not None:
+        parts = msgspec.structs.asdict(response.cost)
+        metadata["cost"] = {
+            name: value for name, value in parts.items() if value or name == "total"
+        }
     if registry_id is not None:
         metadata["registry_id"] = registry_id
     if because is not None:
@@ -350,14 +383,28 @@ def label_message(
     return msgspec.structs.replace(message, id=message.id or message_id, metadata=metadata)
 
 
-def with_usage(response: Response, usage: Usage) -> Response:
-    """The response with another usage, also in the metadata of its message."""
-    response = msgspec.structs.replace(response, usage=usage)
+def with_usage(response: Response, usage: Usage, cost: Cost | None) -> Response:
+    """The response with another usage and cost, also in the metadata of its message."""
+    response = msgspec.structs.replace(response, usage=usage, cost=cost)
     metadata = response.message.metadata
     if "usage" not in metadata:
         return response
     message = label_message(response, "", metadata["provider"], metadata["model"])
     return msgspec.structs.replace(response, message=message)
+
+
+def sum_costs(costs: Iterable[Cost | None]) -> Cost | None:
+    """The sum; None if there are none, or if one of them is unknown: it would be too small."""
+    total: Cost | None = None
+    for cost in costs:
+        if cost is None:
+            return None
+        total = cost if total is None else total + cost
+    return total
+
+
+def _add_known(left: float | None, right: float | None) -> float | None:
+    return None if left is None or right is None else left + right
 
 
 def _add(left: int | None, right: int | None) -> Any:

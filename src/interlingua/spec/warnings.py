@@ -182,8 +182,15 @@ _NOTES = {
         "`max_tool_rounds`, or continue with `resume=`."
     ),
     "usage_limited": (
-        "The provider reported {part} {name} tokens but only {whole} input tokens; {whole} were "
+        "The provider reported {part} {name} tokens but only {whole} {side} tokens; {whole} were "
         "counted. Its own figures are in `usage.raw`."
+    ),
+    "usage_negative": (
+        "The provider reported {value} for {name}; 0 was counted. Its own figures are in "
+        "`usage.raw`."
+    ),
+    "price_unknown": (
+        "The cost is unknown: there is no price for {target}{tier}. Pass `prices=` with its rates."
     ),
     "usage_estimated": "{target} reported no usage; the token counts are estimates.",
     # changed by a behaviour, which the caller has set

@@ -168,6 +168,7 @@ class StreamAccumulator:
             ),
             finish_reason=finish.finish_reason,
             usage=finish.usage,
+            cost=finish.cost,
             warnings=(*start.warnings, *finish.warnings),
             rate_limit=start.rate_limit,
             request_id=start.request_id,
@@ -196,6 +197,7 @@ def events_from_response(response: Response) -> list[StreamEvent]:
         Finish(
             finish_reason=response.finish_reason,
             usage=response.usage,
+            cost=response.cost,
             latency_ms=response.latency_ms,
             message_extra=response.message.extra,
         )
@@ -238,6 +240,7 @@ def _complete(finish: Finish, response: Response, start: StreamStart) -> Respons
         rate_limit=response.rate_limit or start.rate_limit,
         latency_ms=response.latency_ms if latency is None else latency,
         raw=response.raw if finish.raw is None else finish.raw,
+        cost=response.cost if finish.cost is None else finish.cost,
         warnings=tuple(dict.fromkeys(warnings)),  # a replayed response has them in both
     )
 

@@ -84,8 +84,9 @@ class StreamReader:
     `known` has what the caller knows about the answer: provider, request id, model, warnings and
     rate limit. `elapsed` returns the milliseconds since the request was sent. `edit` may change
     events that are not deltas. `check` may reject a whole response at the end of the body.
-    `estimate` returns the `Finish` for an answer of these parts whose usage was not reported. With
-    `keep_raw`, `Finish` gets the data of all frames.
+    `estimate` returns the `Finish` for an answer of these parts whose usage was not reported;
+    `price` returns the one with its cost, from it and the name of the model. With `keep_raw`,
+    `Finish` gets the data of all frames.
     """
 
     __slots__ = (
@@ -95,6 +96,7 @@ class StreamReader:
         "_estimate",
         "_known",
         "_parts",
+        "_price",
         "_recorder",
         "decoder",
         "frames",
@@ -112,6 +114,7 @@ class StreamReader:
         edit: Callable[[StreamEvent], StreamEvent] | None = None,
         check: Callable[[Response], None] | None = None,
         estimate: Callable[[Finish, tuple[Part, ...]], Finish] | None = None,
+        price: Callable[[Finish, str], Finish] | None = None,
         keep_raw: bool = False,
     ) -> None:
         self.frames: FrameDecoder = frames or SSEDecoder()
@@ -123,6 +126,7 @@ class StreamReader:
         self._edit = edit
         self._check = check
         self._estimate = estimate
+        self._price = price
         self._parts: list[Part] = []
         self.is_finished: bool = False
         """Whether `Finish` was read; what follows is ignored."""
@@ -156,6 +160,7 @@ class StreamReader:
                 warnings=(*known.warnings, *event.warnings),
                 rate_limit=known.rate_limit,
             )
+            self._known = replace(known, model=event.model)
         elif type(event) is Finish:
             self.is_finished = True
             raw = None if self._recorder is None else self._recorder.raw()
@@ -163,6 +168,9 @@ class StreamReader:
             usage = event.usage
             if self._estimate is not None and not (usage.input_tokens or usage.output_tokens):
                 event = self._estimate(event, tuple(self._parts))
+            if self._price is not None:
+                answer = event.response
+                event = self._price(event, known.model if answer is None else answer.model)
         elif type(event) is TextEnd or type(event) is ReasoningEnd:
             self._parts.append(event.part)
         elif type(event) is ToolCallEnd:

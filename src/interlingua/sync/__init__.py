@@ -30,6 +30,7 @@ from interlingua.sync.functions import (
     stream,
     stream_object,
 )
+from interlingua.sync.session import Session
 
 __all__ = [
     "BlockingIterator",
@@ -38,6 +39,7 @@ __all__ = [
     "GenerateOptions",
     "ObjectOptions",
     "ObjectStream",
+    "Session",
     "StreamResult",
     "execute",
     "generate",

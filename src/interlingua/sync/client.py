@@ -14,6 +14,8 @@ from interlingua.client.middleware.layers import Middleware
 from interlingua.client.provider_config import ProviderConfig
 from interlingua.client.registry import Registry
 from interlingua.client.retry_policy import RetryPolicy
+from interlingua.providers.cost import CostRange
+from interlingua.providers.tariffs import Prices
 from interlingua.spec.behaviour import Behaviour
 from interlingua.spec.contracts import Adapter, Profile
 from interlingua.spec.events import StreamEvent
@@ -46,6 +48,7 @@ class Client(ClosedByWith):
         strict: bool = False,
         on_loss: OnLoss | None = None,
         read_path_urls: bool = False,
+        prices: Prices | None = None,
         behaviours: Mapping[str, Behaviour] | None = None,
     ) -> None:
         self.asynchronous: AsyncClient = AsyncClient(
@@ -56,6 +59,7 @@ class Client(ClosedByWith):
             strict=strict,
             on_loss=on_loss,
             read_path_urls=read_path_urls,
+            prices=prices,
             behaviours=behaviours,
         )
         """The async client that does the work."""
@@ -77,6 +81,7 @@ class Client(ClosedByWith):
         strict: bool = False,
         on_loss: OnLoss | None = None,
         read_path_urls: bool = False,
+        prices: Prices | None = None,
         behaviours: Mapping[str, Behaviour] | None = None,
     ) -> Self:
         """Like `interlingua.Client.from_env`."""
@@ -88,6 +93,7 @@ class Client(ClosedByWith):
                 strict=strict,
                 on_loss=on_loss,
                 read_path_urls=read_path_urls,
+                prices=prices,
                 behaviours=behaviours,
             )
         )
@@ -102,6 +108,7 @@ class Client(ClosedByWith):
         strict: bool = False,
         on_loss: OnLoss | None = None,
         read_path_urls: bool = False,
+        prices: Prices | None = None,
     ) -> Self:
         """Like `interlingua.Client.from_file`."""
         return cls.wrap(
@@ -112,6 +119,7 @@ class Client(ClosedByWith):
                 strict=strict,
                 on_loss=on_loss,
                 read_path_urls=read_path_urls,
+                prices=prices,
             )
         )
 
@@ -168,6 +176,10 @@ class Client(ClosedByWith):
         """A client with more middleware, inside of what this one has."""
         return self.wrap(self.asynchronous.with_middleware(*middleware))
 
+    def with_prices(self, prices: Prices) -> Self:
+        """A client with these prices over those that this one has."""
+        return self.wrap(self.asynchronous.with_prices(prices))
+
     def complete(self, request: Request, *, retry: RetryPolicy | None = None) -> Response:
         """The whole answer. Retried only if `retry` or the `max_retries` of the adapter says so."""
         return background.run(self.asynchronous.complete(request, retry=retry))
@@ -192,6 +204,10 @@ class Client(ClosedByWith):
     def explain(self, request: Request, *, stream: bool = False) -> Explanation:
         """The exact wire request and every change to it, without key or network."""
         return self.asynchronous.explain(request, stream=stream)
+
+    def estimate_cost(self, request: Request) -> CostRange | None:
+        """The least and the most that a call may cost in dollars, before it is sent."""
+        return self.asynchronous.estimate_cost(request)
 
     def estimate_input_tokens(self, request: Request) -> int:
         """An offline estimate of the number of input tokens."""

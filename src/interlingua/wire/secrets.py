@@ -187,7 +187,7 @@ def _is_secret(name: str) -> bool:
     return name.lower() in _SECRET_PARAMETERS or is_secret_header(name)
 
 
-_CONVERSATION = frozenset(("partial", "messages", "steps", "total_usage"))
+_CONVERSATION = frozenset(("partial", "messages", "steps", "total_usage", "total_cost"))
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:

@@ -2,19 +2,41 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+
 from interlingua.spec.content import Json
 from interlingua.spec.response import Usage
 from interlingua.spec.warnings import WarningList
+from interlingua.wire.fields import count
+
+_TICKS = 10_000_000_000
+"""Units of `cost_in_usd_ticks` (xAI) in a dollar."""
+_TIERS = {
+    "batch": "batch",
+    "flex": "flex",
+    "on_demand_flex": "flex",
+    "priority": "priority",
+    "on_demand_priority": "priority",
+    "fast": "priority",
+    "ultrafast": "ultrafast",
+}
+"""All others (`default`, `standard`, `on_demand`, `scale`, …) have the standard rates."""
 
 
-def make_usage(
+def make_usage(  # noqa: PLR0913 -- the figures of a host
     *,
     input_tokens: int,
     output_tokens: int,
     reasoning: int | None,
     cache_read: int | None,
     cache_write: int | None = None,
-    raw: Json,
+    cache_read_audio: int | None = None,
+    input_audio: int | None = None,
+    input_image: int | None = None,
+    output_audio: int | None = None,
+    output_image: int | None = None,
+    service_tier: str | None = None,
+    raw: dict[str, Json],
     notes: WarningList | None = None,
 ) -> Usage:
     """
@@ -22,23 +44,80 @@ def make_usage(
 
     Reasoning above the output is counted beside it, so it is added. Cached tokens above the
     input are limited to it: the input is what the host bills. Reads and writes are compared each
-    alone, because some hosts count the same tokens in both.
+    alone, because some hosts count the same tokens in both. `raw` is the usage as it was received.
+    Each figure that is changed adds a warning to `notes`.
     """
     if reasoning is not None and reasoning > output_tokens:
         output_tokens += reasoning
+    if notes is not None:
+        note_negative(raw, notes)
+
+    def limited(name: str, part: int | None, side: str, whole: int) -> int | None:
+        if part is None or part <= whole:
+            return part
+        if notes is not None:
+            path = f"usage.{name}_tokens"
+            notes.add("usage_limited", path, name=name, part=part, whole=whole, side=side)
+        return whole
+
+    read = limited("cache_read", cache_read, "input", input_tokens)
     return Usage(
         input_tokens=input_tokens,
         output_tokens=output_tokens,
         reasoning_tokens=reasoning,
-        cache_read_tokens=_limited("cache_read", cache_read, input_tokens, notes),
-        cache_write_tokens=_limited("cache_write", cache_write, input_tokens, notes),
+        cache_read_tokens=read,
+        cache_write_tokens=limited("cache_write", cache_write, "input", input_tokens),
+        cache_read_audio_tokens=limited(
+            "cache_read_audio", cache_read_audio or None, "cached", read or 0
+        ),
+        input_audio_tokens=limited("input_audio", input_audio or None, "input", input_tokens),
+        input_image_tokens=limited("input_image", input_image or None, "input", input_tokens),
+        output_audio_tokens=limited("output_audio", output_audio or None, "output", output_tokens),
+        output_image_tokens=limited("output_image", output_image or None, "output", output_tokens),
+        service_tier=service_tier,
+        reported_cost=own_cost(raw),
         raw=raw,
     )
 
 
-def _limited(name: str, part: int | None, whole: int, notes: WarningList | None) -> int | None:
-    if part is None or part <= whole:
-        return part
-    if notes is not None:
-        notes.add("usage_limited", f"usage.{name}_tokens", name=name, part=part, whole=whole)
-    return whole
+def served_tier(name: Json) -> str | None:
+    """The tier of service that a host names, if it has rates of its own; else None."""
+    return _TIERS.get(name.lower()) if isinstance(name, str) else None
+
+
+def note_negative(usage: Mapping[str, Json], notes: WarningList) -> None:
+    """Add a warning for each negative count; `count` reads it as 0."""
+    for name, value in _figures(usage):
+        if value < 0:
+            notes.add("usage_negative", f"usage.{name}", name=name, value=value)
+
+
+def _figures(usage: Mapping[str, Json]) -> Iterator[tuple[str, int]]:
+    for name, value in usage.items():
+        if type(value) is int:
+            yield name, value
+        elif type(value) is dict:
+            for inner, part in value.items():
+                if type(part) is int:
+                    yield f"{name}.{inner}", part
+
+
+def own_cost(usage: Mapping[str, Json]) -> float | None:
+    """
+    The cost in dollars that the host reports; None if it reports none.
+
+    OpenRouter: "cost" is what it charges. With a key of the caller's own (`is_byok`) that is only
+    its fee, and `cost_details.upstream_inference_cost` is what the provider charges.
+    """
+    ticks = usage.get("cost_in_usd_ticks")
+    if ticks is not None and (whole := count(ticks)) is not None:
+        return whole / _TICKS
+    cost = usage.get("cost")
+    if isinstance(cost, bool) or not isinstance(cost, (int, float)) or not 0 <= cost < _TICKS:
+        return None
+    details = usage.get("cost_details")
+    if usage.get("is_byok") and isinstance(details, dict):
+        upstream = details.get("upstream_inference_cost")
+        if isinstance(upstream, (int, float)) and upstream > 0:
+            cost += upstream
+    return float(cost)

@@ -71,11 +71,17 @@ def test_safe_25_every_way_of_a_call_fills_them(provider):
 
     for response in responses:
         usage = response.message.metadata["usage"]
+        cost = response.cost
+        priced = {} if cost is None else {"cost": response.message.metadata["cost"]}
+        if cost is not None:
+            assert priced["cost"]["total"] == cost.total
+            assert priced["cost"]["pricing_version"] == cost.pricing_version
         assert response.message.metadata == {
             "model": MODELS[provider],
             "provider": provider,
             "finish_reason": "stop",
             "usage": usage,
+            **priced,
         }
         assert usage["output_tokens"] == response.usage.output_tokens
     assert all(response.message.id for response in responses)

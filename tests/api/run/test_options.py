@@ -78,6 +78,10 @@ WRONG = {
     "retry_policy": 5,
     "timeout": "5",
     "abort_signal": True,
+    "prices": [("m", 1)],
+    "on_usage": "print",
+    "usage_batch_size": 0,
+    "caller_id": 7,
     "client": sync.Client({}),
 }
 RIGHT = {
@@ -98,6 +102,7 @@ RIGHT = {
     "max_retries": 0,
     "timeout": TimeoutConfig(total=0.0, per_step=1),
     "abort_signal": AbortController().signal,
+    "prices": {"m": {"input": 1}},
     "client": Client({}),
 }
 

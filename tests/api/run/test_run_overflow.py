@@ -11,6 +11,7 @@ from interlingua.tokens.estimate import estimate_request
 from interlingua.wire.classify import overflow_figures
 from support.runs import MODES, run_in
 from support.simulated import DIALECTS, simulated
+from support.warning_codes import codes
 
 every_provider = pytest.mark.parametrize("provider", sorted(DIALECTS))
 every_mode = pytest.mark.parametrize("mode", MODES)
@@ -76,7 +77,7 @@ def test_safe_28_it_is_repeated_until_it_fits(provider, mode):
     assert result.text == "Done."
     assert len(counts) > 3
     assert counts == sorted(counts, reverse=True)
-    assert [warning.code for warning in result.warnings] == ["history_truncated"]
+    assert codes(result) == ["history_truncated"]
 
 
 @every_provider

@@ -28,6 +28,7 @@ from interlingua.streams.accumulate import events_from_response
 from interlingua.streams.grammar import Grammar
 from support.runs import collect, named
 from support.simulated import DIALECTS, run, settled, simulated
+from support.warning_codes import codes
 
 every_provider = pytest.mark.parametrize("provider", sorted(DIALECTS))
 both = pytest.mark.parametrize("whole", [True, False], ids=["whole", "streamed"])
@@ -239,7 +240,7 @@ def test_what_was_left_out_is_told_and_kept(whole):
     assert [len(request.messages) for request in adapter.asked] == [6, 3]
     assert result.messages[:-1] == tuple(said)
     assert result.messages[-1].content == DONE.message.content
-    assert [warning.code for warning in result.warnings] == ["history_truncated"]
+    assert codes(result) == ["history_truncated"]
 
 
 # After it failed.

@@ -3,36 +3,31 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from msgspec.structs import replace
 
 from interlingua import sync
 from interlingua.api.execute import execute
 from interlingua.api.run.generate import stream
-from interlingua.api.run.run import fill_usage
 from interlingua.simulator import text
 from interlingua.spec.content import Text, Thinking, ToolCall
 from interlingua.spec.messages import Message
 from interlingua.spec.request import Request
-from interlingua.spec.response import FinishReason, Response, Usage
+from interlingua.spec.response import Usage
+from interlingua.tokens.estimate import estimate_usage
 from support.simulated import adapters, run, simulated
 
 REQUEST = Request(model="gpt-5.2", messages="Write a long story about a fox.")
 
 
-def broken(*parts, reason="cancelled", **usage):
-    return Response(
-        provider="openai",
-        message=Message.assistant(list(parts)),
-        finish_reason=FinishReason(reason=reason),
-        usage=Usage(**usage),
-    )
+def fill(*parts, **usage):
+    """The usage of an answer that broke off, with what was not reported."""
+    message = Message.assistant(list(parts))
+    return estimate_usage(Usage(**usage), REQUEST, message, "openai")
 
 
 @given(st.integers(0, 99), st.integers(0, 99), st.text())
 def test_never_less_than_what_was_told(went_in, came, words):
     """What the provider said stands, and what differs from it is marked."""
-    partial = broken(Text(text=words), input_tokens=went_in, output_tokens=came)
-    filled = fill_usage(partial, REQUEST).usage
+    filled = fill(Text(text=words), input_tokens=went_in, output_tokens=came)
 
     assert filled.input_tokens >= went_in
     assert filled.output_tokens >= came
@@ -51,26 +46,16 @@ def test_never_less_than_what_was_told(went_in, came, words):
 )
 def test_whatever_came_counts(part):
     """Text, thoughts, and the arguments of calls."""
-    usage = fill_usage(broken(part), REQUEST).usage
+    usage = fill(part)
 
     assert usage.estimated
     assert usage.input_tokens > 5
     assert 40 < usage.output_tokens < 200
 
 
-def test_what_is_whole_or_never_came_is_left():
-    """There is nothing to estimate."""
-    for partial in (broken(), broken(Text(text="x"), reason="stop"), broken(reason="error")):
-        assert fill_usage(partial, REQUEST) is partial
-
-
 def test_the_rest_stays():
-    """Only the tokens change."""
-    partial = broken(Text(text="once"), cache_read_tokens=3)
-    filled = fill_usage(partial, REQUEST)
-
-    assert replace(filled, usage=partial.usage) == partial
-    assert filled.usage.cache_read_tokens == 3
+    """Only the totals change."""
+    assert fill(Text(text="once"), cache_read_tokens=3).cache_read_tokens == 3
 
 
 @pytest.mark.parametrize("way", ["stream", "execute", "sync"])
@@ -104,4 +89,5 @@ def test_safe_23_an_estimate_reaches_the_result(way):
     assert result.total_usage.estimated
     assert result.total_usage.input_tokens > 2
     assert result.total_usage.output_tokens > 50
-    assert [warning.code for warning in result.warnings] == ["usage_estimated"]
+    codes = [warning.code for warning in result.warnings]
+    assert codes == ["usage_estimated", "price_unknown"]

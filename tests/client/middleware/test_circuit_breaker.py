@@ -368,7 +368,7 @@ def test_a_fallback_goes_to_the_next_model_at_once(mode):
     assert response.text == "b"
     assert time.perf_counter() - began < 1
     assert len(named["a"].asked) == 2
-    assert "CircuitOpenError" in response.warnings[0].message
+    assert any("CircuitOpenError" in warning.message for warning in response.warnings)
 
 
 def test_operations_have_a_circuit():

@@ -230,7 +230,7 @@ def test_ids_may_have_several_providers():
 def test_bad_data_is_refused(text):
     """Unknown keys, missing ones and broken JSON are errors, not surprises later."""
     with pytest.raises(ConfigurationError, match="catalog"):
-        catalog._read(text)
+        dict(catalog._read(text).models)
 
 
 def test_loaded_on_first_use():
@@ -241,3 +241,24 @@ def test_loaded_on_first_use():
     ).stdout
 
     assert loaded.strip() == "False"
+
+
+def test_it_loads_quickly():
+    """In a new process, for a call and as a whole; no packages are searched for providers."""
+    code = (
+        "import sys, time, interlingua.providers.catalog.models as m\n"
+        "began = time.process_time()\n"
+        "m.find_model('claude-haiku-4-5', 'anthropic'); m.providers_of('gpt-5.2')\n"
+        "needed = time.process_time() - began; dict(m.table().models)\n"
+        "whole = time.process_time() - began\n"
+        "print(needed, whole, 'importlib.metadata' in sys.modules)"
+    )
+    runs = [
+        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+        for _ in range(3)
+    ]
+    figures = [run.stdout.split() for run in runs]
+
+    assert min(float(needed) for needed, _, _ in figures) < 0.015
+    assert min(float(whole) for _, whole, _ in figures) < 0.030
+    assert {searched for _, _, searched in figures} == {"False"}

@@ -26,7 +26,7 @@ from interlingua.spec.errors import (
 from interlingua.spec.messages import Message
 from interlingua.spec.plain_dicts import AnyMessage
 from interlingua.spec.request import AnyTool, ToolChoice, list_tools
-from interlingua.spec.response import Reason, Response, Usage, Warning, summarize
+from interlingua.spec.response import Cost, Reason, Response, Usage, Warning, summarize
 
 MAX_TOOL_ROUNDS = 20
 """The default of `max_tool_rounds`."""
@@ -226,11 +226,13 @@ class _Record:
             others = [message for message in messages if message is not partial.message]
             messages = (*others, partial.message) if len(others) == len(messages) else messages
         usage = loop.total_usage(partial)
+        attempts = getattr(failure, "attempts", None) or ()
         return ExecuteResult(
             text=_join(answer.text for answer in answers),
             reasoning=_join(answer.reasoning for answer in answers) or None,
             warnings=tuple(dict.fromkeys(item for answer in answers for item in answer.warnings)),
             usage=ExecuteUsage() if usage is None else ExecuteUsage.of(usage),
+            cost=loop.total_cost(partial, attempts),
             error=error,
             finish_reason=answers[-1].finish_reason.reason if answers else None,
             messages=messages,
@@ -341,6 +343,8 @@ class ExecuteResult(msgspec.Struct, frozen=True, kw_only=True):
     text: str = ""
     reasoning: str | None = None
     usage: ExecuteUsage = ExecuteUsage()
+    cost: Cost | None = None
+    """What all answers cost, failed attempts included; None if a price is unknown."""
     error: ExecuteError | None = None
     """None on success. Errors are not raised."""
     finish_reason: Reason | None = None
@@ -372,6 +376,9 @@ class ExecuteResult(msgspec.Struct, frozen=True, kw_only=True):
     def to_dict(self, *, camel: bool = True) -> dict[str, Any]:
         """As JSON, without the conversation and without empty fields."""
         fields: dict[str, Any] = {"text": self.text, "usage": self.usage.to_dict(camel=camel)}
+        if self.cost is not None:
+            parts = msgspec.structs.asdict(self.cost)
+            fields["cost"] = {_camel(name): parts[name] for name in parts} if camel else parts
         if self.reasoning is not None:
             fields["reasoning"] = self.reasoning
         if self.error is not None:
@@ -384,6 +391,11 @@ class ExecuteResult(msgspec.Struct, frozen=True, kw_only=True):
                 for call in self.pending_approvals
             ]
         return fields
+
+
+def _camel(name: str) -> str:
+    first, *others = name.split("_")
+    return "".join((first, *map(str.title, others)))
 
 
 def _code(error: Exception) -> str:

@@ -77,5 +77,5 @@ def _cost_of(answer: Response) -> float:
             f"limits=RunLimits(max_cost=...) cannot be kept: the price of {name} is unknown. "
             "Pass prices=, or leave max_cost out."
         )
-    failed = (attempt.cost for attempt in answer.attempts if attempt.error_class is not None)
+    failed = (attempt.cost for attempt in answer.attempts[:-1])  # the last is the answer
     return answer.cost.total + sum(cost.total for cost in failed if cost is not None)

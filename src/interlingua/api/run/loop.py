@@ -32,11 +32,14 @@ from interlingua.spec.errors import ConfigurationError, SDKError
 from interlingua.spec.messages import Message
 from interlingua.spec.request import Request, ToolChoice
 from interlingua.spec.response import (
+    Attempt,
+    Cost,
     FinishReason,
     Reason,
     Response,
     Usage,
     Warning,
+    sum_costs,
     summarize,
     with_usage,
 )
@@ -96,6 +99,11 @@ class StepResult(
         return self.response.usage
 
     @property
+    def cost(self) -> Cost | None:
+        """The cost of the call and of its failed attempts; None if the price of one is unknown."""
+        return sum_costs(_costs(self.response))
+
+    @property
     def warnings(self) -> tuple[Warning, ...]:
         """What was changed or lost in the request."""
         return self.response.warnings
@@ -118,6 +126,8 @@ class GenerateResult(
     """Calls that need approval: continue with `resume=` and `approvals={call.id: True}`."""
     failed_usage: Usage | None = None
     """The tokens of answers that failed before the run was resumed; they are in no step."""
+    failed_costs: tuple[Cost | None, ...] = ()
+    """The costs of these answers; None for an unknown price."""
     output: Output = None  # type: ignore[assignment]
     """The object of `generate_object`."""
 
@@ -176,6 +186,21 @@ class GenerateResult(
     def total_usage(self) -> Usage:
         """The tokens of all steps, and of answers that failed before the run was resumed."""
         return _sum_usage(self.steps, self.failed_usage)
+
+    @property
+    def cost(self) -> Cost | None:
+        """The cost of the last step."""
+        return self.steps[-1].cost
+
+    @property
+    def total_cost(self) -> Cost | None:
+        """
+        What the run cost: all steps, failed attempts, and answers that failed before.
+
+        None if the price of any of them is unknown, because the sum would be too small.
+        """
+        costs = [cost for step in self.steps for cost in _costs(step.response)]
+        return sum_costs((*costs, *self.failed_costs))
 
     @property
     def warnings(self) -> tuple[Warning, ...]:
@@ -239,9 +264,11 @@ class ToolLoop:
         self.steps: list[StepResult] = []
         self.failed_usage: Usage | None = None
         """The tokens of failed answers, of a run that is resumed."""
+        self.failed_costs: tuple[Cost | None, ...] = ()
         if resumed is not None:
             self.steps += getattr(resumed, "steps", None) or ()
             self.failed_usage = _failed_usage(resumed)
+            self.failed_costs = _failed_costs(resumed, self.failed_usage)
         self.pending_approvals: tuple[ToolCall, ...] = ()
 
     @property
@@ -269,6 +296,20 @@ class ToolLoop:
         if not answers and self.failed_usage is None:
             return None
         return _sum_usage(answers, self.failed_usage)
+
+    def total_cost(
+        self, partial: Response | None = None, attempts: Sequence[Attempt] = ()
+    ) -> Cost | None:
+        """
+        The cost of `answers(partial)`; None if there are none, or if a price is unknown.
+
+        `attempts` are those of the last call. They count if it has no answer.
+        """
+        answers = self.answers(partial)
+        costs = [cost for answer in answers for cost in _costs(answer)]
+        if attempts and all(attempts[-1] not in answer.attempts for answer in answers):
+            costs += [attempt.cost for attempt in attempts if attempt.usage is not None]
+        return sum_costs((*costs, *self.failed_costs))
 
     def open_calls(self) -> tuple[ToolCall, ...]:
         """The unanswered calls at the end of the conversation, to be run by `resume`."""
@@ -483,7 +524,7 @@ def with_summary(messages: tuple[Message, ...], summary: str) -> tuple[Message, 
     return (Message(role="user", content=(part,)), *messages)
 
 
-_MARGIN = 0.95
+MARGIN = 0.95
 """The share of the limit to aim at: token counts are estimates."""
 
 
@@ -491,7 +532,7 @@ def count_to_drop(request: Request, units: Sequence[range], used: int | None, li
     """How many of the units to leave out so that the request fits; at least one."""
     tokens = estimate_request(request)
     # The provider's own count shows how far off the estimate is.
-    excess = tokens - limit * _MARGIN * (1 if used is None else tokens / max(used, 1))
+    excess = tokens - limit * MARGIN * (1 if used is None else tokens / max(used, 1))
     for count, unit in enumerate(units, 1):
         messages = request.messages[unit.start : unit.stop]
         excess -= estimate_request(Request(model=request.model, messages=messages))
@@ -534,6 +575,26 @@ def _sum_usage(answers: Iterable[StepResult | Response], failed: Usage | None) -
     return reduce(add, usages if failed is None else [*usages, failed])
 
 
+def _costs(response: Response) -> list[Cost | None]:
+    """What a call was paid for: its answer, and earlier attempts that reported usage."""
+    earlier = response.attempts[:-1]
+    return [response.cost, *(each.cost for each in earlier if each.usage is not None)]
+
+
+def _failed_costs(resumed: Any, failed: Usage | None) -> tuple[Cost | None, ...]:
+    """The costs of a run that are in none of its steps; `failed` is its usage of that kind."""
+    if not isinstance(resumed, SDKError):
+        costs: tuple[Cost | None, ...] = getattr(resumed, "failed_costs", ())
+        return costs
+    steps = resumed.steps or ()
+    known = sum_costs(cost for step in steps for cost in _costs(step.response))
+    total = resumed.total_cost
+    if total is None or (known is None and steps):
+        return (None,) if failed is not None else ()
+    rest = total if known is None else total - known
+    return (rest,) if rest.total else ()
+
+
 def _failed_usage(resumed: Any) -> Usage | None:
     """The tokens of a run that are in none of its steps."""
     if not isinstance(resumed, SDKError):
@@ -543,7 +604,7 @@ def _failed_usage(resumed: Any) -> Usage | None:
     if total is None or not steps:
         return total
     known = _sum_usage(steps, None)
-    rest = {
+    rest: dict[str, Any] = {
         name: value - (getattr(known, name) or 0)
         for name, value in msgspec.structs.asdict(total).items()
         if type(value) is int
@@ -563,8 +624,10 @@ def join_answers(first: Response, then: Response) -> Response:
     message = replace(then.message, content=(*parts, *rest))
     # Both parts may have the same warnings.
     warnings = tuple(dict.fromkeys((*first.warnings, *then.warnings)))
-    joined = replace(then, message=message, warnings=warnings)
-    return with_usage(joined, first.usage + then.usage)
+    # The costs of both are in the sum, those of their failed attempts are not.
+    attempts = (*first.attempts[:-1], *then.attempts)
+    joined = replace(then, message=message, warnings=warnings, attempts=attempts)
+    return with_usage(joined, first.usage + then.usage, sum_costs((first.cost, then.cost)))
 
 
 def _continued(request: Request, response: Response) -> Request:

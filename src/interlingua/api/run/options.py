@@ -16,9 +16,11 @@ from interlingua.api.tools.check import RepairToolCall
 from interlingua.api.tools.context import ToolContext
 from interlingua.api.tools.runner import ToolErrorText, ToolObserver
 from interlingua.client.client import Client
+from interlingua.client.middleware.usage_reports import UsageCallback
 from interlingua.client.retry_policy import DEFAULT_POLICY, RetryPolicy
 from interlingua.prepare.history import PROMPTS
 from interlingua.providers.cancel import AbortSignal
+from interlingua.providers.tariffs import Prices
 from interlingua.providers.ulid import new_ulid
 from interlingua.spec.check import check_request, refuse
 from interlingua.spec.content import PART_TYPES, Part, Text
@@ -160,6 +162,18 @@ class RunOptions(RequestOptions, total=False):
     """The address of the provider for this run."""
     headers: Mapping[str, str] | None
     """More headers for this run, at the provider of the model."""
+    prices: Prices | None
+    """Rates by model for this run, over those of the client and of the catalog."""
+    on_usage: UsageCallback | None
+    """
+    Called with a `UsageReport` at the end of each model call, sync or async.
+
+    In a stream also on the way, with estimates. Its exceptions are logged, not raised.
+    """
+    usage_batch_size: int | None
+    """How many output tokens there are between two reports of a stream. Defaults to 100."""
+    caller_id: str | None
+    """An id of the program for the reports, such as that of a user."""
 
 
 class GenerateOptions(RunOptions, total=False):
@@ -295,6 +309,10 @@ _CHECKS: dict[str, _Check] = {
     "api_key": _type(str, "a string"),
     "base_url": _type(str, "a string"),
     "headers": (_are_headers, "a mapping of strings"),
+    "on_usage": _FUNCTION,
+    "usage_batch_size": ((lambda value: _is_whole(value, 1)), "an integer of 1 or more"),
+    "caller_id": _type(str, "a string"),
+    "prices": (lambda value: isinstance(value, Mapping), "a mapping of models to rates"),
     "client": _type(Client, "an interlingua.Client (`client.asynchronous` of a blocking client)"),
 }
 """The options that are not fields of a request, and those that a request would accept as well."""

@@ -31,6 +31,7 @@ from interlingua.api.tools.runner import ToolRound, ToolRunner
 from interlingua.api.tools.tool import check_tools
 from interlingua.client.attempts import Attempts
 from interlingua.client.client import Client
+from interlingua.client.middleware.usage_reports import BATCH, UsageReports
 from interlingua.client.retry_policy import DEFAULT_POLICY
 from interlingua.providers.callbacks import settle
 from interlingua.providers.cancel import ABORTED, AbortSignal, CancelScope
@@ -55,9 +56,8 @@ from interlingua.spec.events import (
 )
 from interlingua.spec.messages import Message
 from interlingua.spec.request import Request, list_tools
-from interlingua.spec.response import FinishReason, Response, Usage, with_usage
+from interlingua.spec.response import FinishReason, Response, Usage
 from interlingua.streams.accumulate import StreamAccumulator
-from interlingua.tokens.estimate import estimate_usage
 from interlingua.wire.classify import overflow_figures
 
 
@@ -102,6 +102,10 @@ class Run:
         self.client: Client = options.get("client") or get_default_client()
         if not ACCESS.isdisjoint(options):
             self.client = with_access(self.client, model, options)
+        if options.get("prices"):
+            self.client = self.client.with_prices(options["prices"])
+        if options.get("on_usage") is not None:
+            self.client = with_usage_reports(self.client, options)
         self.loop: ToolLoop = ToolLoop(
             request,
             by_name,
@@ -156,6 +160,7 @@ class Run:
             messages=messages,
             pending_approvals=loop.pending_approvals,
             failed_usage=loop.failed_usage,
+            failed_costs=loop.failed_costs,
             output=output,
         )
 
@@ -187,7 +192,7 @@ class Run:
         """An answer that is not complete, whose message says who made it and that it was cut."""
         if self._attempts is None or "finish_reason" in partial.message.metadata:
             return partial
-        return replace(partial, message=self._attempts.label_partial(partial))
+        return self._attempts.label_partial(partial)
 
     def response(self) -> Response:
         """The last answer of a finished stream; raises the error of one that failed."""
@@ -311,11 +316,13 @@ class Run:
             raise
 
     def _account(self, error: SDKError) -> None:
-        if error.partial is not None and self._sent is not None:
-            error.partial = fill_usage(error.partial, self._sent)
         loop, tools = self.loop, self._tools
         error.add_facts(partial=loop.last_response)
-        error.add_facts(total_usage=loop.total_usage(error.partial))
+        attempts = () if self._attempts is None else self._attempts.records
+        error.add_facts(
+            total_usage=loop.total_usage(error.partial),
+            total_cost=loop.total_cost(error.partial, attempts),
+        )
         if tools is not None:
             self._tools = None
             loop.interrupt(*tools.outcome())
@@ -608,6 +615,15 @@ def with_access(client: Client, model: str | None, options: Mapping[str, Any]) -
     return client.with_access(model or "", options.get("provider"), **access) if access else client
 
 
+def with_usage_reports(client: Client, options: Mapping[str, Any]) -> Client:
+    """The client with a layer that calls `on_usage`."""
+    batch, caller_id = options.get("usage_batch_size"), options.get("caller_id")
+    layer = UsageReports(
+        options["on_usage"], client.calls, batch=batch or BATCH, caller_id=caller_id
+    )
+    return client.with_middleware(layer)
+
+
 def set_default_client(client: Client | None) -> None:
     """Set the client of functions without `client=`; None to use the environment again."""
     value: Any = client  # a caller without a type checker may pass anything
@@ -620,16 +636,3 @@ def set_default_client(client: Client | None) -> None:
     global _default_client  # noqa: PLW0603 -- as above
     with _default_lock:
         _default_client = client
-
-
-def fill_usage(partial: Response, request: Request) -> Response:
-    """
-    A partial answer with its usage; figures that the provider did not report are estimated.
-
-    Many providers report usage only at the end of a stream, but bill a cancelled stream too.
-    Nothing is estimated if nothing has arrived.
-    """
-    if partial.finish_reason.reason not in ("cancelled", "error") or not partial.message.content:
-        return partial
-    usage = estimate_usage(partial.usage, request, partial.message, partial.provider)
-    return partial if usage is partial.usage else with_usage(partial, usage)

@@ -30,6 +30,7 @@ class SavedSession(Record, frozen=True, kw_only=True):
     session_id: str
     model: str
     reason: str = ""
+    title: str | None = None
     parent: str | None = None
     system: str | None = None
     history: str = "full"
@@ -49,6 +50,7 @@ class _Document(msgspec.Struct, kw_only=True):
     session_id: str
     model: str
     reason: str = ""
+    title: str | None = None
     parent: str | None = None
     system: str | None = None
     history: str = "full"
@@ -64,9 +66,18 @@ class _Document(msgspec.Struct, kw_only=True):
 
 def session_to_document(session: SavedSession) -> dict[str, Any]:
     """The session as plain JSON data, with the version of its format."""
-    fields = msgspec.structs.asdict(session)
-    fields["turns"] = [[to_document(each) for each in turn.messages] for turn in session.turns]
-    return {_VERSION_KEY: SESSION_VERSION, **msgspec.to_builtins(fields)}
+    return {**header_document(session), "turns": [turn_document(turn) for turn in session.turns]}
+
+
+def header_document(session: SavedSession) -> dict[str, Any]:
+    """The same without the turns."""
+    fields: dict[str, Any] = msgspec.to_builtins(msgspec.structs.replace(session, turns=()))
+    return {_VERSION_KEY: SESSION_VERSION, **fields}
+
+
+def turn_document(turn: Turn) -> list[dict[str, Any]]:
+    """The messages of a turn as plain JSON data."""
+    return [to_document(message) for message in turn.messages]
 
 
 def session_from_document(document: Any) -> SavedSession:

@@ -22,6 +22,8 @@ from interlingua.api.run.options import (
 from interlingua.api.run.run import get_default_client
 from interlingua.api.run.validation import Goal
 from interlingua.api.session.document import SavedSession, read_session, write_session
+from interlingua.api.session.store import SessionStore
+from interlingua.api.session.stored import StoredSession
 from interlingua.api.session.tool_ids import ToolIds, adopt_messages, call_ids
 from interlingua.api.session.turn import Continued, Outcome, TurnRun
 from interlingua.api.session.turns import (
@@ -49,6 +51,7 @@ T = TypeVar("T")
 HistoryMode: TypeAlias = Literal["full", "dynamic", "stateless"]
 """What of the history a turn sends: all of it, what fits into the context window, or nothing."""
 MAX_TOOL_ROUNDS = 20
+_TITLE = 80  # characters
 
 
 class TurnOptions(GenerateOptions, total=False):
@@ -81,6 +84,7 @@ class Session:
         model: str,
         *,
         history: HistoryMode = "full",
+        store: SessionStore | None = None,
         **options: Unpack[GenerateOptions],
     ) -> None:
         settings: dict[str, Any] = dict(options)
@@ -97,6 +101,8 @@ class Session:
         """The client of its turns; None for the default client."""
         self.data: dict[str, Any] = {}
         """Data of the application; saved with the session."""
+        self.title: str | None = None
+        """What a list of sessions shows; by default the beginning of the first prompt."""
         self.parent: str | None = None
         """The id of the session that this is a fork of."""
         self.omitted: int = 0
@@ -111,6 +117,9 @@ class Session:
         self._usage = Usage()
         self._cost: Cost | None = None
         self._active: TurnRun | None = None
+        self.logged: set[str] = set()
+        """The warnings that were logged for its messages."""
+        self._stored = None if store is None else StoredSession(store, self._session_id)
 
     def __repr__(self) -> str:
         return f"Session({self._session_id}, {self.model!r}, {len(self.messages)} messages)"
@@ -159,7 +168,7 @@ class Session:
         If the turn fails, the history is as before, except that tool rounds that were complete
         stay: send nothing to go on with them, or call `undo`.
         """
-        return await self._turn(prompt, options).generate()
+        return await self.start_turn(prompt, options).generate()
 
     def stream(self, prompt: Prompt = None, **options: Unpack[TurnOptions]) -> StreamResult:
         """
@@ -168,7 +177,7 @@ class Session:
         The turn begins with the first event that is read. It is in the history before the last
         event is delivered; if the stream is left or interrupted, with what had arrived.
         """
-        return StreamResult(self._turn(prompt, options))
+        return StreamResult(self.start_turn(prompt, options))
 
     @overload
     async def send_object(
@@ -235,7 +244,9 @@ class Session:
         """A copy with an id of its own that continues independently; `parent` is this id."""
         options = {**self._options, "client": self.client, "tools": self.tools}
         fork = self._from_saved(self.saved(), {**options, "session_id": new_ulid()})
-        fork.parent = self._session_id
+        fork.parent, fork.system = self._session_id, self.system
+        if self._stored is not None:
+            fork._stored = StoredSession(self._stored.store, fork._session_id)  # noqa: SLF001
         fork._usage, fork._cost = Usage(), None  # noqa: SLF001 -- it has spent nothing yet
         return fork
 
@@ -259,6 +270,16 @@ class Session:
         """
         return cls._from_saved(read_session(path), options)
 
+    @classmethod
+    async def resume(
+        cls, session_id: str, /, *, store: SessionStore, **options: Unpack[GenerateOptions]
+    ) -> Self:
+        """The session with this id in a store; the options are as for `load`."""
+        stored, saved = await StoredSession.load(store, session_id)
+        session = cls._from_saved(saved, options)
+        session._stored = stored  # noqa: SLF001 -- its own class
+        return session
+
     def saved(self) -> SavedSession:
         """Everything that it keeps, at this moment."""
         options = {name: self._options[name] for name in _SAVED & self._options.keys()}
@@ -266,6 +287,7 @@ class Session:
             session_id=self._session_id,
             model=self.model,
             reason=self._reason,
+            title=self.title,
             parent=self.parent,
             system=self.system if isinstance(self.system, str) else None,
             history=self.history,
@@ -286,7 +308,7 @@ class Session:
         mode: Any = saved.history
         session = cls(saved.model, history=mode, **settings)
         session.data = dict(saved.data)
-        session.parent, session._reason = saved.parent, saved.reason
+        session.title, session.parent, session._reason = saved.title, saved.parent, saved.reason
         session.omitted, session.summary = saved.omitted, saved.summary
         session._turns, session._ids = list(saved.turns), ToolIds(saved.tool_ids)
         session._usage, session._cost = saved.usage, saved.cost
@@ -294,7 +316,8 @@ class Session:
 
     # The run of a turn: how it is made, and how it reports.
 
-    def _turn(self, prompt: Prompt, options: Mapping[str, Any]) -> TurnRun:
+    def start_turn(self, prompt: Prompt, options: Mapping[str, Any]) -> TurnRun:
+        """The run of a turn, which begins when it is awaited or read."""
         settings = self._settings(options)
         own, continues = self._own(prompt)
         settings.update({"messages": own} if prompt is not None else {"resume": Continued(own)})
@@ -355,6 +378,7 @@ class Session:
     def settle(self, run: TurnRun, outcome: Outcome) -> None:
         """End a turn with what it leaves behind."""
         self.leave(run)
+        self.logged = run.logged
         if outcome.usage is not None:
             self._usage += outcome.usage
         if outcome.cost is not None:
@@ -362,11 +386,15 @@ class Session:
         if outcome.messages:
             self._turns = self._turns[:-1] if run.continues else self._closed_turns()
             self._turns.append(Turn(messages=_labelled(outcome.messages, run.reason)))
+            if self.title is None:
+                self.title = outcome.messages[0].text.strip()[:_TITLE] or None
             self.omitted, self.summary = outcome.omitted, outcome.summary
         self._forget_ids()
 
     async def flush(self) -> None:
-        """Wait until the store has everything."""
+        """Wait until the store has everything, such as an `undo`; `send` does this by itself."""
+        if self._stored is not None:
+            await self._stored.write(self.saved())
 
     def _closed_turns(self) -> list[Turn]:
         """The turns, where the last one has a result for each call."""

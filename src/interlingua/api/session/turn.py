@@ -10,9 +10,9 @@ from operator import add
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from interlingua.api.objects.strategy import ObjectGoal
-from interlingua.api.run.loop import GenerateResult
+from interlingua.api.run.loop import MARGIN, GenerateResult
 from interlingua.api.run.options import with_system
-from interlingua.api.run.run import Run, fill_usage
+from interlingua.api.run.run import Run
 from interlingua.api.run.validation import Goal
 from interlingua.api.session.turns import Turn, close_calls, close_turn, complete_rounds
 from interlingua.providers.cancel import CANCELLED, CancelScope
@@ -71,6 +71,13 @@ class TurnRun(Run):
         self._history_at = 0  # the position of the history in the conversation
         self._begins_at = 0  # the position of its own first message
         self._is_settled = False
+        # A warning about a message of the history was logged when it was first sent.
+        self._logged = {key for key in session.logged if ":" in key}
+
+    @property
+    def logged(self) -> set[str]:
+        """The warnings that were logged, as `log_warnings` keeps them."""
+        return self._logged
 
     @property
     def request_id(self) -> str:
@@ -117,6 +124,7 @@ class TurnRun(Run):
             self.loop.begin_with(conversation)
             if self._make_system is None:
                 self._leave_out()
+            await session.flush()
         except BaseException:
             session.leave(self)
             raise
@@ -148,7 +156,7 @@ class TurnRun(Run):
         if request is None or window is None:
             return
         limit = window - (self._max_tokens or 0)
-        if estimate_request(request) > limit:
+        if estimate_request(request) > limit * MARGIN:
             self.loop.shorten(limit=limit)
 
     # The end.
@@ -211,8 +219,6 @@ class TurnRun(Run):
     def _usage(self, error: BaseException | None, partial: Response | None) -> Usage | None:
         if isinstance(error, SDKError) and error.total_usage is not None:
             return error.total_usage
-        if partial is not None and self._sent is not None:
-            partial = fill_usage(partial, self._sent)
         return self.loop.total_usage(partial)
 
 

@@ -7,6 +7,7 @@ from msgspec.structs import replace
 from interlingua import dialects
 from interlingua.api.run.loop import in_call_order, with_results
 from interlingua.prepare.history import apply_rules
+from interlingua.prepare.history.messages import is_blank
 from interlingua.providers.ulid import new_ulid
 from interlingua.spec.content import Record, ToolCall, ToolResult
 from interlingua.spec.facts import HistoryRules
@@ -97,8 +98,14 @@ def close_turn(messages: tuple[Message, ...]) -> tuple[Message, ...]:
     whole: list[Message] = []
     for message in messages:
         is_cut = message.metadata.get("finish_reason") in _CUT and message.role == "assistant"
-        whole += apply_rules((message,), _rules_for_cut(message)) if is_cut else (message,)
+        whole += _without_loose_ends(message) if is_cut else (message,)
     return close_calls(tuple(whole))
+
+
+def _without_loose_ends(message: Message) -> tuple[Message, ...]:
+    """What remains of an answer that was cut; nothing if that is nothing."""
+    content = tuple(part for part in message.content if not is_blank(part))
+    return apply_rules((replace(message, content=content),), _rules_for_cut(message))
 
 
 def complete_rounds(messages: tuple[Message, ...], given: int) -> tuple[Message, ...]:

@@ -38,6 +38,7 @@ _FIELDS = tuple(name for name in Request.__struct_fields__ if name not in IGNORE
 _MESSAGE_FIELDS = tuple(
     name for name in Message.__struct_fields__ if name not in {"content", *IGNORED_OF_MESSAGES}
 )
+_NUMBERS = ("temperature", "top_p", "frequency_penalty", "presence_penalty")
 _PREFIX = "cache:"
 
 
@@ -70,6 +71,9 @@ def request_form(request: Request) -> dict[str, Any]:
     answer depends only on which result belongs to which call.
     """
     form = {name: getattr(request, name) for name in _FIELDS}
+    for name in _NUMBERS:  # 0 is 0.0
+        if form[name] is not None:
+            form[name] = float(form[name])
     ids: dict[str, str] = {}
     form["messages"] = [_message_form(message, ids) for message in request.messages]
     return form

@@ -12,6 +12,7 @@ from interlingua.dialects.anthropic_messages.response import (
     decode_stop_reason,
     decode_usage,
     take_constants,
+    usage_notes,
 )
 from interlingua.spec.content import Json, Part
 from interlingua.spec.contracts import NEUTRAL_PROFILE, Frame, NewId, Profile, StreamDecoder
@@ -192,6 +193,7 @@ class Decoder:
         finish = Finish(
             finish_reason=decode_stop_reason(self._stop_reason),
             usage=decode_usage(self._usage or None),
+            warnings=usage_notes(self._usage),
             extra={NAME: self._extra},
         )
         return [*events, finish]

@@ -9,7 +9,7 @@ from interlingua.dialects.anthropic_messages.facts import NAME
 from interlingua.spec.content import MEDIA_TYPES, Json, Part, Thinking
 from interlingua.spec.contracts import NEUTRAL_PROFILE, NewId, Profile
 from interlingua.spec.messages import Message
-from interlingua.spec.response import FinishReason, Reason, Response, Usage
+from interlingua.spec.response import FinishReason, Reason, Response, Usage, Warning
 from interlingua.spec.warnings import WarningList
 from interlingua.wire.fields import (
     Fields,
@@ -21,6 +21,7 @@ from interlingua.wire.fields import (
     whole_object,
 )
 from interlingua.wire.ratelimit_headers import parse_rate_limit
+from interlingua.wire.usage import note_negative, own_cost
 
 _REASONS: dict[str, Reason] = {
     "end_turn": "stop",
@@ -39,6 +40,14 @@ _STOP_REASONS: dict[Reason, str] = {  # `end_turn` for the others
 }
 _CACHE_READ = "cache_read_input_tokens"
 _CACHE_WRITE = "cache_creation_input_tokens"
+_CREATION = "cache_creation"
+_HOUR = "ephemeral_1h_input_tokens"
+_SERVED = {"batch": "batch"}
+"""
+Served tiers with rates of their own. The priority tier is paid by a commitment in advance.
+
+https://platform.claude.com/docs/en/api/service-tiers
+"""
 _CONSTANTS = {"type": "message", "role": "assistant", "stop_sequence": None}
 
 
@@ -56,12 +65,14 @@ def decode_response(
     fields = Fields(whole, strict=False)
     take_constants(fields.left)
     content = tuple([read_part(block) for block in fields.left.pop("content")])
+    usage = fields.object("usage")
     return Response(
         id=fields.text("id") or "",
         model=fields.text("model") or "",
         message=Message(role="assistant", content=content),
         finish_reason=decode_stop_reason(fields.text("stop_reason")),
-        usage=decode_usage(fields.object("usage")),
+        usage=decode_usage(usage),
+        warnings=usage_notes(usage),
         rate_limit=parse_rate_limit(headers or {}),
         raw=body,
         extra={NAME: fields.left},
@@ -121,14 +132,35 @@ def decode_usage(wire: Json) -> Usage:
     thinking = count(details.get("thinking_tokens")) if isinstance(details, dict) else None
     if thinking is not None and thinking > (output or 0):
         output = (output or 0) + thinking  # then it is counted beside the output
+    creation, tier = wire.get(_CREATION), wire.get("service_tier")
+    tools = wire.get("server_tool_use")
+    searches = count(tools.get("web_search_requests")) if isinstance(tools, dict) else None
+    hourly = count(creation.get(_HOUR)) if isinstance(creation, dict) else None
+    if isinstance(tier, str):
+        tier = "fast" if wire.get("speed") == "fast" else _SERVED.get(tier)
     return Usage(
         input_tokens=(input_tokens or 0) + (read or 0) + (written or 0),
         output_tokens=output or 0,
         reasoning_tokens=thinking,
         cache_read_tokens=read,
         cache_write_tokens=written,
+        cache_write_1h_tokens=min(hourly, written or 0) or None if hourly else None,
+        web_searches=searches or None,
+        service_tier=tier if isinstance(tier, str) else None,
+        reported_cost=own_cost(wire) if "cost" in wire else None,
         raw=wire,
     )
+
+
+def usage_notes(wire: Json) -> tuple[Warning, ...]:
+    """The warnings about figures that cannot be."""
+    if not isinstance(wire, dict) or all(
+        type(value) is not int or value >= 0 for value in wire.values()
+    ):
+        return ()
+    notes = WarningList()
+    note_negative(wire, notes)
+    return tuple(notes.warnings)
 
 
 def encode_usage(usage: Usage, *, native: bool) -> dict[str, Json]:
@@ -142,6 +174,9 @@ def encode_usage(usage: Usage, *, native: bool) -> dict[str, Json]:
     }
     if written is not None:
         wire[_CACHE_WRITE] = written
+        if usage.cache_write_1h_tokens is not None:
+            hourly = usage.cache_write_1h_tokens
+            wire[_CREATION] = {"ephemeral_5m_input_tokens": written - hourly, _HOUR: hourly}
     if read is not None:
         wire[_CACHE_READ] = read
     if usage.reasoning_tokens is not None:

@@ -94,6 +94,8 @@ RESPONSE = Shape(
     usageMetadata=Shape(
         *("promptTokenCount", "toolUsePromptTokenCount", "cachedContentTokenCount"),
         *("candidatesTokenCount", "thoughtsTokenCount", "totalTokenCount"),
+        *("promptTokensDetails", "candidatesTokensDetails", "cacheTokensDetails"),
+        *("serviceTier", "trafficType"),
     ),
 )
 

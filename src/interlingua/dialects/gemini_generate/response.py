@@ -23,9 +23,17 @@ from interlingua.spec.contracts import NEUTRAL_PROFILE, NewId, Profile
 from interlingua.spec.messages import Message
 from interlingua.spec.response import FinishReason, Reason, Response, Usage, Warning
 from interlingua.spec.warnings import WarningList
-from interlingua.wire.fields import Fields, carried_body, carry_body, counts, extra_of, whole_object
+from interlingua.wire.fields import (
+    Fields,
+    carried_body,
+    carry_body,
+    counts,
+    extra_of,
+    known_int,
+    whole_object,
+)
 from interlingua.wire.ratelimit_headers import parse_rate_limit
-from interlingua.wire.usage import make_usage
+from interlingua.wire.usage import make_usage, served_tier
 
 # A client may ask for enums as numbers. Only the numbers on which the vendor's two APIs agree
 # are listed; the others are `other`.
@@ -240,8 +248,24 @@ def decode_usage(wire: Json, notes: WarningList | None = None) -> Usage:
         output_tokens=(answer or 0) + (thoughts or 0),
         reasoning=thoughts,
         cache_read=cached,
+        cache_read_audio=_by_modality(wire, "cacheTokensDetails", "AUDIO"),
+        input_audio=_by_modality(wire, "promptTokensDetails", "AUDIO"),
+        input_image=_by_modality(wire, "promptTokensDetails", "IMAGE"),
+        output_audio=_by_modality(wire, "candidatesTokensDetails", "AUDIO"),
+        output_image=_by_modality(wire, "candidatesTokensDetails", "IMAGE"),
+        service_tier=served_tier(wire.get("serviceTier") or wire.get("trafficType")),
         raw=wire,
         notes=notes,
+    )
+
+
+def _by_modality(wire: dict[str, Json], name: str, modality: str) -> int:
+    """The tokens of a modality in a list of details."""
+    details = wire.get(name)
+    return sum(
+        known_int(detail.get("tokenCount", detail.get("token_count")))
+        for detail in (details if isinstance(details, list) else ())
+        if isinstance(detail, dict) and detail.get("modality") == modality
     )
 
 

@@ -203,6 +203,7 @@ class Decoder:
         body = self._start.get("body")  # a body without a choice, see `carry_body`
         failed = isinstance(body, dict) and bool(body.get("error"))
         notes = WarningList()
+        tier = self._late.get("service_tier") or self._start.get("service_tier")
         finish = Finish(
             finish_reason=decode_finish(
                 self._finish,
@@ -210,7 +211,7 @@ class Decoder:
                 has_refusal=parts.has_refusal,
                 failed=failed,
             ),
-            usage=decode_usage(self._usage, notes),
+            usage=decode_usage(self._usage, notes, tier),
             warnings=tuple(notes.warnings),
             extra=extra_for(self._late, choice=self._choice, choices=self._others) or {NAME: {}},
             message_extra=extra_for(parts.extra),

@@ -40,7 +40,7 @@ from interlingua.wire.fields import (
 )
 from interlingua.wire.ratelimit_headers import parse_rate_limit
 from interlingua.wire.tool_calls import call_ids, counting_ids, plain_calls
-from interlingua.wire.usage import make_usage
+from interlingua.wire.usage import make_usage, served_tier
 
 _REASONS: dict[str, Reason] = {
     "stop": "stop",
@@ -105,7 +105,7 @@ def decode_response(
         model=fields.text("model") or "",
         message=message,
         finish_reason=finish_reason,
-        usage=decode_usage(usage, notes),
+        usage=decode_usage(usage, notes, whole.get("service_tier")),
         warnings=notes.warnings,
         rate_limit=parse_rate_limit(headers or {}),
         raw=body,
@@ -216,8 +216,8 @@ def find_usage(body: Mapping[str, Json]) -> dict[str, Json] | None:
     return None
 
 
-def decode_usage(wire: Json, notes: WarningList | None = None) -> Usage:
-    """Our counts: input includes cached tokens, output includes reasoning."""
+def decode_usage(wire: Json, notes: WarningList | None = None, tier: Json = None) -> Usage:
+    """Our counts: input includes cached tokens, output includes reasoning. `tier` served it."""
     if not isinstance(wire, dict):
         return Usage()
     input_details = wire.get("prompt_tokens_details")
@@ -241,9 +241,19 @@ def decode_usage(wire: Json, notes: WarningList | None = None) -> Usage:
         reasoning=reasoning,
         cache_read=read,
         cache_write=written,
+        cache_read_audio=_count(_inner(input_details, "cached_tokens_details"), "audio_tokens", {}),
+        input_audio=audio,
+        input_image=_count(input_details, "image_tokens", {}),
+        output_audio=_count(output_details, "audio_tokens", {}),
+        output_image=_count(output_details, "image_tokens", {}),
+        service_tier=served_tier(tier),
         raw=wire,
         notes=notes,
     )
+
+
+def _inner(details: Json, name: str) -> Json:
+    return details.get(name) if isinstance(details, dict) else None
 
 
 def _count(details: Json, name: str, usage: dict[str, Json], *others: str) -> int | None:
@@ -259,13 +269,21 @@ def _count(details: Json, name: str, usage: dict[str, Json], *others: str) -> in
 def encode_usage(usage: Usage, *, native: bool) -> dict[str, Json] | None:
     """The server's own object if it still means the same, otherwise a new one; None if unknown."""
     raw = usage.raw
-    if native and isinstance(raw, dict) and decode_usage(raw) == usage:
+    if native and isinstance(raw, dict) and decode_usage(raw, tier=usage.service_tier) == usage:
         return raw
     if usage == Usage():
         return None
     read, written = usage.cache_read_tokens, usage.cache_write_tokens
-    input_details = without_none(cached_tokens=read, cache_write_tokens=written)
-    output_details = without_none(reasoning_tokens=usage.reasoning_tokens)
+    input_details = without_none(
+        cached_tokens=read,
+        cache_write_tokens=written,
+        audio_tokens=usage.input_audio_tokens,
+        image_tokens=usage.input_image_tokens,
+    )
+    output_details = without_none(
+        reasoning_tokens=usage.reasoning_tokens,
+        audio_tokens=usage.output_audio_tokens,
+    )
     wire: dict[str, Json] = {
         "prompt_tokens": usage.input_tokens,
         "completion_tokens": usage.output_tokens,

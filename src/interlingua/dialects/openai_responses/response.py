@@ -24,7 +24,7 @@ from interlingua.wire.fields import (
 )
 from interlingua.wire.ratelimit_headers import parse_rate_limit
 from interlingua.wire.tool_calls import call_ids, counting_ids, plain_calls
-from interlingua.wire.usage import make_usage
+from interlingua.wire.usage import make_usage, served_tier
 
 _STATUSES: dict[str, Reason] = {
     "completed": "stop",
@@ -89,7 +89,7 @@ def decode_response(
         model=fields.text("model") or "",
         message=Message(role="assistant", content=content),
         finish_reason=_decode_status(fields, content),
-        usage=decode_usage(fields.object("usage"), notes),
+        usage=decode_usage(fields.object("usage"), notes, whole.get("service_tier")),
         warnings=notes.warnings,
         rate_limit=parse_rate_limit(headers or {}),
         raw=body,
@@ -188,8 +188,8 @@ def _encode_status(response: Response, *, native: bool) -> dict[str, Json]:
     return fields
 
 
-def decode_usage(wire: Json, notes: WarningList | None = None) -> Usage:
-    """The totals include the tokens of the details, as ours do."""
+def decode_usage(wire: Json, notes: WarningList | None = None, tier: Json = None) -> Usage:
+    """The totals include the tokens of the details, as ours do; `tier` is the served one."""
     if not isinstance(wire, dict):
         return Usage()
     input_details, output_details = (
@@ -204,6 +204,11 @@ def decode_usage(wire: Json, notes: WarningList | None = None) -> Usage:
         reasoning=count(output_details.get("reasoning_tokens")),
         cache_read=cache_read,
         cache_write=cache_write,
+        input_audio=count(input_details.get("audio_tokens")),
+        input_image=count(input_details.get("image_tokens")),
+        output_audio=count(output_details.get("audio_tokens")),
+        output_image=count(output_details.get("image_tokens")),
+        service_tier=served_tier(tier),
         raw=wire,
         notes=notes,
     )
@@ -212,7 +217,7 @@ def decode_usage(wire: Json, notes: WarningList | None = None) -> Usage:
 def encode_usage(usage: Usage, *, native: bool) -> dict[str, Json]:
     """The provider's own figures if they still match, else figures made from ours."""
     raw = usage.raw
-    if native and isinstance(raw, dict) and decode_usage(raw) == usage:
+    if native and isinstance(raw, dict) and decode_usage(raw, tier=usage.service_tier) == usage:
         return raw
     return {
         "input_tokens": usage.input_tokens,

@@ -8,15 +8,16 @@ of a provider are sorted, best first.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, date, datetime
+from functools import cached_property
 from threading import Lock
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, TypeVar
 
 import msgspec
 
 from interlingua.providers.catalog.prices import MediaVariant, Price, price_at
-from interlingua.providers.rows import providers, row_name
+from interlingua.providers.rows import ROWS
 from interlingua.spec.content import Record
 from interlingua.spec.contracts import ModelKind
 from interlingua.spec.errors import ConfigurationError
@@ -24,6 +25,10 @@ from interlingua.spec.response import Warning
 
 Modality: TypeAlias = Literal["text", "image", "audio", "video"]
 ModelTier: TypeAlias = Literal["small", "medium", "large"]
+
+_T = TypeVar("_T")
+
+_WITHOUT_ADDRESS = {row.name for row in ROWS if not row.base_url}
 
 _DATED = re.compile(r"(.+?)[-@](?:20[0-9]{2}-[0-9]{2}-[0-9]{2}|20[0-9]{6})")
 
@@ -89,22 +94,76 @@ class ModelInfo(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
         return None if price is None else price.rates.output
 
 
-class Table(msgspec.Struct, frozen=True):
+class Models(Mapping[str, tuple[ModelInfo, ...]]):
+    """The models by provider, best first. Those of a provider are decoded when they are needed."""
+
+    def __init__(self, sections: Mapping[str, Section]) -> None:
+        self.sections = dict(sections)
+
+    def __getitem__(self, provider: str) -> tuple[ModelInfo, ...]:
+        section = self.sections[provider]
+        if isinstance(section, msgspec.Raw):
+            section = self.sections[provider] = _decode(section, tuple[ModelInfo, ...])
+        return section
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.sections)
+
+    def __len__(self) -> int:
+        return len(self.sections)
+
+    def names(self, provider: str) -> Iterable[_Named]:
+        """The ids and aliases of a provider's models, which take less time than the models."""
+        section = self.sections[provider]
+        if isinstance(section, msgspec.Raw):
+            return _decode(section, list[_Named])
+        return [_Named(model.id, model.aliases) for model in section]
+
+
+class Table:
     """All known models. A change of the catalog replaces the table; it is never changed itself."""
 
-    version: str
-    """The day of the prices, and what was merged over them; costs state it."""
-    models: Mapping[str, tuple[ModelInfo, ...]]
-    """The models by provider, best first."""
-    by_id: Mapping[str, tuple[ModelInfo, ...]]
-    """The models by id and alias."""
+    def __init__(self, version: str, sections: Mapping[str, Section]) -> None:
+        self.version = version
+        """The day of the prices, and what was merged over them; costs state it."""
+        self.models = Models(sections)
+        self._found: dict[str, dict[str, ModelInfo]] = {}
+
+    @cached_property
+    def providers(self) -> Mapping[str, tuple[str, ...]]:
+        """The providers of each id and alias, in the order of the catalog."""
+        found: dict[str, tuple[str, ...]] = {}
+        for provider in self.models:
+            for model in self.models.names(provider):
+                for name in (model.id, *model.aliases):
+                    found[name] = (*found.get(name, ()), provider)
+        return found
+
+    def find(self, name: str, provider: str) -> ModelInfo | None:
+        """The model of a provider with exactly this id or alias."""
+        by_name = self._found.get(provider)
+        if by_name is None:
+            by_name = self._found[provider] = {
+                name: model
+                for model in self.models.get(provider, ())
+                for name in (model.id, *model.aliases)
+            }
+        return by_name.get(name)
 
 
 class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     version: str
     sources: Mapping[str, str]
-    models: Mapping[str, tuple[ModelInfo, ...]]
+    models: Mapping[str, msgspec.Raw]
 
+
+class _Named(msgspec.Struct, frozen=True):
+    id: str
+    aliases: tuple[str, ...] = ()
+
+
+Section: TypeAlias = "msgspec.Raw | tuple[ModelInfo, ...]"
+"""The models of a provider, as JSON or decoded."""
 
 NOTICES: dict[tuple[str, str], tuple[Warning, ...]] = {}
 """Warnings about models, by provider and id, from the current table: see `lifecycle.py`."""
@@ -135,28 +194,19 @@ def reset_table() -> None:
         NOTICES.clear()
 
 
-def make_table(version: str, models: Mapping[str, tuple[ModelInfo, ...]]) -> Table:
-    """A table of these models."""
-    by_id: dict[str, tuple[ModelInfo, ...]] = {}
-    for listed in models.values():
-        for model in listed:
-            for model_id in (model.id, *model.aliases):
-                by_id[model_id] = (*by_id.get(model_id, ()), model)
-    return Table(version, models, by_id)
-
-
 def find_model(model_id: str, provider: str | None = None) -> ModelInfo | None:
     """
     The entry of a model by its id, an alias, or the dated id of a version of it; None if unknown.
 
-    If several providers serve the id: that of `provider`, by default the first in the catalog.
+    If several providers serve the id: that of `provider`, the name of a row, by default the first
+    in the catalog.
     """
-    by_id = table().by_id
-    name = None if provider is None else row_name(provider) or provider
+    known = table()
     for spelling in _spellings(model_id):
-        for model in by_id.get(spelling, ()):
-            if name in (None, model.provider):
-                return model
+        for place in known.providers.get(spelling, ()) if provider is None else (provider,):
+            found = known.find(spelling, place)
+            if found is not None:
+                return found
     return None
 
 
@@ -166,8 +216,8 @@ def providers_of(model_id: str) -> tuple[str, ...]:
 
     A provider without an address of its own is not among them: its customers name the models.
     """
-    serving = dict.fromkeys(model.provider for model in table().by_id.get(model_id, ()))
-    return tuple(name for name in serving if _has_address(name))
+    serving = table().providers.get(model_id, ())
+    return tuple(name for name in serving if name not in _WITHOUT_ADDRESS)
 
 
 def _spellings(model_id: str) -> Iterator[str]:
@@ -180,11 +230,6 @@ def _spellings(model_id: str) -> Iterator[str]:
         yield dated[1]
 
 
-def _has_address(provider: str) -> bool:
-    row = providers().get(provider)
-    return row is None or bool(row.base_url)
-
-
 def _load() -> Table:
     from pkgutil import get_data  # a tenth of the time that importlib.resources takes
 
@@ -192,8 +237,12 @@ def _load() -> Table:
 
 
 def _read(text: bytes) -> Table:
+    data = _decode(text, _File)
+    return Table(data.version, data.models)
+
+
+def _decode(text: bytes | msgspec.Raw, kind: type[_T]) -> _T:
     try:
-        data = msgspec.json.decode(text, type=_File)
+        return msgspec.json.decode(text, type=kind)
     except msgspec.MsgspecError as error:
         raise ConfigurationError(f"the model catalog cannot be read: {error}") from error
-    return make_table(data.version, data.models)

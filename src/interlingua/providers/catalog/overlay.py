@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from interlingua.providers.catalog.models import ModelInfo, Table, change_table, make_table
+from interlingua.providers.catalog.models import ModelInfo, Table, change_table
 from interlingua.providers.rows import row_name
 from interlingua.spec.errors import ConfigurationError
 
@@ -33,10 +33,11 @@ def update(path: str | PathLike[str]) -> None:
 
 def merge_rows(table: Table, rows: list[dict[str, Any]], path: Path, tag: str) -> Table:
     """The table with these rows merged over it."""
-    models = {provider: list(listed) for provider, listed in table.models.items()}
+    models: dict[str, list[ModelInfo]] = {}
     for number, row in enumerate(rows):
-        listed = models.setdefault(row["provider"], [])
-        info = _merged(row, listed, f"{path}: models[{number}]")
+        listed = models.setdefault(row["provider"], [*table.models.get(row["provider"], ())])
+        ids = {row["id"], *(known.id for known in listed)}
+        info = _without_aliases(_merged(row, listed, f"{path}: models[{number}]"), ids)
         places = [place for place, known in enumerate(listed) if known.id == info.id]
         place = places[0] if places else len(listed)
         listed[place : place + 1] = [info]
@@ -46,7 +47,8 @@ def merge_rows(table: Table, rows: list[dict[str, Any]], path: Path, tag: str) -
         ]
     tags = [part for part in table.version.split("+") if part != tag]
     version = "+".join([*tags, tag])
-    return make_table(version, {name: tuple(listed) for name, listed in models.items()})
+    changed = {name: tuple(listed) for name, listed in models.items()}
+    return Table(version, {**table.models.sections, **changed})
 
 
 def _without_aliases(model: ModelInfo, taken: set[str]) -> ModelInfo:
@@ -80,7 +82,7 @@ def _parse(text: bytes, path: Path) -> Any:
             return yaml.safe_load(text)
         return msgspec.json.decode(text)
     except Exception as error:
-        raise ConfigurationError(f"{path}: {error}") from error
+        raise ConfigurationError(f"{path}: {' '.join(str(error).split())}") from error
 
 
 def _rows(data: Any, path: Path) -> list[dict[str, Any]]:
@@ -94,5 +96,6 @@ def _rows(data: Any, path: Path) -> list[dict[str, Any]]:
         for key in ("id", "provider"):
             if not isinstance(row, Mapping) or not isinstance(row.get(key), str):
                 raise ConfigurationError(f"{path}: models[{number}] must have {key!r}, a string")
-        rows.append({**row, "provider": row_name(row["provider"]) or row["provider"]})
+        provider = row["provider"]
+        rows.append({**row, "provider": row_name(provider) or provider})
     return rows

@@ -38,13 +38,13 @@ def get_model_info(model_id: str, provider: str | None = None) -> ModelInfo | No
     not about to be retired. If several providers serve the id, it is the entry of `provider`, by
     default of the first in the catalog.
     """
-    found = find_model(model_id, provider)
+    name = None if provider is None else _section(provider)
+    found = find_model(model_id, name)
     if found is None and provider is None:
         prefix, colon, rest = model_id.partition(":")
-        name = row_name(prefix) or prefix
-        if colon and name in table().models:
-            return get_model_info(rest, name)
-    return found or _by_shorthand(model_id.strip().lower(), provider)
+        if colon and _section(prefix) in table().models:
+            return get_model_info(rest, prefix)
+    return found or _by_shorthand(model_id.strip().lower(), name)
 
 
 def list_models(
@@ -118,14 +118,16 @@ def mixed_price(model: ModelInfo, at: datetime | None = None) -> float | None:
     """
     The dollars per million tokens if three of four tokens are input; None if unknown.
 
-    It is the standard price at a moment, by default now. For a model without output tokens, such as
-    an embedding model, it is the price of input.
+    It is the standard price at a moment, by default now. For an embedding model it is the price of
+    input.
     """
     price = price_at(model.prices, at or datetime.now(UTC))
     if price is None or price.rates.input is None:
         return None
+    if model.kind == "embedding":
+        return price.rates.input
     if price.rates.output is None:
-        return price.rates.input if model.kind == "embedding" else None
+        return None
     return _INPUT_SHARE * price.rates.input + (1 - _INPUT_SHARE) * price.rates.output
 
 
@@ -142,10 +144,15 @@ def is_available(model: ModelInfo) -> bool:
 def _models(provider: str | None) -> Iterator[ModelInfo]:
     models = table().models
     if provider is not None:
-        yield from models.get(row_name(provider) or provider, ())
+        yield from models.get(_section(provider), ())
         return
     for listed in models.values():
         yield from listed
+
+
+def _section(provider: str) -> str:
+    """The name of a provider in the catalog; the rows of other packages are loaded if need be."""
+    return provider if provider in table().models else row_name(provider) or provider
 
 
 def _fields(capability: str | Iterable[str] | None) -> list[str]:

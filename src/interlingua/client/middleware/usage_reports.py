@@ -1,0 +1,207 @@
+"""Reports of usage to a callback of the program, while an answer streams and at its end."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Callable
+from typing import Any, TypeAlias
+
+import msgspec
+from msgspec.structs import replace
+
+from interlingua.client.attempts import Calls
+from interlingua.client.metering import seller_of
+from interlingua.client.middleware.layers import CompleteNext, StreamNext
+from interlingua.providers.callbacks import settle
+from interlingua.providers.cost import price_usage
+from interlingua.providers.fold import close_stream
+from interlingua.providers.log import logger
+from interlingua.spec.events import Finish, StreamEvent, StreamStart
+from interlingua.spec.request import Request
+from interlingua.spec.response import Cost, Response, Usage
+from interlingua.streams.grammar import DELTAS
+from interlingua.tokens.estimate import estimate_request, estimate_tokens
+
+BATCH = 100
+"""How many output tokens there are between two reports by default."""
+_LETTERS = 3  # characters that are certainly no more than a token, in most languages
+
+
+class UsageReport(msgspec.Struct, frozen=True, kw_only=True, repr_omit_defaults=True):
+    """
+    What a model call has used since its last report.
+
+    The reports of a call add up to the last one's `total`: its `usage` is the rest, and corrects
+    the estimates before it. So a count of it may be negative.
+    """
+
+    usage: Usage
+    """What is new. An estimate (`usage.estimated`) until the end of the call."""
+    cost: Cost | None = None
+    """What that costs; None if the price is unknown."""
+    total: Usage = Usage()
+    """The usage of the call so far."""
+    total_cost: Cost | None = None
+    is_final: bool = False
+    """Whether it is the last report of the call."""
+    caller_id: str | None = None
+    """The `caller_id` of the run."""
+    request_id: str = ""
+    session_id: str | None = None
+    provider: str = ""
+    model: str = ""
+    call: int = 0
+    """The number of the model call in its run, from 0."""
+
+
+UsageCallback: TypeAlias = Callable[[UsageReport], object]
+"""Called with each report; sync or async. The call waits for it."""
+
+
+class UsageReports:
+    """
+    The layer of a run with `on_usage=`.
+
+    A callback that fails is logged; it does not end the run.
+    """
+
+    def __init__(
+        self, callback: UsageCallback, calls: Calls, *, batch: int, caller_id: str | None
+    ) -> None:
+        self._callback = callback
+        self._calls = calls
+        self._batch = batch
+        self._caller_id = caller_id
+        self._count = 0
+
+    async def complete(self, request: Request, call_next: CompleteNext) -> Response:
+        """One report: the whole answer."""
+        meter = self._open(request)
+        response = await call_next(request)
+        await self._send(meter.end(response.usage, response.cost))
+        return response
+
+    async def stream(
+        self, request: Request, call_next: StreamNext
+    ) -> AsyncGenerator[StreamEvent, None]:
+        """A report after each batch of tokens, and one at the end."""
+        meter = self._open(request)
+        events = call_next(request)
+        try:
+            async for event in events:
+                if type(event) in DELTAS:
+                    if meter.feed(event.delta):  # type: ignore[union-attr]
+                        await self._send(meter.report())
+                elif type(event) is StreamStart:
+                    meter.begin(event)
+                elif type(event) is Finish:
+                    await self._send(meter.end(event.usage, event.cost))
+                yield event
+        except BaseException:
+            if meter.is_open:  # what had arrived is billed
+                await self._send(meter.end())
+            raise
+        finally:
+            await close_stream(events)
+
+    def _open(self, request: Request) -> _Meter:
+        call, self._count = self._count, self._count + 1
+        return _Meter(request, self._calls, self._batch, self._caller_id, call)
+
+    async def _send(self, report: UsageReport) -> None:
+        try:
+            await settle(self._callback(report))
+        except Exception:  # noqa: BLE001 -- a callback that fails must not end the run
+            logger.exception(
+                "on_usage raised an exception; the run goes on.",
+                extra={"request_id": report.request_id},
+            )
+
+
+class _Meter:
+    """The usage of one model call, and what of it was reported."""
+
+    def __init__(
+        self, request: Request, calls: Calls, batch: int, caller_id: str | None, call: int
+    ) -> None:
+        self._request = request
+        self._calls = calls
+        self._batch = batch
+        self._facts: dict[str, Any] = {
+            "caller_id": caller_id,
+            "request_id": request.request_id or "",
+            "session_id": request.session_id,
+            "provider": request.provider or "",
+            "model": request.model,
+            "call": call,
+        }
+        self._served = request.model
+        self._pieces: list[str] = []
+        self._letters = 0
+        self._pending = 0  # tokens since the last report
+        self._total = Usage(estimated=True)
+        self._reported: tuple[Usage, Cost | None] = (Usage(), Cost())
+        self.is_open: bool = False
+        """Whether a stream has begun and not ended."""
+
+    def begin(self, start: StreamStart) -> None:
+        """The start of a stream, which may have the input tokens."""
+        self.is_open = True
+        self._served = start.model or self._served
+        known = start.usage or Usage()
+        tokens = known.input_tokens or estimate_request(self._request, self._request.provider or "")
+        self._total = replace(known, input_tokens=tokens, output_tokens=0, estimated=True)
+
+    def feed(self, delta: str) -> bool:
+        """Count a piece of the answer; whether a report is due."""
+        self._pieces.append(delta)
+        self._letters += len(delta)
+        if self._letters < self._batch * _LETTERS and len(self._pieces) < self._batch:
+            return False
+        self._count_pieces()
+        return self._pending >= self._batch
+
+    def _count_pieces(self) -> None:
+        tokens = estimate_tokens("".join(self._pieces), self._request.model)
+        self._pieces, self._letters = [], 0
+        self._pending += tokens
+        output = self._total.output_tokens + tokens
+        self._total = replace(self._total, output_tokens=output)
+
+    def report(self) -> UsageReport:
+        """What is new, as an estimate."""
+        calls, request = self._calls, self._request
+        self._pending = 0
+        key = request.provider or ""
+        seller = seller_of(calls.adapters[key], key)
+        tariff = calls.tariffs[seller, self._served, request.model]
+        return self._make(self._total, price_usage(self._total, tariff, calls.tariffs.clock()))
+
+    def end(self, usage: Usage | None = None, cost: Cost | None = None) -> UsageReport:
+        """The last report; without a usage, of a call that failed."""
+        self.is_open = False
+        if usage is None:
+            self._count_pieces()
+            return replace(self.report(), is_final=True)
+        return replace(self._make(usage, cost), is_final=True)
+
+    def _make(self, total: Usage, cost: Cost | None) -> UsageReport:
+        usage, spent = self._reported
+        self._reported = (total, cost)
+        rest = None if cost is None or spent is None else _minus(cost, spent, Cost)
+        return UsageReport(
+            usage=_minus(total, usage, Usage),
+            cost=rest,
+            total=total,
+            total_cost=cost,
+            **self._facts,
+        )
+
+
+def _minus(total: Any, part: Any, kind: Any) -> Any:
+    """The difference of all amounts; other fields are those of `total`."""
+    values = {}
+    for name in kind.__struct_fields__:
+        value, less = getattr(total, name), getattr(part, name)
+        is_amount = type(value) in (int, float) or (value is None and type(less) in (int, float))
+        values[name] = (value or 0) - (less or 0) if is_amount else value
+    return kind(**values)

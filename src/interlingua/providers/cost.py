@@ -1,0 +1,248 @@
+"""
+What a call costs: a pure function of its usage, the rates, and the time of the call.
+
+`providers/tariffs.py` finds the rates of a model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from math import ceil, floor, isnan, nan
+from typing import NamedTuple
+
+from msgspec.structs import asdict, replace
+
+from interlingua.providers.catalog.prices import Price, Rates
+from interlingua.spec.response import Cost, CostSource, Usage
+from interlingua.tokens.estimate import ESTIMATE_ERROR
+
+STANDARD = "standard"
+"""The tier of service of a call for which the provider names no other."""
+_MILLION = 1_000_000
+_MEDIA = (
+    *("input_audio", "cache_read_audio", "output_audio", "input_image", "output_image"),
+    *("per_image", "per_video_second"),
+)
+
+
+class _Rates(NamedTuple):
+    """The rates of a call after their fallbacks; nan where tokens cannot be priced."""
+
+    input: float
+    output: float
+    cache_read: float
+    cache_write: float
+    cache_write_1h: float
+    reasoning: float
+    per_request: float
+    per_search: float
+    media: Rates | None
+    """The rates without fallbacks, if there are any for media."""
+
+    @classmethod
+    def of(cls, rates: Rates) -> _Rates:
+        write = first_known(rates.cache_write, rates.input)
+        has_media = any(getattr(rates, name) is not None for name in _MEDIA)
+        return cls(
+            input=first_known(rates.input),
+            output=first_known(rates.output),
+            cache_read=first_known(rates.cache_read, rates.input),
+            cache_write=write,
+            cache_write_1h=first_known(rates.cache_write_1h, write),
+            reasoning=first_known(rates.reasoning, rates.output),
+            per_request=(rates.per_request or 0.0) * _MILLION,
+            per_search=first_known(rates.per_web_search) * _MILLION,
+            media=rates if has_media else None,
+        )
+
+
+class _Row(NamedTuple):
+    """A `Price` in the form in which it is used."""
+
+    price: Price
+    rates: _Rates
+    long_context: tuple[tuple[int, _Rates], ...]
+
+    @classmethod
+    def of(cls, price: Price) -> _Row:
+        longer = tuple(
+            (each.above, _Rates.of(merge_rates(price.rates, each.rates)))
+            for each in sorted(price.long_context, key=lambda each: each.above)
+        )
+        return cls(price, _Rates.of(price.rates), longer)
+
+
+class Tariff:
+    """The rates of one model, and the version of the table that they are from."""
+
+    __slots__ = ("_rows", "only", "prices", "source", "version")
+
+    def __init__(self, prices: Iterable[Price], version: str, source: CostSource) -> None:
+        self.prices: tuple[Price, ...] = tuple(prices)
+        self.version: str = version
+        self.source: CostSource = source
+        self._rows = tuple(map(_Row.of, self.prices))
+        standard = [row for row in self._rows if row.price.tier == STANDARD]
+        first = standard[0].price if len(standard) == 1 else None
+        is_constant = first is not None and not (first.starts or first.hours or first.days)
+        self.only: _Row | None = standard[0] if is_constant else None
+        """The row of the standard tier, if it is the same at all times."""
+
+    @property
+    def tiers(self) -> tuple[str, ...]:
+        """The tiers of service that have a price."""
+        return tuple(dict.fromkeys(row.price.tier for row in self._rows))
+
+    def row(self, tier: str, at: float) -> _Row | None:
+        """The last row of a tier that holds at a time (seconds since 1970); None if none does."""
+        moment = datetime.fromtimestamp(at, UTC)
+        for row in reversed(self._rows):
+            if row.price.tier == tier and row.price.holds(moment):
+                return row
+        return None
+
+
+def price_usage(usage: Usage, tariff: Tariff | None, at: float, *, images: int = 0) -> Cost | None:
+    """
+    What the tokens cost; None if a price is unknown, never 0 for it.
+
+    The provider's own figure counts if it reports one. Otherwise the rates are those of the served
+    tier at the time `at` (seconds since 1970), and those of long context if the input is longer
+    than its limit. `images` is the number of images that were made. Prices per request and per web
+    search are part of `input`.
+
+    A rate that is None falls back: cache reads and writes to `input`, hour-long writes to
+    `cache_write`, reasoning to `output`, audio and images to text, cached audio to `cache_read`,
+    and rates of long context to those of short context. If there is still none for tokens that
+    were used, the cost is None. Tokens that a host counts as read and as written are priced as
+    read, so that no part is negative.
+    """
+    if usage.reported_cost is not None:
+        return Cost(total=usage.reported_cost, source="provider")
+    if tariff is None:
+        return None
+    row = tariff.only if usage.service_tier is None else None
+    if row is None:
+        row = tariff.row(usage.service_tier or STANDARD, at)
+        if row is None:
+            return None
+    total, rates = usage.input_tokens, row.rates
+    for above, higher in row.long_context:
+        if total > above:
+            rates = higher
+    read = min(usage.cache_read_tokens or 0, total)
+    written = min(usage.cache_write_tokens or 0, total - read)
+    hourly = min(usage.cache_write_1h_tokens or 0, written)
+    fresh, output, media = total - read - written, usage.output_tokens, 0.0
+    thought = min(usage.reasoning_tokens or 0, output)
+    spoken = output - thought
+    if rates.media is not None:
+        media, fresh, read, spoken = _price_media(usage, rates.media, fresh, read, spoken, images)
+    # A rate may be nan, and 0 * nan is nan.
+    thinking = thought * rates.reasoning if thought else 0.0
+    input_cost = (fresh * rates.input if fresh else 0.0) + rates.per_request
+    if usage.web_searches:
+        input_cost += usage.web_searches * rates.per_search
+    read_cost = read * rates.cache_read if read else 0.0
+    write_cost = (written - hourly) * rates.cache_write if written else 0.0
+    write_cost += hourly * rates.cache_write_1h if hourly else 0.0
+    output_cost = (spoken * rates.output if spoken else 0.0) + thinking
+    total_cost = input_cost + read_cost + write_cost + output_cost + media
+    if isnan(total_cost):
+        return None
+    return Cost(
+        total=total_cost / _MILLION,
+        input=input_cost / _MILLION,
+        cache_read=read_cost / _MILLION,
+        cache_write=write_cost / _MILLION,
+        output=output_cost / _MILLION,
+        reasoning=thinking / _MILLION,
+        media=media / _MILLION,
+        pricing_version=tariff.version,
+        source=tariff.source,
+    )
+
+
+def _price_media(
+    usage: Usage, rates: Rates, fresh: int, read: int, spoken: int, images: int
+) -> tuple[float, int, int, int]:
+    """
+    The price of media with a rate of their own, and the other tokens: fresh, read and output.
+
+    Where the provider does not say which tokens were cached, text comes first.
+    """
+    cost = images * (rates.per_image or 0.0) * _MILLION
+    cost += (usage.video_seconds or 0.0) * (rates.per_video_second or 0.0) * _MILLION
+    audio = usage.input_audio_tokens or 0
+    cached = min(read, audio, max(usage.cache_read_audio_tokens or 0, audio - fresh))
+    if rates.cache_read_audio is not None:
+        read -= cached
+        cost += cached * rates.cache_read_audio
+    if rates.input_audio is not None:
+        heard = min(audio - cached, fresh)
+        fresh -= heard
+        cost += heard * rates.input_audio
+    if rates.input_image is not None:
+        seen = min(usage.input_image_tokens or 0, fresh)
+        fresh -= seen
+        cost += seen * rates.input_image
+    for count, rate in (
+        (usage.output_audio_tokens, rates.output_audio),
+        (usage.output_image_tokens, rates.output_image),
+    ):
+        if rate is not None:
+            made = min(count or 0, spoken)
+            spoken -= made
+            cost += made * rate
+    return cost, fresh, read, spoken
+
+
+class CostRange(NamedTuple):
+    """What a call may cost, in dollars."""
+
+    low: float
+    """Everything is read from a cache, and the answer is empty."""
+    high: float
+    """Nothing is read from a cache, and the answer is as long as it may be."""
+
+
+def price_range(
+    tariff: Tariff, at: float, input_tokens: int, output_tokens: int, *, every_tier: bool = False
+) -> CostRange | None:
+    """
+    The least and the most that a call may cost; None if a price is unknown.
+
+    `input_tokens` is an estimate, `output_tokens` is the limit of the answer. With `every_tier`
+    the call may be served in any tier of service and be cached for an hour.
+    """
+    least, most = (
+        floor(input_tokens * (1 - ESTIMATE_ERROR)),
+        ceil(input_tokens * (1 + ESTIMATE_ERROR)),
+    )
+    low = Usage(input_tokens=least, cache_read_tokens=least)
+    high = Usage(input_tokens=most, output_tokens=output_tokens)
+    written = replace(high, cache_write_tokens=most)
+    usages = [low, high, written]
+    tiers: tuple[str | None, ...] = (None,)
+    if every_tier:
+        usages.append(replace(written, cache_write_1h_tokens=most))
+        tiers = tuple(None if tier == STANDARD else tier for tier in tariff.tiers)
+    costs = [
+        price_usage(replace(usage, service_tier=tier), tariff, at)
+        for usage in usages
+        for tier in tiers
+    ]
+    totals = [cost.total for cost in costs if cost is not None]
+    return CostRange(min(totals), max(totals)) if len(totals) == len(costs) else None
+
+
+def merge_rates(base: Rates, changes: Rates) -> Rates:
+    """The rates of `base`, with those that `changes` has in their place."""
+    given = {name: rate for name, rate in asdict(changes).items() if rate is not None}
+    return replace(base, **given)
+
+
+def first_known(*rates: float | None) -> float:
+    """The first rate that is not None; nan if there is none."""
+    return next((rate for rate in rates if rate is not None), nan)

@@ -1,0 +1,227 @@
+"""The rates of models: those that the caller gave with `prices=`, or those of the catalog."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from time import time as now
+from typing import Any, NamedTuple, TypeAlias, TypeVar
+
+import msgspec
+from msgspec.structs import replace
+
+from interlingua.providers.catalog.models import table
+from interlingua.providers.catalog.prices import LongContext, Price, Rates
+from interlingua.providers.cost import STANDARD, Tariff, merge_rates, price_usage
+from interlingua.spec.check import describe
+from interlingua.spec.errors import ConfigurationError
+from interlingua.spec.events import Finish
+from interlingua.spec.names import advice
+from interlingua.spec.request import Request
+from interlingua.spec.response import Response, Usage, Warning
+from interlingua.spec.warnings import make_warning
+
+Prices: TypeAlias = Mapping[str, "Rates | Price | Iterable[Price] | Mapping[str, float]"]
+"""
+Prices by model (`gpt-5.2` or `openai:gpt-5.2`), in dollars per million tokens.
+
+`Rates`, or a mapping of its fields to numbers, changes only these rates of the standard tier. One
+or more `Price` rows replace all that is known of the model.
+"""
+Answer = TypeVar("Answer", Response, Finish)
+
+_MAX_TARIFFS = 512  # cached per table: servers choose the names of models
+_DATE = re.compile(r"[-@]20\d\d(?:-\d\d-\d\d|\d{4})$")
+_OTHER_NAMES = {
+    "inputPricePerMillion": "input",
+    "inputCachedPricePerMillion": "cache_read",
+    "outputPricePerMillion": "output",
+    "outputPricePerSecond": "per_video_second",
+}
+"""Other names of rates that `prices=` accepts."""
+_FREE = Rates(input=0.0, output=0.0)
+
+
+class Seller(NamedTuple):
+    """Who is paid for a call."""
+
+    provider: str
+    """The name of the provider's row, as in the catalog."""
+    name: str = ""
+    """The name of the adapter in its client."""
+    is_local: bool = False
+
+
+class Tariffs(dict[tuple[Seller, str, str], "Tariff | None"]):
+    """
+    The rates by seller, the served model and the requested model; None where they are unknown.
+
+    It is a dict so that a model that was looked up before costs no function call. `prices` are
+    over the catalog, or with `is_whole` instead of it. `clock` gives the time of a call in seconds
+    since 1970.
+    """
+
+    def __init__(
+        self,
+        prices: Prices | None = None,
+        clock: Callable[[], float] = now,
+        *,
+        is_whole: bool = False,
+    ) -> None:
+        super().__init__()
+        self.is_whole = is_whole
+        self.given = dict(_read_prices(prices or {}))
+        self.clock = clock
+        self.version = _hash(self.given) if self.given else ""
+        """The version of the given prices."""
+
+    def with_prices(self, prices: Prices) -> Tariffs:
+        """A table with these prices over those of this one."""
+        twin = Tariffs(prices, self.clock)
+        twin.given = {**self.given, **twin.given}
+        twin.version = _hash(twin.given)
+        return twin
+
+    def __missing__(self, key: tuple[Seller, str, str]) -> Tariff | None:
+        if len(self) >= _MAX_TARIFFS:
+            self.clear()
+        tariff = self[key] = self._find(*key)
+        return tariff
+
+    def _find(self, seller: Seller, served: str, requested: str) -> Tariff | None:
+        known = None if self.is_whole else self._find_known(seller, served, requested)
+        for model in (served, requested):
+            for name in _spellings(model):
+                for prefix in (f"{seller.name}:", f"{seller.provider}:", ""):
+                    given = self.given.get(prefix + name)
+                    if given is not None:
+                        return Tariff(_overlay(given, known), self.version, "prices")
+        return known
+
+    @staticmethod
+    def _find_known(seller: Seller, served: str, requested: str) -> Tariff | None:
+        """The rates without `prices=`."""
+        if seller.is_local:
+            return Tariff((Price(rates=_FREE),), "", "local")
+        for model in (served, requested):
+            for name in _spellings(model):
+                prices, version = catalog_prices(seller.provider, name)
+                if prices:
+                    return Tariff(prices, version, "catalog")
+        return None
+
+
+def catalog_prices(provider: str, model: str) -> tuple[tuple[Price, ...], str]:
+    """The prices of an id or alias in the catalog, and the version of the catalog."""
+    known = table()
+    info = known.find(model, provider)
+    return ((), "") if info is None else (info.prices, known.version)
+
+
+def price_answer(
+    answer: Answer, tariffs: Tariffs, seller: Seller, served: str, requested: str
+) -> Answer:
+    """The answer with its cost, or with a warning that it is unknown."""
+    tariff = tariffs[seller, served, requested]
+    cost = price_usage(answer.usage, tariff, tariffs.clock())
+    if cost is not None:
+        return replace(answer, cost=cost)
+    warning = unknown_price(seller, served or requested, answer.usage)
+    return replace(answer, warnings=(*answer.warnings, warning))
+
+
+def price_finish(
+    tariffs: Tariffs, seller: Seller, request: Request, finish: Finish, served: str
+) -> Finish:
+    """The end of a stream that a model served, with its cost."""
+    return price_answer(finish, tariffs, seller, served, request.model)
+
+
+def unknown_price(seller: Seller, model: str, usage: Usage) -> Warning:
+    """The warning that a call has no price."""
+    target = ":".join(filter(None, (seller.name or seller.provider, model)))
+    tier = f" in the tier {usage.service_tier!r}" if usage.service_tier else ""
+    return make_warning("price_unknown", target=target or "the model", tier=tier)
+
+
+def _spellings(model: str) -> Iterator[str]:
+    """The name of a model, and the name without the date of a version."""
+    if model:
+        yield model
+        bare = _DATE.sub("", model)
+        if bare != model:
+            yield bare
+
+
+def _overlay(given: Rates | tuple[Price, ...], known: Tariff | None) -> tuple[Price, ...]:
+    """Price rows as they are; rates over those of the standard tier."""
+    if isinstance(given, tuple):
+        return given
+    rows = known.prices if known is not None else ()
+    if not any(row.tier == STANDARD for row in rows):
+        return (*rows, Price(rates=given))
+    return tuple(_change(row, given) if row.tier == STANDARD else row for row in rows)
+
+
+def _change(price: Price, given: Rates) -> Price:
+    """The row with the given rates, also for long context."""
+    longer = tuple(
+        LongContext(above=each.above, rates=merge_rates(each.rates, given))
+        for each in price.long_context
+    )
+    return replace(price, rates=merge_rates(price.rates, given), long_context=longer)
+
+
+# Reading `prices=`.
+
+
+def _read_prices(prices: Any) -> Iterator[tuple[str, Rates | tuple[Price, ...]]]:
+    if not isinstance(prices, Mapping):
+        raise ConfigurationError(
+            f"prices must be a mapping of models to rates, not {describe(prices)}."
+        )
+    for model, given in prices.items():
+        if not isinstance(model, str) or not model:
+            raise ConfigurationError(f"prices: the name of a model is {describe(model)}.")
+        yield model, _read_one(model, given)
+
+
+def _read_one(model: str, given: Any) -> Rates | tuple[Price, ...]:
+    if isinstance(given, Rates):
+        return given
+    if isinstance(given, Price):
+        return (given,)
+    if isinstance(given, Mapping):
+        return _read_rates(model, given)
+    rows = tuple(given) if isinstance(given, Iterable) and not isinstance(given, str) else ()
+    if not rows or not all(isinstance(row, Price) for row in rows):
+        raise ConfigurationError(
+            f"prices[{model!r}] must be rates such as {{'input': 2.5, 'output': 10}}, or rows of "
+            f"Price, not {describe(given)}."
+        )
+    return rows
+
+
+def _read_rates(model: str, given: Mapping[Any, Any]) -> Rates:
+    rates: dict[str, float] = {}
+    for name, rate in given.items():
+        field = _OTHER_NAMES.get(name, name)
+        if field not in Rates.__struct_fields__:
+            known = (*Rates.__struct_fields__, *_OTHER_NAMES)
+            raise ConfigurationError(f"prices[{model!r}]: no rate {name!r}. {advice(name, known)}")
+        if rate is None:
+            continue
+        is_number = isinstance(rate, (int, float)) and not isinstance(rate, bool)
+        if not is_number or not 0 <= rate < float("inf"):
+            raise ConfigurationError(
+                f"prices[{model!r}][{name!r}] must be a number of dollars, not {describe(rate)}."
+            )
+        rates[field] = float(rate)
+    return Rates(**rates)
+
+
+def _hash(given: Mapping[str, Rates | tuple[Price, ...]]) -> str:
+    """A version that differs where prices differ."""
+    from hashlib import blake2s  # loads OpenSSL
+
+    return f"prices-{blake2s(msgspec.json.encode(given), digest_size=4).hexdigest()}"

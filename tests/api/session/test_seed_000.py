@@ -1,0 +1,691 @@
+"""Seed 000 §10: the tests that every adapter must pass, by number, through a session."""
+
+import asyncio
+import json
+from pathlib import Path
+
+import pytest
+
+from interlingua.api.session.session import Session
+from interlingua.api.tools.tool import Tool
+from interlingua.client.client import Client
+from interlingua.client.retry_policy import RetryPolicy
+from interlingua.providers.adapter import HttpAdapter
+from interlingua.providers.rows import ROWS
+from interlingua.simulator import (
+    error,
+    latency,
+    pieces,
+    raw_tool_call,
+    reset,
+    stall,
+    text,
+    tool_call,
+    usage,
+)
+from interlingua.spec.content import Image, ToolCall
+from interlingua.spec.errors import ErrorClass, RateLimitError, SDKError, UnsupportedError
+from interlingua.spec.messages import Message
+from interlingua.streams.grammar import Grammar
+from support.runs import named
+from support.sessions import calls_in, in_words, look, results_in, sent_ids, session_of
+from support.simulated import DIALECTS, MODELS, adapters, run, settled, simulated
+
+GOLDEN = Path(__file__).parent / "golden"
+PNG = b"\x89PNG\r\n\x1a\n" + bytes(24)
+every_provider = pytest.mark.parametrize("provider", sorted(DIALECTS))
+both_ways = pytest.mark.parametrize("whole", [True, False], ids=["whole", "streamed"])
+FAST = RetryPolicy(base_delay=0.0)
+
+
+async def turn(session, prompt, whole=True, **options):
+    """One turn, whole or streamed; its result."""
+    if whole:
+        return await session.send(prompt, **options)
+    events = session.stream(prompt, **options)
+    async for _ in events:
+        pass
+    return events.result()
+
+
+def anything(name, parameters=None):
+    """A tool that notes what it is called with."""
+    received = []
+
+    def execute(**arguments):
+        received.append(arguments)
+        return "done"
+
+    schema = parameters or {"type": "object", "additionalProperties": True}
+    return Tool(name=name, description="Any.", parameters=schema, execute=execute), received
+
+
+# §10.1 Required tests per adapter.
+
+FIXED = (
+    Message.user("Weather in Oslo?"),
+    Message.assistant(
+        ["Let me look.", ToolCall(id="tu_01ARZ3NDEKTSV4RRFFQ69G5FAV", name="look",
+                                  arguments={"city": "Oslo"})]
+    ),
+    Message.tool_result("tu_01ARZ3NDEKTSV4RRFFQ69G5FAV", "Oslo: 4 C, rain", name="look"),
+    Message.assistant("It rains."),
+)  # fmt: skip
+
+
+@every_provider
+def test_seed_000_10_1_01_round_trip(provider):
+    """A fixed history is these bytes on the wire, and the same history when it is read again."""
+    with simulated(text("Yes.")) as peer:
+
+        async def work(client):
+            session = session_of(client, provider, messages=FIXED, max_tokens=100)
+            await session.send("Still?")
+            return session
+
+        session = run(peer, work)
+        (exchange,) = peer.app.script.received
+    golden = json.loads((GOLDEN / f"{provider}.json").read_text(encoding="utf-8"))
+
+    assert exchange.call.body == golden
+    assert in_words(exchange.request.messages) == in_words(session.messages[:-1])
+
+
+SHAPES = [
+    {},
+    {"text": "", "number": 0, "float": 1.5, "yes": True, "no": False, "nothing": None},
+    {"nested": {"deeper": {"deepest": [1, [2, [3]], {"a": "b"}]}}},
+    {"list": ["a", 1, 2.5, None, True, {}, []], "unicode": "Æøå — 雨 🌧", "quoted": 'a "b" \\ \n'},
+]
+
+
+@every_provider
+@both_ways
+@pytest.mark.parametrize("shape", SHAPES, ids=["empty", "primitives", "nested", "mixed"])
+def test_seed_000_10_1_02_tool_calls(provider, whole, shape):
+    """Arguments of any shape reach the tool, and go back to the provider, unchanged."""
+    doer, received = anything("do")
+    with simulated(tool_call("do", shape), text("Done.")) as peer:
+
+        async def work(client):
+            session = session_of(client, provider, tools=[doer])
+            await turn(session, "Do it.", whole)
+            return session
+
+        session = run(peer, work)
+        again = peer.app.script.received[1].request
+
+    assert received == [shape]
+    assert [call.arguments for call in calls_in(session.messages)] == [shape]
+    assert [call.arguments for call in calls_in(again.messages)] == [shape]
+
+
+@every_provider
+@both_ways
+def test_seed_000_10_1_03_tool_ids(provider, whole, tmp_path):
+    """A call has our id in the history, and its own on the wire, in all turns and after a load."""
+    answers = tool_call("look", city="Oslo"), text("Rain."), text("Still."), text("Yes.")
+    with simulated(*answers) as peer:
+        seen = []
+
+        class Observer:
+            def on_tool_start(self, call):
+                seen.append(call.id)
+
+            def on_tool_end(self, call, result):
+                seen.extend((call.id, result.tool_call_id))
+
+            def on_tool_error(self, call, failure):
+                raise AssertionError((call, failure))
+
+        async def work(client):
+            session = session_of(client, provider, tool_observer=Observer())
+            await turn(session, "Weather?", whole)
+            await turn(session, "Still?", whole)
+            session.save(tmp_path / "s.json")
+            loaded = Session.load(tmp_path / "s.json", client=client, tools=[look])
+            await turn(loaded, "Sure?", whole)
+            return loaded
+
+        session = run(peer, work)
+        sent = [sent_ids(exchange) for exchange in peer.app.script.received]
+    (call,), (result,) = calls_in(session.messages), results_in(session.messages)
+
+    assert call.id.startswith("tu_")
+    assert len(call.id) == 29
+    assert {call.id, result.tool_call_id, *seen} == {call.id}
+    (wire_id,) = sent[1][0]
+    assert not wire_id.startswith("tu_")
+    assert sent[1:] == [([wire_id], [wire_id])] * 3
+    if provider == "anthropic":
+        assert wire_id.startswith("toolu_simulated")
+    if provider in ("openai", "openai_compatible"):
+        assert wire_id.startswith("call_simulated")
+
+
+def prompts_on_the_wire(provider, body):
+    """The system prompts, where this provider has them."""
+    if provider == "anthropic":
+        system = body.get("system", [])
+        return [system] if isinstance(system, str) else [block["text"] for block in system]
+    if provider == "gemini":
+        return [part["text"] for part in body.get("systemInstruction", {}).get("parts", [])]
+    if provider == "openai":
+        first = [body["instructions"]] if body.get("instructions") else []
+        later = [item for item in body["input"] if item.get("role") == "system"]
+    else:
+        first, later = [], [item for item in body["messages"] if item["role"] == "system"]
+    texts = [
+        item["content"] if isinstance(item["content"], str) else item["content"][0]["text"]
+        for item in later
+    ]
+    return first + texts
+
+
+@every_provider
+@pytest.mark.parametrize(
+    ("system", "messages", "expected"),
+    [
+        (None, (), []),
+        ("", (), []),
+        ("Be brief.", (), ["Be brief."]),
+        ("Be brief.", (Message.system("Be kind."),), ["Be brief.", "Be kind."]),
+    ],
+    ids=["none", "empty", "one", "two"],
+)
+def test_seed_000_10_1_04_system_prompts(provider, system, messages, expected):
+    """They are where the provider wants them; several stay separate, an empty one is left out."""
+    with simulated(text("Yes.")) as peer:
+
+        async def work(client):
+            session = session_of(client, provider, tools=(), system=system, messages=messages)
+            await session.send("Hello?")
+
+        run(peer, work)
+        (exchange,) = peer.app.script.received
+
+    assert prompts_on_the_wire(provider, exchange.call.body) == expected
+
+
+NEEDS = {
+    "tools": ({"tools": False}, {"tools": [look]}),
+    "images": ({"image_types": ()}, {}),
+    "required tool": ({"tools": False}, {"tools": [look], "tool_choice": "required"}),
+}
+
+
+@every_provider
+@pytest.mark.parametrize("need", NEEDS)
+def test_seed_000_10_1_05_capabilities(provider, need):
+    """What a profile says no to is refused before anything is sent; the session is unchanged."""
+    profile, options = NEEDS[need]
+    with simulated(text("Yes."), profile=profile) as peer:
+
+        async def work(client):
+            session = Session(named(provider), client=client)
+            prompt = ["What is this?", Image(data=PNG, media_type="image/png")]
+            with pytest.raises(UnsupportedError):
+                await session.send(prompt if need == "images" else "Hello?", **options)
+            assert session.messages == ()
+
+        run(peer, work)
+        assert peer.app.script.received == ()
+
+
+@every_provider
+def test_seed_000_10_1_05_structured_output(provider):
+    """Without native support an object is asked for in another way, and it arrives."""
+    with simulated(text('{"city": "Oslo"}'), profile={"structured_output": ("prompt",)}) as peer:
+
+        async def work(client):
+            session = Session(named(provider), client=client)
+            schema = {"type": "object", "properties": {"city": {"type": "string"}}}
+            return await session.send_object("Where?", schema=schema)
+
+        result = run(peer, work)
+
+    assert result.output == {"city": "Oslo"}
+
+
+@every_provider
+def test_seed_000_10_1_06_event_sequence(provider):
+    """The events of a turn with two rounds of tools keep to the grammar; ids are ours."""
+    one = text("First. ") + tool_call("look", city="Oslo") + tool_call("look", city="Rome")
+    with simulated(one, tool_call("look", city="Bonn"), text("It rains.")) as peer:
+
+        async def work(client):
+            session = session_of(client, provider)
+            return session, [event async for event in session.stream("Weather?")]
+
+        session, events = run(peer, work)
+    grammar = Grammar()
+    for event in events:
+        grammar.feed(event)
+    grammar.finish()
+    starts = [event.tool_call_id for event in events if event.type == "tool_call_start"]
+    ends = [event.tool_call.id for event in events if event.type == "tool_call_end"]
+    results = [event.result.tool_call_id for event in events if event.type == "tool_result"]
+
+    assert starts == ends == [call.id for call in calls_in(session.messages)]
+    assert sorted(results) == sorted(starts)
+    assert len(set(starts)) == 3
+
+
+@every_provider
+def test_seed_000_10_1_07_partial_json(provider):
+    """The deltas of a call are the provider's own fragments of its argument text."""
+    raw = '{ "city" :  "Os\\u006co" }'
+    call = tool_call("look", city="Oslo") if provider == "gemini" else raw_tool_call("look", raw)
+    with simulated(call + pieces(5), text("Rain.")) as peer:
+
+        async def work(client):
+            session = session_of(client, provider)
+            return session, [event async for event in session.stream("Weather?")]
+
+        session, events = run(peer, work)
+    deltas = [event.delta for event in events if event.type == "tool_call_delta"]
+
+    if provider == "gemini":  # its arguments are never text
+        assert json.loads("".join(deltas)) == {"city": "Oslo"}
+    else:
+        assert [delta for delta in deltas if delta] == [
+            raw[i : i + 5] for i in range(0, len(raw), 5)
+        ]
+    assert calls_in(session.messages)[0].arguments == {"city": "Oslo"}
+
+
+CLASSES = [
+    (error(429), ErrorClass.RATE_LIMIT),
+    (error(401), ErrorClass.AUTH),
+    (error(403), ErrorClass.AUTH),
+    (error(500), ErrorClass.SERVER_ERROR),
+    (error(503), ErrorClass.SERVER_ERROR),
+    (reset(), ErrorClass.NETWORK),
+    (error(413), ErrorClass.CONTEXT_OVERFLOW),
+    (error(400), ErrorClass.INVALID_REQUEST),
+    (error(422), ErrorClass.INVALID_REQUEST),
+]
+
+
+@every_provider
+@both_ways
+@pytest.mark.parametrize(("failure", "kind"), CLASSES)
+def test_seed_000_10_1_08_error_classes(provider, whole, failure, kind):
+    """Each failure has its class, and leaves the session as it was."""
+    with simulated(failure) as peer:
+
+        async def work(client):
+            session = session_of(client, provider, max_retries=0)
+            with pytest.raises(SDKError) as caught:
+                await turn(session, "Hello?", whole)
+            assert session.messages == ()
+            assert not session.is_active
+            return caught.value
+
+        assert run(peer, work).error_class is kind
+
+
+@every_provider
+def test_seed_000_10_1_08_cancelled(provider):
+    """An interrupted turn ends with the class `cancelled`."""
+    with simulated(text("no") + stall()) as peer:
+
+        async def work(client):
+            session = session_of(client, provider)
+            task = asyncio.ensure_future(session.send("Hello?"))
+            await settled(lambda: bool(peer.app.script.received))
+            assert session.interrupt()
+            with pytest.raises(SDKError) as caught:
+                await task
+            assert not session.interrupt()
+            return caught.value
+
+        assert run(peer, work).error_class is ErrorClass.CANCELLED
+
+
+BODIES = [None, {}, {"error": "no"}, {"error": {"message": "no"}}, {"message": "no"}, "no", []]
+STATUSES = {
+    413: ErrorClass.CONTEXT_OVERFLOW,
+    429: ErrorClass.RATE_LIMIT,
+    529: ErrorClass.SERVER_ERROR,
+    401: ErrorClass.AUTH,
+}
+
+
+@every_provider
+@pytest.mark.parametrize("status", STATUSES)
+@pytest.mark.parametrize("body", BODIES, ids=repr)
+def test_seed_000_10_1_09_status_edge_cases(provider, status, body):
+    """The status decides, whatever the body looks like."""
+    with simulated(error(status, body=body)) as peer:
+
+        async def work(client):
+            session = session_of(client, provider, max_retries=0)
+            with pytest.raises(SDKError) as caught:
+                await session.send("Hello?")
+            return caught.value
+
+        failure = run(peer, work)
+
+    assert failure.error_class is STATUSES[status]
+    assert failure.status_code == status
+
+
+@every_provider
+@both_ways
+@pytest.mark.parametrize("failure", [error(429), error(500), reset()], ids=["429", "500", "reset"])
+def test_seed_000_10_1_10_retries(provider, whole, failure):
+    """Two failures are retried, with growing waits; a third one ends the turn."""
+    with simulated(failure, failure, text("Yes."), failure) as peer:
+        delays = []
+
+        async def work(client):
+            policy = RetryPolicy(
+                max_retries=2,
+                base_delay=0.02,
+                jitter=False,
+                on_retry=lambda _, number, delay: delays.append((number, delay)),
+            )
+            session = session_of(client, provider, retry_policy=policy)
+            result = await turn(session, "Hello?", whole)
+            with pytest.raises(SDKError) as caught:
+                await turn(session, "And?", whole)
+            return session, result, caught.value
+
+        session, result, caught = run(peer, work)
+        exchanges = peer.app.script.received
+
+    assert result.text == "Yes."
+    assert len(session.messages) == 2
+    assert delays == [(0, 0.02), (1, 0.04)] * 2
+    again = len(exchanges) - 6  # a reset of a reused connection is no attempt: it is sent again
+    assert again in ((0, 1) if failure == reset() else (0,))
+    assert exchanges[1].started - exchanges[0].started >= 0.02
+    assert exchanges[2].started - exchanges[1].started >= 0.04
+    assert caught.retryable
+    assert len(caught.attempts) == 3
+
+
+@every_provider
+@both_ways
+def test_seed_000_10_1_11_retry_after(provider, whole):
+    """The wait that a 429 asks for is kept; one beyond the limit is an error at once."""
+    with simulated(error(429, retry_after=0.25), text("Yes."), error(429, retry_after=90)) as peer:
+
+        async def work(client):
+            session = session_of(client, provider)
+            await turn(session, "Hello?", whole)
+            with pytest.raises(RateLimitError) as caught:
+                await turn(session, "And?", whole)
+            return caught.value
+
+        caught = run(peer, work)
+        first, second, third = peer.app.script.received
+
+    assert second.started - first.started >= 0.25
+    assert caught.retry_after == 90
+    assert third.number == 3
+
+
+@every_provider
+def test_seed_000_10_1_12_cancel_during_a_call(provider):
+    """The open call ends with what parses, the stream with `cancelled`, the history is valid."""
+    half = text("Let me look. ") + raw_tool_call("look", '{"city": "Os' + "l" * 400) + pieces(6)
+    with simulated(half + latency(between=0.005), text("Yes.")) as peer:
+
+        async def work(client):
+            session, events = session_of(client, provider), []
+            async for event in session.stream("Weather?"):
+                events.append(event)
+                kind = "text_delta" if provider == "gemini" else "tool_call_delta"
+                if event.type == kind:
+                    session.interrupt()
+            await session.send("Again?")
+            return session, events
+
+        session, events = run(peer, work)
+        again = peer.app.script.received[1]
+    grammar = Grammar()
+    for event in events:
+        grammar.feed(event)
+    grammar.finish()
+
+    assert events[-1].finish_reason.reason == "cancelled"
+    for end in (event for event in events if event.type == "tool_call_end"):
+        assert end.tool_call.arguments in ({}, {"city": "Os"}, {"city": ""})
+    assert again.status == 200
+    roles = ["user", "assistant", "user", "assistant"]
+    assert [message.role for message in session.messages] == roles
+    assert calls_in(session.messages) == []
+    assert session.messages[1].text.startswith("Let me")
+
+
+@every_provider
+@both_ways
+def test_seed_000_10_1_13_usage(provider, whole):
+    """The tokens that the provider reports, with the same meaning for all."""
+    reported = usage(1_532, 42, cache_read=1_000, cache_write=200)
+    with simulated(text("Yes.") + reported) as peer:
+
+        async def work(client):
+            session = session_of(client, provider)
+            result = await turn(session, "Hello?", whole)
+            return session, result.usage
+
+        session, counts = run(peer, work)
+
+    assert (counts.input_tokens, counts.output_tokens) == (1_532, 42)
+    assert counts.cache_read_tokens == 1_000
+    if provider == "anthropic":
+        assert counts.cache_write_tokens == 200
+    assert session.usage.input_tokens == 1_532
+    assert session.usage.output_tokens == 42
+
+
+@every_provider
+def test_seed_000_10_1_14_usage_of_streams(provider):
+    """A stream reports the usage that the whole answer has."""
+    seen = []
+    for whole in (True, False):
+        with simulated(text("Yes.") + usage(90, 7, cache_read=30, reasoning=3)) as peer:
+
+            async def work(client, whole=whole):
+                session = session_of(client, provider)
+                result = await turn(session, "Hello?", whole)
+                return session.usage, result.usage
+
+            seen.append([
+                (each.input_tokens, each.output_tokens, each.cache_read_tokens, each.estimated)
+                for each in run(peer, work)
+            ])  # fmt: skip
+
+    assert seen[0] == seen[1]
+    assert seen[0][0][:2] == (90, 7)
+
+
+# §10.2 Cross-adapter conformance.
+
+SCRIPT = (
+    text("Let me look.") + tool_call("look", city="Oslo") + tool_call("look", city="Rome"),
+    text("Rain in both."),
+    tool_call("look", city="Bonn"),
+    text("Rain there too."),
+    text("You are welcome."),
+)
+ROW_NAMES = tuple(row.name for row in ROWS)
+
+
+def row_client(row, url):
+    base = url if row.name in ("openai", "anthropic", "gemini") else f"{url}/v1"
+    return Client({row.name: HttpAdapter(row.name, "key", base_url=base)})
+
+
+def test_seed_000_10_2_01_substitutability():
+    """One script through every row gives the same history."""
+    histories = {}
+    for row in ROWS:
+        with simulated(*SCRIPT, strict=False) as peer:
+
+            async def work(row=row, peer=peer):
+                async with row_client(row, peer.server.url) as client:
+                    model = f"{row.name}:{MODELS.get(row.name, 'some-model')}"
+                    session = Session(model, system="Be brief.", tools=[look], client=client)
+                    await session.send("Weather in Oslo and Rome?")
+                    await turn(session, "And Bonn?", whole=False)
+                    await session.send("Thanks.")
+                    return session
+
+            session = asyncio.run(work())
+            (provider,) = {
+                message.metadata["provider"]
+                for message in session.messages
+                if message.role == "assistant"
+            }
+            assert provider == row.name
+            assert all(call.id.startswith("tu_") for call in calls_in(session.messages))
+            histories[row.name] = in_words(session.messages)
+
+    assert set(histories) == set(ROW_NAMES)
+    assert len(histories) == 20
+    assert all(history == histories["anthropic"] for history in histories.values())
+
+
+PAIRS = [("anthropic", "openai"), ("anthropic", "openai_compatible"), ("gemini", "anthropic")]
+
+
+@both_ways
+@pytest.mark.parametrize(("first", "second"), PAIRS)
+def test_seed_000_10_2_02_swaps(first, second, whole):
+    """Six turns alternate between two providers, each with a call; each accepts all of it."""
+    cities = ("Oslo", "Rome", "Bonn", "Bern", "Kyiv", "Lima")
+    script = [step for city in cities for step in (tool_call("look", city=city), text(city))]
+    with simulated(*script) as peer:
+
+        async def work(client):
+            session = session_of(client, first)
+            results = []
+            for number, city in enumerate(cities):
+                if number:
+                    session.swap(named((first, second)[number % 2]))
+                results.append(await turn(session, city, whole))
+            return session, results
+
+        session, results = run(peer, work)
+        exchanges = peer.app.script.received
+
+    assert [exchange.status for exchange in exchanges] == [200] * 12  # a strict vendor took each
+    assert [result.warnings for result in results] == [()] * 6
+    makers = [each.metadata["provider"] for each in session.messages if each.role == "assistant"]
+    assert makers == [provider for provider in (first, second) * 3 for _ in range(2)]
+    reasons = [
+        each.metadata["chosen_because"] for each in session.messages if each.role == "assistant"
+    ]
+    assert reasons == ["session model"] * 2 + ["swap"] * 10
+    stable = {}
+    for exchange in exchanges:
+        calls, results_ = sent_ids(exchange)
+        assert calls == results_
+        known = stable.setdefault(exchange.dialect, calls)
+        assert calls[: len(known)] == known[: len(calls)]
+        stable[exchange.dialect] = max(known, calls, key=len)
+    assert [len(ids) for ids in stable.values()] == [5, 6]
+
+
+@both_ways
+def test_seed_000_10_2_03_tool_id_consistency(whole):
+    """Anthropic's call has one id of OpenAI's in all later turns, nine characters at Mistral."""
+    answers = tool_call("look", city="Oslo"), *[text("Rain.")] * 6
+    with simulated(*answers) as peer:
+        more = HttpAdapter("mistral", "key", base_url=f"{peer.server.url}/v1")
+        client = Client({**adapters(peer.server.url), "mistral": more})
+
+        async def work():
+            async with client:
+                session = session_of(client, "anthropic")
+                await turn(session, "Weather?", whole)
+                for model in (
+                    *("openai:gpt-5.2", "mistral:mistral-large", "openai:gpt-5.2"),
+                    *("anthropic:claude-haiku-4-5", "mistral:mistral-large"),
+                ):
+                    session.swap(model)
+                    await turn(session, "Sure?", whole)
+                return session
+
+        session = asyncio.run(work())
+        sent = [sent_ids(exchange) for exchange in peer.app.script.received]
+    first, openai, mistral, openai_again, own, mistral_again = sent[1:]
+
+    assert first[0] == own[0] == ["toolu_simulated000100"]
+    assert openai == openai_again
+    assert openai[0][0].startswith("call_")
+    assert mistral == mistral_again
+    assert len(mistral[0][0]) == 9
+    assert mistral[0][0].isalnum()
+    assert all(calls == results for calls, results in sent)
+    assert len({call.id for call in calls_in(session.messages)}) == 1
+
+
+@pytest.mark.parametrize("failure", [401, 403, 404, 413, 429, 500, 529])
+def test_seed_000_10_2_04_error_classes_agree(failure):
+    """One failure has one class and one type, whichever provider it is of."""
+    kinds = set()
+    for provider in DIALECTS:
+        with simulated(error(failure)) as peer:
+
+            async def work(client, provider=provider):
+                session = session_of(client, provider, max_retries=0)
+                with pytest.raises(SDKError) as caught:
+                    await session.send("Hello?")
+                return type(caught.value), caught.value.error_class
+
+            kinds.add(run(peer, work))
+
+    assert len(kinds) == 1
+
+
+@every_provider
+@both_ways
+def test_seed_000_10_2_05_vision_is_refused_early(provider, whole):
+    """An image for a model that reads text only is refused before the provider is asked."""
+    with simulated(text("A cat."), profile={"image_types": ()}) as peer:
+
+        async def work(client):
+            session = session_of(client, provider)
+            with pytest.raises(UnsupportedError, match=r"(?i)image"):
+                await turn(session, ["What is this?", Image(data=PNG)], whole)
+            await turn(session, "Hello?", whole)
+            return session
+
+        session = run(peer, work)
+        assert len(peer.app.script.received) == 1
+
+    assert len(session.messages) == 2
+
+
+# §9.3
+
+
+@both_ways
+def test_seed_000_9_3_overloaded_twice(whole):
+    """529, 529, 200: the session sees an answer, the events tell of three attempts of one call."""
+    events = []
+    with simulated(error(529), error(529), text("Yes.")) as peer:
+
+        async def work(client):
+            client.subscribe(events.append)
+            session = session_of(client, "anthropic", retry_policy=FAST)
+            return session, await turn(session, "Hello?", whole)
+
+        session, result = run(peer, work)
+
+    assert result.text == "Yes."
+    assert [event.type for event in events] == [
+        *("call_started", "call_failed") * 2,
+        *("call_started", "call_completed"),
+    ]
+    assert [event.attempt for event in events if event.type == "call_failed"] == [0, 1]
+    assert {event.error_class for event in events if event.type == "call_failed"} == {
+        ErrorClass.SERVER_ERROR
+    }
+    assert len({event.request_id for event in events}) == 1
+    assert {event.session_id for event in events} == {session.session_id}
