@@ -2,9 +2,10 @@
 What is known about models and providers, without a call.
 
 Import from here to look up or list models, to read what a model accepts, to define a provider of
-your own, or to read a registry file.
+your own or how a provider is used, or to read a registry file.
 """
 
+from interlingua.client.provider_config import ProviderConfig
 from interlingua.client.registry import ModelEntry, Registry
 from interlingua.providers.catalog.models import ModelInfo
 from interlingua.providers.catalog.overlay import update
@@ -21,12 +22,14 @@ from interlingua.providers.cost import CostRange
 from interlingua.providers.provider import Provider
 from interlingua.providers.reprice import reprice
 from interlingua.providers.tariffs import Prices
+from interlingua.spec.behaviour import Behaviour, RetrySettings
 from interlingua.spec.contracts import NEUTRAL_PROFILE, AdapterCapabilities
 from interlingua.spec.operations import ServedModel
 
 __all__ = [
     "NEUTRAL_PROFILE",
     "AdapterCapabilities",
+    "Behaviour",
     "CostRange",
     "LongContext",
     "MediaVariant",
@@ -35,8 +38,10 @@ __all__ = [
     "Price",
     "Prices",
     "Provider",
+    "ProviderConfig",
     "Rates",
     "Registry",
+    "RetrySettings",
     "ServedModel",
     "cheapest",
     "get_latest_model",

@@ -12,7 +12,7 @@ from interlingua.client.client import Client
 from interlingua.client.registry import ModelEntry, Registry
 from interlingua.client.tiers import CONDITIONS
 from interlingua.providers.adapter import HttpAdapter
-from interlingua.providers.catalog.models import list_models
+from interlingua.providers.catalog.search import list_models, mixed_price
 from interlingua.simulator import text
 from interlingua.spec.content import Audio, Document, Image, ToolResult
 from interlingua.spec.contracts import Profile
@@ -142,9 +142,9 @@ def test_every_condition_can_be_asked_for(condition):
 # Prices.
 
 PRICES = {
-    info.id: info.input_cost_per_million + info.output_cost_per_million
+    info.id: price
     for info in list_models("openai")
-    if None not in (info.input_cost_per_million, info.output_cost_per_million)
+    if info.kind == "chat" and (price := mixed_price(info)) is not None
 }
 CHEAP, DEAR = min(PRICES, key=PRICES.get), max(PRICES, key=PRICES.get)
 

@@ -9,6 +9,7 @@ from interlingua.catalog import Provider
 from interlingua.local import LocalServer
 from interlingua.providers.identity import IGNORED, identity_of
 from interlingua.providers.rows import find_provider, providers
+from interlingua.spec.behaviour import Behaviour
 from interlingua.spec.contracts import Timeouts
 from interlingua.transport import Limits
 
@@ -23,6 +24,7 @@ MATTERS = {
     "profile": {"max_output_tokens": 10},
     "model_profiles": {"m": {"max_output_tokens": 10}},
     "read_files": False,
+    "behaviour": Behaviour(prompt_addendum="Call tools."),
     "strict": True,
     "on_loss": "warn",
     "name": "other",

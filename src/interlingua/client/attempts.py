@@ -24,12 +24,7 @@ from interlingua.client.call_events import (
     CallStarted,
     Subscriber,
 )
-from interlingua.client.custom_adapters import (
-    MemberAdapter,
-    OnMember,
-    complete_custom,
-    stream_custom,
-)
+from interlingua.client.custom_adapter import CustomCall, MemberAdapter, OnMember
 from interlingua.client.initialization import Initialization
 from interlingua.client.metering import add_metered, meter_failure
 from interlingua.client.middleware.layers import CallInfo, CallLayers, Shown
@@ -177,6 +172,7 @@ class Attempts:
     __slots__ = (
         "_accumulator",
         "_adapters",
+        "_answer",
         "_because",
         "_calls",
         "_count",
@@ -220,6 +216,7 @@ class Attempts:
         self._ready: tuple[Request, Adapter, Ready] | None = None
         self._shown: Shown | None = None  # only set if there is middleware
         self._scope: CancelScope | None = None
+        self._answer: Response | None = None  # of `complete`
         self._accumulator: StreamAccumulator | None = None  # of a stream
         self.records: tuple[Attempt, ...] = ()
         """The finished attempts."""
@@ -241,6 +238,8 @@ class Attempts:
 
     async def _answer_through(self, outer: CallLayers) -> Response:
         response = await outer.wrap_complete(self.complete, self._info())(self.request)
+        if response is self._answer and response.attempts is self.records:
+            return response  # no layer has changed it
         attempts = self.records or response.attempts  # a layer may have made more of them since
         return replace(response, attempts=attempts, message=self._message(response))
 
@@ -354,11 +353,12 @@ class Attempts:
                 self._complete(number, began, request, result if is_answer else _PERFORMED)
                 if self._outcomes:
                     await self._settle()
-                return (
+                result = self._answer = (
                     replace(result, attempts=self.records, message=self._message(result))
                     if is_answer
                     else result
                 )
+                return result
             await asyncio.sleep(delay)
         raise AssertionError("unreachable")
 
@@ -476,8 +476,7 @@ class Attempts:
             if isinstance(adapter, MemberAdapter):
                 send = partial(self._send, request, attempt)
                 return await adapter.send_by_member(request, send, self._on_member(attempt))
-            note = partial(setattr, self, "left_out")
-            response = await complete_custom(calls, adapter, request, note)
+            response = await self._custom(adapter, request).complete()
         else:
             known = self._ready
             if known is None or known[0] is not request or known[1] is not adapter:
@@ -513,13 +512,18 @@ class Attempts:
             if isinstance(adapter, MemberAdapter):
                 send = partial(self._send_stream, request, attempt)
                 return adapter.stream_by_member(request, send, self._on_member(attempt))
-            note = partial(setattr, self, "left_out")
-            events = stream_custom(self._calls, adapter, request, note)
+            events = self._custom(adapter, request).stream()
         else:
             make_ready = partial(self._make_ready, adapter, request, attempt)
             scope = self._scope or CancelScope()
             events = adapter.events(make_ready, scope, self._step, attempt)
         return events if ids is None else ids.read_events(events, key)
+
+    def _custom(self, adapter: Adapter, request: Request) -> CustomCall:
+        """One attempt at an adapter that is not ours."""
+        call = CustomCall(self._calls, adapter, request)
+        self.left_out = call.left_out
+        return call
 
     def _on_member(self, attempt: int) -> OnMember:
         """A function that notes which of several keys or endpoints is used."""

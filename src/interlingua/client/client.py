@@ -15,7 +15,7 @@ from typing import Any, Self
 from interlingua.client.attempts import Calls
 from interlingua.client.call_events import Subscriber
 from interlingua.client.config import adapters_from_env, read_registry
-from interlingua.client.custom_adapters import MemberAdapter
+from interlingua.client.custom_adapter import MemberAdapter
 from interlingua.client.explain import Explanation, estimate_cost, explain
 from interlingua.client.initialization import initialize
 from interlingua.client.metering import seller_of

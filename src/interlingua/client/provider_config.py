@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from interlingua.client.custom_adapters import MemberAdapter
+from interlingua.client.custom_adapter import MemberAdapter
 from interlingua.providers.adapter import HttpAdapter
 from interlingua.spec.behaviour import Behaviour
 from interlingua.spec.contracts import Adapter, Timeouts

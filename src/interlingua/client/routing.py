@@ -17,7 +17,7 @@ from weakref import WeakSet
 from msgspec.structs import replace
 
 from interlingua.client.config import adapters_from_env
-from interlingua.client.custom_adapters import MemberAdapter
+from interlingua.client.custom_adapter import MemberAdapter
 from interlingua.client.registry import Registry, Route, check_configured, find_adapter, resolve
 from interlingua.client.tiers import choose
 from interlingua.providers.adapter import HttpAdapter

@@ -8,7 +8,7 @@ The rule, in this order:
 
 1. Models whose adapter is not configured, or is known not to do what is needed, are left out.
 2. Models that are known to do it come before those of which it is unknown.
-3. Of these, the cheapest (input and output price added); if a price is unknown, the first in the
+3. Of these, the cheapest (`mixed_price` of the catalog); if a price is unknown, the first in the
    file.
 """
 
@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from interlingua.client.registry import ModelEntry, Route
-from interlingua.providers.catalog.search import get_model_info
+from interlingua.providers.catalog.search import get_model_info, mixed_price
 from interlingua.providers.provider import Provider
 from interlingua.spec.content import Audio, Document, Image, Part, ToolResult
 from interlingua.spec.contracts import NEUTRAL_PROFILE, AdapterCapabilities, Profile
@@ -152,12 +152,10 @@ def _pick(pool: Sequence[ModelEntry], adapters: Mapping[str, Any]) -> tuple[Mode
 
 
 def _price(entry: ModelEntry, adapter: Any) -> float | None:
-    """Dollars for a million tokens of input and one of output; None if it is unknown."""
+    """Dollars for a million tokens, input and output mixed; None if it is unknown."""
     row = getattr(adapter, "provider", None)
     if isinstance(row, Provider) and row.is_local:
         return 0.0
     owner = row.name if isinstance(row, Provider) else entry.adapter
     info = get_model_info(entry.wire_name, owner)
-    if info is None or info.input_cost_per_million is None or info.output_cost_per_million is None:
-        return None
-    return info.input_cost_per_million + info.output_cost_per_million
+    return None if info is None else mixed_price(info)

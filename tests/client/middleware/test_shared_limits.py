@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 SCRIPT = Path(__file__).resolve().parents[3] / "benchmarks" / "limits.py"
-STORES = ("sqlite",)
+STORES = ("sqlite", "redis")
 
 each_store = pytest.mark.parametrize("store", STORES)
 
@@ -39,6 +39,10 @@ def test_a_killed_process_gives_its_leases_back(store):
     measure("--store", store, "crash")
 
 
-def redis_goes_away():
-    """Calls are sent or refused as declared, each within a tenth of a second."""
-    measure("--store", "redis", "outage")
+def test_field_81_redis_goes_away():
+    """
+    Calls are sent or refused as declared, and none hangs.
+
+    The benchmark holds each to a tenth of a second; other tests may slow this one down.
+    """
+    measure("--store", "redis", "--patience", "0.4", "outage")

@@ -21,7 +21,7 @@ from interlingua.client.middleware.layers import (
     PerformNext,
     StreamNext,
 )
-from interlingua.client.middleware.leases import Lease, Leases, OnStoreFailure
+from interlingua.client.middleware.leases import Hold, Leases, OnStoreFailure
 from interlingua.client.middleware.meter import (
     StreamMeter,
     estimate_input,
@@ -68,6 +68,7 @@ class Budget:
     """
 
     guard: ClassVar[bool] = True
+    transparent: ClassVar[bool] = True
 
     def __init__(  # noqa: PLR0913 -- options, all but one by name
         self,
@@ -153,15 +154,14 @@ class Budget:
             return await call_next(value)
         usage = Usage(input_tokens=estimate_operation(operation, value), estimated=True)
         reserved = self._expected_cost(request, usage)
-        lease = await self._reserve(scope, reserved, request)
+        hold = await self._reserve(scope, reserved, request)
         spent = 0.0
         try:
             result = await call_next(value)
             spent = self._settled_cost(request, result, reserved)
             return result
         finally:
-            if lease is not None:
-                await lease.settle(_only(lease, spent))
+            await self._settle(hold, spent)
 
     # Reserving.
 
@@ -170,7 +170,7 @@ class Budget:
         if scope is None:
             return None
         amount = self.estimate(request)
-        lease = await self._reserve(scope, amount, request)
+        hold = await self._reserve(scope, amount, request)
         # Calls of one id at the same time, such as hedged ones outside of this layer, are counted
         # together: an attempt shows only the id.
         request_id = request.request_id or ""
@@ -179,8 +179,7 @@ class Budget:
             tally = self._tallies[request_id] = _Tally(request, scope)
         tally.calls += 1
         tally.reserved += amount
-        if lease is not None:
-            tally.leases.append(lease)
+        tally.holds.append(hold)
         return tally
 
     async def _close(self, tally: _Tally) -> None:
@@ -189,9 +188,13 @@ class Budget:
             return
         self._tallies.pop(tally.request.request_id or "", None)
         spent = tally.spent
-        for lease in tally.leases:
-            await lease.settle(_only(lease, spent))
+        for hold in tally.holds:
+            await self._settle(hold, spent)
             spent = 0.0
+
+    async def _settle(self, hold: Hold | None, spent: float) -> None:
+        if hold is not None:
+            await self._leases.settle(hold, {hold.limits[0].key: spent})
 
     async def reserve_more(self, tally: _Tally, request: Request) -> float:
         """
@@ -205,10 +208,8 @@ class Budget:
         amount = self.estimate(request)
         missing = tally.spent + tally.running + amount - tally.reserved
         if missing > 0:
-            lease = await self._reserve(tally.scope, missing, request)
+            tally.holds.append(await self._reserve(tally.scope, missing, request))
             tally.reserved += missing
-            if lease is not None:
-                tally.leases.append(lease)
         return amount
 
     def find_tally(self, request: Request) -> _Tally | None:
@@ -218,16 +219,14 @@ class Budget:
     async def count_late(self, tally: _Tally, spent: float) -> None:
         """Count an attempt that ended after its call, whatever is left of the budget."""
         limit = replace(self._limit(tally.scope, spent), maximum=_UNLIMITED)
-        lease = await self._leases.reserve((limit,), renew=False)
-        if isinstance(lease, Lease):
-            await lease.settle({limit.key: spent})
+        hold = await self._leases.reserve((limit,), renew=False)
+        await self._settle(None if isinstance(hold, Refused) else hold, spent)
 
-    async def _reserve(self, scope: str, amount: float, request: Request) -> Lease | None:
-        limit = self._limit(scope, amount)
-        outcome = await self._leases.reserve((limit,))
-        if type(outcome) is Refused:
+    async def _reserve(self, scope: str, amount: float, request: Request) -> Hold | None:
+        outcome = await self._leases.reserve((self._limit(scope, amount),))
+        if isinstance(outcome, Refused):
             raise self._refusal(scope, amount, request, outcome)
-        return outcome  # type: ignore[return-value]
+        return outcome
 
     def _limit(self, scope: str, amount: float) -> Limit:
         key, period, ttl = self._place(scope)
@@ -340,13 +339,13 @@ class Budget:
 class _Tally:
     """What the attempts of a call have cost, and what is reserved for them."""
 
-    __slots__ = ("calls", "leases", "request", "reserved", "running", "scope", "spent")
+    __slots__ = ("calls", "holds", "request", "reserved", "running", "scope", "spent")
 
     def __init__(self, request: Request, scope: str) -> None:
         self.request = request
         self.scope = scope
         self.calls = 0
-        self.leases: list[Lease] = []
+        self.holds: list[Hold | None] = []
         self.reserved = 0.0
         self.running = 0.0
         """The estimates of the attempts that are under way."""
@@ -355,6 +354,8 @@ class _Tally:
 
 class _Meter:
     """The layer inside of the attempts: adds up their costs."""
+
+    transparent: ClassVar[bool] = True
 
     def __init__(self, budget: Budget) -> None:
         self._budget = budget
@@ -425,10 +426,6 @@ def catalog_price(request: Request, usage: Usage) -> float | None:
 
 
 _SPANS: dict[object, str] = {"day": "of this day ", "month": "of this month "}
-
-
-def _only(lease: Lease, amount: float) -> dict[str, float]:
-    return {limit.key: amount for limit in lease.reservation.limits}
 
 
 def _check(usd: float, period: Any, unknown: str) -> None:

@@ -19,6 +19,9 @@ tokens or listing models; any other does not see them. A middleware with `guard 
 everything: a client with a guard that has no `perform` refuses operations. A middleware with
 `run_tool(call, request, call_next)` wraps each tool that a run of the client calls.
 
+A layer with `transparent = True` returns what `call_next` returned, and yields its events as they
+are; it is not checked for changes, which saves time.
+
 An object with `takes_call = True` has `complete` and `stream`, and gets one more argument,
 `call: CallInfo`.
 """
@@ -305,6 +308,8 @@ def _hooks(layer: Any) -> tuple[Callable[..., Any], Callable[..., Any]] | None:
             f"`stream` of the middleware {layer!r} is a coroutine function. Make it an async "
             "generator (with `yield`), or a plain function that returns `next(request)`."
         )
+    if getattr(layer, "transparent", False):
+        return partial(_pass_on, complete), partial(_pass_on_events, stream)
     hold = bool(getattr(layer, "hold", False))
     whole = partial(_replay, stream) if complete is None else partial(_complete, complete)
     if stream is None:
@@ -320,6 +325,23 @@ def _hooks_with_call(layer: Any, info: CallInfo) -> tuple[Callable[..., Any], Ca
 
 def _call_of(layer: Any) -> Any:
     return getattr(type(layer), "__call__", None)  # noqa: B004 -- its kind is checked by the caller
+
+
+def _pass_on(
+    hook: Callable[..., Awaitable[Response]], call_next: CompleteNext, request: Request
+) -> Awaitable[Response]:
+    """Pass a whole answer through a transparent layer."""
+    return hook(request, call_next)
+
+
+def _pass_on_events(
+    hook: Callable[..., AsyncIterator[StreamEvent]],
+    _: Shown,
+    call_next: StreamNext,
+    request: Request,
+) -> AsyncIterator[StreamEvent]:
+    """Pass a stream through a transparent layer."""
+    return hook(request, call_next)
 
 
 async def _complete(

@@ -14,7 +14,7 @@ from time import monotonic
 from typing import Any, Literal, TypeAlias
 
 from interlingua.client.stores.contract import Limit, Refused, Reservation, Store
-from interlingua.client.stores.memory import MemoryStore
+from interlingua.client.stores.memory import MemoryStore, Taken
 from interlingua.providers.log import logger
 from interlingua.spec.errors import ConfigurationError, StoreError
 
@@ -23,14 +23,19 @@ OnStoreFailure: TypeAlias = Literal["open", "closed"]
 
 _REMINDER = 60.0  # seconds between two log lines of one outage
 _UNSETTLED = 10_000
-_LOCAL = 86_400.0  # seconds; no call is longer
 
 
 class Leases:
-    """The reservations of one middleware."""
+    """The reservations of one middleware; `is_paced`: some limits have a burst."""
 
     def __init__(
-        self, store: Store, *, owner: str, seconds: float, on_failure: OnStoreFailure
+        self,
+        store: Store,
+        *,
+        owner: str,
+        seconds: float,
+        on_failure: OnStoreFailure,
+        is_paced: bool = False,
     ) -> None:
         if on_failure not in ("open", "closed"):
             raise ConfigurationError(
@@ -39,10 +44,11 @@ class Leases:
         if not seconds > 0:
             raise ConfigurationError(f"{owner}: lease must be more than 0 seconds.")
         self.store: Store = store
-        self.is_local: bool = isinstance(store, MemoryStore)
-        """No other process uses the store."""
-        # What is in the memory of a process is lost with it: a lease need not end before.
-        self.seconds: float = max(seconds, _LOCAL) if self.is_local else seconds
+        # What is in the memory of a process is lost with it, so it needs no leases.
+        is_local = type(store) is MemoryStore and not is_paced
+        self.local: MemoryStore | None = store if is_local else None  # type: ignore[assignment]
+        """The store, if no other process uses it."""
+        self.seconds: float = seconds
         self._owner = owner
         self._on_failure = on_failure
         self._reported: float | None = None
@@ -51,8 +57,10 @@ class Leases:
 
     async def reserve(
         self, limits: Sequence[Limit], *, renew: bool = True
-    ) -> Lease | Refused | None:
+    ) -> Hold | Refused | None:
         """Take the amounts; None if the store failed and calls are sent all the same."""
+        if self.local is not None:
+            return self.local.reserve_now(limits)
         try:
             outcome = await self.store.reserve(limits, lease=self.seconds)
         except StoreError as error:
@@ -69,16 +77,15 @@ class Leases:
             self._recover()
         if self._unsettled:
             await self._settle_rest()
-        if type(outcome) is Refused:
-            return outcome
-        return Lease(self, outcome, renew=renew and not self.is_local)  # type: ignore[arg-type]
+        return outcome if isinstance(outcome, Refused) else Lease(self, outcome, renew=renew)
 
-    async def settle(self, reservation: Reservation, amounts: Mapping[str, float]) -> None:
+    async def settle(self, hold: Hold, amounts: Mapping[str, float]) -> None:
         """Settle, even if the task of the call is cancelled meanwhile; never raises."""
-        if self.is_local:  # it does not wait, so it cannot be interrupted
-            await self._settle(reservation, amounts)
-        else:
-            await asyncio.shield(self._start(self._settle(reservation, amounts)))
+        if isinstance(hold, Lease):
+            hold.stop()
+            await asyncio.shield(self._start(self._settle(hold.reservation, amounts)))
+        elif self.local is not None:
+            self.local.settle_now(hold, amounts)
 
     async def renew(self, lease: Lease) -> None:
         """Extend a lease, and plan the next time."""
@@ -101,6 +108,9 @@ class Leases:
         return task
 
     async def _settle(self, reservation: Reservation, amounts: Mapping[str, float]) -> None:
+        if self._reported is not None:  # the store fails: no call waits for it twice
+            self._unsettled.append((reservation, amounts))
+            return
         try:
             await self.store.settle(reservation, amounts)
         except StoreError as error:
@@ -152,8 +162,16 @@ class Lease:
         loop = asyncio.get_running_loop()
         self._timer = loop.call_later(leases.seconds / 3, leases.start_renewal, self)
 
-    async def settle(self, amounts: Mapping[str, float]) -> None:
-        """Replace what was taken by the real amounts; never raises."""
+    @property
+    def limits(self) -> Sequence[Limit]:
+        """What was taken."""
+        return self.reservation.limits
+
+    def stop(self) -> None:
+        """Renew it no longer."""
         if self._timer is not None:
             self._timer.cancel()
-        await self._leases.settle(self.reservation, amounts)
+
+
+Hold: TypeAlias = Lease | Taken
+"""What was taken of a store until it is settled: with a lease, or in this process's memory."""

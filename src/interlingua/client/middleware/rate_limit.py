@@ -20,7 +20,7 @@ from interlingua.client.middleware.layers import (
     StreamNext,
 )
 from interlingua.client.middleware.learned import Learned
-from interlingua.client.middleware.leases import Lease, Leases, OnStoreFailure
+from interlingua.client.middleware.leases import Hold, Leases, OnStoreFailure
 from interlingua.client.middleware.meter import (
     StreamMeter,
     estimate_input,
@@ -65,6 +65,7 @@ class RateLimit:
     """
 
     guard: ClassVar[bool] = True
+    transparent: ClassVar[bool] = True
     per_attempt: ClassVar[bool] = True
 
     def __init__(  # noqa: PLR0913 -- options, all by name
@@ -108,6 +109,7 @@ class RateLimit:
             owner=f"RateLimit {name!r}",
             seconds=lease,
             on_failure=on_store_failure,
+            is_paced=burst is not None,
         )
         self._learned: dict[str, Learned] = {}
         self._lines = Lines()
@@ -225,12 +227,12 @@ class RateLimit:
         outcome = await self._leases.reserve(
             self._amounts(permit), renew=self._concurrency is not None
         )
-        if type(outcome) is Refused:
+        if isinstance(outcome, Refused):
             is_held = outcome.key.startswith(f"{self._name}:concurrency:")
             # The end of a lease is not when an attempt ends.
             permit.expected = None if is_held else outcome.retry_after
-            return waiting_time(outcome, is_local=self._leases.is_local, is_held=is_held)
-        permit.lease = outcome  # type: ignore[assignment]
+            return waiting_time(outcome, is_local=self._leases.local is not None, is_held=is_held)
+        permit.hold = outcome
         return None
 
     def _amounts(self, permit: _Permit) -> list[Limit]:
@@ -311,20 +313,20 @@ class RateLimit:
 
     async def _settle(self, permit: _Permit, usage: Usage | None) -> None:
         """Count the real tokens, and let the next caller ask."""
-        if permit.lease is not None:
+        if permit.hold is not None:
             amounts: dict[str, float] = {}
             if usage is not None and self._input is not None:
                 amounts[f"{self._name}:input_tokens:{permit.scope}"] = usage.input_tokens
             if usage is not None and self._output is not None:
                 amounts[f"{self._name}:output_tokens:{permit.scope}"] = usage.output_tokens
-            await permit.lease.settle(amounts)
+            await self._leases.settle(permit.hold, amounts)
         self._lines.wake(permit.scope)
 
     async def _give_back(self, permit: _Permit) -> None:
         """Nothing was sent: nothing counts."""
-        if permit.lease is not None:
-            limits = permit.lease.reservation.limits
-            await permit.lease.settle({limit.key: 0.0 for limit in limits})
+        if permit.hold is not None:
+            amounts = {limit.key: 0.0 for limit in permit.hold.limits}
+            await self._leases.settle(permit.hold, amounts)
         self._lines.wake(permit.scope)
 
     # Errors.
@@ -351,13 +353,13 @@ class RateLimit:
 class _Permit:
     """What one attempt has taken."""
 
-    __slots__ = ("began", "expected", "learned", "lease", "scope", "tokens")
+    __slots__ = ("began", "expected", "hold", "learned", "scope", "tokens")
 
     def __init__(self, scope: str, learned: Learned, tokens: tuple[int, int | None]) -> None:
         self.scope = scope
         self.learned = learned
         self.tokens = tokens
-        self.lease: Lease | None = None
+        self.hold: Hold | None = None
         self.began = 0.0
         self.expected: float | None = None
         """The seconds until there may be room, as far as that is known."""

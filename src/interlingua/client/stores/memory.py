@@ -7,9 +7,15 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import count
 from math import inf
 from threading import Lock
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
-from interlingua.client.stores.buckets import MICROSECONDS, Bucket, find_refusal, microseconds
+from interlingua.client.stores.buckets import (
+    MICROSECONDS,
+    TOLERANCE,
+    Bucket,
+    find_refusal,
+    microseconds,
+)
 from interlingua.client.stores.contract import (
     RETENTION,
     Limit,
@@ -21,6 +27,7 @@ from interlingua.client.stores.contract import (
 )
 
 Value = TypeVar("Value")
+_ROUNDING = 1e-9  # what sums of fractions may leave over
 _SWEEP = 1_024
 """How many entries there are at least before ended ones are looked for."""
 
@@ -36,12 +43,48 @@ class _Entries(dict[str, tuple[Value, float]], Generic[Value]):
         return entry
 
 
+class Taken(NamedTuple):
+    """What `MemoryStore.reserve_now` has taken, and when, in microseconds."""
+
+    limits: Sequence[Limit]
+    at: int
+
+
 class _MemoryBucket(Bucket):
-    __slots__ = ("open",)
+    __slots__ = ("direct", "open")
 
     def __init__(self, period: float | None) -> None:
         super().__init__(period)
         self.open: dict[str, tuple[int, float]] = {}
+        self.direct = 0.0
+        """What is held without a lease."""
+
+    def used(self) -> float:
+        return sum(self.slots.values()) + self.held + self.direct
+
+    def is_empty(self, now: int) -> bool:
+        return not self.direct and super().is_empty(now)
+
+    def take_now(self, limit: Limit, now: int) -> None:
+        """Count the amount until `settle_now`, without a lease."""
+        if limit.mode == "spend":
+            slot = self.slot(now)
+            self.slots[slot] = self.slots.get(slot, 0.0) + limit.amount
+        else:
+            self.direct += limit.amount
+
+    def settle_now(self, limit: Limit, real: float, taken_at: int, now: int) -> None:
+        """Replace what `take_now` has counted."""
+        amount = limit.amount
+        if limit.mode == "spend":
+            slot = self.slot(taken_at)
+            if real != amount and slot in self.slots:
+                self.slots[slot] = max(0.0, self.slots[slot] + (real - amount))
+            return
+        left = self.direct - amount
+        self.direct = left if left > amount * _ROUNDING else 0.0
+        if limit.mode == "reserve":
+            self._count(limit, now, real)
 
     def hold(self, id_: str, amount: float, ends: int) -> None:
         self.open[id_] = (ends, amount)
@@ -80,7 +123,7 @@ class MemoryStore:
         self._clock = clock
         self._lock = Lock()
         self._ids = count(1)
-        self._buckets: dict[tuple[str, float | None], Bucket] = {}
+        self._buckets: dict[tuple[str, float | None], _MemoryBucket] = {}
         self._leases: dict[str, int] = {}  # when the lease of an open reservation ends
         self._values: _Entries[bytes] = _Entries()
         self._counters: _Entries[float] = _Entries()
@@ -94,7 +137,7 @@ class MemoryStore:
         self._last = max(self._last, microseconds(self._clock()))
         return self._last
 
-    def _bucket(self, key: str, period: float | None) -> Bucket:
+    def _bucket(self, key: str, period: float | None) -> _MemoryBucket:
         bucket = self._buckets.get((key, period))
         if bucket is None:
             bucket = self._buckets[key, period] = _MemoryBucket(period)
@@ -134,6 +177,44 @@ class MemoryStore:
                 real = amounts.get(limit.key, limit.amount)
                 bucket.settle(limit, reservation.id, real, taken_at, now)
         return True
+
+    def reserve_now(self, limits: Sequence[Limit]) -> Taken | Refused:
+        """
+        Take all amounts, or none, until `settle_now`: for middleware of this process.
+
+        There are no leases, because the store ends with the process. Limits are not checked and
+        must not have a burst. `retry_after` is None if it is unknown, too.
+        """
+        buckets, pairs = self._buckets, []
+        with self._lock:
+            now = self._now()
+            self._sweep(now)
+            for limit in limits:
+                bucket = buckets.get((limit.key, limit.period))
+                if bucket is None:
+                    bucket = self._bucket(limit.key, limit.period)
+                elif bucket.slots:
+                    bucket.drop_ended(now)
+                if bucket.used() + limit.amount > limit.maximum * TOLERANCE:
+                    return self._refuse(limits, now)
+                pairs.append((limit, bucket))
+            for limit, bucket in pairs:
+                bucket.take_now(limit, now)
+        return Taken(limits, now)
+
+    def settle_now(self, taken: Taken, amounts: Mapping[str, float]) -> None:
+        """Replace what was taken by the real amounts; once for each."""
+        with self._lock:
+            now = self._now()
+            for limit in taken.limits:
+                real = amounts.get(limit.key, limit.amount)
+                self._bucket(limit.key, limit.period).settle_now(limit, real, taken.at, now)
+
+    def _refuse(self, limits: Sequence[Limit], now: int) -> Refused:
+        pairs = [(limit, self._bucket(limit.key, limit.period)) for limit in limits]
+        refused = find_refusal(pairs, now)
+        assert refused is not None  # noqa: S101 -- a limit does not fit
+        return refused
 
     async def renew(self, reservation: Reservation, lease: float) -> bool:
         """Extend the lease to this long from now; False if it has ended or was settled."""

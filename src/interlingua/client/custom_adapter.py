@@ -1,0 +1,117 @@
+"""Attempts at adapters that are not an `HttpAdapter`: a program's own, and `Balance`."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, runtime_checkable
+
+from msgspec.structs import replace
+
+from interlingua.client.metering import price_custom
+from interlingua.prepare.behaviour import behave
+from interlingua.providers.adapter import HttpAdapter
+from interlingua.providers.fold import close_stream
+from interlingua.providers.tariffs import Answer
+from interlingua.spec.contracts import NEUTRAL_PROFILE, Adapter
+from interlingua.spec.events import ErrorEvent, Finish, StreamEvent, StreamStart
+from interlingua.spec.request import Request
+from interlingua.spec.response import Response, Warning
+
+if TYPE_CHECKING:
+    from interlingua.client.attempts import Calls
+
+
+OnMember: TypeAlias = Callable[[str], object]
+"""Called with the name of the key or endpoint that is used."""
+
+
+@runtime_checkable
+class MemberAdapter(Protocol):
+    """An adapter over several others, such as `Balance`: it chooses one for each attempt."""
+
+    name: str
+
+    @property
+    def first(self) -> Adapter:
+        """The one that stands for all where only one can."""
+
+    def rebind(self, name: str) -> Adapter:
+        """A copy with another name."""
+
+    async def send_by_member(
+        self,
+        request: Request,
+        send: Callable[[Adapter], Awaitable[Response]],
+        on_member: OnMember | None = None,
+    ) -> Response:
+        """The answer that `send` gets from the chosen adapter."""
+
+    def stream_by_member(
+        self,
+        request: Request,
+        send: Callable[[Adapter], AsyncIterator[StreamEvent]],
+        on_member: OnMember | None = None,
+    ) -> AsyncIterator[StreamEvent]:
+        """The events that `send` gets from the chosen adapter."""
+
+
+class CustomCall:
+    """The request as the adapter gets it, and the answer with what the client knows."""
+
+    def __init__(self, calls: Calls, adapter: Adapter, request: Request) -> None:
+        self._calls = calls
+        self._adapter = adapter
+        self._request = request
+        self._key = request.provider or ""
+        self._settings: dict[str, Any] = dict(calls.settings)
+        self._warnings: tuple[Warning, ...] = ()
+        self.left_out: tuple[str, ...] = ()
+        """The tools that the behaviour of the provider leaves out."""
+        self._sent: Request = self._behave()
+        if calls.call_ids is not None:
+            self._sent = calls.call_ids.write(self._sent, adapter)
+
+    async def complete(self) -> Response:
+        """The whole answer, with the adapter's name in the client, which may be another."""
+        response = await self._adapter.complete(self._sent, **self._settings)
+        warnings = (*self._warnings, *response.warnings)
+        response = replace(response, provider=self._key, warnings=warnings)
+        return self._price(response, response.model)
+
+    async def stream(self) -> AsyncGenerator[StreamEvent, None]:
+        """The events of the answer. An `ErrorEvent` is raised, as by other adapters."""
+        await self._calls.initialization.ensure(self._key)
+        events, model = self._adapter.stream(self._sent, **self._settings), ""
+        try:
+            async for event in events:
+                if isinstance(event, ErrorEvent):
+                    raise event.error
+                if isinstance(event, StreamStart):
+                    model = event.model
+                    warnings = (*self._warnings, *event.warnings)
+                    yield replace(event, provider=self._key, warnings=warnings)
+                elif isinstance(event, Finish):
+                    response = event.response
+                    if response is not None:
+                        event = replace(event, response=replace(response, provider=self._key))  # noqa: PLW2901
+                        model = response.model or model
+                    yield self._price(event, model)
+                else:
+                    yield event
+        finally:
+            await close_stream(events)
+
+    def _price(self, answer: Answer, served: str) -> Answer:
+        return price_custom(answer, served, self._request, self._calls.tariffs, self._adapter)
+
+    def _behave(self) -> Request:
+        """The request as the behaviour of the provider makes it; an `HttpAdapter` does so."""
+        request, adapter = self._request, self._adapter
+        behaviour = self._calls.routing.behaviour_of(self._key)
+        if behaviour is None or isinstance(adapter, HttpAdapter):
+            return request
+        profile_for = getattr(adapter, "profile_for", None)
+        profile = NEUTRAL_PROFILE if profile_for is None else profile_for(request.model)
+        behaved = behave(request, behaviour, profile)
+        self.left_out, self._warnings = behaved.left_out, behaved.warnings
+        return behaved.request
