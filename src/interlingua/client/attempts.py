@@ -24,7 +24,7 @@ from interlingua.client.call_events import (
     CallStarted,
     Subscriber,
 )
-from interlingua.client.custom_adapter import CustomCall, MemberAdapter, OnMember
+from interlingua.client.custom_adapter import CustomCall, OnMember, as_member_adapter
 from interlingua.client.initialization import Initialization
 from interlingua.client.metering import add_metered, meter_failure
 from interlingua.client.middleware.layers import CallInfo, CallLayers, Shown
@@ -473,9 +473,10 @@ class Attempts:
             await calls.initialization.ensure(key)
         ids = calls.call_ids
         if not isinstance(adapter, HttpAdapter) or not adapter.has_stations:
-            if isinstance(adapter, MemberAdapter):
+            members = as_member_adapter(adapter)
+            if members is not None:
                 send = partial(self._send, request, attempt)
-                return await adapter.send_by_member(request, send, self._on_member(attempt))
+                return await members.send_by_member(request, send, self._on_member(attempt))
             response = await self._custom(adapter, request).complete()
         else:
             known = self._ready
@@ -509,9 +510,10 @@ class Attempts:
         adapter = member or self._adapters.get(key) or self._calls.adapters[key]
         events: AsyncIterator[StreamEvent]
         if not isinstance(adapter, HttpAdapter) or not adapter.has_stations:
-            if isinstance(adapter, MemberAdapter):
+            members = as_member_adapter(adapter)
+            if members is not None:
                 send = partial(self._send_stream, request, attempt)
-                return adapter.stream_by_member(request, send, self._on_member(attempt))
+                return members.stream_by_member(request, send, self._on_member(attempt))
             events = self._custom(adapter, request).stream()
         else:
             make_ready = partial(self._make_ready, adapter, request, attempt)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from msgspec.structs import replace
 
@@ -25,11 +25,10 @@ OnMember: TypeAlias = Callable[[str], object]
 """Called with the name of the key or endpoint that is used."""
 
 
-@runtime_checkable
-class MemberAdapter(Protocol):
+class MemberAdapter(Adapter, Protocol):
     """An adapter over several others, such as `Balance`: it chooses one for each attempt."""
 
-    name: str
+    has_members: bool
 
     @property
     def first(self) -> Adapter:
@@ -53,6 +52,14 @@ class MemberAdapter(Protocol):
         on_member: OnMember | None = None,
     ) -> AsyncIterator[StreamEvent]:
         """The events that `send` gets from the chosen adapter."""
+
+
+def as_member_adapter(adapter: Any) -> MemberAdapter | None:
+    """The adapter, if it is one over several others."""
+    if getattr(adapter, "has_members", False):  # `isinstance` of a protocol is slow
+        members: MemberAdapter = adapter
+        return members
+    return None
 
 
 class CustomCall:

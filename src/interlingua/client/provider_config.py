@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from interlingua.client.custom_adapter import MemberAdapter
+from interlingua.client.custom_adapter import as_member_adapter
 from interlingua.providers.adapter import HttpAdapter
 from interlingua.spec.behaviour import Behaviour
 from interlingua.spec.contracts import Adapter, Timeouts
@@ -46,8 +46,8 @@ class ProviderConfig(msgspec.Struct, frozen=True, kw_only=True, repr_omit_defaul
 def describe_config(name: str, adapter: Adapter, behaviour: Behaviour | None) -> ProviderConfig:
     """What is set for an adapter."""
     own = behaviour or Behaviour()
-    if isinstance(adapter, MemberAdapter):
-        adapter = adapter.first
+    members = as_member_adapter(adapter)
+    adapter = adapter if members is None else members.first
     if not isinstance(adapter, HttpAdapter):
         retries = getattr(adapter, "max_retries", 0)
         return ProviderConfig(name=name, behaviour=own, max_retries=retries)

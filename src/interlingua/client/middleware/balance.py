@@ -96,6 +96,8 @@ class Balance:
     Whatever else an adapter is asked for, such as its profile, is that of the first one.
     """
 
+    has_members = True
+
     def __init__(
         self,
         *adapters: Adapter,
@@ -122,7 +124,6 @@ class Balance:
             window=window,
             cooldown=cooldown,
             store=store,
-            key=lambda _: "balance",
             clock=clock,
             chance=chance,
         )
@@ -299,7 +300,9 @@ class Balance:
         """An adapter that is not out; if all are, the one that may be tried first."""
         key = request.session_id or request.user or repr(self._chance())
         failed = self._failed.get(request.request_id or "", ())
-        names = sorted(rank(key, self._weights), key=lambda name: name in failed)
+        names = rank(key, self._weights)
+        if failed:
+            names.sort(key=lambda name: name in failed)
         name, passage = await self._enter_first(names, failed, request)
         if on_member is not None:
             on_member(name)
@@ -311,14 +314,11 @@ class Balance:
         waits: dict[str, float] = {}
         for name in names:
             try:
-                return name, await self._enter(name, request)
+                circuit = self._circuit(name)
+                return name, await self._breaker.enter(circuit, request.model, key="balance")
             except CircuitOpenError as closed:
                 waits[name] = closed.retry_after or 0.0
         return min(names, key=lambda name: (name in failed, waits[name])), _Unchecked()
-
-    async def _enter(self, name: str, request: Request) -> Passage:
-        named = Request(provider=self._circuit(name), model=request.model)
-        return await self._breaker.enter(named)
 
     def _circuit(self, member: str) -> str:
         return f"{self._group}/{member}"
