@@ -7,7 +7,6 @@ Middleware that runs once per request is outside of it, `per_attempt` middleware
 from __future__ import annotations
 
 import asyncio
-import inspect
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
 from copy import copy
 from functools import partial
@@ -22,19 +21,21 @@ from interlingua.client.call_events import (
     CallEvent,
     CallFailed,
     CallStarted,
+    Outcome,
     Subscriber,
+    notify,
+    settle_outcomes,
 )
 from interlingua.client.custom_adapter import CustomCall, OnMember, as_member_adapter
 from interlingua.client.initialization import Initialization
 from interlingua.client.metering import add_metered, meter_failure
 from interlingua.client.middleware.layers import CallInfo, CallLayers, Shown
-from interlingua.client.retry_policy import DEFAULT_POLICY, RetryPolicy, policy_from
+from interlingua.client.retry_policy import DEFAULT_POLICY, RetryPolicy, adapter_policy
 from interlingua.client.routing import Routing
 from interlingua.providers.adapter import HttpAdapter
 from interlingua.providers.cancel import CANCELLED, CancelScope, Scopes
 from interlingua.providers.fold import close_stream, fold_stream
 from interlingua.providers.http_requests import Ready
-from interlingua.providers.log import logger
 from interlingua.providers.tariffs import Prices, Tariffs
 from interlingua.spec.contracts import Adapter
 from interlingua.spec.errors import AbortError, CircuitOpenError, ErrorClass, SDKError, StreamError
@@ -52,7 +53,6 @@ from interlingua.streams.accumulate import StreamAccumulator
 from interlingua.streams.grammar import is_content
 
 Value = TypeVar("Value")
-_SUBSCRIBER_FAILED = "A subscriber raised an exception on %s."
 
 
 class CallIds(Protocol):
@@ -212,7 +212,7 @@ class Attempts:
         self._failure: SDKError | None = None  # of the last attempt
         self._resent: set[int] = set()  # attempts whose request was sent twice
         self._members = _NO_MEMBERS  # of a `Balance`, by attempt
-        self._outcomes: list[tuple[CallEvent, Awaitable[object]]] = []  # of async subscribers
+        self._outcomes: list[Outcome] = []  # of async subscribers
         self._ready: tuple[Request, Adapter, Ready] | None = None
         self._shown: Shown | None = None  # only set if there is middleware
         self._scope: CancelScope | None = None
@@ -274,6 +274,7 @@ class Attempts:
             attempt=attempt,
             adapters=self._calls.adapters,
             attempts=lambda: self.records,
+            tariffs=self._calls.tariffs,
         )
 
     def finish(self, finish: Finish, accumulator: StreamAccumulator) -> Response:
@@ -421,13 +422,12 @@ class Attempts:
             return policy
         key = request.provider or ""
         adapter = self._adapters.get(key) or self._calls.adapters[key]
-        retries = getattr(adapter, "max_retries", 0)
         behaviour = getattr(adapter, "behaviour", None)
         if behaviour is None and not isinstance(adapter, HttpAdapter):
             behaviour = self._calls.routing.behaviour_of(key)
-        if behaviour is not None and behaviour.retry is not None:
-            return policy_from(behaviour.retry, retries, policy)
-        return RetryPolicy(max_retries=retries) if retries else policy
+        retries = getattr(adapter, "max_retries", 0)
+        is_plain = not retries and behaviour is None
+        return policy if is_plain else adapter_policy(retries, behaviour, policy)
 
     def explain(self, error: SDKError) -> None:
         """Add what is known of the call to an error that ended it, such as a timeout in a wait."""
@@ -668,23 +668,12 @@ class Attempts:
         }
 
     def _notify(self, event: CallEvent) -> None:
-        for subscriber in self._subscribers:
-            try:
-                outcome = subscriber(event)
-            except Exception:  # noqa: BLE001 -- a subscriber that fails must not end the call
-                logger.exception(_SUBSCRIBER_FAILED, event.type)
-            else:
-                if inspect.isawaitable(outcome):
-                    self._outcomes.append((event, outcome))
+        self._outcomes += notify(event, self._subscribers)
 
     async def _settle(self) -> None:
         """Wait for the async subscribers, in order."""
         outcomes, self._outcomes = self._outcomes, []
-        for event, outcome in outcomes:
-            try:
-                await outcome
-            except Exception:  # noqa: BLE001 -- as above
-                logger.exception(_SUBSCRIBER_FAILED, event.type)
+        await settle_outcomes(outcomes)
 
 
 _NO_MEMBERS: dict[int, str] = {}
