@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Iterable
+from inspect import isawaitable
 from typing import ClassVar, Literal, TypeAlias
 
 import msgspec
 
+from interlingua.providers.log import logger
 from interlingua.spec.errors import ErrorClass
 from interlingua.spec.response import Cost, Usage
 
@@ -81,3 +83,30 @@ class CallFailed(_CallEvent, frozen=True, kw_only=True, tag="call_failed"):
 CallEvent: TypeAlias = CallStarted | CallCompleted | CallFailed
 Subscriber: TypeAlias = Callable[[CallEvent], object]
 """Called with each call event; sync or async. The call waits for it."""
+
+Outcome: TypeAlias = tuple[CallEvent, Awaitable[object]]
+"""An event, and what an async subscriber returned for it."""
+_FAILED = "A subscriber raised an exception on %s."
+
+
+def notify(event: CallEvent, subscribers: Iterable[Subscriber]) -> list[Outcome]:
+    """Call the subscribers; returns what must be awaited. Their exceptions are logged."""
+    outcomes: list[Outcome] = []
+    for subscriber in subscribers:
+        try:
+            outcome = subscriber(event)
+        except Exception:  # noqa: BLE001 -- a subscriber that fails must not end the call
+            logger.exception(_FAILED, event.type)
+        else:
+            if isawaitable(outcome):
+                outcomes.append((event, outcome))
+    return outcomes
+
+
+async def settle_outcomes(outcomes: Iterable[Outcome]) -> None:
+    """Wait for the async subscribers, in order."""
+    for event, outcome in outcomes:
+        try:
+            await outcome
+        except Exception:  # noqa: BLE001 -- as above
+            logger.exception(_FAILED, event.type)

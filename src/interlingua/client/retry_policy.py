@@ -11,7 +11,7 @@ from typing import Literal, TypeAlias, TypeVar
 import msgspec
 
 from interlingua.providers.callbacks import settle
-from interlingua.spec.behaviour import RETRIED, RetrySettings
+from interlingua.spec.behaviour import RETRIED, Behaviour
 from interlingua.spec.errors import (
     ConfigurationError,
     InvalidRequestError,
@@ -119,14 +119,18 @@ DEFAULT_POLICY = RetryPolicy()
 """The policy of the high-level functions; `max_retries` of an adapter takes precedence."""
 
 
-def policy_from(
-    settings: RetrySettings, max_retries: int, default: RetryPolicy | None
-) -> RetryPolicy:
+def adapter_policy(
+    max_retries: int, behaviour: Behaviour | None, default: RetryPolicy | None
+) -> RetryPolicy | None:
     """
-    The policy that the settings of a provider make.
+    The policy of an adapter with these retries and this behaviour, or the default.
 
-    `max_retries` is that of its adapter, for settings without one; `default` fills what is left.
+    The settings of the behaviour take precedence. What they leave open is the adapter's, and what
+    that leaves open is the default.
     """
+    settings = None if behaviour is None else behaviour.retry
+    if settings is None:
+        return RetryPolicy(max_retries=max_retries) if max_retries else default
     count = settings.max_retries
     if count is None:
         count = max_retries or (0 if default is None else default.max_retries)

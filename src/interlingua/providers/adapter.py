@@ -343,15 +343,13 @@ class HttpAdapter(OperationCalls):
         """
         Read the files and URLs of a request, prepare it, encode it, address and sign it.
 
-        All attempts of the request send the same bytes. `logged` holds the codes of warnings
-        that were already logged for the request. `on_resend`: see `HttpRequest`. `tariffs` are
-        the prices; by default those of the catalog.
+        All attempts of the request send the same bytes. `logged` holds the codes of warnings that
+        were logged for it before. `on_resend`: see `HttpRequest`. `tariffs`: the catalog's if None.
         """
         try:
             request = await self._gather(request)
-            base_url = self._base_url
-            if self.server is not None:
-                base_url = await self._start_server(request.model)
+            is_remote = self.server is None
+            base_url = self._base_url if is_remote else await self._start_server(request.model)
             profile = self._profiles.get(request.model) or self.profile_for(request.model)
             given, behaved = request, None
             if self.behaviour is not None:
@@ -563,7 +561,7 @@ class HttpAdapter(OperationCalls):
         wire = self._dialect.encode_request(prepared, profile, stream=stream)
         notices = NOTICES.get((self.provider.name, request.model))
         if notices is None:
-            notices = lifecycle_notices(self.provider, request.model)
+            notices = lifecycle_notices(self.provider.name, request.model)
         if headers or unknown or notices:
             warnings = (*unknown, *wire.warnings, *notices)
             wire = replace(wire, headers={**wire.headers, **headers}, warnings=warnings)

@@ -13,7 +13,7 @@ from interlingua.spec.content import Text
 from interlingua.spec.errors import RequestTimeoutError
 from interlingua.spec.events import Finish, StreamEvent, StreamStart
 from interlingua.spec.request import Request
-from interlingua.spec.response import Response, Usage
+from interlingua.spec.response import Cost, Response, Usage
 from interlingua.streams.grammar import DELTAS
 from interlingua.tokens.estimate import estimate_request, estimate_tokens
 
@@ -28,18 +28,16 @@ def estimate_input(request: Request) -> int:
     """
     An offline estimate of the input tokens.
 
-    That of a short text is rough: it is corrected soon, and little depends on it. The last long
-    one is kept: several layers ask about the same request, one after another.
+    That of a short text is rough: it is corrected soon, and little depends on it. The last one is
+    kept: several layers ask about the same request, one after another.
     """
     global _last  # noqa: PLW0603 -- one tuple, which is replaced as a whole
-    if not request.tools:
-        tokens = _estimate_short(request)
-        if tokens is not None:
-            return tokens
     known = _last
     if known is not None and known[0] is request:
         return known[1]
-    tokens = estimate_request(request, request.provider or "")
+    tokens = None if request.tools else _estimate_short(request)
+    if tokens is None:
+        tokens = estimate_request(request, request.provider or "")
     _last = (request, tokens)
     return tokens
 
@@ -84,9 +82,9 @@ class StreamMeter:
             self.finish = event  # type: ignore[assignment]
 
     @property
-    def response(self) -> Response | None:
-        """The whole answer, if the stream has ended."""
-        return None if self.finish is None else self.finish.response
+    def cost(self) -> Cost | None:
+        """The cost of the whole answer, if the stream has ended and the price is known."""
+        return None if self.finish is None else self.finish.cost
 
     def usage(self, request: Request, failure: BaseException | None) -> Usage | None:
         """The reported usage, or an estimate of what a cut stream used; None if it is unknown."""

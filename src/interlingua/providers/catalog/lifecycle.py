@@ -5,8 +5,7 @@ from __future__ import annotations
 from datetime import UTC, date, datetime
 
 from interlingua.providers.catalog.models import NOTICES, ModelInfo, find_model, table
-from interlingua.providers.catalog.search import list_models
-from interlingua.providers.provider import Provider
+from interlingua.providers.catalog.search import ends_soon, list_models
 from interlingua.spec.response import Warning
 from interlingua.spec.warnings import make_warning
 
@@ -14,26 +13,26 @@ _MOST_NOTICES = 1000
 """Models in `NOTICES`; callers choose the names."""
 
 
-def lifecycle_notices(provider: Provider, model: str) -> tuple[Warning, ...]:
+def lifecycle_notices(provider: str, model: str) -> tuple[Warning, ...]:
     """The warnings about a model that have nothing to do with a request; kept in `NOTICES`."""
     used = table()
-    info = None if provider.is_local else find_model(model, provider.name)
+    info = find_model(model, provider)
     found = () if info is None else _notices(info, model, datetime.now(UTC).date())
     if len(NOTICES) >= _MOST_NOTICES:
         NOTICES.clear()
     if table() is used:  # else the catalog was changed meanwhile
-        NOTICES[provider.name, model] = found
+        NOTICES[provider, model] = found
     return found
 
 
 def _notices(info: ModelInfo, model: str, today: date) -> tuple[Warning, ...]:
-    if info.retires is not None:
-        verb = "was retired" if info.retires <= today else "retires"
-        state = f"{verb} on {info.retires}"
-    elif info.deprecated:
+    if not ends_soon(info, today):
+        return ()
+    if info.retires is None:
         state = "is deprecated"
     else:
-        return ()
+        verb = "was retired" if info.retires <= today else "retires"
+        state = f"{verb} on {info.retires}"
     other = replacement(info)
     advice = "choose another model" if other is None else f"use {other.id}"
     target = f"{info.provider}:{model}"
