@@ -390,7 +390,7 @@ def test_a_custom_adapter_has_behaviours_too(is_stream):
     assert adapter.asked[1].model == "m"
     assert adapter.asked[1].messages[0] == Message.system(ADDENDUM)
     assert [each.name for each in adapter.asked[1].tools] == ["Read"]
-    assert response.warnings[0].code == "tools_over_limit"
+    assert [warning.code for warning in response.warnings] == ["tools_over_limit", "price_unknown"]
 
 
 # Retries.

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import aclosing
 from copy import copy
 from functools import partial
 from itertools import count
 from time import perf_counter
-from typing import Any, Protocol, Self, TypeAlias, TypeVar
+from typing import Any, Protocol, Self, TypeVar
 
 from msgspec.structs import replace
 
@@ -27,9 +26,9 @@ from interlingua.client.call_events import (
     notify,
     settle_outcomes,
 )
-from interlingua.client.custom_adapters import behave_custom, name_events
+from interlingua.client.custom_adapter import CustomCall, OnMember
 from interlingua.client.initialization import Initialization
-from interlingua.client.metering import add_metered, meter_failure, price_custom
+from interlingua.client.metering import add_metered, meter_failure
 from interlingua.client.middleware.layers import CallInfo, CallLayers, Shown
 from interlingua.client.retry_policy import DEFAULT_POLICY, RetryPolicy, adapter_policy
 from interlingua.client.routing import Routing
@@ -54,7 +53,6 @@ from interlingua.streams.accumulate import StreamAccumulator
 from interlingua.streams.grammar import is_content
 
 Value = TypeVar("Value")
-OnMember: TypeAlias = Callable[[str], object]
 
 
 class CallIds(Protocol):
@@ -472,13 +470,7 @@ class Attempts:
             await calls.initialization.ensure(key)
         ids = calls.call_ids
         if not isinstance(adapter, HttpAdapter) or not adapter.has_stations:
-            behaved = behave_custom(adapter, request, calls.routing)
-            self.left_out = behaved.left_out
-            sent = behaved.request if ids is None else ids.write(behaved.request, adapter)
-            response = await adapter.complete(sent, **self._settings(adapter, attempt))
-            warnings = behaved.add_warnings(response.warnings)
-            response = replace(response, provider=key, warnings=warnings)
-            response = price_custom(response, response.model, request, calls.tariffs, adapter)
+            response = await self._custom(adapter, request, attempt).complete()
         else:
             if self._ready is None or self._ready[0] is not request:
                 sent = request if ids is None else ids.write(request, adapter)
@@ -508,38 +500,23 @@ class Attempts:
         adapter = self._adapters.get(key) or self._calls.adapters[key]
         events: AsyncIterator[StreamEvent]
         if not isinstance(adapter, HttpAdapter) or not adapter.has_stations:
-            events = self._stream_custom(adapter, request, attempt)
+            events = self._custom(adapter, request, attempt).stream()
         else:
             make_ready = partial(self._make_ready, adapter, request, attempt)
             scope = self._scope or CancelScope()
             events = adapter.events(make_ready, scope, self._step, attempt)
         return events if ids is None else ids.read_events(events, key)
 
-    def _settings(self, adapter: Adapter, attempt: int) -> Mapping[str, Any]:
-        """Keyword arguments for `complete` and `stream` of a custom adapter."""
-        if not getattr(adapter, "reports_member", False):
-            return self._calls.settings
-        return {**self._calls.settings, "on_member": self._on_member(attempt)}
+    def _custom(self, adapter: Adapter, request: Request, attempt: int) -> CustomCall:
+        """One attempt at an adapter that is not ours."""
+        call = CustomCall(self._calls, adapter, request, self._on_member(attempt))
+        self.left_out = call.left_out
+        return call
 
     def _on_member(self, attempt: int) -> OnMember:
         """A function that notes which of several keys or endpoints is used."""
         self._members = {} if self._members is _NO_MEMBERS else self._members
         return partial(self._members.__setitem__, attempt)
-
-    async def _stream_custom(
-        self, adapter: Adapter, request: Request, attempt: int
-    ) -> AsyncGenerator[StreamEvent, None]:
-        """The events of a custom adapter."""
-        key, ids = request.provider or "", self._calls.call_ids
-        await self._calls.initialization.ensure(key)
-        behaved = behave_custom(adapter, request, self._calls.routing)
-        self.left_out = behaved.left_out
-        sent = behaved.request if ids is None else ids.write(behaved.request, adapter)
-        events = adapter.stream(sent, **self._settings(adapter, attempt))
-        named = name_events(events, behaved, request, adapter, self._calls.tariffs)
-        async with aclosing(named):
-            async for event in named:
-                yield event
 
     async def _make_ready(self, adapter: HttpAdapter, request: Request, attempt: int) -> Ready:
         """The encoded stream request, made once for all attempts that send the same one."""

@@ -358,9 +358,7 @@ class HttpAdapter(OperationCalls):
             if stream or request.tools:
                 stream = can_stream(request, profile, asked=stream)
             if rough_size(request.messages) > LARGE:
-                encode = partial(self._encode, request, profile, stream=stream)
-                wire = await asyncio.to_thread(encode)
-                body = await asyncio.to_thread(dumps, wire.body)
+                wire, body = await self._encode_in_thread(request, profile, stream=stream)
             else:
                 wire = self._encode(request, profile, stream=stream)
                 body = dumps(wire.body)
@@ -391,6 +389,13 @@ class HttpAdapter(OperationCalls):
             left_out=() if behaved is None else behaved.left_out,
             tariffs=_CATALOG if tariffs is None else tariffs,
         )
+
+    async def _encode_in_thread(
+        self, request: Request, profile: Profile, *, stream: bool
+    ) -> tuple[WireCall, bytes]:
+        encode = partial(self._encode, request, profile, stream=stream)
+        wire = await asyncio.to_thread(encode)
+        return wire, await asyncio.to_thread(dumps, wire.body)
 
     async def answer(self, ready: Ready, step: int = 0, attempt: int = 0) -> Response:
         """Send, read and decode: one attempt at a whole answer."""

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, TypeAlias, TypeVar
 import msgspec
 from msgspec.structs import replace
 
-from interlingua.providers.catalog.models import table
+from interlingua.providers.catalog.models import clear_on_change, table
 from interlingua.providers.catalog.prices import LongContext, Price, Rates
 from interlingua.providers.cost import STANDARD, Tariff, merge_rates, price_usage
 from interlingua.spec.check import describe
@@ -69,6 +69,7 @@ class Tariffs(dict[tuple[Seller, str, str], "Tariff | None"]):
         is_whole: bool = False,
     ) -> None:
         super().__init__()
+        clear_on_change(self)
         self.is_whole = is_whole
         self.given = dict(_read_prices(prices or {}))
         self.clock = clock

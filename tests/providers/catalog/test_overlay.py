@@ -13,6 +13,7 @@ from interlingua.catalog import get_model_info, list_models, update
 from interlingua.providers.adapter import HttpAdapter
 from interlingua.providers.catalog.models import providers_of, reset_table, table
 from interlingua.providers.catalog.prices import Price, Rates
+from interlingua.providers.tariffs import Seller, Tariffs
 from interlingua.spec.errors import ConfigurationError
 
 HOUSE = {
@@ -212,3 +213,14 @@ def test_threads_lose_nothing(tmp_path):
         thread.join()
 
     assert {model.id for model in list_models("house")} == {f"m{number}" for number in range(20)}
+
+
+def test_a_price_that_was_looked_up_before(merged):
+    """A client that has answered without a price has one after the update."""
+    seller, tariffs = Seller("house", "house"), Tariffs()
+    before = tariffs[seller, "house-llama", "house-llama"]
+
+    merged(HOUSE)
+
+    assert before is None
+    assert tariffs[seller, "house-llama", "house-llama"].prices[0].rates.output == 1.5

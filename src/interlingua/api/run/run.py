@@ -100,12 +100,8 @@ class Run:
         request = make_request(model, messages, tools, options)
         by_name = check_tools(tools) if tools else {}
         self.client: Client = options.get("client") or get_default_client()
-        if not ACCESS.isdisjoint(options):
-            self.client = with_access(self.client, model, options)
-        if options.get("prices"):
-            self.client = self.client.with_prices(options["prices"])
-        if options.get("on_usage") is not None:
-            self.client = with_usage_reports(self.client, options)
+        if not _CLIENT_OPTIONS.isdisjoint(options):
+            self.client = _adapt_client(self.client, model, options)
         self.loop: ToolLoop = ToolLoop(
             request,
             by_name,
@@ -579,6 +575,7 @@ def _is_same(left: Message, right: Message) -> bool:
 
 
 _NO_TIMEOUT = TimeoutConfig()
+_CLIENT_OPTIONS = ACCESS | {"prices", "on_usage"}
 _NO_TOOLS = ToolRunner()
 _TOOL_OPTIONS = frozenset(
     ("tool_timeout", "max_concurrent_tools", "max_tool_output", "tool_observer")
@@ -622,6 +619,14 @@ def with_usage_reports(client: Client, options: Mapping[str, Any]) -> Client:
         options["on_usage"], client.calls, batch=batch or BATCH, caller_id=caller_id
     )
     return client.with_middleware(layer)
+
+
+def _adapt_client(client: Client, model: str | None, options: Mapping[str, Any]) -> Client:
+    """The client with the key, prices and usage reports of this run."""
+    client = with_access(client, model, options)
+    if options.get("prices"):
+        client = client.with_prices(options["prices"])
+    return client if options.get("on_usage") is None else with_usage_reports(client, options)
 
 
 def set_default_client(client: Client | None) -> None:

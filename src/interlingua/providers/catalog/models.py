@@ -12,7 +12,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, date, datetime
 from functools import cached_property
 from threading import Lock
-from typing import Literal, TypeAlias, TypeVar
+from typing import Literal, Protocol, TypeAlias, TypeVar
+from weakref import WeakValueDictionary
 
 import msgspec
 
@@ -170,6 +171,25 @@ NOTICES: dict[tuple[str, str], tuple[Warning, ...]] = {}
 
 _lock = Lock()
 _current: Table | None = None
+_caches: WeakValueDictionary[int, Cache] = WeakValueDictionary()
+
+
+class Cache(Protocol):
+    """What was derived from the table."""
+
+    def clear(self) -> None:
+        """Forget it."""
+
+
+def clear_on_change(cache: Cache) -> None:
+    """Clear this cache, as long as it exists, whenever the table changes."""
+    _caches[id(cache)] = cache
+
+
+def _clear_caches() -> None:
+    NOTICES.clear()
+    for cache in tuple(_caches.values()):
+        cache.clear()
 
 
 def table() -> Table:
@@ -181,8 +201,10 @@ def change_table(change: Callable[[Table], Table]) -> Table:
     """Replace the table by a changed one. One thread at a time; readers keep what they have."""
     global _current  # noqa: PLW0603
     with _lock:
+        is_first = _current is None
         _current = change(_current or _load())
-        NOTICES.clear()
+        if not is_first:
+            _clear_caches()
         return _current
 
 
@@ -191,7 +213,7 @@ def reset_table() -> None:
     global _current  # noqa: PLW0603
     with _lock:
         _current = None
-        NOTICES.clear()
+        _clear_caches()
 
 
 def find_model(model_id: str, provider: str | None = None) -> ModelInfo | None:
