@@ -86,11 +86,13 @@ class CustomCall:
         """The request as the behaviour of the provider makes it; others do so themselves."""
         request, adapter = self._request, self._adapter
         behaviour = self._calls.routing.behaviour_of(self._key)
-        is_http = isinstance(adapter, HttpAdapter) or hasattr(adapter, "reports_member")
-        if behaviour is None or is_http:
+        if behaviour is None:
             return request
         profile_for = getattr(adapter, "profile_for", None)
         profile = NEUTRAL_PROFILE if profile_for is None else profile_for(request.model)
         behaved = behave(request, behaviour, profile)
-        self.left_out, self._warnings = behaved.left_out, behaved.warnings
+        self.left_out = behaved.left_out  # a run does not run these, whoever leaves them out
+        if isinstance(adapter, HttpAdapter) or hasattr(adapter, "reports_member"):
+            return request
+        self._warnings = behaved.warnings
         return behaved.request
