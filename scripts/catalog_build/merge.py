@@ -9,15 +9,17 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from catalog_build.entries import Entry, Source
+from catalog_build.entries import Entry, Source, dollars
 from interlingua.providers.catalog.models import ModelInfo
-from interlingua.providers.catalog.prices import Price, Rates, price_at
+from interlingua.providers.catalog.prices import LongContext, Price, Rates, price_at
+from interlingua.providers.catalog.search import mixed_price
 from interlingua.providers.rows import find_provider, maker_of
 
 TOLERANCE = 0.01
 """Prices that differ by more are a disagreement."""
 COMPARED = ("input", "output", "cache_read", "cache_write")
 HAND = "by hand"
+HISTORIAN = "genai-prices"
 RANKS = {
     "": (HAND, "litellm", "models.dev", "genai-prices"),
     # The first of these means input and output together, as we do.
@@ -34,13 +36,18 @@ EXCLUDED = re.compile(
     "|^gemini-(gemma|exp|live|pro$|1.0|flash-1.5|pro-1.5)|exp-image-generation"
 )
 """Ids that are not listed: other interfaces, other tasks, experiments that ended, old spellings."""
+HISTORIES = {"groq", "together", "xai"}
+"""Providers of which the first source keeps old prices: what no other lists is served no longer."""
 GATED = re.compile("cyber|daybreak|rosalind|mythos")
 """Ids of models for customers whom the provider has approved."""
 _DATED = re.compile(r"(.+?)[-@](20[0-9]{2}-[0-9]{2}-[0-9]{2}|20[0-9]{6})")
+_PAST = date.min
 _KINDS = ("chat", "image", "video", "speech", "transcription", "embedding")
 _NUMBERS = re.compile("([0-9]+)")
 
-_SMALL = "nano|mini|tiny|small|luna|haiku|lite|instant|ministral|e?[1-9]b|[12][0-9]b|3[0-2]b"
+_SMALL = (
+    "nano(?!-banana)|mini|tiny|small|luna|haiku|lite|instant|ministral|e?[1-9]b|[12][0-9]b|3[0-2]b"
+)
 _MEDIUM = "sonnet|sol|terra|medium"
 _LARGE = "opus|fable|mythos|astra|argon|pro|large|ultra|max"
 _TIERS = {
@@ -88,7 +95,7 @@ def merge(
             found = list(_price_disagreements(provider, model_id, sources))
             disagreements += found
             merged[model_id] = model(provider, model_id, said, is_disputed=bool(found), today=today)
-        models += _ordered(with_aliases(merged, own), own)
+        models += _ordered(with_aliases(merged, own), own, today)
     return Merged(models, disagreements)
 
 
@@ -117,6 +124,8 @@ def model(
     fields.setdefault("display_name", _name(model_id))
     if GATED.search(model_id):
         fields["is_gated"] = True
+    if provider in HISTORIES and [name for name in said if said[name] != Entry()] == [HISTORIAN]:
+        fields["deprecated"] = True
     ranked = [entry.prices for name, entry in said.items() if name != HAND]
     prices = merged_prices([*ranked, said[HAND].prices], today, model_id)
     if fields.get("context_window") and fields.get("max_output", 0) > fields["context_window"]:
@@ -125,6 +134,7 @@ def model(
     if kind != "chat":
         fields = {name: value for name, value in fields.items() if not name.startswith("supports_")}
     else:
+        fields |= _modalities(fields)
         fields.setdefault("tier", tier(model_id, prices, today))
         if not prices:
             gated = fields.get("is_gated", False)
@@ -134,6 +144,21 @@ def model(
     return ModelInfo(
         id=model_id, provider=provider, prices=prices, price_disputed=is_disputed, **fields
     )
+
+
+def _modalities(fields: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
+    """The modalities of a chat model; those that no source states follow from what it supports."""
+    if fields.get("input_modalities") or fields.get("supports_vision") is None:
+        return {}
+    also = [
+        name
+        for name, flag in (("image", "vision"), ("audio", "audio"))
+        if fields.get(f"supports_{flag}")
+    ]
+    return {
+        "input_modalities": ("text", *also),
+        "output_modalities": fields.get("output_modalities", ("text",)),
+    }
 
 
 def _kind(provider: str, model_id: str, said: str) -> str:
@@ -182,12 +207,40 @@ def merged_prices(
             continue
         first = _with_days(_with_rates(first, other), more)
         tiers = {price.tier for price in first}
-        first += tuple(
-            price
-            for price in more
-            if price.tier not in tiers and not _lacks_media(price.rates, standard.rates)
-        )
+        for price in more:
+            if price.tier not in tiers and not _lacks_media(price.rates, standard.rates):
+                first += tuple(_kept_in_step(price, standard, first))
     return first
+
+
+def _kept_in_step(price: Price, standard: Price, prices: Iterable[Price]) -> Iterator[Price]:
+    """The price of a tier from the current standard price on; it changes as the standard does."""
+    yield msgspec.structs.replace(price, starts=standard.starts)
+    for later in prices:
+        if later.tier == "standard" and later.starts and later.starts > (standard.starts or _PAST):
+            factors = {
+                name: getattr(later.rates, name) / rate
+                for name, rate in msgspec.structs.asdict(standard.rates).items()
+                if rate and getattr(later.rates, name) is not None
+            }
+            yield msgspec.structs.replace(
+                price,
+                rates=_scaled(price.rates, factors),
+                long_context=tuple(
+                    LongContext(above=step.above, rates=_scaled(step.rates, factors))
+                    for step in price.long_context
+                ),
+                starts=later.starts,
+            )
+
+
+def _scaled(rates: Rates, factors: Mapping[str, float]) -> Rates:
+    return Rates(
+        **{
+            name: None if rate is None else dollars(rate * factors.get(name, 1))
+            for name, rate in msgspec.structs.asdict(rates).items()
+        }
+    )
 
 
 def _lacks_media(rates: Rates, standard: Rates) -> bool:
@@ -331,8 +384,11 @@ def _name(model_id: str) -> str:
     return " ".join(word if word[:1].isdigit() else word[:1].upper() + word[1:] for word in words)
 
 
-def _ordered(models: Mapping[str, ModelInfo], own: Mapping[str, Entry]) -> list[ModelInfo]:
-    """Best first: by kind, as in the hand-made list, in service, with the newest name."""
+def _ordered(
+    models: Mapping[str, ModelInfo], own: Mapping[str, Entry], today: date
+) -> list[ModelInfo]:
+    """Best first: by kind, as in the hand-made list, in service, able, expensive, newest name."""
+    noon = datetime.combine(today, time(12), UTC)
     rank = {model_id: place for place, model_id in enumerate(own)}
     newest = sorted(models.values(), key=lambda one: _version(one.id), reverse=True)
     return sorted(
@@ -341,6 +397,9 @@ def _ordered(models: Mapping[str, ModelInfo], own: Mapping[str, Entry]) -> list[
             _KINDS.index(one.kind),
             rank.get(one.id, len(rank)),
             one.deprecated or one.retires is not None,
+            not one.supports_tools,
+            not one.supports_reasoning,
+            -(mixed_price(one, noon) or 0),
         ),
     )
 

@@ -144,6 +144,8 @@ def _prices(rows: list[dict[str, Any]]) -> Iterator[Price]:
         {ours: dollars(row[key]) for key, ours in _COSTS.items() if row[key] is not None}
         for row in rows
     )
+    if not base.get("cache_write"):
+        base.pop("cache_write", None)  # 0 stands for "as any input"
     steps = tuple(
         LongContext(above=row["min_context"], rates=Rates(**(base | rates)))
         for row, rates in zip(rows[1:], others, strict=True)

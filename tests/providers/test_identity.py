@@ -6,6 +6,7 @@ import pytest
 
 from interlingua import HttpAdapter
 from interlingua.catalog import Provider
+from interlingua.client.middleware.balance import Balance
 from interlingua.local import LocalServer
 from interlingua.providers.identity import IGNORED, identity_of
 from interlingua.providers.rows import find_provider, providers
@@ -91,6 +92,15 @@ def test_the_local_model_counts():
     assert len(set(found)) == 3
 
 
+def test_an_adapter_of_several_is_known_by_its_members():
+    """Another process with the same keys finds the answers."""
+    pairs = [("a", "b"), ("a", "b"), ("a", "c")]
+    first, same, other = (identity_of(Balance(openai(one), openai(two)), "m") for one, two in pairs)
+
+    assert None is not first == same != other
+    assert identity_of(Balance(openai("a"), Slotted()), "m") is None
+
+
 def test_every_ignored_attribute_exists():
     """The list of attributes that do not count is true, and has reasons."""
     assert IGNORED.keys() <= vars(openai()).keys()
@@ -108,6 +118,9 @@ class Named(Own):
 class Slotted:
     __slots__ = ()
     name = "slotted"
+
+    async def complete(self, _):
+        """No answer."""
 
 
 def test_an_adapter_of_another_class_is_equal_only_to_itself():

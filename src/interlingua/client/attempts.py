@@ -274,6 +274,7 @@ class Attempts:
             attempt=attempt,
             adapters=self._calls.adapters,
             attempts=lambda: self.records,
+            tariffs=self._calls.tariffs,
         )
 
     def finish(self, finish: Finish, accumulator: StreamAccumulator) -> Response:

@@ -53,7 +53,8 @@ def identity_of(adapter: Adapter, model: str, *, with_key: bool = True) -> bytes
     A digest that is equal for adapters that answer this model alike; None if there is none.
 
     With `with_key`, adapters with different API keys are different. An adapter of another class
-    may have an attribute `cache_identity`, a text; without it, it is equal only to itself.
+    may have an attribute `cache_identity`, a text; without it, it is equal only to itself. One
+    that is made of others has them in `members`, each as its `adapter`.
     """
     profile_for = getattr(adapter, "profile_for", None)
     profile: Profile = NEUTRAL_PROFILE if profile_for is None else profile_for(model)
@@ -65,20 +66,30 @@ def identity_of(adapter: Adapter, model: str, *, with_key: bool = True) -> bytes
     if found is None or found[0] is not profile:
         if len(known) >= _MAX_MODELS:  # callers choose the names
             known.clear()
-        found = known[model, with_key] = (profile, _digest(adapter, profile, with_key=with_key))
+        digest = _digest(adapter, model, profile, with_key=with_key)
+        found = known[model, with_key] = (profile, digest)
     return found[1]
 
 
-def _digest(adapter: Adapter, profile: Profile, *, with_key: bool) -> bytes | None:
+def _digest(adapter: Adapter, model: str, profile: Profile, *, with_key: bool) -> bytes | None:
+    members = [identity_of(each.adapter, model, with_key=with_key) for each in _members(adapter)]
+    if None in members:
+        return None
     try:
-        form = msgspec.json.encode([_form(adapter, with_key=with_key), profile])
+        form = msgspec.json.encode([_form(adapter, with_key=with_key), profile, members])
     except (TypeError, ValueError):  # a setting without a JSON form
         return None
     return blake2b(form, digest_size=32).digest()
 
 
+def _members(adapter: Adapter) -> tuple[Any, ...]:
+    return () if isinstance(adapter, HttpAdapter) else getattr(adapter, "members", ())
+
+
 def _form(adapter: Adapter, *, with_key: bool) -> list[Any]:
     kind = f"{type(adapter).__module__}.{type(adapter).__qualname__}"
+    if _members(adapter):
+        return [kind, adapter.name]
     if not isinstance(adapter, HttpAdapter):
         token = getattr(adapter, "cache_identity", None)
         return [kind, _tokens.setdefault(adapter, new_ulid()) if token is None else str(token)]

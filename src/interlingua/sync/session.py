@@ -40,7 +40,7 @@ class Session:
 
     def __init__(
         self,
-        model: str,
+        model: str | None,
         *,
         history: HistoryMode = "full",
         store: SessionStore | None = None,
@@ -74,7 +74,7 @@ class Session:
         return self._session.parent
 
     @property
-    def model(self) -> str:
+    def model(self) -> str | None:
         """The model of the next turn."""
         return self._session.model
 

@@ -23,6 +23,7 @@ from interlingua.simulator import (
     text,
     thinking,
     tool_call,
+    usage,
 )
 from interlingua.spec.content import Image, ToolCall
 from interlingua.spec.errors import (
@@ -37,6 +38,7 @@ from interlingua.spec.messages import Message
 from support.runs import named
 from support.sessions import calls_in, in_words, look, results_in, sent_ids, session_of
 from support.simulated import DIALECTS, run, settled, simulated
+from support.warning_codes import codes
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(24)
 every_provider = pytest.mark.parametrize("provider", sorted(DIALECTS))
@@ -338,7 +340,7 @@ def test_interrupt_keeps_what_has_arrived(provider):
             for target in sorted(DIALECTS):
                 session.swap(named(target))
                 result = await session.send("Go on.")
-                assert result.warnings == ()
+                assert codes(result) == []
             return messages, events, session
 
         messages, events, session = run(peer, work)
@@ -447,7 +449,7 @@ def test_stateless():
     assert texts_sent(peer) == ["S", "Two?"]
     assert len(texts_sent(peer, 1)) == 4
     assert len(session.messages) == 6
-    assert result.warnings == ()
+    assert codes(result) == []
 
 
 def test_dynamic():
@@ -474,7 +476,7 @@ def test_dynamic():
     assert texts_sent(peer, 9)[1].startswith("Number")
     assert counts[10] == 22
     assert len(session.messages) == 22
-    assert [each.code for each in results[9].warnings] == ["history_truncated"]
+    assert codes(results[9]) == ["history_truncated"]
 
 
 def overflow(request):
@@ -521,21 +523,21 @@ def test_a_summary(whole, is_async, tmp_path):
             session = session_of(
                 client, "anthropic", on_overflow=late if is_async else plain, system="S"
             )
-            codes = []
+            seen = []
             for number in range(4):
                 result = await turn(session, f"Number {number}?" + "y" * 60, whole)
-                codes.append([warning.code for warning in result.warnings])
+                seen.append(codes(result))
             session.save(tmp_path / "s.json")
             loaded = Session.load(tmp_path / "s.json", client=client)
             assert loaded.summary == session.summary == f"summary {len(asked)}"
-            return session, codes
+            return session, seen
 
-        session, codes = run(peer, work)
+        session, seen = run(peer, work)
 
     assert asked
     assert asked[0][0].startswith("Number 0")
-    assert codes[2] == ["history_summarized"]
-    assert codes[0] == []
+    assert seen[2] == ["history_summarized"]
+    assert seen[0] == []
     first = texts_sent(peer)[1]
     assert f"summary {len(asked)}" in first
     assert "Number" in first
@@ -643,6 +645,39 @@ def test_messages_from_elsewhere():
     assert own == (["toolu_9"], ["toolu_9"])
     assert other == ([f"call_{call.id[3:]}"],) * 2
     assert in_words(session.messages)[:4] == in_words(before)
+
+
+def test_usage_and_cost():
+    """The sums of all turns, also of those that failed, were interrupted or undone."""
+    tokens = usage(1_000_000, 100_000)
+    cut = text("one two three") + latency(between=0.01) + pieces(2)
+    answers = text("A.") + tokens, tool_call("look", city="Oslo") + tokens, error(500), cut
+    with simulated(*answers, text("B.") + tokens) as peer:
+
+        async def work(client):
+            session = session_of(client, "anthropic", max_retries=0)
+            assert session.cost is None
+            first = await session.send("?")
+            assert session.cost == first.total_cost
+            with pytest.raises(ServerError):
+                await session.send("?")
+            assert session.usage.input_tokens == 2_000_000
+            assert session.cost.total == pytest.approx(2 * first.total_cost.total)
+            async for event in session.stream("?"):
+                if event.type == "text_delta":
+                    session.interrupt()
+            assert session.usage.estimated
+            assert session.cost.total > 2 * first.total_cost.total
+            before = session.cost
+            session.undo()
+            assert session.cost == before
+            session.swap(named("openai_compatible"))
+            await session.send("?")
+            assert session.cost is None  # there is no price: the sum would be too small
+            assert session.usage.output_tokens > 300_000
+            return session
+
+        run(peer, work)
 
 
 # Files.
@@ -824,11 +859,11 @@ def test_the_session_is_in_log_records(caplog):
         with caplog.at_level(logging.WARNING, logger="interlingua"):
             session = run(peer, work)
     records = [record for record in caplog.records if record.name == "interlingua"]
-    codes = [record.reason for record in records]
+    reasons = [record.reason for record in records]
 
     assert {record.session_id for record in records} == {session.session_id}
-    assert codes.count("foreign_thinking_dropped") == 1
-    assert codes.count("top_k_dropped") == 3
+    assert reasons.count("foreign_thinking_dropped") == 1
+    assert reasons.count("top_k_dropped") == 3
     (dropped,) = [record for record in records if record.reason == "foreign_thinking_dropped"]
     assert dropped.message_id == session.messages[1].id
 

@@ -375,16 +375,28 @@ def test_a_failed_call_gives_everything_back(way):
 # Prices.
 
 
-def test_the_price_is_that_of_the_catalog():
-    """Without `cost=`, a known model is priced by the catalog."""
+@both_ways
+def test_the_price_is_that_of_the_client(way):
+    """Without `cost=`, the prices of the client and the catalog count, before and after."""
+    known = get_model_info("gpt-5.2", "openai")
+    rates = known.input_cost_per_million, known.output_cost_per_million
 
     async def main():
-        limit = Budget(usd=1.0)
-        client = Client({"openai": Metered()}, middleware=[limit])
-        await client.complete(ask(model="openai:gpt-5.2"))
-        known = get_model_info("gpt-5.2", "openai")
-        rates = known.input_cost_per_million, known.output_cost_per_million
-        assert await limit.used() == pytest.approx((10 * rates[0] + 5 * rates[1]) / 1e6)
+        limit, adapter = Budget(usd=1.0), Metered()
+        adapter.name = "openai"
+        client = Client({"openai": adapter}, middleware=[limit], prices={"own": {"input": 1e4}})
+        await call(client, way, ask(model="openai:gpt-5.2"))
+        spent = await limit.used()
+        assert spent == pytest.approx((10 * rates[0] + 5 * rates[1]) / 1e6)
+        with pytest.raises(ConfigurationError, match="openai:own is unknown"):
+            await call(client, way, ask(model="openai:own"))  # nothing is known of its output
+        client = Client(
+            {"openai": adapter},
+            middleware=[limit],
+            prices={"own": {"input": 1e4, "output": 2e4}},
+        )
+        await call(client, way, ask(model="openai:own", max_tokens=10))
+        assert await limit.used() - spent == pytest.approx((10 * 1e4 + 5 * 2e4) / 1e6)
 
     asyncio.run(main())
 

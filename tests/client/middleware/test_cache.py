@@ -9,6 +9,8 @@ from msgspec.structs import replace
 
 from interlingua import Client, generate, sync, tool
 from interlingua.client.middleware.cache import Cache, MemoryEntries
+from interlingua.client.stores.memory import MemoryStore
+from interlingua.client.stores.sqlite import SQLiteStore
 from interlingua.simulator import text, tool_call
 from interlingua.spec.content import Image, Text, ToolCall
 from interlingua.spec.errors import ServerError, StoreError
@@ -484,6 +486,60 @@ def test_a_store_that_hangs_costs_a_bounded_time():
         return await asyncio.wait_for(whole(client_of(adapter, store=store, store_timeout=0.01)), 2)
 
     assert asyncio.run(main()).text == "hello"
+
+
+@both
+@pytest.mark.parametrize("kind", [MemoryStore, SQLiteStore])
+def test_the_stores_of_the_library_serve_two_clients(ask, kind, tmp_path):
+    """What one client stores, another finds until its time to live has ended."""
+    adapter, clock = Adapter(), Clock()
+    adapter.cache_identity = "v1"
+
+    async def main():
+        path = () if kind is MemoryStore else (tmp_path / "answers.db",)
+        store = kind(*path, clock=clock)
+        for _ in range(2):
+            await ask(client_of(adapter, store=store, ttl=7))
+        clock.now = 7.1
+        await ask(client_of(adapter, store=store, ttl=7))
+        await store.close()
+
+    asyncio.run(main())
+    assert adapter.asked == 2
+
+
+@both
+def test_an_answer_of_another_model_is_not_stored(ask):
+    """Also if a fallback inside of the cache stays with the provider."""
+    adapter = Adapter()
+
+    class Other:
+        async def complete(self, request, call_next):
+            return await call_next(replace(request, model="other"))
+
+        def stream(self, request, call_next):
+            return call_next(replace(request, model="other"))
+
+    async def main():
+        client = Client({"here": adapter}, middleware=[Cache(), Other()])
+        await ask(client)
+        await ask(client)
+
+    asyncio.run(main())
+    assert adapter.asked == 2
+
+
+def test_large_requests_are_cached():
+    """Their key is made in a thread."""
+    adapter = Adapter()
+
+    async def main():
+        client = client_of(adapter)
+        for _ in range(2):
+            await whole(client, replace(ASK, messages=(Message.user("x" * 3_000_000),)))
+
+    asyncio.run(main())
+    assert adapter.asked == 1
 
 
 def test_large_answers_are_not_stored():

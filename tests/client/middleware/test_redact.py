@@ -335,6 +335,18 @@ def test_tools_get_the_real_values(ask):
     assert all(MAIL not in repr(sent.messages) for sent in adapter.sent)
 
 
+@both
+def test_large_requests_are_redacted(ask):
+    """In a thread; other calls go on."""
+    adapter = Adapter(Text(text="[EMAIL_1]"))
+    client = client_of(adapter, "email", restore=True)
+    request = ask_for(Message.user("some words " * 300_000 + MAIL))
+    response = asyncio.run(ask(client, request))
+
+    assert adapter.sent[0].messages[0].text.endswith("words [EMAIL_1]")
+    assert response.text == MAIL
+
+
 def test_operations_are_redacted():
     """A guard sees them; the result is restored."""
     adapter = Adapter()

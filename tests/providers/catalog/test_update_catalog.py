@@ -320,6 +320,23 @@ def test_tiers_of_another_source():
     assert merged_prices([(price(1.0), own), (price(1.0), batch)], TODAY) == (price(1.0), own)
 
 
+def test_a_tier_changes_as_the_standard_price_does():
+    """A tier without dates begins with the current price, and keeps its ratio to later ones."""
+    first = (
+        price(4.0),
+        price(1.0, starts=date(2026, 6, 1)),
+        price(2.0, starts=date(2026, 12, 1)),
+    )
+    batch = price(0.5, tier="batch", rates={"per_web_search": 0.01})
+    prices = merged_prices([first, (price(1.0), batch)], TODAY)
+
+    assert prices[:3] == first
+    assert prices[3:] == (
+        msgspec.structs.replace(batch, starts=date(2026, 6, 1)),
+        price(1.0, tier="batch", rates={"per_web_search": 0.01}, starts=date(2026, 12, 1)),
+    )
+
+
 def test_a_rate_of_another_source():
     """One that is missing is filled in; one that is there stays."""
     full = price(1.0, rates={"cache_read": 0.1, "cache_write": 1.25})
@@ -345,6 +362,25 @@ def test_why_there_is_no_price():
     assert models["m"].price_note == NO_PRICE
     assert models["secret"].price_note == models["gpt-9-cyber"].price_note == NO_PUBLIC_PRICE
     assert models["gpt-9-cyber"].is_gated
+
+
+def test_old_prices_of_models_that_nobody_lists():
+    """Of some hosts the list of prices is also a history."""
+
+    def host(name, entries):
+        listed = {"groq": entries}
+        return Source(
+            name=name,
+            written=TODAY,
+            listed=listed,
+            lookup=lambda provider, model_id: listed.get(provider, {}).get(model_id),
+        )
+
+    priced = Entry(prices=(price(1.0),))
+    sources = [host("genai-prices", {"a": priced, "b": priced}), host("litellm", {"a": priced})]
+    models = {model.id: model for model in merge({}, sources, TODAY).models}
+
+    assert (models["a"].deprecated, models["b"].deprecated) == (False, True)
 
 
 def test_dated_ids_are_aliases():
@@ -373,6 +409,36 @@ def test_the_order():
     models, _ = built(source("litellm", listed), own={"gpt-8": Entry(), "gpt-2": Entry()})
 
     assert [*models] == ["gpt-8", "gpt-2", "gpt-10", "gpt-9", "gpt-image-9"]
+
+
+def test_the_order_of_models_that_we_did_not_rank():
+    """Those with tools first, then those that think, then the expensive ones."""
+    able = {"supports_tools": True, "supports_reasoning": True}
+    listed = {
+        "a-9": Entry(prices=(price(9.0),)),
+        "b-1": Entry(fields=able, prices=(price(1.0),)),
+        "c-2": Entry(fields=able, prices=(price(2.0),)),
+        "d-8": Entry(fields={"supports_tools": True}, prices=(price(8.0),)),
+    }
+    models, _ = built(source("litellm", listed))
+
+    assert [*models] == ["c-2", "b-1", "d-8", "a-9"]
+
+
+@pytest.mark.parametrize(
+    ("supports", "expected"),
+    [
+        ({"supports_vision": True}, ("text", "image")),
+        ({"supports_vision": False, "supports_audio": True}, ("text", "audio")),
+        ({"supports_vision": True, "input_modalities": ("text",)}, ("text",)),
+        ({}, ()),
+    ],
+)
+def test_modalities_that_no_source_states(supports, expected):
+    """They follow from what the model supports, if that is known."""
+    models, _ = built(source("litellm", {"m": Entry(fields=supports)}))
+
+    assert models["m"].input_modalities == expected
 
 
 @pytest.mark.parametrize(

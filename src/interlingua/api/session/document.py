@@ -28,7 +28,7 @@ class SavedSession(Record, frozen=True, kw_only=True):
     """Everything that a session keeps."""
 
     session_id: str
-    model: str
+    model: str | None = None
     reason: str = ""
     title: str | None = None
     parent: str | None = None
@@ -39,6 +39,7 @@ class SavedSession(Record, frozen=True, kw_only=True):
     tool_ids: Mapping[str, Mapping[str, str]] = {}
     usage: Usage = Usage()
     cost: Cost | None = None
+    has_unknown_cost: bool = False
     data: Mapping[str, Any] = {}
     omitted: int = 0
     summary: str | None = None
@@ -48,7 +49,7 @@ class _Document(msgspec.Struct, kw_only=True):
     """The same as plain JSON data: the turns are lists of documents of messages."""
 
     session_id: str
-    model: str
+    model: str | None = None
     reason: str = ""
     title: str | None = None
     parent: str | None = None
@@ -59,6 +60,7 @@ class _Document(msgspec.Struct, kw_only=True):
     tool_ids: dict[str, dict[str, str]] = {}
     usage: Usage = Usage()
     cost: Cost | None = None
+    has_unknown_cost: bool = False
     data: dict[str, Any] = {}
     omitted: int = 0
     summary: str | None = None

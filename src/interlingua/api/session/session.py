@@ -81,7 +81,7 @@ class Session:
 
     def __init__(
         self,
-        model: str,
+        model: str | None,
         *,
         history: HistoryMode = "full",
         store: SessionStore | None = None,
@@ -92,8 +92,8 @@ class Session:
             raise ConfigurationError(f"{name} is an option of a turn: pass it to send or stream.")
         check_options(settings)
         _check_texts(model, history)
-        self.model: str = model
-        """The model of the next turn; see `swap`."""
+        self.model: str | None = model
+        """The model of the next turn; None for the default model of the client's registry file."""
         self.system: str | SystemFunction | None = settings.pop("system", None)
         self.tools: tuple[AnyTool, ...] = list_tools(settings.pop("tools", ()))
         self.history: HistoryMode = history
@@ -116,6 +116,7 @@ class Session:
         self._reason = "session model"
         self._usage = Usage()
         self._cost: Cost | None = None
+        self._has_unknown_cost = False
         self._active: TurnRun | None = None
         self.logged: set[str] = set()
         """The warnings that were logged for its messages."""
@@ -143,8 +144,8 @@ class Session:
 
     @property
     def cost(self) -> Cost | None:
-        """The cost of all turns so far; None if no cost is known."""
-        return self._cost
+        """The cost of all turns so far; None if there are none, or if a price is unknown."""
+        return None if self._has_unknown_cost else self._cost
 
     @property
     def is_active(self) -> bool:
@@ -198,12 +199,11 @@ class Session:
         settings = self._settings(options)
         own, continues = self._own(prompt)
         settings.update({"messages": own} if prompt is not None else {"resume": Continued(own)})
-        reason = _reason(options, self._reason)
 
         def make_run(
             model: str | None, _: Prompt, settings: Mapping[str, Any], goal: Goal
         ) -> TurnRun:
-            return TurnRun(self, own, continues, reason, model, settings, goal)
+            return TurnRun(self, own, continues, model, settings, goal)
 
         model = settings.pop("model")
         return await objects.finish_object(
@@ -248,6 +248,7 @@ class Session:
         if self._stored is not None:
             fork._stored = StoredSession(self._stored.store, fork._session_id)  # noqa: SLF001
         fork._usage, fork._cost = Usage(), None  # noqa: SLF001 -- it has spent nothing yet
+        fork._has_unknown_cost = False  # noqa: SLF001
         return fork
 
     # Files.
@@ -296,6 +297,7 @@ class Session:
             tool_ids=self._ids.table(),
             usage=replace(self._usage, raw=None),
             cost=self._cost,
+            has_unknown_cost=self._has_unknown_cost,
             data=dict(self.data),
             omitted=self.omitted,
             summary=self.summary,
@@ -312,6 +314,7 @@ class Session:
         session.omitted, session.summary = saved.omitted, saved.summary
         session._turns, session._ids = list(saved.turns), ToolIds(saved.tool_ids)
         session._usage, session._cost = saved.usage, saved.cost
+        session._has_unknown_cost = saved.has_unknown_cost
         return session
 
     # The run of a turn: how it is made, and how it reports.
@@ -322,13 +325,14 @@ class Session:
         own, continues = self._own(prompt)
         settings.update({"messages": own} if prompt is not None else {"resume": Continued(own)})
         model = settings.pop("model")
-        return TurnRun(self, own, continues, _reason(options, self._reason), model, settings)
+        return TurnRun(self, own, continues, model, settings)
 
     def _settings(self, options: Mapping[str, Any]) -> dict[str, Any]:
         """The options of a turn, with the defaults of the session."""
         for name in _OF_THE_SESSION & options.keys():
             raise ConfigurationError(f"{name} is not an option of a turn. {_OF_THE_SESSION_HINT}")
-        settings = {**self._defaults(), **options}
+        reason = "turn option" if "model" in options else self._reason
+        settings = {"chosen_because": reason, **self._defaults(), **options}
         client = settings["client"] or get_default_client()
         settings["client"] = client.with_middleware()
         settings["client"].calls.call_ids = self._ids
@@ -379,17 +383,22 @@ class Session:
         """End a turn with what it leaves behind."""
         self.leave(run)
         self.logged = run.logged
-        if outcome.usage is not None:
-            self._usage += outcome.usage
-        if outcome.cost is not None:
-            self._cost = outcome.cost if self._cost is None else self._cost + outcome.cost
         if outcome.messages:
             self._turns = self._turns[:-1] if run.continues else self._closed_turns()
-            self._turns.append(Turn(messages=_labelled(outcome.messages, run.reason)))
+            self._turns.append(Turn(messages=with_ids(outcome.messages)))
             if self.title is None:
                 self.title = outcome.messages[0].text.strip()[:_TITLE] or None
             self.omitted, self.summary = outcome.omitted, outcome.summary
         self._forget_ids()
+
+    def account(self, usage: Usage | None, cost: Cost | None) -> None:
+        """Add what a turn used; a cost that is not known makes the sum unknown."""
+        if usage is not None:
+            self._usage += usage
+        if cost is not None:
+            self._cost = cost if self._cost is None else self._cost + cost
+        elif usage is not None:
+            self._has_unknown_cost = True
 
     async def flush(self) -> None:
         """Wait until the store has everything, such as an `undo`; `send` does this by itself."""
@@ -413,22 +422,8 @@ class Session:
             )
 
 
-def _labelled(messages: tuple[Message, ...], reason: str) -> tuple[Message, ...]:
-    """The messages with ids; the answers say why their model was chosen."""
-    return tuple(
-        replace(message, metadata={"chosen_because": reason, **message.metadata})
-        if message.role == "assistant" and message.metadata.get("model")
-        else message
-        for message in with_ids(messages)
-    )
-
-
-def _reason(options: Mapping[str, Any], default: str) -> str:
-    return "turn option" if "model" in options else default
-
-
 def _check_texts(model: Any, history: Any) -> None:
-    if not isinstance(model, str) or not model:
+    if model is not None and (not isinstance(model, str) or not model):
         refuse("model", "the name of a model", model)
     if history not in get_args(HistoryMode):
         refuse("history", "'full', 'dynamic' or 'stateless'", history)

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Iterable, Mapping
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
-from functools import reduce
-from operator import add
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from interlingua.api.objects.strategy import ObjectGoal
@@ -20,7 +18,7 @@ from interlingua.spec.errors import AbortError, NoObjectGeneratedError, SDKError
 from interlingua.spec.events import Finish, StreamEvent
 from interlingua.spec.messages import Message
 from interlingua.spec.request import Request
-from interlingua.spec.response import Cost, Response, Usage
+from interlingua.spec.response import Cost, Usage
 from interlingua.tokens.estimate import estimate_request
 from interlingua.transport.media import load_media, load_media_async
 
@@ -32,8 +30,6 @@ class Outcome(NamedTuple):
     """What a turn leaves behind; no messages if nothing has arrived."""
 
     messages: tuple[Message, ...]
-    usage: Usage | None
-    cost: Cost | None
     omitted: int
     """How many messages of the history its requests left out, with `summary` in their place."""
     summary: str | None
@@ -53,14 +49,11 @@ class TurnRun(Run):
         session: Session,
         own: tuple[Message, ...],
         continues: Turn | None,
-        reason: str,
         model: str | None,
         options: Mapping[str, Any],
         goal: Goal | None = None,
     ) -> None:
         super().__init__(model, None, options, goal)
-        self.reason = reason
-        """Why this model was chosen."""
         self.continues = continues
         """The open turn that this run goes on with."""
         self._object_goal = goal if isinstance(goal, ObjectGoal) else None
@@ -70,7 +63,8 @@ class TurnRun(Run):
         self._max_tokens: int | None = options.get("max_tokens")
         self._history_at = 0  # the position of the history in the conversation
         self._begins_at = 0  # the position of its own first message
-        self._is_settled = False
+        self._is_settled = False  # whether the session has what it leaves behind
+        self._is_over = False
         # A warning about a message of the history was logged when it was first sent.
         self._logged = {key for key in session.logged if ":" in key}
 
@@ -162,13 +156,16 @@ class TurnRun(Run):
     # The end.
 
     async def _end(self, error: BaseException | None = None) -> None:
-        """Give the session what the turn leaves behind, once."""
-        session = self._session
+        """Give the session what the turn leaves behind and what it has used, once."""
+        if self._is_over:
+            return
+        self._is_over = True
         if not self._is_settled:
             outcome = self.outcome(error)
             loaded = await load_media_async(Request(messages=outcome.messages))
             self.settle(outcome._replace(messages=loaded.messages))
-        await session.flush()
+        self._session.account(*self._spent(error))
+        await self._session.flush()
 
     def settle(self, outcome: Outcome) -> None:
         """Add the outcome to the session, unless an interruption did so before."""
@@ -186,12 +183,11 @@ class TurnRun(Run):
 
     def outcome(self, error: BaseException | None = None) -> Outcome:
         """What the turn leaves behind, after its end or after this error."""
-        begin, loop, partial = self._begins_at, self.loop, None
+        begin, loop = self._begins_at, self.loop
         if error is None:
             messages = self._closed()[begin:]
         elif isinstance(error, _INTERRUPTIONS):
-            partial = self.partial()
-            messages = close_turn(self.conversation(partial)[begin:])
+            messages = close_turn(self.conversation(self.partial())[begin:])
             if messages[len(self._own) :] == ():  # nothing has arrived
                 messages = ()
         else:
@@ -199,10 +195,7 @@ class TurnRun(Run):
         omitted = 0
         if loop.summary is not None:
             omitted = sum(1 for at in loop.dropped if at < begin)
-        answers = loop.answers(partial)
-        return Outcome(
-            messages, self._usage(error, partial), total_cost(answers), omitted, loop.summary
-        )
+        return Outcome(messages, omitted, loop.summary)
 
     def _closed(self) -> tuple[Message, ...]:
         """The conversation after the end; a call that is the object of a schema is answered."""
@@ -216,10 +209,13 @@ class TurnRun(Run):
             return close_calls(messages)
         return (*messages, *goal.closing(response))
 
-    def _usage(self, error: BaseException | None, partial: Response | None) -> Usage | None:
+    def _spent(self, error: BaseException | None) -> tuple[Usage | None, Cost | None]:
+        """What all its answers used and cost; a cost is None if a price is not known."""
         if isinstance(error, SDKError) and error.total_usage is not None:
-            return error.total_usage
-        return self.loop.total_usage(partial)
+            return error.total_usage, error.total_cost
+        partial = None if error is None else self.partial()
+        attempts = () if self._attempts is None else self._attempts.records
+        return self.loop.total_usage(partial), self.loop.total_cost(partial, attempts)
 
 
 _INTERRUPTIONS = (AbortError, asyncio.CancelledError, GeneratorExit, KeyboardInterrupt)
@@ -229,9 +225,3 @@ _INTERRUPTIONS = (AbortError, asyncio.CancelledError, GeneratorExit, KeyboardInt
 def _interruption(finish: Finish) -> AbortError | None:
     """The error that stands for a stream that was cancelled by its id."""
     return AbortError(CANCELLED) if finish.finish_reason.reason == "cancelled" else None
-
-
-def total_cost(answers: Iterable[Response]) -> Cost | None:
-    """The sum of the costs that are known; None if none is."""
-    costs = [answer.cost for answer in answers if answer.cost is not None]
-    return reduce(add, costs) if costs else None

@@ -8,14 +8,16 @@ attempts is settled. A layer inside of the attempts adds up what they cost.
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from datetime import UTC, datetime, timedelta
 from math import isfinite
 from typing import Any, ClassVar, Literal, TypeAlias
 
 from msgspec.structs import replace
 
+from interlingua.client.metering import seller_of
 from interlingua.client.middleware.layers import (
+    CallInfo,
     CompleteNext,
     OperationCall,
     PerformNext,
@@ -32,9 +34,11 @@ from interlingua.client.middleware.meter import (
 )
 from interlingua.client.middleware.scopes import ScopeKey, name_scope, scope_reader
 from interlingua.client.stores.contract import Limit, Refused, Store
-from interlingua.client.stores.memory import MemoryStore
+from interlingua.client.stores.memory import MemoryStore, Taken
+from interlingua.providers.cost import price_usage
 from interlingua.providers.fold import close_stream
 from interlingua.providers.log import logger
+from interlingua.providers.tariffs import Seller, Tariffs
 from interlingua.spec.errors import BudgetExceededError, ConfigurationError
 from interlingua.spec.events import StreamEvent
 from interlingua.spec.request import Request
@@ -49,6 +53,8 @@ PriceFunction: TypeAlias = Callable[[Request, Usage], "float | Cost | None"]
 ASSUMED_OUTPUT = 4_096
 """The output tokens that are reserved for a request without `max_tokens`."""
 _UNLIMITED = 1e15
+_CATALOG = Tariffs()
+_NO_CALL = CallInfo()
 _FREE = frozenset(("count_tokens", "list_models"))
 _CALENDAR = {"day": "%Y-%m-%d", "month": "%Y-%m"}
 _KEPT = {"day": 2 * 86_400.0, "month": 62 * 86_400.0}  # seconds; old days need not be kept
@@ -61,14 +67,15 @@ class Budget:
         Client.from_env(middleware=[Budget(usd=20, period="day", key="user", store=store)])
 
     `key` says who has a budget: see `ScopeKey`. `cost` prices a usage; where it returns None, the
-    catalog does. Without a price, `unknown="refuse"` raises `ConfigurationError`;
-    `unknown="allow"` sends the call and does not count it. `max_tokens` is what is reserved for the
-    output of a request that sets none. A reservation of a process that has crashed is given back
-    after `lease` seconds.
+    prices of the client and the catalog count. Without a price, `unknown="refuse"` raises
+    `ConfigurationError`; `unknown="allow"` sends the call and does not count it. `max_tokens` is
+    what is reserved for the output of a request that sets none. A reservation of a process that
+    has crashed is given back after `lease` seconds.
     """
 
     guard: ClassVar[bool] = True
     transparent: ClassVar[bool] = True
+    takes_call: ClassVar[bool] = True
 
     def __init__(  # noqa: PLR0913 -- options, all but one by name
         self,
@@ -120,9 +127,11 @@ class Budget:
 
     # Layers.
 
-    async def complete(self, request: Request, call_next: CompleteNext) -> Response:
+    async def complete(
+        self, request: Request, call_next: CompleteNext, *, call: CallInfo = _NO_CALL
+    ) -> Response:
         """Reserve, call, settle."""
-        tally = await self._open(request)
+        tally = await self._open(request, call)
         if tally is None:
             return await call_next(request)
         try:
@@ -131,17 +140,19 @@ class Budget:
             await self._close(tally)
 
     async def stream(
-        self, request: Request, call_next: StreamNext
+        self, request: Request, call_next: StreamNext, *, call: CallInfo = _NO_CALL
     ) -> AsyncGenerator[StreamEvent, None]:
         """Reserve, pass the events on, and settle where they end."""
-        tally = await self._open(request)
-        events = call_next(request)
+        tally = await self._open(request, call)
+        events: AsyncIterator[StreamEvent] | None = None
         try:
+            events = call_next(request)
             async for event in events:
                 yield event
         finally:
             try:
-                await close_stream(events)
+                if events is not None:
+                    await close_stream(events)
             finally:
                 if tally is not None:
                     await self._close(tally)
@@ -153,30 +164,32 @@ class Budget:
         if scope is None:
             return await call_next(value)
         usage = Usage(input_tokens=estimate_operation(operation, value), estimated=True)
-        reserved = self._expected_cost(request, usage)
+        adapter = operation.adapter
+        call = _NO_CALL if adapter is None else CallInfo(adapters={operation.provider: adapter})
+        reserved = self._expected_cost(request, usage, call)
         hold = await self._reserve(scope, reserved, request)
         spent = 0.0
         try:
             result = await call_next(value)
-            spent = self._settled_cost(request, result, reserved)
+            spent = self._settled_cost(request, result, reserved, call)
             return result
         finally:
             await self._settle(hold, spent)
 
     # Reserving.
 
-    async def _open(self, request: Request) -> _Tally | None:
+    async def _open(self, request: Request, call: CallInfo) -> _Tally | None:
         scope = self._scope(request)
         if scope is None:
             return None
-        amount = self.estimate(request)
+        amount = self.estimate(request, call)
         hold = await self._reserve(scope, amount, request)
         # Calls of one id at the same time, such as hedged ones outside of this layer, are counted
         # together: an attempt shows only the id.
         request_id = request.request_id or ""
         tally = self._tallies.get(request_id)
         if tally is None:
-            tally = self._tallies[request_id] = _Tally(request, scope)
+            tally = self._tallies[request_id] = _Tally(request, scope, call)
         tally.calls += 1
         tally.reserved += amount
         tally.holds.append(hold)
@@ -193,7 +206,10 @@ class Budget:
             spent = 0.0
 
     async def _settle(self, hold: Hold | None, spent: float) -> None:
-        if hold is not None:
+        local = self._leases.local
+        if local is not None and type(hold) is Taken:
+            local.settle_now(hold, {hold.limits[0].key: spent})
+        elif hold is not None:
             await self._leases.settle(hold, {hold.limits[0].key: spent})
 
     async def reserve_more(self, tally: _Tally, request: Request) -> float:
@@ -205,7 +221,7 @@ class Budget:
         """
         if request is tally.request and not tally.spent and not tally.running:
             return tally.reserved
-        amount = self.estimate(request)
+        amount = self.estimate(request, tally.call)
         missing = tally.spent + tally.running + amount - tally.reserved
         if missing > 0:
             tally.holds.append(await self._reserve(tally.scope, missing, request))
@@ -223,7 +239,9 @@ class Budget:
         await self._settle(None if isinstance(hold, Refused) else hold, spent)
 
     async def _reserve(self, scope: str, amount: float, request: Request) -> Hold | None:
-        outcome = await self._leases.reserve((self._limit(scope, amount),))
+        limits, local = (self._limit(scope, amount),), self._leases.local
+        outcome: Hold | Refused | None
+        outcome = await self._leases.reserve(limits) if local is None else local.reserve_now(limits)
         if isinstance(outcome, Refused):
             raise self._refusal(scope, amount, request, outcome)
         return outcome
@@ -282,54 +300,59 @@ class Budget:
 
     # Prices.
 
-    def estimate(self, request: Request) -> float:
+    def estimate(self, request: Request, call: CallInfo = _NO_CALL) -> float:
         """The most that one attempt should cost."""
         output = request.max_tokens
         if output is None:
             output = self._max_tokens + (request.thinking_budget or 0)
         tokens = int(estimate_input(request) * (1 + ESTIMATE_ERROR)) + 1
         usage = Usage(input_tokens=tokens, output_tokens=output, estimated=True)
-        return self._expected_cost(request, usage)
+        return self._expected_cost(request, usage, call)
 
-    def cost_of(self, request: Request, usage: Usage | None, response: Response | None) -> float:
-        """What an attempt has cost."""
+    def cost_of(
+        self, request: Request, usage: Usage | None, cost: Cost | None, call: CallInfo
+    ) -> float:
+        """What an attempt has cost; `cost` is what its answer says."""
         if usage is None:
             return 0.0
-        cost = None if response is None else response.cost
         # An unknown price was refused or allowed before the attempt was sent.
-        return self._price(request, usage, cost) or 0.0
+        return self._price(request, usage, call, cost) or 0.0
 
-    def _price(self, request: Request, usage: Usage, cost: Cost | None = None) -> float | None:
-        """The dollars of a usage: by the function of the caller, as reported, or by the catalog."""
+    def _price(
+        self, request: Request, usage: Usage, call: CallInfo, cost: Cost | None = None
+    ) -> float | None:
+        """The dollars of a usage: by the function of the caller, as reported, or by the client."""
         amount = None if self._cost is None else self._cost(request, usage)
         if amount is None:
-            amount = catalog_price(request, usage) if cost is None else cost
+            amount = _client_price(request, usage, call) if cost is None else cost
         return amount.total if isinstance(amount, Cost) else amount
 
-    def _settled_cost(self, request: Request, result: Any, reserved: float) -> float:
+    def _settled_cost(
+        self, request: Request, result: Any, reserved: float, call: CallInfo
+    ) -> float:
         """What an operation has cost; if its result does not show that, what was reserved."""
         shown = getattr(result, "cost", None)
         if isinstance(shown, Cost):
             return shown.total
         usage = result_usage(result)
-        return reserved if usage is None else self.cost_of(request, usage, None)
+        return reserved if usage is None else self.cost_of(request, usage, None, call)
 
-    def _expected_cost(self, request: Request, usage: Usage) -> float:
+    def _expected_cost(self, request: Request, usage: Usage, call: CallInfo) -> float:
         """The price of an estimate; an unknown price is refused or logged."""
-        amount = self._price(request, usage)
+        amount = self._price(request, usage, call)
         if amount is not None:
             return amount
         target = f"{request.provider}:{request.model}"
         if not self._allows_unknown:
             raise ConfigurationError(
                 f"The price of {target} is unknown, so {self!r} cannot count this call, and it "
-                "was not sent. Pass cost=, a function of request and usage, or unknown='allow'.",
+                "was not sent. Give the client its prices=, or pass cost= or unknown='allow'.",
                 setting="cost",
             )
         if target not in self._unpriced:
             self._unpriced.add(target)
             logger.warning(
-                "%r does not count calls of %s: their price is unknown. Pass cost= to count them.",
+                "%r does not count calls of %s: the price is unknown. Give the client its prices=.",
                 self,
                 target,
             )
@@ -339,10 +362,11 @@ class Budget:
 class _Tally:
     """What the attempts of a call have cost, and what is reserved for them."""
 
-    __slots__ = ("calls", "holds", "request", "reserved", "running", "scope", "spent")
+    __slots__ = ("call", "calls", "holds", "request", "reserved", "running", "scope", "spent")
 
-    def __init__(self, request: Request, scope: str) -> None:
+    def __init__(self, request: Request, scope: str, call: CallInfo) -> None:
         self.request = request
+        self.call = call
         self.scope = scope
         self.calls = 0
         self.holds: list[Hold | None] = []
@@ -350,6 +374,13 @@ class _Tally:
         self.running = 0.0
         """The estimates of the attempts that are under way."""
         self.spent = 0.0
+
+    def end(self, estimate: float, spent: float) -> bool:
+        """An attempt has ended; False if its call has ended before."""
+        self.running -= estimate
+        if self.calls:
+            self.spent += spent
+        return bool(self.calls)
 
 
 class _Meter:
@@ -365,19 +396,22 @@ class _Meter:
         tally = budget.find_tally(request)
         if tally is None:
             return await call_next(request)
-        amount = await budget.reserve_more(tally, request)
+        amount = tally.reserved
+        if request is not tally.request or tally.spent or tally.running:
+            amount = await budget.reserve_more(tally, request)
         tally.running += amount
         spent = 0.0
         try:
             response = await call_next(request)
-            spent = budget.cost_of(request, response.usage, response)
+            spent = budget.cost_of(request, response.usage, response.cost, tally.call)
         except BaseException as error:
-            spent = budget.cost_of(request, failed_usage(error, request), None)
+            spent = budget.cost_of(request, failed_usage(error, request), None, tally.call)
             raise
         else:
             return response
         finally:
-            await self._end(tally, amount, spent)
+            if not tally.end(amount, spent):
+                await budget.count_late(tally, spent)
 
     async def stream(
         self, request: Request, call_next: StreamNext
@@ -388,9 +422,10 @@ class _Meter:
         if tally is not None:
             amount = await budget.reserve_more(tally, request)
             tally.running += amount
-        events = call_next(request)
+        events: AsyncIterator[StreamEvent] | None = None
         failure: BaseException | None = None
         try:
+            events = call_next(request)
             async for event in events:
                 meter.feed(event)
                 yield event
@@ -399,30 +434,23 @@ class _Meter:
             raise
         finally:
             try:
-                await close_stream(events)
+                if events is not None:
+                    await close_stream(events)
             finally:
                 if tally is not None:
                     usage = meter.usage(request, failure)
-                    spent = budget.cost_of(request, usage, meter.response)
-                    await self._end(tally, amount, spent)
-
-    async def _end(self, tally: _Tally, amount: float, spent: float) -> None:
-        tally.running -= amount
-        if not tally.calls:
-            await self._budget.count_late(tally, spent)
-        else:
-            tally.spent += spent
+                    spent = budget.cost_of(request, usage, meter.cost, tally.call)
+                    if not tally.end(amount, spent):
+                        await budget.count_late(tally, spent)
 
 
-def catalog_price(request: Request, usage: Usage) -> float | None:
-    """The price of a usage by the catalog; None if it is unknown."""
-    from interlingua.providers.catalog.search import get_model_info
-
-    info = get_model_info(request.model, request.provider)
-    if info is None or info.input_cost_per_million is None or info.output_cost_per_million is None:
-        return None
-    rates = (info.input_cost_per_million, info.output_cost_per_million)
-    return (usage.input_tokens * rates[0] + usage.output_tokens * rates[1]) / 1e6
+def _client_price(request: Request, usage: Usage, call: CallInfo) -> Cost | None:
+    """The cost of a usage by the prices of the client; None if it is unknown."""
+    key = request.provider or ""
+    adapter = call.adapters.get(key)
+    seller = Seller(key) if adapter is None else seller_of(adapter, key)
+    tariffs = _CATALOG if call.tariffs is None else call.tariffs
+    return price_usage(usage, tariffs[seller, request.model, request.model], tariffs.clock())
 
 
 _SPANS: dict[object, str] = {"day": "of this day ", "month": "of this month "}

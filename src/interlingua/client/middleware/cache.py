@@ -23,9 +23,10 @@ from interlingua.client.middleware.layers import (
     PerformNext,
     StreamNext,
 )
-from interlingua.prepare.media import may_hold_media
+from interlingua.prepare.media import may_hold_media, rough_size
 from interlingua.providers.fold import close_stream
 from interlingua.providers.log import logger
+from interlingua.providers.reading import LARGE
 from interlingua.providers.ulid import new_ulid
 from interlingua.spec.content import Part, ToolCall
 from interlingua.spec.contracts import Adapter
@@ -33,7 +34,7 @@ from interlingua.spec.errors import ConfigurationError, SDKError
 from interlingua.spec.events import Finish, StreamEvent
 from interlingua.spec.json_form import from_json, to_json
 from interlingua.spec.request import Request
-from interlingua.spec.response import Cost, Response
+from interlingua.spec.response import Attempt, Cost, Response
 from interlingua.streams.accumulate import events_from_response
 from interlingua.transport.media import load_media_async
 
@@ -41,6 +42,7 @@ OPERATIONS = ("count_tokens", "embed")
 """The operations whose results depend only on their value, and change nothing at the provider."""
 STORED = frozenset(("stop", "tool_calls"))
 """The finish reasons of answers that are stored: the model itself ended the answer."""
+_ABOUT_COST = frozenset(("price_unknown",))
 FROM_CACHE = Cost(source="cache")
 """What an answer from a cache costs."""
 
@@ -86,7 +88,8 @@ class Cache:
     ) -> None:
         if ttl is not None and not ttl > 0:
             raise ConfigurationError("Cache: ttl must be a number of seconds above 0, or None.")
-        self._entries = _Entries(store or MemoryEntries(max_size), ttl, store_timeout)
+        timeout = None if store is None else store_timeout
+        self._entries = _Entries(store or MemoryEntries(max_size), ttl, timeout)
         self._key = key
         self._operations = frozenset(operations)
         self._max_entry = max_entry
@@ -100,7 +103,7 @@ class Cache:
         began = perf_counter()
         adapter = call.adapters.get(request.provider or "")
         request = await _with_files(request, adapter)
-        key = self._key_of(request, "generate", adapter)
+        key = await self._key_of(request, "generate", adapter)
         if key is None:
             return await call_next(request)
         entry = await self._enter(key)
@@ -109,7 +112,7 @@ class Cache:
             return stored
         with _leading(entry) as flight:
             response = await call_next(request)
-            await self._store(key, _write_answer(response, request), flight)
+            await self._store(key, _write_answer(response, request, call.attempts()), flight)
             return response
 
     async def stream(
@@ -119,7 +122,7 @@ class Cache:
         began = perf_counter()
         adapter = call.adapters.get(request.provider or "")
         request = await _with_files(request, adapter)
-        key = self._key_of(request, "generate", adapter)
+        key = await self._key_of(request, "generate", adapter)
         entry = None if key is None else await self._enter(key)
         stored = _read_answer(entry, request, began)
         if stored is not None:
@@ -132,7 +135,8 @@ class Cache:
                 async for event in events:
                     # Stored before it is delivered: a reader may leave after the last event.
                     if key is not None and type(event) is Finish and event.response is not None:
-                        await self._store(key, _write_answer(event.response, request), flight)
+                        entry = _write_answer(event.response, request, call.attempts())
+                        await self._store(key, entry, flight)
                     yield event
             finally:
                 await close_stream(events)
@@ -143,7 +147,7 @@ class Cache:
         if operation.name in self._operations:
             if isinstance(value, Request):
                 value = await _with_files(value, operation.adapter)
-            key = self._key_of(value, operation.name, operation.adapter)
+            key = await self._key_of(value, operation.name, operation.adapter)
         if key is None:
             return await call_next(value)
         entry = await self._enter(key)
@@ -154,7 +158,7 @@ class Cache:
             await self._store(key, _write_result(result), flight)
             return result
 
-    def _key_of(self, value: Any, name: str, adapter: Adapter | None) -> str | None:
+    async def _key_of(self, value: Any, name: str, adapter: Adapter | None) -> str | None:
         """The key of a value; None if it is not cached."""
         if adapter is None or getattr(value, "keep_raw", False):
             return None
@@ -163,6 +167,8 @@ class Cache:
             tenant = self._key(value)
             if tenant is None:
                 return None
+        if isinstance(value, Request) and rough_size(value.messages) > LARGE:
+            return await asyncio.to_thread(key_of, value, name, adapter, tenant)
         return key_of(value, name, adapter, tenant)
 
     async def _enter(self, key: str) -> bytes | _Flight | None:
@@ -249,7 +255,7 @@ class _Entries:
     is logged once until it works again.
     """
 
-    def __init__(self, store: ValueStore, ttl: float | None, timeout: float) -> None:
+    def __init__(self, store: ValueStore, ttl: float | None, timeout: float | None) -> None:
         self._store = store
         self._ttl = ttl
         self._timeout = timeout
@@ -343,11 +349,14 @@ async def _with_files(request: Request, adapter: Adapter | None) -> Request:
     return await load_media_async(request)
 
 
-def _write_answer(response: Response, request: Request) -> bytes | None:
+def _write_answer(
+    response: Response, request: Request, attempts: tuple[Attempt, ...]
+) -> bytes | None:
     """The entry of an answer; None if it is not stored: cut off, empty, or of another model."""
     message = response.message
-    last = response.attempts[-1] if response.attempts else None
-    is_own = response.provider == request.provider and (last is None or last.model == request.model)
+    is_own = response.provider == request.provider and (
+        not attempts or attempts[-1].model == request.model
+    )
     is_whole = response.finish_reason.reason in STORED and bool(message.content)
     if not (is_own and is_whole and all(call.is_valid for call in message.tool_calls)):
         return None
@@ -357,6 +366,7 @@ def _write_answer(response: Response, request: Request) -> bytes | None:
         response,
         message=replace(message, id=None, metadata=metadata),
         cost=None,
+        warnings=[each for each in response.warnings if each.code not in _ABOUT_COST],
         rate_limit=None,
         raw=None,
         request_id=None,

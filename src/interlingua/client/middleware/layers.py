@@ -47,6 +47,7 @@ from msgspec.structs import replace
 from interlingua.client.middleware.handover import Handover, check_returned, without_raw
 from interlingua.providers.callbacks import settle
 from interlingua.providers.fold import close_stream
+from interlingua.providers.tariffs import Tariffs
 from interlingua.spec.content import Part, ToolCall, ToolResult
 from interlingua.spec.contracts import Adapter
 from interlingua.spec.errors import ConfigurationError, StreamError
@@ -100,6 +101,8 @@ class CallInfo(msgspec.Struct, frozen=True, kw_only=True):
     """The adapters of the client, by provider."""
     attempts: Callable[[], tuple[Attempt, ...]] = tuple
     """The attempts of the call that have ended by now."""
+    tariffs: Tariffs | None = None
+    """The prices of the client; None: those of the catalog."""
 
 
 class OperationCall(msgspec.Struct, frozen=True, kw_only=True):
@@ -319,6 +322,11 @@ def _hooks(layer: Any) -> tuple[Callable[..., Any], Callable[..., Any]] | None:
 
 def _hooks_with_call(layer: Any, info: CallInfo) -> tuple[Callable[..., Any], Callable[..., Any]]:
     """The hooks of an object that takes the call as an argument."""
+    if getattr(layer, "transparent", False):
+        return (
+            partial(_pass_on, partial(layer.complete, call=info)),
+            partial(_pass_on_events, partial(layer.stream, call=info)),
+        )
     whole = partial(_complete, partial(layer.complete, call=info))
     return whole, partial(_stream, partial(layer.stream, call=info), whole)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from time import monotonic
 
+from interlingua.client.stores.contract import Limit
 from interlingua.spec.errors import RateLimitError
 from interlingua.spec.response import RateLimitInfo
 
@@ -23,14 +24,25 @@ class Learned:
     multiplicative decrease).
     """
 
-    __slots__ = ("_decreased_at", "_paused_until", "_step", "average_output", "share")
+    __slots__ = (
+        "_decreased_at",
+        "_is_active",
+        "_paused_until",
+        "_step",
+        "average_output",
+        "limits",
+        "share",
+    )
 
-    def __init__(self, step: float) -> None:
+    def __init__(self, step: float, *, is_active: bool) -> None:
         self._step = step
+        self._is_active = is_active
         self._decreased_at = 0.0
         self._paused_until = 0.0
         self.share = 1.0
         self.average_output = float(ASSUMED_OUTPUT)
+        self.limits: tuple[float, tuple[float, float], tuple[Limit, ...]] | None = None
+        """The last limits that were asked for, with the share and the tokens that made them."""
 
     def wait(self) -> float:
         """The seconds of the pause that are left."""
@@ -48,17 +60,21 @@ class Learned:
 
     def read(self, limit: RateLimitInfo | None) -> None:
         """Pause until the reset if the provider reports that nothing is left."""
-        if limit is None or 0 not in (limit.requests_remaining, limit.tokens_remaining):
+        if limit is None or not self._is_active:
+            return
+        if 0 not in (limit.requests_remaining, limit.tokens_remaining):
             return
         wait = limit.reset_after
         if wait is None and limit.reset_at is not None:
             wait = (limit.reset_at - datetime.now(UTC)).total_seconds()
         self._pause(wait)
 
-    def succeed(self) -> None:
-        """An attempt succeeded."""
+    def succeed(self, output_tokens: int) -> None:
+        """An attempt succeeded; its output tokens are for the average."""
         if self.share < 1.0:
             self.share = min(1.0, self.share + self._step)
+        if output_tokens:
+            self.average_output += _WEIGHT * (output_tokens - self.average_output)
 
     def fail(self, error: RateLimitError, began: float) -> None:
         """
@@ -66,6 +82,8 @@ class Learned:
 
         The attempts that were under way at the first 429 tell nothing new.
         """
+        if not self._is_active:
+            return
         if began >= self._decreased_at:
             self._decreased_at = monotonic()
             self.share = max(_FLOOR, self.share * _DECREASE)
@@ -73,11 +91,6 @@ class Learned:
             self._pause(error.retry_after)
         else:
             self.read(error.rate_limit)
-
-    def count_output(self, tokens: int) -> None:
-        """The output tokens of an answer, for the average."""
-        if tokens:
-            self.average_output += _WEIGHT * (tokens - self.average_output)
 
     def _pause(self, seconds: float | None) -> None:
         if seconds is not None and seconds > 0:

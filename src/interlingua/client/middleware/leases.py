@@ -76,7 +76,7 @@ class Leases:
         if self._reported is not None:
             self._recover()
         if self._unsettled:
-            await self._settle_rest()
+            self._start(self._settle_rest())  # a cancellation here would lose the outcome
         return outcome if isinstance(outcome, Refused) else Lease(self, outcome, renew=renew)
 
     async def settle(self, hold: Hold, amounts: Mapping[str, float]) -> None:

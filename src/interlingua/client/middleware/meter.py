@@ -13,7 +13,7 @@ from interlingua.spec.content import Text
 from interlingua.spec.errors import RequestTimeoutError
 from interlingua.spec.events import Finish, StreamEvent, StreamStart
 from interlingua.spec.request import Request
-from interlingua.spec.response import Response, Usage
+from interlingua.spec.response import Cost, Response, Usage
 from interlingua.streams.grammar import DELTAS
 from interlingua.tokens.estimate import estimate_request, estimate_tokens
 
@@ -84,9 +84,9 @@ class StreamMeter:
             self.finish = event  # type: ignore[assignment]
 
     @property
-    def response(self) -> Response | None:
-        """The whole answer, if the stream has ended."""
-        return None if self.finish is None else self.finish.response
+    def cost(self) -> Cost | None:
+        """The cost of the whole answer, if the stream has ended and the price is known."""
+        return None if self.finish is None else self.finish.cost
 
     def usage(self, request: Request, failure: BaseException | None) -> Usage | None:
         """The reported usage, or an estimate of what a cut stream used; None if it is unknown."""

@@ -8,7 +8,7 @@ end the real ones are counted. What the provider says about its own limits is ob
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from time import monotonic
 from typing import Any, ClassVar
 
@@ -31,7 +31,7 @@ from interlingua.client.middleware.meter import (
 )
 from interlingua.client.middleware.scopes import ScopeKey, scope_reader
 from interlingua.client.stores.contract import Limit, Refused, Store
-from interlingua.client.stores.memory import MemoryStore
+from interlingua.client.stores.memory import MemoryStore, Taken
 from interlingua.providers.fold import close_stream
 from interlingua.spec.errors import (
     BudgetExceededError,
@@ -135,13 +135,15 @@ class RateLimit:
         scope = self._scope(request)
         if scope is None:
             return await call_next(request)
-        permit = await self._admit(scope, request, self._tokens(request))
+        permit = self._take_now(scope, request)
+        if permit is None:
+            permit = await self._admit(scope, request, self._tokens(request))
         try:
             response = await call_next(request)
         except BaseException as error:
             await self._fail(permit, error, failed_usage(error, request))
             raise
-        if self._learns and response.rate_limit is not None:
+        if response.rate_limit is not None:
             permit.learned.read(response.rate_limit)
         await self._succeed(permit, response.usage)
         return response
@@ -154,12 +156,13 @@ class RateLimit:
         permit = None
         if scope is not None:
             permit = await self._admit(scope, request, self._tokens(request))
-        events, meter = call_next(request), StreamMeter()
-        failure: BaseException | None = None
+        events: AsyncIterator[StreamEvent] | None = None
+        meter, failure = StreamMeter(), None
         try:
+            events = call_next(request)
             async for event in events:
                 meter.feed(event)
-                if type(event) is StreamStart and permit is not None and self._learns:
+                if type(event) is StreamStart and permit is not None:
                     permit.learned.read(event.rate_limit)
                 yield event
         except BaseException as error:
@@ -167,7 +170,8 @@ class RateLimit:
             raise
         finally:
             try:
-                await close_stream(events)
+                if events is not None:
+                    await close_stream(events)
             finally:
                 if permit is not None:
                     await self._end_stream(permit, meter, request, failure)
@@ -196,6 +200,21 @@ class RateLimit:
 
     def _operation(self, operation: OperationCall, value: Any) -> tuple[int, int]:
         return 0 if self._input is None else estimate_operation(operation, value), 0
+
+    def _take_now(self, scope: str, request: Request) -> _Permit | None:
+        """Fast path: take what an attempt needs in this process, if there is room and no queue."""
+        local = self._leases.local
+        if local is None or not self._is_limited or not self._lines.is_empty:
+            return None
+        learned = self._learned.get(scope)
+        if learned is None or learned.wait():
+            return None
+        permit = _Permit(scope, learned, self._tokens(request))
+        outcome = local.reserve_now(self._amounts(permit))
+        if type(outcome) is not Taken:
+            return None
+        permit.hold, permit.began = outcome, monotonic()
+        return permit
 
     async def _admit(self, scope: str, request: Request, tokens: tuple[int, int | None]) -> _Permit:
         permit = _Permit(scope, self._find_learned(scope), tokens)
@@ -235,38 +254,34 @@ class RateLimit:
         permit.hold = outcome
         return None
 
-    def _amounts(self, permit: _Permit) -> list[Limit]:
+    def _amounts(self, permit: _Permit) -> tuple[Limit, ...]:
         """What an attempt takes of each limit; an estimate takes at most all of it."""
-        share, scope, name = permit.learned.share, permit.scope, self._name
-        limits = []
+        learned, tokens = permit.learned, (permit.tokens[0], permit.output)
+        known = learned.limits
+        if known is None or known[0] != learned.share or known[1] != tokens:
+            limits = tuple(self._make_limits(permit.scope, learned.share, *tokens))
+            known = learned.limits = (learned.share, tokens, limits)
+        return known[2]
+
+    def _make_limits(
+        self, scope: str, share: float, input_tokens: float, output_tokens: float
+    ) -> Iterator[Limit]:
+        name, period = self._name, self._period
         if self._requests is not None:
             most = max(1.0, self._requests * share)
-            limits.append(
-                Limit(
-                    key=f"{name}:requests:{scope}",
-                    maximum=most,
-                    period=self._period,
-                    burst=self._burst,
-                )
-            )
-        for kind, limit, tokens in (
-            ("input_tokens", self._input, permit.tokens[0]),
-            ("output_tokens", self._output, permit.output),
-        ):
-            if limit is not None:
-                most = limit * share
-                limits.append(
-                    Limit(
-                        key=f"{name}:{kind}:{scope}",
-                        maximum=most,
-                        amount=min(tokens, most),
-                        period=self._period,
-                    )
-                )
+            key = f"{name}:requests:{scope}"
+            yield Limit(key=key, maximum=most, period=period, burst=self._burst)
+        if self._input is not None:
+            most = self._input * share
+            key, amount = f"{name}:input_tokens:{scope}", min(input_tokens, most)
+            yield Limit(key=key, maximum=most, amount=amount, period=period)
+        if self._output is not None:
+            most = self._output * share
+            key, amount = f"{name}:output_tokens:{scope}", min(output_tokens, most)
+            yield Limit(key=key, maximum=most, amount=amount, period=period)
         if self._concurrency is not None:
             most = max(1.0, self._concurrency * share // 1)
-            limits.append(Limit(key=f"{name}:concurrency:{scope}", maximum=most, mode="hold"))
-        return limits
+            yield Limit(key=f"{name}:concurrency:{scope}", maximum=most, mode="hold")
 
     def _find_learned(self, scope: str) -> Learned:
         learned = self._learned.get(scope)
@@ -275,23 +290,20 @@ class RateLimit:
                 self._learned = {
                     key: each for key, each in self._learned.items() if not each.is_idle()
                 }
-            learned = self._learned[scope] = Learned(self._step)
+            learned = self._learned[scope] = Learned(self._step, is_active=self._learns)
         return learned
 
     # After an attempt.
 
     async def _succeed(self, permit: _Permit, usage: Usage | None) -> None:
-        if self._learns:
-            permit.learned.succeed()
-        if usage is not None:
-            permit.learned.count_output(usage.output_tokens)
+        permit.learned.succeed(0 if usage is None else usage.output_tokens)
         await self._settle(permit, usage)
 
     async def _fail(self, permit: _Permit, error: BaseException, usage: Usage | None) -> None:
         if isinstance(error, _UNSENT) or _is_local(error):
             await self._give_back(permit)
             return
-        if self._learns and isinstance(error, RateLimitError):
+        if isinstance(error, RateLimitError):
             permit.learned.fail(error, permit.began)
         # A provider may have counted the input of an attempt that failed.
         await self._settle(permit, usage or Usage(input_tokens=permit.tokens[0]))
@@ -319,7 +331,11 @@ class RateLimit:
                 amounts[f"{self._name}:input_tokens:{permit.scope}"] = usage.input_tokens
             if usage is not None and self._output is not None:
                 amounts[f"{self._name}:output_tokens:{permit.scope}"] = usage.output_tokens
-            await self._leases.settle(permit.hold, amounts)
+            local = self._leases.local
+            if local is not None and type(permit.hold) is Taken:
+                local.settle_now(permit.hold, amounts)
+            else:
+                await self._leases.settle(permit.hold, amounts)
         self._lines.wake(permit.scope)
 
     async def _give_back(self, permit: _Permit) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
 from typing import Any, ClassVar, Literal, TypeAlias
 
@@ -25,7 +26,9 @@ from interlingua.client.middleware.redact_text import (
     own_marks,
     put_back,
 )
+from interlingua.prepare.media import rough_size
 from interlingua.providers.fold import close_stream
+from interlingua.providers.reading import LARGE
 from interlingua.spec.content import Document, Part, Refusal, Text, Thinking, ToolCall, ToolResult
 from interlingua.spec.events import (
     ProviderEvent,
@@ -79,8 +82,8 @@ class Redact:
 
     async def complete(self, request: Request, call_next: CompleteNext) -> Response:
         """The answer to the redacted request."""
-        marks = self._marks_of(request)
-        response = await call_next(_edit_request(request, marks.remove))
+        marks, request = await self._redact(request)
+        response = await call_next(request)
         edits = self._edits(marks)
         if not edits:
             return response
@@ -90,14 +93,15 @@ class Redact:
         )
         if is_same:
             return response
-        return replace(response, message=replace(response.message, content=content))
+        message = replace(response.message, content=content, extra={})  # as after a stream
+        return replace(response, message=message)
 
     async def stream(
         self, request: Request, call_next: StreamNext
     ) -> AsyncGenerator[StreamEvent, None]:
         """The events of the answer to the redacted request."""
-        marks = self._marks_of(request)
-        events = call_next(_edit_request(request, marks.remove))
+        marks, request = await self._redact(request)
+        events = call_next(request)
         edits = self._edits(marks)
         segments: dict[str, _Segment] = {}
         try:
@@ -113,10 +117,20 @@ class Redact:
     async def perform(self, operation: OperationCall, value: Any, call_next: PerformNext) -> Any:
         """The result of the operation with the redacted value."""
         del operation
-        marks = self._marks_of(value)
-        result = await call_next(_edit_value(value, marks.remove))
+        marks, value = await self._redact(value)
+        result = await call_next(value)
         edits = self._edits(marks)
         return _edit_value(result, edits.edit) if edits else result
+
+    async def _redact(self, value: Any) -> tuple[Marks, Any]:
+        """The value without what is removed, and the marks in it; in a thread if it is large."""
+
+        def work() -> tuple[Marks, Any]:
+            marks = self._marks_of(value)
+            return marks, _edit_value(value, marks.remove)
+
+        is_large = isinstance(value, Request) and rough_size(value.messages) > LARGE
+        return await asyncio.to_thread(work) if is_large else work()
 
     def _marks_of(self, value: Any) -> Marks:
         """The marks of a call; texts of the caller that look like marks are none."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, date, datetime
 
 from interlingua.providers.catalog.models import NOTICES, ModelInfo, find_model, table
-from interlingua.providers.catalog.search import list_models
+from interlingua.providers.catalog.search import ends_soon, list_models
 from interlingua.providers.provider import Provider
 from interlingua.spec.response import Warning
 from interlingua.spec.warnings import make_warning
@@ -27,13 +27,13 @@ def lifecycle_notices(provider: Provider, model: str) -> tuple[Warning, ...]:
 
 
 def _notices(info: ModelInfo, model: str, today: date) -> tuple[Warning, ...]:
-    if info.retires is not None:
-        verb = "was retired" if info.retires <= today else "retires"
-        state = f"{verb} on {info.retires}"
-    elif info.deprecated:
+    if not ends_soon(info, today):
+        return ()
+    if info.retires is None:
         state = "is deprecated"
     else:
-        return ()
+        verb = "was retired" if info.retires <= today else "retires"
+        state = f"{verb} on {info.retires}"
     other = replacement(info)
     advice = "choose another model" if other is None else f"use {other.id}"
     target = f"{info.provider}:{model}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime, timedelta
 
 from interlingua.providers.catalog.models import ModelInfo, ModelTier, find_model, table
 from interlingua.providers.catalog.prices import price_at
@@ -27,6 +27,7 @@ CAPABILITIES = (
 _SHORTHAND = re.compile("[a-z]{3,}(?:[- ][a-z]{3,})*")
 _WORD = re.compile("[a-z]+|[0-9.]+")
 _INPUT_SHARE = 0.75
+_NEAR = timedelta(days=365)
 
 
 def get_model_info(model_id: str, provider: str | None = None) -> ModelInfo | None:
@@ -61,8 +62,8 @@ def list_models(
     The known models, those of a provider best first. What is unknown does not satisfy a condition.
 
     `capability` is a name of `CAPABILITIES` or several of them. `max_price` is the highest
-    `mixed_price`. `available` leaves out models that need approval, are deprecated, or have a date
-    of retirement.
+    `mixed_price`. `available` leaves out models that need approval, are deprecated, or retire
+    within a year.
     """
     wanted = _fields(capability)
     return tuple(
@@ -137,8 +138,13 @@ def _writes(model: ModelInfo) -> bool:
 
 
 def is_available(model: ModelInfo) -> bool:
-    """Whether anyone may use it, and no end is announced."""
-    return not (model.is_gated or model.deprecated or model.retires is not None)
+    """Whether anyone may use it, and its end is not near."""
+    return not (model.is_gated or ends_soon(model, datetime.now(UTC).date()))
+
+
+def ends_soon(model: ModelInfo, today: date) -> bool:
+    """Whether it is deprecated, retired, or retires within a year: some hosts date every model."""
+    return model.deprecated or (model.retires is not None and model.retires - today <= _NEAR)
 
 
 def _models(provider: str | None) -> Iterator[ModelInfo]:
