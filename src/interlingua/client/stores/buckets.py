@@ -115,7 +115,8 @@ class Bucket:
 
     def _slot_releases(self) -> Iterable[tuple[int, float]]:
         if self.width is None:
-            return ()
+            totals = self.slots.values()
+            return () if self.expires == inf else ((int(self.expires), total) for total in totals)
         return (((slot + SLOTS + 1) * self.width, total) for slot, total in self.slots.items())
 
     def take(self, limit: Limit, id_: str, now: int, ends: int) -> None:
