@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from interlingua import sync
+from interlingua.api.run.generate import generate
 from interlingua.client.middleware.layers import per_attempt
 from interlingua.client.middleware.learned import ASSUMED_OUTPUT
 from interlingua.client.middleware.rate_limit import RateLimit
@@ -19,8 +20,10 @@ from interlingua.client.retry_policy import RetryPolicy
 from interlingua.client.stores.memory import MemoryStore
 from interlingua.simulator import error, text
 from interlingua.spec.errors import (
+    AbortError,
     ConfigurationError,
     RateLimitError,
+    RequestTimeoutError,
     ServerError,
     StoreError,
 )
@@ -79,8 +82,10 @@ def test_field_81_no_window_has_more_tokens_than_the_limit(way):
         adapter = Timed(answer, delay=0.01)
         limit = RateLimit(output_tokens_per_minute=100, input_tokens_per_minute=1_000)
         client = client_of(adapter, limit)
+        began = time.monotonic()
         await calls(client, way, 5, max_tokens=50)  # two at once, then one by one
         assert adapter.most_at_once == 2
+        assert time.monotonic() - began < 0.9  # the tokens that are given back wake the next one
         assert await limit.used(SCOPE) == {"input_tokens": 35.0, "output_tokens": 50.0}
 
     asyncio.run(main())
@@ -202,6 +207,28 @@ def test_max_wait_in_the_queue():
         kinds = [type(each).__name__ for each in outcomes]
         assert kinds == ["Response", "RateLimitError", "RateLimitError"]
         assert (await call(client, "complete")).text == "one two three"
+
+    asyncio.run(main())
+
+
+def test_a_timeout_or_a_cancellation_ends_the_wait():
+    """The total timeout of a run, and `cancel` by its id, end a wait in the queue."""
+
+    async def main():
+        adapter = Metered(delay=0.3)
+        client = client_of(adapter, RateLimit(concurrency=1))
+        first = asyncio.create_task(call(client, "complete"))
+        await asyncio.sleep(0.01)
+        with pytest.raises(RequestTimeoutError):
+            await generate("m", "hello", client=client, timeout=0.05)
+        waiting = asyncio.create_task(call(client, "complete", ask(request_id="r")))
+        await asyncio.sleep(0.01)
+        assert await client.cancel("r")
+        with pytest.raises(AbortError):
+            await waiting
+        await first
+        await call(client, "complete")
+        assert len(adapter.sent) == 2
 
     asyncio.run(main())
 
