@@ -9,6 +9,7 @@ from interlingua import sync
 from interlingua.api.run.generate import generate, stream
 from interlingua.api.tools.tool import tool
 from interlingua.client.client import Client
+from interlingua.client.middleware.balance import Balance
 from interlingua.providers.adapter import HttpAdapter
 from interlingua.providers.provider import Provider
 from interlingua.simulator import error, results, text, tool_call
@@ -207,6 +208,44 @@ def test_a_call_of_a_tool_left_out_is_answered_as_unknown(provider, mode):
     assert "unknown tool 'hidden_thing'; available tools: Read" in str(answered.content)
     warnings = [each for each in result.warnings if each.code == "tools_over_limit"]
     assert "hidden_thing" in warnings[0].message
+
+
+class Loud(HttpAdapter):
+    """An adapter with a `complete` of its own."""
+
+    async def complete(self, request, *, strict=False):
+        return await super().complete(request, strict=strict)
+
+
+@pytest.mark.parametrize("kind", ["balance", "subclass"])
+@pytest.mark.parametrize("mode", ["whole", "stream"])
+def test_adapters_that_behave_by_themselves(kind, mode):
+    """Several keys of one provider, and a subclass: it is applied once, and known to the run."""
+    ran = []
+
+    @tool
+    def hidden_thing() -> str:
+        """Something else."""
+        ran.append(1)
+        return "ran"
+
+    def answer(request):
+        return text("I see.") if results(request) else tool_call("hidden_thing")
+
+    behaviour = Behaviour(prompt_addendum=ADDENDUM, max_tools=1, core_tools=["Read"])
+    with simulated(answer) as peer:
+        one = HttpAdapter("openai", KEY, base_url=peer.server.url)
+        adapter = Balance(one, HttpAdapter("openai", "sk-two", base_url=peer.server.url))
+        if kind == "subclass":
+            adapter = Loud("openai", KEY, base_url=peer.server.url)
+        peer.client = Client({"openai": adapter}, behaviours={"openai": behaviour})
+        result = run_in(mode, peer, "openai", tools=[hidden_thing, read_file])
+        (first, _) = peer.app.script.requests
+
+    assert ran == []
+    assert [each.name for each in first.tools] == ["Read"]
+    assert sum(message.text.count(ADDENDUM) for message in first.messages) == 1
+    assert [each.code for each in result.steps[0].warnings].count("tools_over_limit") == 1
 
 
 def test_options_reach_the_selection():

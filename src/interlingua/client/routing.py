@@ -66,7 +66,8 @@ class Routing:
         """Where keys that are set later are looked up."""
         self.spare_transport: Transport | None = None  # of providers that are not configured
         self._on_loss = on_loss
-        self._reads_path_urls = read_path_urls
+        self.reads_path_urls = read_path_urls
+        """Whether a `url` that looks like a path is read as a file."""
         self._own: dict[str, Adapter] = {}  # of `with_adapter`; they stay whatever is registered
         self._removed: set[str] = set()  # unregistered; not taken from the environment again
         self._all: WeakSet[Routing] = WeakSet((self,))
@@ -77,7 +78,7 @@ class Routing:
 
     def address(self, request: Request) -> Request:
         """The request with its provider, the provider's name for the model, and an id."""
-        if self._reads_path_urls:
+        if self.reads_path_urls:
             request = paths_from_urls(request)
         route = self.route(request.provider, request.model)
         if route.choices:
