@@ -49,9 +49,13 @@ from report import Measure, compare, judge, judge_costs, ratio, verdict
 from interlingua import Client, Message, Request, Response, Text, Usage, dialects
 from interlingua.events import StreamEvent
 from interlingua.middleware import (
+    Balance,
     Budget,
     Cache,
+    CircuitBreaker,
     CompleteNext,
+    Fallback,
+    Hedge,
     Logging,
     RateLimit,
     Redact,
@@ -137,6 +141,9 @@ MIDDLEWARE: dict[str, Callable[[], list[Any]]] = {
     "RateLimit (requests)": lambda: [RateLimit(requests_per_minute=1e9)],
     "RateLimit (all limits)": lambda: [rate_limit()],
     "RateLimit and Budget": lambda: [rate_limit(), Budget(usd=1e9)],
+    "Fallback": lambda: [Fallback("anthropic:claude-haiku-4-5")],
+    "CircuitBreaker": lambda: [CircuitBreaker()],
+    "Hedge": lambda: [Hedge(after="p95")],
     "Logging, at a level that is off": lambda: [Logging(level=DEBUG)],
     "Logging, to a handler that drops it": lambda: [Logging(dropping_logger())],
     "Cache, found": lambda: [Cache()],
@@ -338,13 +345,14 @@ class Bench:
         clients = {
             name: Client({"openai": Instant()}, middleware=make()) for name, make in layers.items()
         }
+        clients["Balance"] = Client({"openai": Balance(Instant(), Instant())})
         works = {
             name: times(partial(client.complete, INSTANT), BATCH * 10)
             for name, client in clients.items()
         }
         samples = await measure(works, self._runs)
         print("\nMiddleware, CPU of a call beside a client without any (us)")
-        for name in MIDDLEWARE:
+        for name in sorted({*clients} - {"none"}):
             pairs = zip(samples[name], samples["none"], strict=True)
             amount = median(one - other for one, other in pairs) * 1e6 / (BATCH * 10)
             limit = MIDDLEWARE_LIMITS.get(name)

@@ -134,7 +134,7 @@ def model(
     if kind != "chat":
         fields = {name: value for name, value in fields.items() if not name.startswith("supports_")}
     else:
-        fields |= _modalities(fields)
+        fields |= _modalities(model_id, fields)
         fields.setdefault("tier", tier(model_id, prices, today))
         if not prices:
             gated = fields.get("is_gated", False)
@@ -146,8 +146,10 @@ def model(
     )
 
 
-def _modalities(fields: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
+def _modalities(model_id: str, fields: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
     """The modalities of a chat model; those that no source states follow from what it supports."""
+    if "-tts" in model_id:
+        return {"input_modalities": ("text",), "output_modalities": ("audio",)}
     if fields.get("input_modalities") or fields.get("supports_vision") is None:
         return {}
     also = [

@@ -41,19 +41,21 @@ class RedisServer:
             free.bind(("127.0.0.1", 0))
             self.port = free.getsockname()[1]
         self.url = f"redis://127.0.0.1:{self.port}"
-        self.process = None
+        self._shell = None
 
     def start(self):
         options = ["--bind", "127.0.0.1", "--save", "", "--appendonly", "no"]
-        self.process = subprocess.Popen(
-            [self._program, "--port", str(self.port), *options],
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            stdin=subprocess.DEVNULL,
+        # The shell ends the server when this process ends, in whatever way: it closes the pipe.
+        shell = ["sh", "-c", '"$@" >/dev/null 2>&1 & echo $!; read -r _; kill -9 $!', "sh"]
+        self._shell = subprocess.Popen(
+            [*shell, self._program, "--port", str(self.port), *options],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
         )
+        self.pid = int(self._shell.stdout.readline())
         deadline = time.monotonic() + 10
         while not self._answers():
-            if self.process.poll() is not None or time.monotonic() > deadline:
+            if time.monotonic() > deadline:
                 self.stop()
                 raise RuntimeError(f"{self._program} did not start")
             time.sleep(0.01)
@@ -68,10 +70,9 @@ class RedisServer:
             return False
 
     def stop(self):
-        if self.process is not None:
-            self.process.kill()
-            self.process.wait()
-            self.process = None
+        if self._shell is not None:
+            self._shell.communicate()  # closes the pipe
+            self._shell = None
 
 
 @functools.cache

@@ -33,6 +33,14 @@ class Blocking:
         method = getattr(self.store, name)
         return lambda *values, **options: self._runner.run(method(*values, **options))
 
+    def used_of_all(self, buckets):
+        """What counts for each key and period, asked at once."""
+
+        async def ask():
+            return await asyncio.gather(*(self.store.used(*bucket) for bucket in buckets))
+
+        return self._runner.run(ask())
+
     def advance(self, seconds):
         """Let time pass for limits."""
         self.clock.advance(seconds)

@@ -27,6 +27,8 @@ from interlingua import (
     Response,
     RetryPolicy,
     SDKError,
+    Session,
+    SessionStore,
     StepResult,
     StreamResult,
     TimeoutConfig,
@@ -184,6 +186,20 @@ async def ask_with_tools() -> None:
 
 
 # A schema may be any type that an annotation may name.
+
+
+async def sessions() -> None:
+    session = Session("openai:gpt-5.2", system="Hi", tools=TOOLS, history="dynamic", temperature=0)
+    assert_type(await session.send("Hi", max_tokens=5, model="m"), GenerateResult[None])
+    assert_type(session.stream("Hi"), StreamResult)
+    assert_type((await session.send_object("Hi", schema=int | str)).output, int | str)
+    assert_type((await session.send_object("Hi", schema={"type": "object"})).output, Any)
+    assert_type(session.fork(), Session)
+    assert_type(Session.load("s.json", tools=TOOLS), Session)
+    assert_type(await Session.resume("id", store=SessionStore("s.db")), Session)
+    assert_type(session.messages, tuple[Message, ...])
+    Session("m", history="some")  # type: ignore[arg-type]
+    Session("m", temprature=1)  # type: ignore[call-arg]
 
 
 async def objects_of_any_form() -> None:

@@ -43,7 +43,7 @@ CASES = [(kind, text) for kind, texts in FOUND.items() for text in texts]
 
 
 def found(kind, text):
-    return [text[start:end] for start, end in FINDERS[kind](text, 0)]
+    return [text[start:end] for start, end in FINDERS[kind](text)]
 
 
 @pytest.mark.parametrize(("kind", "text"), CASES)
@@ -74,4 +74,4 @@ def test_no_number_is_longer_than_the_limit(kind, text):
     """`LONGEST` counts separators."""
     spaced = " ".join(text)
 
-    assert all(end - start < LONGEST for start, end in FINDERS[kind](spaced, 0))
+    assert all(end - start < LONGEST for start, end in FINDERS[kind](spaced))

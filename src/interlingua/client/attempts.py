@@ -26,7 +26,7 @@ from interlingua.client.call_events import (
     notify,
     settle_outcomes,
 )
-from interlingua.client.custom_adapter import CustomCall, OnMember
+from interlingua.client.custom_adapter import CustomCall, OnMember, as_member_adapter
 from interlingua.client.initialization import Initialization
 from interlingua.client.metering import add_metered, meter_failure
 from interlingua.client.middleware.layers import CallInfo, CallLayers, Shown
@@ -213,7 +213,7 @@ class Attempts:
         self._resent: set[int] = set()  # attempts whose request was sent twice
         self._members = _NO_MEMBERS  # of a `Balance`, by attempt
         self._outcomes: list[Outcome] = []  # of async subscribers
-        self._ready: tuple[Request, Ready] | None = None
+        self._ready: tuple[Request, Adapter, Ready] | None = None
         self._shown: Shown | None = None  # only set if there is middleware
         self._scope: CancelScope | None = None
         self._answer: Response | None = None  # of `complete`
@@ -461,19 +461,26 @@ class Attempts:
 
     # One attempt.
 
-    async def _send(self, request: Request, attempt: int) -> Response:
+    async def _send(
+        self, request: Request, attempt: int, member: Adapter | None = None
+    ) -> Response:
         calls = self._calls
         if not calls.inner.is_empty:
             request = self._resolve(request)
         key = request.provider or ""
-        adapter = self._adapters.get(key) or calls.adapters[key]
+        adapter = member or self._adapters.get(key) or calls.adapters[key]
         if key in calls.initialization.pending:
             await calls.initialization.ensure(key)
         ids = calls.call_ids
         if not isinstance(adapter, HttpAdapter) or not adapter.has_stations:
-            response = await self._custom(adapter, request, attempt).complete()
+            members = as_member_adapter(adapter)
+            if members is not None:
+                send = partial(self._send, request, attempt)
+                return await members.send_by_member(request, send, self._on_member(attempt))
+            response = await self._custom(adapter, request).complete()
         else:
-            if self._ready is None or self._ready[0] is not request:
+            known = self._ready
+            if known is None or known[0] is not request or known[1] is not adapter:
                 sent = request if ids is None else ids.write(request, adapter)
                 ready = await adapter.ready(
                     sent,
@@ -481,9 +488,9 @@ class Attempts:
                     on_resend=partial(self._resent.add, attempt),
                     tariffs=calls.tariffs,
                 )
-                self._ready, self.left_out = (request, ready), ready.left_out
+                self._ready, self.left_out = (request, adapter, ready), ready.left_out
             else:
-                ready = self._reuse(self._ready[1], attempt)
+                ready = self._reuse(known[2], attempt)
             response = await adapter.answer(ready, self._step, attempt)
         return response if ids is None else ids.read(response, key)
 
@@ -495,22 +502,28 @@ class Attempts:
         info = self._info(attempt)
         return self._calls.inner.wrap_stream(send, self._shown, info, is_first=True)(request)
 
-    def _send_stream(self, request: Request, attempt: int) -> AsyncIterator[StreamEvent]:
+    def _send_stream(
+        self, request: Request, attempt: int, member: Adapter | None = None
+    ) -> AsyncIterator[StreamEvent]:
         request, ids = self._resolve(request), self._calls.call_ids
         key = request.provider or ""
-        adapter = self._adapters.get(key) or self._calls.adapters[key]
+        adapter = member or self._adapters.get(key) or self._calls.adapters[key]
         events: AsyncIterator[StreamEvent]
         if not isinstance(adapter, HttpAdapter) or not adapter.has_stations:
-            events = self._custom(adapter, request, attempt).stream()
+            members = as_member_adapter(adapter)
+            if members is not None:
+                send = partial(self._send_stream, request, attempt)
+                return members.stream_by_member(request, send, self._on_member(attempt))
+            events = self._custom(adapter, request).stream()
         else:
             make_ready = partial(self._make_ready, adapter, request, attempt)
             scope = self._scope or CancelScope()
             events = adapter.events(make_ready, scope, self._step, attempt)
         return events if ids is None else ids.read_events(events, key)
 
-    def _custom(self, adapter: Adapter, request: Request, attempt: int) -> CustomCall:
+    def _custom(self, adapter: Adapter, request: Request) -> CustomCall:
         """One attempt at an adapter that is not ours."""
-        call = CustomCall(self._calls, adapter, request, self._on_member(attempt))
+        call = CustomCall(self._calls, adapter, request)
         self.left_out = call.left_out
         return call
 
@@ -523,18 +536,19 @@ class Attempts:
         """The encoded stream request, made once for all attempts that send the same one."""
         if request.provider in self._calls.initialization.pending:
             await self._calls.initialization.ensure(request.provider)
-        if self._ready is not None and self._ready[0] is request:
-            return self._reuse(self._ready[1], attempt)
-        ids, on_resend = self._calls.call_ids, partial(self._resent.add, attempt)
+        known = self._ready
+        if known is not None and known[0] is request and known[1] is adapter:
+            return self._reuse(known[2], attempt)
+        ids = self._calls.call_ids
         sent = request if ids is None else ids.write(request, adapter)
         ready = await adapter.ready(
             sent,
             stream=True,
             logged=self._logged,
-            on_resend=on_resend,
+            on_resend=partial(self._resent.add, attempt),
             tariffs=self._calls.tariffs,
         )
-        self._ready, self.left_out = (request, ready), ready.left_out
+        self._ready, self.left_out = (request, adapter, ready), ready.left_out
         return ready
 
     def _reuse(self, ready: Ready, attempt: int) -> Ready:

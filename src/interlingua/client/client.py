@@ -15,6 +15,7 @@ from typing import Any, Self
 from interlingua.client.attempts import Calls
 from interlingua.client.call_events import Subscriber
 from interlingua.client.config import adapters_from_env, read_registry
+from interlingua.client.custom_adapter import as_member_adapter
 from interlingua.client.explain import Explanation, estimate_cost, explain
 from interlingua.client.initialization import initialize
 from interlingua.client.metering import seller_of
@@ -401,7 +402,7 @@ class Client:
         perform = self._inner_operations.wrap(call, start)
 
         def attempt(value: Any, on_member: Callable[[str], object]) -> Awaitable[Any]:
-            if hasattr(adapter, "reports_member"):
+            if as_member_adapter(adapter) is not None:
                 settings["on_member"] = on_member
             return perform(value)
 

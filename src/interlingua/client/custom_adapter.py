@@ -1,9 +1,9 @@
-"""One attempt at an adapter that is not an `HttpAdapter`: the client does more of the work."""
+"""Attempts at adapters that are not an `HttpAdapter`: a program's own, and `Balance`."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable
-from typing import TYPE_CHECKING, Any, TypeAlias
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from msgspec.structs import replace
 
@@ -25,23 +25,52 @@ OnMember: TypeAlias = Callable[[str], object]
 """Called with the name of the key or endpoint that is used."""
 
 
+class MemberAdapter(Adapter, Protocol):
+    """An adapter over several others, such as `Balance`: it chooses one for each attempt."""
+
+    has_members: bool
+
+    @property
+    def first(self) -> Adapter:
+        """The one that stands for all where only one can."""
+
+    def rebind(self, name: str) -> Adapter:
+        """A copy with another name."""
+
+    async def send_by_member(
+        self,
+        request: Request,
+        send: Callable[[Adapter], Awaitable[Response]],
+        on_member: OnMember | None = None,
+    ) -> Response:
+        """The answer that `send` gets from the chosen adapter."""
+
+    def stream_by_member(
+        self,
+        request: Request,
+        send: Callable[[Adapter], AsyncIterator[StreamEvent]],
+        on_member: OnMember | None = None,
+    ) -> AsyncIterator[StreamEvent]:
+        """The events that `send` gets from the chosen adapter."""
+
+
+def as_member_adapter(adapter: Any) -> MemberAdapter | None:
+    """The adapter, if it is one over several others."""
+    if getattr(adapter, "has_members", False):  # `isinstance` of a protocol is slow
+        members: MemberAdapter = adapter
+        return members
+    return None
+
+
 class CustomCall:
-    """
-    The request as the adapter gets it, and the answer with what the client knows.
+    """The request as the adapter gets it, and the answer with what the client knows."""
 
-    `on_member` is told which of several keys or endpoints the adapter uses, if it has several.
-    """
-
-    def __init__(
-        self, calls: Calls, adapter: Adapter, request: Request, on_member: OnMember
-    ) -> None:
+    def __init__(self, calls: Calls, adapter: Adapter, request: Request) -> None:
         self._calls = calls
         self._adapter = adapter
         self._request = request
         self._key = request.provider or ""
         self._settings: dict[str, Any] = dict(calls.settings)
-        if getattr(adapter, "reports_member", False):
-            self._settings["on_member"] = on_member
         self._warnings: tuple[Warning, ...] = ()
         self.left_out: tuple[str, ...] = ()
         """The tools that the behaviour of the provider leaves out."""
@@ -83,7 +112,7 @@ class CustomCall:
         return price_custom(answer, served, self._request, self._calls.tariffs, self._adapter)
 
     def _behave(self) -> Request:
-        """The request as the behaviour of the provider makes it; others do so themselves."""
+        """The request as the behaviour of the provider makes it; an `HttpAdapter` does so."""
         request, adapter = self._request, self._adapter
         behaviour = self._calls.routing.behaviour_of(self._key)
         if behaviour is None:
@@ -92,7 +121,7 @@ class CustomCall:
         profile = NEUTRAL_PROFILE if profile_for is None else profile_for(request.model)
         behaved = behave(request, behaviour, profile)
         self.left_out = behaved.left_out  # a run does not run these, whoever leaves them out
-        if isinstance(adapter, HttpAdapter) or hasattr(adapter, "reports_member"):
+        if isinstance(adapter, HttpAdapter):
             return request
         self._warnings = behaved.warnings
         return behaved.request

@@ -46,8 +46,9 @@ def meter_failure(
     served, key = request.model, request.provider or ""
     if accumulator is not None and accumulator.has_begun:
         partial = accumulator.partial()
-        served = partial.model or served
-        if partial.message.content:
+        is_own = partial.provider in (key, "")  # not of another model, before a fallback
+        served = partial.model if is_own and partial.model else served
+        if is_own and partial.message.content:
             usage = estimate_usage(usage or partial.usage, request, partial.message, key)
     if usage is None:
         return None, None

@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from interlingua.client.custom_adapter import as_member_adapter
 from interlingua.providers.adapter import HttpAdapter
 from interlingua.spec.behaviour import Behaviour
 from interlingua.spec.contracts import Adapter, Timeouts
@@ -45,7 +46,8 @@ class ProviderConfig(msgspec.Struct, frozen=True, kw_only=True, repr_omit_defaul
 def describe_config(name: str, adapter: Adapter, behaviour: Behaviour | None) -> ProviderConfig:
     """What is set for an adapter."""
     own = behaviour or Behaviour()
-    adapter = getattr(adapter, "first", adapter)  # of several keys of one provider
+    members = as_member_adapter(adapter)
+    adapter = adapter if members is None else members.first
     if not isinstance(adapter, HttpAdapter):
         retries = getattr(adapter, "max_retries", 0)
         return ProviderConfig(name=name, behaviour=own, max_retries=retries)

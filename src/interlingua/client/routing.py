@@ -17,6 +17,7 @@ from weakref import WeakSet
 from msgspec.structs import replace
 
 from interlingua.client.config import adapters_from_env
+from interlingua.client.custom_adapter import as_member_adapter
 from interlingua.client.registry import Registry, Route, check_configured, find_adapter, resolve
 from interlingua.client.tiers import choose
 from interlingua.providers.adapter import HttpAdapter
@@ -65,7 +66,8 @@ class Routing:
         """Where keys that are set later are looked up."""
         self.spare_transport: Transport | None = None  # of providers that are not configured
         self._on_loss = on_loss
-        self._reads_path_urls = read_path_urls
+        self.reads_path_urls = read_path_urls
+        """Whether a `url` that looks like a path is read as a file."""
         self._own: dict[str, Adapter] = {}  # of `with_adapter`; they stay whatever is registered
         self._removed: set[str] = set()  # unregistered; not taken from the environment again
         self._all: WeakSet[Routing] = WeakSet((self,))
@@ -76,7 +78,7 @@ class Routing:
 
     def address(self, request: Request) -> Request:
         """The request with its provider, the provider's name for the model, and an id."""
-        if self._reads_path_urls:
+        if self.reads_path_urls:
             request = paths_from_urls(request)
         route = self.route(request.provider, request.model)
         if route.choices:
@@ -146,7 +148,8 @@ class Routing:
     def find_http(self, name: str) -> HttpAdapter:
         """The adapter; `ConfigurationError` if it is not an `HttpAdapter`."""
         adapter = self.adapters[name]
-        adapter = getattr(adapter, "first", adapter)  # of several keys of one provider
+        members = as_member_adapter(adapter)
+        adapter = adapter if members is None else members.first
         if not isinstance(adapter, HttpAdapter):
             raise ConfigurationError(f"The adapter {name!r} is not an HttpAdapter.")
         return adapter
@@ -253,7 +256,7 @@ def _one_provider(route: Route, model: str) -> str:
 
 def find_rebind(adapter: Any) -> Callable[..., Adapter] | None:
     """`rebind` of an `HttpAdapter`, or of a `Balance` of several; None of another adapter."""
-    if isinstance(adapter, HttpAdapter) or hasattr(adapter, "reports_member"):
+    if isinstance(adapter, HttpAdapter) or as_member_adapter(adapter) is not None:
         rebind: Callable[..., Adapter] = adapter.rebind
         return rebind
     return None

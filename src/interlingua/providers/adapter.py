@@ -561,7 +561,7 @@ class HttpAdapter(OperationCalls):
         wire = self._dialect.encode_request(prepared, profile, stream=stream)
         notices = NOTICES.get((self.provider.name, request.model))
         if notices is None:
-            notices = lifecycle_notices(self.provider, request.model)
+            notices = lifecycle_notices(self.provider.name, request.model)
         if headers or unknown or notices:
             warnings = (*unknown, *wire.warnings, *notices)
             wire = replace(wire, headers={**wire.headers, **headers}, warnings=warnings)

@@ -28,6 +28,8 @@ Prices by model (`gpt-5.2` or `openai:gpt-5.2`), in dollars per million tokens.
 `Rates`, or a mapping of its fields to numbers, changes only these rates of the standard tier. One
 or more `Price` rows replace all that is known of the model.
 """
+Given: TypeAlias = Mapping[str, "Rates | tuple[Price, ...]"]
+"""`Prices`, checked."""
 Answer = TypeVar("Answer", Response, Finish)
 
 _MAX_TARIFFS = 512  # cached per table: servers choose the names of models
@@ -71,15 +73,16 @@ class Tariffs(dict[tuple[Seller, str, str], "Tariff | None"]):
         super().__init__()
         clear_on_change(self)
         self.is_whole = is_whole
-        self.given = dict(_read_prices(prices or {}))
+        given = dict(_read_prices(prices or {}))
+        self.given: tuple[Given, ...] = (given,) if given else ()
+        """The given prices; later ones are over earlier ones."""
         self.clock = clock
-        self.version = _hash(self.given) if self.given else ""
-        """The version of the given prices."""
+        self.version = _hash(self.given)
 
     def with_prices(self, prices: Prices) -> Tariffs:
         """A table with these prices over those of this one."""
-        twin = Tariffs(prices, self.clock)
-        twin.given = {**self.given, **twin.given}
+        twin = Tariffs(prices, self.clock, is_whole=self.is_whole)
+        twin.given = (*self.given, *twin.given)
         twin.version = _hash(twin.given)
         return twin
 
@@ -90,14 +93,12 @@ class Tariffs(dict[tuple[Seller, str, str], "Tariff | None"]):
         return tariff
 
     def _find(self, seller: Seller, served: str, requested: str) -> Tariff | None:
-        known = None if self.is_whole else self._find_known(seller, served, requested)
-        for model in (served, requested):
-            for name in _spellings(model):
-                for prefix in (f"{seller.name}:", f"{seller.provider}:", ""):
-                    given = self.given.get(prefix + name)
-                    if given is not None:
-                        return Tariff(_overlay(given, known), self.version, "prices")
-        return known
+        tariff = None if self.is_whole else self._find_known(seller, served, requested)
+        for prices in self.given:
+            given = _match(prices, seller, served, requested)
+            if given is not None:
+                tariff = Tariff(_overlay(given, tariff), self.version, "prices")
+        return tariff
 
     @staticmethod
     def _find_known(seller: Seller, served: str, requested: str) -> Tariff | None:
@@ -143,6 +144,18 @@ def unknown_price(seller: Seller, model: str, usage: Usage) -> Warning:
     target = ":".join(filter(None, (seller.name or seller.provider, model)))
     tier = f" in the tier {usage.service_tier!r}" if usage.service_tier else ""
     return make_warning("price_unknown", target=target or "the model", tier=tier)
+
+
+def _match(
+    prices: Given, seller: Seller, served: str, requested: str
+) -> Rates | tuple[Price, ...] | None:
+    """The given prices of a model, by its name with or without the provider."""
+    for model in (served, requested):
+        for name in _spellings(model):
+            for prefix in (f"{seller.name}:", f"{seller.provider}:", ""):
+                if prefix + name in prices:
+                    return prices[prefix + name]
+    return None
 
 
 def _spellings(model: str) -> Iterator[str]:
@@ -221,8 +234,10 @@ def _read_rates(model: str, given: Mapping[Any, Any]) -> Rates:
     return Rates(**rates)
 
 
-def _hash(given: Mapping[str, Rates | tuple[Price, ...]]) -> str:
-    """A version that differs where prices differ."""
+def _hash(given: tuple[Given, ...]) -> str:
+    """A version that differs where prices differ; empty if there are none."""
+    if not given:
+        return ""
     from hashlib import blake2s  # loads OpenSSL
 
     return f"prices-{blake2s(msgspec.json.encode(given), digest_size=4).hexdigest()}"

@@ -1,8 +1,9 @@
 """
 Finds e-mail addresses, phone numbers, card numbers and IBANs in text.
 
-Every function returns the places from `begin` on as pairs of start and end, in order. The time
-grows in proportion to the text, whatever it contains.
+Every function returns the places as pairs of start and end, in order. The time grows in proportion
+to the text, whatever it contains. What comes before a match never makes it one, so that a text may
+be cut before a word or a match.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import TypeAlias
 
 Places: TypeAlias = list[tuple[int, int]]
-Finder: TypeAlias = Callable[[str, int], Places]
+Finder: TypeAlias = Callable[[str], Places]
 
 # Latin letters only: in a script without spaces, an address has no other beginning.
 _NAME = r"A-Za-z0-9\u00c0-\u024f_"
@@ -47,34 +48,33 @@ _IBAN_LENGTHS: Mapping[str, int] = {
 }  # fmt: skip
 
 
-def find_emails(text: str, begin: int = 0) -> Places:
+def find_emails(text: str) -> Places:
     """Addresses such as `ada@example.com`."""
-    return [match.span() for match in _find_emails(text, begin)] if "@" in text else []
+    return [match.span() for match in _find_emails(text)] if "@" in text else []
 
 
-def find_phones(text: str, begin: int = 0) -> Places:
+def find_phones(text: str) -> Places:
     """Numbers with a country code (`+49 30 1234567`), or as in `(555) 123-4567`."""
-    return [match.span() for match in _find_phones(text, begin)]
+    return [match.span() for match in _find_phones(text)]
 
 
-def find_cards(text: str, begin: int = 0) -> Places:
+def find_cards(text: str) -> Places:
     """Card numbers of 13 to 19 digits, also in groups, whose check digit is right."""
-    return list(_checked(text, begin, _search_card, _end_of_card))
+    return list(_checked(text, _search_card, _end_of_card))
 
 
-def find_ibans(text: str, begin: int = 0) -> Places:
+def find_ibans(text: str) -> Places:
     """Numbers of bank accounts whose check digits are right, also in groups."""
-    return list(_checked(text, begin, _search_iban, _end_of_iban))
+    return list(_checked(text, _search_iban, _end_of_iban))
 
 
 def _checked(
     text: str,
-    begin: int,
     search: Callable[[str, int], re.Match[str] | None],
     end_of: Callable[[re.Match[str]], int | None],
 ) -> Iterator[tuple[int, int]]:
     """The candidates that pass a check; after one that does not, another may begin within it."""
-    match = search(text, begin)
+    match = search(text, 0)
     while match is not None:
         start, end = match.start(), end_of(match)
         if end is not None:

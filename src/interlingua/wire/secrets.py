@@ -41,14 +41,14 @@ def redact(text: str) -> str:
     return "".join((*pieces, text[end:])) if end else text
 
 
-def find_secrets(text: str, begin: int = 0) -> list[tuple[int, int]]:
-    """Where the text has something that looks like a key, from `begin` on: start and end."""
-    return [match.span() for match in _matches(text, begin)]
+def find_secrets(text: str) -> list[tuple[int, int]]:
+    """Where the text has something that looks like a key: start and end."""
+    return [match.span() for match in _matches(text)]
 
 
-def _matches(text: str, begin: int = 0) -> Iterator[re.Match[str]]:
+def _matches(text: str) -> Iterator[re.Match[str]]:
     """Each part of the text that looks like a key."""
-    for match in _find_secrets(text, begin):
+    for match in _find_secrets(text):
         token = match["token"]
         if token is None or "." in token[13:-20]:  # the parts of a JWT are separated by dots
             yield match

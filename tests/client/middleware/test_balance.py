@@ -450,3 +450,23 @@ def test_wrong_settings(make, text):
     """They are refused when it is made."""
     with pytest.raises(ConfigurationError, match=text):
         make()
+
+
+@both
+def test_prices_of_the_client_count(peer, mode):
+    """A table over that of the catalog is used for every member."""
+    _, server = peer
+    prices = {"gpt-5.2": {"input": 1_000_000.0, "output": 0.0}}
+
+    async def work():
+        members = Balance(http(server, "good"), http(server, "good"))
+        async with Client({"openai": members}, prices=prices) as client:
+            request = Request(model="openai:gpt-5.2", messages="Hi.")
+            if mode == "whole":
+                return await client.complete(request)
+            return [event async for event in client.stream(request)][-1].response
+
+    response = asyncio.run(work())
+
+    assert response.cost.total == pytest.approx(response.usage.input_tokens)
+    assert response.attempts[0].cost == response.cost

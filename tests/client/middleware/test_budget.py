@@ -16,6 +16,7 @@ from interlingua.client.middleware.budget import ASSUMED_OUTPUT, Budget
 from interlingua.client.retry_policy import RetryPolicy
 from interlingua.client.stores.memory import MemoryStore
 from interlingua.providers.catalog.search import get_model_info
+from interlingua.simulator import text
 from interlingua.spec.errors import (
     BudgetExceededError,
     ConfigurationError,
@@ -26,6 +27,7 @@ from interlingua.spec.errors import (
 from interlingua.spec.events import TextDelta
 from interlingua.spec.response import Cost, Usage
 from support.limited import ANSWER, USAGE, Metered, ask, call, calls, cent_per_token, client_of
+from support.simulated import simulated
 
 WAYS = ("complete", "stream")
 FAST = RetryPolicy(base_delay=0.0, max_retries=3)
@@ -276,6 +278,23 @@ def test_another_model_is_reserved_at_its_own_price(way):
             await call(client_of(adapter, limit, upgrade), way)
         assert adapter.sent == []
         assert await limit.used() == 0.0
+
+    asyncio.run(main())
+
+
+@both_ways
+def test_a_request_that_cannot_be_routed_gives_everything_back(way):
+    """A middleware inside that names an unknown provider leaves no reservation behind."""
+
+    async def misroute(request, call_next):
+        return await call_next(replace(request, provider="nobody"))
+
+    async def main():
+        limit = budget(usd=10.0)
+        with pytest.raises(ConfigurationError):
+            await call(client_of(Metered(), limit, misroute), way)
+        assert await limit.used() == 0.0
+        assert limit.tallies == {}
 
     asyncio.run(main())
 
@@ -589,6 +608,24 @@ def test_the_blocking_client():
     with pytest.raises(BudgetExceededError):
         client.complete(ask())
     client.close()
+
+
+def test_twins_share_the_budget():
+    """A client with another key has the same budgets; over real HTTP, whole and streamed."""
+    with simulated(text("Hello.")) as peer:
+        limit = budget(usd=10.0)
+        client = peer.client.with_middleware(limit)
+        twin = client.with_access("claude-haiku-4-5", "anthropic", api_key="another")
+
+        async def main():
+            costs = []
+            for each, way in ((client, "complete"), (twin, "stream")):
+                response = await call(each, way, peer.ask("anthropic"))
+                costs.append(cent_per_token(None, response.usage))
+            assert await limit.used() == pytest.approx(sum(costs))
+            await client.close()
+
+        asyncio.run(main())
 
 
 def test_a_run_shares_its_key():

@@ -274,16 +274,31 @@ def test_a_call_that_waits_can_be_cancelled(ask):
     assert (adapter.asked, text_) == (1, "hello")
 
 
-def test_nobody_waits_for_a_stream_that_nobody_reads():
-    """The same task goes on at once, another after `wait` seconds."""
+def test_a_task_does_not_wait_for_its_own_stream():
+    """It would wait for ever."""
+    adapter = Adapter()
+
+    async def main():
+        client = client_of(adapter, wait=60)
+        stream = client.stream(ASK)
+        await anext(stream)
+        await whole(client)
+        await whole(client)
+        await stream.aclose()
+
+    asyncio.run(asyncio.wait_for(main(), 5))
+    assert adapter.asked == 2
+
+
+def test_nobody_waits_long_for_a_stream_that_nobody_reads():
+    """After `wait` seconds a call goes on itself."""
     adapter = Adapter()
 
     async def main():
         client = client_of(adapter, wait=0.02)
         stream = client.stream(ASK)
         await anext(stream)
-        await whole(client)
-        await asyncio.create_task(whole(client, ASK))
+        await asyncio.create_task(whole(client))
         await stream.aclose()
 
     asyncio.run(asyncio.wait_for(main(), 5))

@@ -1,6 +1,9 @@
 """`CircuitBreaker`: when calls are refused, the one probe, and what counts."""
 
 import asyncio
+import contextlib
+import subprocess
+import sys
 import time
 
 import pytest
@@ -24,6 +27,7 @@ from interlingua.client.middleware.circuits import (
 from interlingua.client.middleware.fallback import Fallback
 from interlingua.client.retry_policy import RetryPolicy
 from interlingua.client.stores.memory import MemoryStore
+from interlingua.client.stores.sqlite import SQLiteStore
 from interlingua.simulator import Simulator, error, serve_in_thread, text
 from interlingua.spec.errors import (
     AbortError,
@@ -545,3 +549,53 @@ def test_law_of_cooldowns(openings, chance, wait):
     assert seconds <= most * 1.1 + 1e-6
     assert state_of(circuit, 10.0) == "open"
     assert state_of(circuit, circuit.until) == "half_open"
+
+
+PROCESS = """
+import asyncio, sys
+from interlingua.client.middleware.circuits import CircuitRules, Circuits, Closed
+from interlingua.stores import SQLiteStore
+
+async def main(path):
+    store = SQLiteStore(path)
+    circuits = Circuits(CircuitRules(failures=1), store)
+    print("ready", flush=True)
+    sys.stdin.readline()
+    entries = await asyncio.gather(*(circuits.enter("k") for _ in range(20)))
+    print(sum(not isinstance(entry, Closed) for entry in entries), flush=True)
+    sys.stdin.readline()
+    await store.close()
+
+asyncio.run(main(sys.argv[1]))
+"""
+
+
+def test_one_probe_in_all_processes(tmp_path):
+    """Three processes with twenty calls each, on one file."""
+    path = tmp_path / "circuits.db"
+
+    async def open_circuit():
+        store = SQLiteStore(path)
+        circuits = Circuits(CircuitRules(failures=1, cooldown=0.001), store)
+        await circuits.fail(await circuits.enter("k"), Failure("down"))
+        await asyncio.sleep(0.01)
+        await store.close()
+
+    asyncio.run(open_circuit())
+    with contextlib.ExitStack() as stack:
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+        processes = [
+            stack.enter_context(
+                subprocess.Popen([sys.executable, "-c", PROCESS, str(path)], **pipes)
+            )
+            for _ in range(3)
+        ]
+        for process in processes:
+            assert process.stdout.readline() == "ready\n"
+        for process in processes:
+            print(file=process.stdin, flush=True)
+        admitted = [int(process.stdout.readline()) for process in processes]
+        for process in processes:
+            print(file=process.stdin, flush=True)
+
+    assert sum(admitted) == 1

@@ -24,6 +24,7 @@ from interlingua.simulator import (
     serve_in_thread,
     text,
     tool_call,
+    usage,
 )
 from interlingua.spec.content import Image, ToolCall
 from interlingua.spec.errors import (
@@ -610,3 +611,63 @@ def test_tools_go_on_with_the_model_that_answers():
 
     assert [step.response.provider for step in result.steps] == ["anthropic", "openai"]
     assert result.text == "Found."
+
+
+def served_costs(mode, *layers, first, others):
+    """The response of a call over HTTP, whose attempts have costs."""
+
+    async def work():
+        async with Client(adapters(server.url), middleware=layers) as client:
+            request = Request(provider="anthropic", model=MODELS["anthropic"], messages="Hi.")
+            if mode == "whole":
+                return await client.complete(request)
+            return [event async for event in client.stream(request)][-1].response
+
+    with serve_models(first, others) as (_, server):
+        return asyncio.run(work())
+
+
+@both
+def test_71_the_served_model_prices_the_response(mode):
+    """Each attempt has the cost of its own model; the response has that of the last one."""
+    tokens = usage(1000, 100)
+    response = served_costs(
+        mode,
+        Fallback(f"openai:{MODELS['openai']}", accept=lambda r: r.text == "b", midstream="hold"),
+        first=text("a") + tokens,
+        others=text("b") + tokens,
+    )
+
+    rejected, accepted = response.attempts
+    assert (rejected.provider, accepted.provider) == ("anthropic", "openai")
+    assert rejected.cost.total > 0
+    assert accepted.cost.total > 0
+    assert rejected.cost.total != accepted.cost.total
+    assert response.cost == accepted.cost
+
+
+def test_71_a_stream_that_was_given_up_is_metered_with_what_it_delivered():
+    """And a model that failed before its first text is not charged for the text of another."""
+    words = " ".join(map(str, range(50)))
+
+    async def work():
+        layers = [
+            Fallback(
+                f"openai:{MODELS['openai']}",
+                f"gemini:{MODELS['gemini']}",
+                midstream="restart-marked",
+            )
+        ]
+        async with Client(adapters(server.url), middleware=layers) as client:
+            request = Request(provider="anthropic", model=MODELS["anthropic"], messages="Hi.")
+            return [event async for event in client.stream(request)][-1].response
+
+    answers = {MODELS["anthropic"]: text(words) + cut(at=1500), MODELS["openai"]: error(503)}
+    with serve_in_thread(Simulator(by_model(answers, text("four")))) as server:
+        response = asyncio.run(work())
+
+    first, second, third = response.attempts
+    assert first.usage.output_tokens > 1
+    assert first.cost.total > 0
+    assert second.usage is None
+    assert third.usage == response.usage

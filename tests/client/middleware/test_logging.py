@@ -171,7 +171,7 @@ def test_content_is_logged_on_request(ask, caplog):
 
 
 def test_operations_are_logged(caplog):
-    """With their names; a failure is a warning."""
+    """With their names."""
 
     async def work(client, peer):
         await client.count_tokens(peer.ask("anthropic", session_id="s1"))
@@ -185,6 +185,25 @@ def test_operations_are_logged(caplog):
         "claude-haiku-4-5",
     )
     assert second.operation == "list_models"
+
+
+def test_a_failed_operation_is_a_warning(caplog):
+    """With the class of its error."""
+    caplog.set_level(logging.INFO, CALLS)
+
+    class Refusing:
+        name = "here"
+
+        async def perform(self, *_, **__):
+            raise ServerError("down", provider="here")
+
+    client = Client({"here": Refusing()}, middleware=[Logging()])
+    with pytest.raises(ServerError):
+        asyncio.run(client.perform("here", "list_models"))
+    (record,) = caplog.records
+
+    assert (record.levelno, record.operation) == (logging.WARNING, "list_models")
+    assert record.error_class == "server_error"
 
 
 def test_an_answer_from_the_cache_is_told(caplog):

@@ -273,6 +273,24 @@ def test_a_stream_that_is_cut_short_gives_back_what_it_holds(end):
     asyncio.run(main())
 
 
+@both_ways
+def test_a_request_that_cannot_be_routed_leaves_no_place_taken(way):
+    """A layer inside that names an unknown provider gives everything back."""
+
+    async def misroute(request, call_next):
+        return await call_next(replace(request, provider="nobody"))
+
+    misroute.per_attempt = True
+
+    async def main():
+        limit = RateLimit(concurrency=1, requests_per_minute=10)
+        with pytest.raises(ConfigurationError):
+            await call(client_of(Metered(), limit, misroute), way)
+        assert await limit.used(SCOPE) == {"requests": 0.0, "concurrency": 0.0}
+
+    asyncio.run(main())
+
+
 def test_keys():
     """Each key has limits of its own; None is not limited."""
 

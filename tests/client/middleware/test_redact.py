@@ -232,7 +232,7 @@ def test_a_stream_of_an_answer_is_delivered_while_it_arrives():
             counts.append(sum(type(event) is TextDelta for event in events))
 
     asyncio.run(main())
-    assert counts[0] > 50
+    assert counts[0] > 20
     assert counts[1] == 1
 
 

@@ -3,7 +3,10 @@
 import asyncio
 import threading
 
-from interlingua.stores import Limit, MemoryStore, Reservation
+from hypothesis import given
+from hypothesis import strategies as st
+
+from interlingua.stores import Limit, MemoryStore, Refused, Reservation
 from support.stores import Clock
 
 
@@ -26,6 +29,19 @@ def test_it_does_not_grow():
             await store.append(f"{number}", b"", ttl=60)
 
     asyncio.run(work())
+
+    assert store._size() < 3_000
+
+
+def test_it_does_not_grow_without_leases():
+    """The same for what is taken and settled without leases."""
+    clock = Clock()
+    store = MemoryStore(clock=clock)
+    for number in range(20_000):
+        clock.advance(1)
+        limits = [Limit(key=f"{number}", maximum=1, period=60)]
+        limits.append(Limit(key=f"{number} held", maximum=1, mode="hold"))
+        store.settle_now(store.reserve_now(limits), {})
 
     assert store._size() < 3_000
 
@@ -65,3 +81,46 @@ def test_a_clock_that_goes_back():
         return await store.reserve(wanted)
 
     assert isinstance(asyncio.run(work()), Reservation)
+
+
+STEPS = st.lists(
+    st.tuples(
+        st.sampled_from(["reserve", "settle", "wait"]),
+        st.lists(st.integers(0, 6), min_size=3, max_size=3),
+        st.integers(0, 90),
+    ),
+    max_size=40,
+)
+
+
+@given(steps=STEPS)
+def test_without_leases_the_decisions_are_the_same(steps):
+    """`reserve_now` and `settle_now` admit, count and refuse as `reserve` and `settle` do."""
+    clock = Clock()
+    stores = MemoryStore(clock=clock), MemoryStore(clock=clock)
+    keys = (("spent", 60.0, "spend"), ("money", None, "reserve"), ("places", None, "hold"))
+    open_: list = []
+
+    async def main():
+        for action, amounts, number in steps:
+            if action == "wait":
+                clock.advance(number)
+            elif action == "settle" and open_:
+                reservation, taken = open_.pop(number % len(open_))
+                real = {key: float(amount) for (key, *_), amount in zip(keys, amounts, strict=True)}
+                await stores[0].settle(reservation, real)
+                stores[1].settle_now(taken, real)
+            elif action == "reserve":
+                limits = [
+                    Limit(key=key, maximum=10.0, amount=amount, period=period, mode=mode)
+                    for (key, period, mode), amount in zip(keys, amounts, strict=True)
+                ]
+                outcome = await stores[0].reserve(limits, lease=1e9)
+                other = stores[1].reserve_now(limits)
+                assert isinstance(outcome, Refused) == isinstance(other, Refused)
+                if not isinstance(outcome, Refused):
+                    open_.append((outcome, other))
+            for key, period, _ in keys:
+                assert await stores[0].used(key, period) == await stores[1].used(key, period)
+
+    asyncio.run(main())

@@ -16,6 +16,7 @@ import pytest
 from interlingua.errors import ConfigurationError, StoreError
 from interlingua.stores import Limit, RedisStore, Refused, Reservation
 from support.redis_server import PATIENCE, new_server, redis_url
+from support.stores import Clock
 
 
 @pytest.fixture
@@ -91,13 +92,13 @@ def test_a_server_that_hangs(server):
                 break
             except StoreError:
                 continue
-        server.process.send_signal(signal.SIGSTOP)
+        os.kill(server.pid, signal.SIGSTOP)
         start = time.monotonic()
         calls = [seconds_to_fail(store.get("k")) for _ in range(30)]
         one_after_another = [await seconds_to_fail(store.get("k")) for _ in range(3)]
         await asyncio.gather(*calls)
         elapsed = time.monotonic() - start
-        server.process.send_signal(signal.SIGCONT)
+        os.kill(server.pid, signal.SIGCONT)
         store._timeout = PATIENCE
         value = await store.get("k")
         await store.close()
@@ -151,6 +152,22 @@ def test_a_server_that_forgot_the_scripts(store, url):
         return await store.used("k")
 
     assert asyncio.run(work()) == 6
+
+
+def test_counters_and_long_commands(server):
+    """The server survives the mix that ends Redis 6.2 when a script uses INCRBYFLOAT."""
+    store = RedisStore(server.url, timeout=PATIENCE)
+    clock = Clock()
+    store._clock = clock
+
+    async def work():
+        for number in range(400):
+            clock.advance(0.1)
+            await store.reserve([Limit(key="k", maximum=1e9, period=6.0)])
+            await store.add(f"{number % 7}", 0.5)
+        return await store.used("k", 6.0)
+
+    assert asyncio.run(work()) == 61
 
 
 def test_a_reply_that_was_lost(store):

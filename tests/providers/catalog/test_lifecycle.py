@@ -14,7 +14,6 @@ from interlingua.providers.catalog import lifecycle
 from interlingua.providers.catalog.lifecycle import lifecycle_notices, replacement
 from interlingua.providers.catalog.models import NOTICES, find_model
 from interlingua.providers.catalog.search import is_available
-from interlingua.providers.rows import find_provider
 from interlingua.simulator import Simulator, error, serve_in_thread, text, tool_call
 
 
@@ -144,14 +143,13 @@ def test_strict_is_about_losses():
 )
 def test_no_warning(provider, model):
     """For a model in service, an unknown one, and one of the same name on this machine."""
-    assert lifecycle_notices(find_provider(provider), model) == ()
+    assert lifecycle_notices(provider, model) == ()
     assert NOTICES[provider, model] == ()
 
 
 def test_names_of_strangers_do_not_fill_the_memory():
     """What is remembered has a limit."""
-    row = find_provider("openai")
     for number in range(lifecycle._MOST_NOTICES + 10):
-        lifecycle_notices(row, f"made-up-{number}")
+        lifecycle_notices("openai", f"made-up-{number}")
 
     assert len(NOTICES) <= lifecycle._MOST_NOTICES

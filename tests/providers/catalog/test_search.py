@@ -124,6 +124,7 @@ def test_a_shorthand_is_a_model_to_build_on_and_routes_nothing(word):
         ("ft:gpt-4o-2024-08-06:acme::x", "openai:ft:gpt-4o-2024-08-06"),
         ("GLM-5.3", "zai:glm-5.3"),
         ("mythos", None),  # gated
+        ("tts", None),  # it speaks
         ("gpt-9", None),
         ("house:haiku", None),
         ("", None),

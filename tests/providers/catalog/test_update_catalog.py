@@ -302,10 +302,16 @@ def test_a_disagreement(other, is_disputed):
 def test_an_old_price_is_no_disagreement():
     """A source is compared with the price of the day on which it was written, or of before."""
     dated = (price(2.0), price(1.0, starts=date(2026, 9, 1)))
-    for amount, is_disputed in ((2.0, False), (1.0, True), (3.0, True)):
+    for day, amount, is_disputed in (
+        (date(2026, 8, 18), 2.0, False),
+        (date(2026, 8, 18), 1.0, True),
+        (date(2026, 8, 18), 3.0, True),
+        (date(2026, 9, 2), 2.0, False),  # it was a day late
+        (date(2026, 9, 2), 1.0, False),
+    ):
         models, _ = built(
             source("genai-prices", {"m": Entry(prices=dated)}),
-            source("models.dev", {"m": Entry(prices=(price(amount),))}, date(2026, 8, 18)),
+            source("models.dev", {"m": Entry(prices=(price(amount),))}, day),
         )
         assert models["m"].price_disputed is is_disputed
 

@@ -109,9 +109,10 @@ class Session:
         """How many of the oldest messages are not sent: `summary` is sent in their place."""
         self.summary: str | None = None
         self._session_id: str = settings.pop("session_id", None) or new_ulid()
-        self._ids = ToolIds()
+        self.tool_ids: ToolIds = ToolIds()
+        """The ids of its tool calls at each provider."""
         given = to_messages(settings.pop("messages", None) or ())
-        self._turns = split_turns(adopt_messages(with_ids(given), self._ids))
+        self._turns = split_turns(adopt_messages(with_ids(given), self.tool_ids))
         self._options = settings
         self._reason = "session model"
         self._usage = Usage()
@@ -196,7 +197,7 @@ class Session:
         self, prompt: Prompt = None, *, schema: Any, **options: Unpack[TurnObjectOptions]
     ) -> GenerateResult[Any]:
         """Like `send`, for an object of a schema or type, as `generate_object` returns it."""
-        settings = self._settings(options)
+        settings = {**self._settings(options), "response_format": options.get("response_format")}
         own, continues = self._own(prompt)
         settings.update({"messages": own} if prompt is not None else {"resume": Continued(own)})
 
@@ -294,7 +295,7 @@ class Session:
             history=self.history,
             options={name: value for name, value in options.items() if not callable(value)},
             turns=tuple(self._turns),
-            tool_ids=self._ids.table(),
+            tool_ids=self.tool_ids.table(),
             usage=replace(self._usage, raw=None),
             cost=self._cost,
             has_unknown_cost=self._has_unknown_cost,
@@ -312,7 +313,7 @@ class Session:
         session.data = dict(saved.data)
         session.title, session.parent, session._reason = saved.title, saved.parent, saved.reason
         session.omitted, session.summary = saved.omitted, saved.summary
-        session._turns, session._ids = list(saved.turns), ToolIds(saved.tool_ids)
+        session._turns, session.tool_ids = list(saved.turns), ToolIds(saved.tool_ids)
         session._usage, session._cost = saved.usage, saved.cost
         session._has_unknown_cost = saved.has_unknown_cost
         return session
@@ -335,7 +336,7 @@ class Session:
         settings = {"chosen_because": reason, **self._defaults(), **options}
         client = settings["client"] or get_default_client()
         settings["client"] = client.with_middleware()
-        settings["client"].calls.call_ids = self._ids
+        settings["client"].calls.call_ids = self.tool_ids
         return settings
 
     def _defaults(self) -> dict[str, Any]:
@@ -357,7 +358,7 @@ class Session:
                 raise ConfigurationError("Pass a prompt: no turn of this session is open.")
             return last.messages, last
         given = with_ids(make_messages(prompt, None, None))
-        given = adopt_messages(given, self._ids, call_ids(self.messages))
+        given = adopt_messages(given, self.tool_ids, call_ids(self.messages))
         if last is None or given[0].role != "tool":
             return given, None
         return close_calls(join_results(last.messages, given)), last
@@ -412,7 +413,7 @@ class Session:
         return [*before, last if closed is last.messages else replace(last, messages=closed)]
 
     def _forget_ids(self) -> None:
-        self._ids.keep(call_ids(self.messages))
+        self.tool_ids.keep(call_ids(self.messages))
 
     def _refuse_active(self, what: str) -> None:
         if self._active is not None:
@@ -429,7 +430,7 @@ def _check_texts(model: Any, history: Any) -> None:
         refuse("history", "'full', 'dynamic' or 'stateless'", history)
 
 
-_OF_A_TURN = frozenset(("resume", "approvals", "request_id", "response_format"))
+_OF_A_TURN = frozenset(("resume", "approvals", "request_id"))
 _OF_THE_SESSION = frozenset(("messages", "resume", "session_id", "history", "store"))
 _OF_THE_SESSION_HINT = "The session has the history; pass what is new as the prompt."
 _SAVED = frozenset(

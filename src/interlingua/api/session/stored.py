@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 from interlingua.api.session.document import (
@@ -20,7 +21,7 @@ from interlingua.api.session.document import (
 )
 from interlingua.api.session.store import SessionStore
 from interlingua.api.session.turns import Turn
-from interlingua.spec.errors import DecodeError
+from interlingua.spec.errors import ConfigurationError, DecodeError
 
 
 class StoredSession:
@@ -43,16 +44,21 @@ class StoredSession:
 
     async def write(self, saved: SavedSession) -> None:
         """Append what has changed; it is durable when this returns, even if it is cancelled."""
-        async with self._locked():
-            await asyncio.shield(asyncio.ensure_future(self._write(saved)))
+        await asyncio.shield(asyncio.ensure_future(self._write(saved, self._find_lock())))
 
-    async def _write(self, saved: SavedSession) -> None:
+    async def _write(self, saved: SavedSession, lock: asyncio.Lock) -> None:
         header = header_document(saved)
-        if self._is_unsure:
-            await self._read()
-        if self._header is None:
-            await self.store.create(self._session_id, header)
-            self._header = header
+        async with lock:
+            if self._is_unsure:
+                with suppress(ConfigurationError):  # it was not even created
+                    await self._read()
+            if self._header is None:
+                self._is_unsure = True
+                await self.store.create(self._session_id, header)
+                self._header, self._is_unsure = header, False
+            await self._append(header, saved)
+
+    async def _append(self, header: Mapping[str, Any], saved: SavedSession) -> None:
         records = _changes(self._turns, saved.turns)
         if not records and header == self._header:
             return
@@ -73,7 +79,7 @@ class StoredSession:
         self._is_unsure = False
         return saved
 
-    def _locked(self) -> asyncio.Lock:
+    def _find_lock(self) -> asyncio.Lock:
         """The lock of the running loop: a session may outlive one loop."""
         loop = asyncio.get_running_loop()
         if self._lock is None or self._lock[0] is not loop:

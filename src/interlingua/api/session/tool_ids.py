@@ -73,36 +73,24 @@ class ToolIds:
         """The response with the ids of the session; each of its calls is new."""
         return _with_ids(response, lambda call: self.adopt(call.id, provider))
 
-    async def read_events(
+    def read_events(
         self, events: AsyncIterator[StreamEvent], provider: str
     ) -> AsyncGenerator[StreamEvent, None]:
         """The events of a response with the ids of the session."""
-        by_segment: dict[str, str] = {}
-        by_wire_id: dict[str, list[str]] = {}  # a server may use an id twice
+        return _with_ids_in_events(events, lambda wire_id: self.adopt(wire_id, provider))
 
-        def find(call: ToolCall) -> str:
-            known = by_wire_id.get(call.id)
-            return known.pop(0) if known else self.adopt(call.id, provider)
+    # Between the session and the middleware, which may answer with calls of its own.
 
-        try:
-            async for event in events:
-                kind = type(event)
-                if kind is ToolCallStart:
-                    wire_id = event.tool_call_id  # type: ignore[union-attr]
-                    ours = self.adopt(wire_id, provider)
-                    by_segment[event.id] = ours  # type: ignore[union-attr]
-                    by_wire_id.setdefault(wire_id, []).append(ours)
-                    event = replace(event, tool_call_id=ours)  # noqa: PLW2901
-                elif kind is ToolCallEnd:
-                    call = event.tool_call  # type: ignore[union-attr]
-                    ours = by_segment.get(event.id) or find(call)  # type: ignore[union-attr]
-                    event = replace(event, tool_call=replace(call, id=ours))  # noqa: PLW2901
-                elif kind is Finish and event.response is not None:  # type: ignore[union-attr]
-                    whole = _with_ids(event.response, find)  # type: ignore[union-attr]
-                    event = replace(event, response=whole)  # noqa: PLW2901
-                yield event
-        finally:
-            await close_stream(events)
+    def own(self, response: Response) -> Response:
+        """The response with ids of the session in calls that a middleware made."""
+        return _with_ids(response, lambda call: self._own_id(call.id))
+
+    def own_events(self, events: AsyncIterator[StreamEvent]) -> AsyncGenerator[StreamEvent, None]:
+        """The same for events."""
+        return _with_ids_in_events(events, self._own_id)
+
+    def _own_id(self, call_id: str) -> str:
+        return call_id if _is_ours(call_id) else self.adopt("", "")
 
     def adopt(self, wire_id: str, provider: str) -> str:
         """A new id of the session for a call that the provider made."""
@@ -150,6 +138,37 @@ def _unused(call_id: str, taken: set[str], pattern: _IdPattern | None = None) ->
             candidate = pattern.fit(candidate)
     taken.add(candidate)
     return candidate
+
+
+async def _with_ids_in_events(
+    events: AsyncIterator[StreamEvent], new_id: Callable[[str], str]
+) -> AsyncGenerator[StreamEvent, None]:
+    """The events with other ids of their calls; a call has the same one in all its events."""
+    by_segment: dict[str, str] = {}
+    by_old_id: dict[str, list[str]] = {}  # a server may use an id twice
+
+    def find(call: ToolCall) -> str:
+        known = by_old_id.get(call.id)
+        return known.pop(0) if known else new_id(call.id)
+
+    try:
+        async for event in events:
+            kind = type(event)
+            if kind is ToolCallStart:
+                old_id = event.tool_call_id  # type: ignore[union-attr]
+                call_id = by_segment[event.id] = new_id(old_id)  # type: ignore[union-attr]
+                by_old_id.setdefault(old_id, []).append(call_id)
+                event = replace(event, tool_call_id=call_id)  # noqa: PLW2901
+            elif kind is ToolCallEnd:
+                call = event.tool_call  # type: ignore[union-attr]
+                call_id = by_segment.get(event.id) or find(call)  # type: ignore[union-attr]
+                event = replace(event, tool_call=replace(call, id=call_id))  # noqa: PLW2901
+            elif kind is Finish and event.response is not None:  # type: ignore[union-attr]
+                whole = _with_ids(event.response, find)  # type: ignore[union-attr]
+                event = replace(event, response=whole)  # noqa: PLW2901
+            yield event
+    finally:
+        await close_stream(events)
 
 
 def _with_ids(response: Response, find: Callable[[ToolCall], str]) -> Response:

@@ -13,14 +13,15 @@ from interlingua.api.run.options import with_system
 from interlingua.api.run.run import Run
 from interlingua.api.run.validation import Goal
 from interlingua.api.session.turns import Turn, close_calls, close_turn, complete_rounds
+from interlingua.api.tools.runner import ToolRound
 from interlingua.providers.cancel import CANCELLED, CancelScope
 from interlingua.spec.errors import AbortError, NoObjectGeneratedError, SDKError
 from interlingua.spec.events import Finish, StreamEvent
 from interlingua.spec.messages import Message
 from interlingua.spec.request import Request
-from interlingua.spec.response import Cost, Usage
+from interlingua.spec.response import Cost, Response, Usage
 from interlingua.tokens.estimate import estimate_request
-from interlingua.transport.media import load_media, load_media_async
+from interlingua.transport.media import load_media, load_media_async, paths_from_urls
 
 if TYPE_CHECKING:
     from interlingua.api.session.session import Session
@@ -109,7 +110,7 @@ class TurnRun(Run):
         session = self._session
         history = session.enter(self)
         try:
-            self._own = (await load_media_async(Request(messages=self._own))).messages
+            self._own = (await load_media_async(self._with_paths(self._own))).messages
             conversation = (*history, *self._own)
             if self._system is not None:
                 conversation = with_system(self._system, conversation)
@@ -122,6 +123,11 @@ class TurnRun(Run):
         except BaseException:
             session.leave(self)
             raise
+
+    def _with_paths(self, messages: tuple[Message, ...]) -> Request:
+        """The messages, where the files to read are named as the client allows it."""
+        request = Request(messages=messages)
+        return paths_from_urls(request) if self.client.calls.routing.reads_path_urls else request
 
     async def _set_system(self, scope: CancelScope) -> None:
         before = len(self.loop.messages)
@@ -153,6 +159,16 @@ class TurnRun(Run):
         if estimate_request(request) > limit * MARGIN:
             self.loop.shorten(limit=limit)
 
+    # Answers, in which a middleware may have put calls with ids of its own.
+
+    async def _take_answer(self, response: Response, scope: CancelScope) -> ToolRound | None:
+        return await super()._take_answer(self._session.tool_ids.own(response), scope)
+
+    def _open_step(
+        self, request: Request, scope: CancelScope, step: int
+    ) -> AsyncGenerator[StreamEvent, None]:
+        return self._session.tool_ids.own_events(super()._open_step(request, scope, step))
+
     # The end.
 
     async def _end(self, error: BaseException | None = None) -> None:
@@ -162,7 +178,7 @@ class TurnRun(Run):
         self._is_over = True
         if not self._is_settled:
             outcome = self.outcome(error)
-            loaded = await load_media_async(Request(messages=outcome.messages))
+            loaded = await load_media_async(self._with_paths(outcome.messages))
             self.settle(outcome._replace(messages=loaded.messages))
         self._session.account(*self._spent(error))
         await self._session.flush()
@@ -178,7 +194,7 @@ class TurnRun(Run):
         self.client.calls.scopes.cancel(self.request_id)
         if not self._is_settled:
             outcome = self.outcome(AbortError(CANCELLED))
-            loaded = load_media(Request(messages=outcome.messages))
+            loaded = load_media(self._with_paths(outcome.messages))
             self.settle(outcome._replace(messages=loaded.messages))
 
     def outcome(self, error: BaseException | None = None) -> Outcome:

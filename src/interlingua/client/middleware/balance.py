@@ -10,14 +10,20 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import AsyncGenerator, Callable, Collection, Mapping, Sequence
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Collection,
+    Mapping,
+    Sequence,
+)
 from copy import copy
 from hashlib import blake2b
 from inspect import isawaitable
 from math import isfinite, log
 from typing import Any, NamedTuple, Self
-
-from msgspec.structs import replace
 
 from interlingua.client.middleware.circuit_breaker import CircuitBreaker, Passage
 from interlingua.client.middleware.circuits import judge
@@ -33,7 +39,7 @@ from interlingua.spec.errors import (
     ConfigurationError,
     SDKError,
 )
-from interlingua.spec.events import ErrorEvent, Finish, StreamEvent, StreamStart
+from interlingua.spec.events import Finish, StreamEvent
 from interlingua.spec.operations import Operation, ServedModel
 from interlingua.spec.request import Request
 from interlingua.spec.response import Response
@@ -90,8 +96,7 @@ class Balance:
     Whatever else an adapter is asked for, such as its profile, is that of the first one.
     """
 
-    reports_member = True
-    """Its `complete` and `stream` call `on_member` with the name of the adapter that is used."""
+    has_members = True
 
     def __init__(
         self,
@@ -119,7 +124,6 @@ class Balance:
             window=window,
             cooldown=cooldown,
             store=store,
-            key=lambda _: "balance",
             clock=clock,
             chance=chance,
         )
@@ -177,48 +181,52 @@ class Balance:
 
     # Calls.
 
-    async def complete(
+    async def complete(self, request: Request, *, strict: bool = False) -> Response:
+        """The whole answer, of one of the adapters."""
+        settings = {"strict": True} if strict else {}
+        return await self.send_by_member(request, lambda each: each.complete(request, **settings))
+
+    def stream(
+        self, request: Request, *, strict: bool = False
+    ) -> AsyncGenerator[StreamEvent, None]:
+        """The events of the answer, of one of the adapters."""
+        settings = {"strict": True} if strict else {}
+        return self.stream_by_member(request, lambda each: each.stream(request, **settings))
+
+    async def send_by_member(
         self,
         request: Request,
-        *,
-        strict: bool = False,
+        send: Callable[[Adapter], Awaitable[Response]],
         on_member: Callable[[str], object] | None = None,
     ) -> Response:
-        """The whole answer, of one of the adapters."""
-        member, passage = await self._choose(request)
-        if on_member is not None:
-            on_member(member.name)
-        settings = {"strict": True} if strict else {}
+        """
+        The answer that `send` gets from the adapter that is chosen.
+
+        A client calls this, because it has its own way to call an adapter.
+        """
+        member, passage = await self._choose(request, on_member)
         try:
-            response = await member.adapter.complete(request, **settings)
+            response = await send(member.adapter)
         except BaseException as error:
             await self._fail(member, passage, request, error)
             raise
         await self._succeed(passage, request)
-        return replace(response, provider=self.name)
+        return response
 
-    async def stream(
+    async def stream_by_member(
         self,
         request: Request,
-        *,
-        strict: bool = False,
+        send: Callable[[Adapter], AsyncIterator[StreamEvent]],
         on_member: Callable[[str], object] | None = None,
     ) -> AsyncGenerator[StreamEvent, None]:
-        """The events of the answer, of one of the adapters."""
-        member, passage = await self._choose(request)
-        if on_member is not None:
-            on_member(member.name)
-        events = member.adapter.stream(request, **({"strict": True} if strict else {}))
+        """The events that `send` gets from the adapter that is chosen."""
+        member, passage = await self._choose(request, on_member)
+        events = send(member.adapter)
         try:
             async for event in events:
                 if passage.is_open and (is_content(event) or type(event) is Finish):
                     await self._succeed(passage, request)
-                if isinstance(event, StreamStart):
-                    yield replace(event, provider=self.name)
-                elif isinstance(event, ErrorEvent):
-                    raise event.error  # noqa: TRY301 -- it counts as a failure, as below
-                else:
-                    yield event
+                yield event
         except BaseException as error:
             await self._fail(member, passage, request, error)
             raise
@@ -246,9 +254,7 @@ class Balance:
             request_id=request_id,
             session_id=getattr(value, "session_id", None) or "operations",
         )
-        member, passage = await self._choose(request)
-        if on_member is not None:
-            on_member(member.name)
+        member, passage = await self._choose(request, on_member)
         try:
             result = await find_performer(member.adapter, operation, request_id)(value)
         except BaseException as error:
@@ -288,29 +294,34 @@ class Balance:
 
     # The choice.
 
-    async def _choose(self, request: Request) -> tuple[_Member, Passage | _Unchecked]:
+    async def _choose(
+        self, request: Request, on_member: Callable[[str], object] | None
+    ) -> tuple[_Member, Passage | _Unchecked]:
         """An adapter that is not out; if all are, the one that may be tried first."""
         key = request.session_id or request.user or repr(self._chance())
         failed = self._failed.get(request.request_id or "", ())
-        names = sorted(rank(key, self._weights), key=lambda name: name in failed)
+        names = rank(key, self._weights)
+        if failed:
+            names.sort(key=lambda name: name in failed)
+        name, passage = await self._enter_first(names, failed, request)
+        if on_member is not None:
+            on_member(name)
+        return next(member for member in self.members if member.name == name), passage
+
+    async def _enter_first(
+        self, names: list[str], failed: Collection[str], request: Request
+    ) -> tuple[str, Passage | _Unchecked]:
         waits: dict[str, float] = {}
         for name in names:
             try:
-                return self._find(name), await self._enter(name, request)
+                circuit = self._circuit(name)
+                return name, await self._breaker.enter(circuit, request.model, key="balance")
             except CircuitOpenError as closed:
                 waits[name] = closed.retry_after or 0.0
-        name = min(names, key=lambda name: (name in failed, waits[name]))
-        return self._find(name), _Unchecked()
-
-    async def _enter(self, name: str, request: Request) -> Passage:
-        named = Request(provider=self._circuit(name), model=request.model)
-        return await self._breaker.enter(named)
+        return min(names, key=lambda name: (name in failed, waits[name])), _Unchecked()
 
     def _circuit(self, member: str) -> str:
         return f"{self._group}/{member}"
-
-    def _find(self, name: str) -> _Member:
-        return next(member for member in self.members if member.name == name)
 
     async def _succeed(self, passage: Passage | _Unchecked, request: Request) -> None:
         self._failed.pop(request.request_id or "", None)

@@ -110,7 +110,8 @@ class Budget:
             seconds=lease,
             on_failure=on_store_failure,
         )
-        self._tallies: dict[str, _Tally] = {}  # by request id
+        self.tallies: dict[str, _Tally] = {}
+        """The calls under way, by request id."""
         self._unpriced: set[str] = set()
 
     def __repr__(self) -> str:
@@ -187,9 +188,9 @@ class Budget:
         # Calls of one id at the same time, such as hedged ones outside of this layer, are counted
         # together: an attempt shows only the id.
         request_id = request.request_id or ""
-        tally = self._tallies.get(request_id)
+        tally = self.tallies.get(request_id)
         if tally is None:
-            tally = self._tallies[request_id] = _Tally(request, scope, call)
+            tally = self.tallies[request_id] = _Tally(request, scope, call)
         tally.calls += 1
         tally.reserved += amount
         tally.holds.append(hold)
@@ -199,7 +200,7 @@ class Budget:
         tally.calls -= 1
         if tally.calls:
             return
-        self._tallies.pop(tally.request.request_id or "", None)
+        self.tallies.pop(tally.request.request_id or "", None)
         spent = tally.spent
         for hold in tally.holds:
             await self._settle(hold, spent)
@@ -228,10 +229,6 @@ class Budget:
             tally.reserved += missing
         return amount
 
-    def find_tally(self, request: Request) -> _Tally | None:
-        """What was counted so far for the call of an attempt; None if it is not limited."""
-        return self._tallies.get(request.request_id or "")
-
     async def count_late(self, tally: _Tally, spent: float) -> None:
         """Count an attempt that ended after its call, whatever is left of the budget."""
         limit = replace(self._limit(tally.scope, spent), maximum=_UNLIMITED)
@@ -248,9 +245,8 @@ class Budget:
 
     def _limit(self, scope: str, amount: float) -> Limit:
         key, period, ttl = self._place(scope)
-        return Limit(
-            key=key, maximum=self.usd, amount=amount, period=period, mode="reserve", ttl=ttl
-        )
+        usd = self.usd
+        return Limit(key=key, maximum=usd, amount=amount, period=period, mode="reserve", ttl=ttl)
 
     def _place(self, scope: str) -> tuple[str, float | None, float | None]:
         """The key in the store, the rolling period, and how long the key is kept."""
@@ -313,6 +309,8 @@ class Budget:
         self, request: Request, usage: Usage | None, cost: Cost | None, call: CallInfo
     ) -> float:
         """What an attempt has cost; `cost` is what its answer says."""
+        if cost is not None and self._cost is None:
+            return cost.total
         if usage is None:
             return 0.0
         # An unknown price was refused or allowed before the attempt was sent.
@@ -393,7 +391,7 @@ class _Meter:
 
     async def complete(self, request: Request, call_next: CompleteNext) -> Response:
         budget = self._budget
-        tally = budget.find_tally(request)
+        tally = budget.tallies.get(request.request_id or "")
         if tally is None:
             return await call_next(request)
         amount = tally.reserved
@@ -417,7 +415,7 @@ class _Meter:
         self, request: Request, call_next: StreamNext
     ) -> AsyncGenerator[StreamEvent, None]:
         budget = self._budget
-        tally, meter = budget.find_tally(request), StreamMeter()
+        tally, meter = budget.tallies.get(request.request_id or ""), StreamMeter()
         amount = 0.0
         if tally is not None:
             amount = await budget.reserve_more(tally, request)

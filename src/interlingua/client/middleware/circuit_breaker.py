@@ -80,7 +80,7 @@ class CircuitBreaker:
 
     async def complete(self, request: Request, call_next: CompleteNext) -> Response:
         """The answer; `CircuitOpenError` if the circuit is open."""
-        passage = await self.enter(request)
+        passage = await self._enter(request)
         try:
             response = await call_next(request)
         except BaseException as error:
@@ -93,7 +93,7 @@ class CircuitBreaker:
         self, request: Request, call_next: StreamNext
     ) -> AsyncGenerator[StreamEvent, None]:
         """The events; the first part of the answer counts as success."""
-        passage = await self.enter(request)
+        passage = await self._enter(request)
         events = call_next(request)
         try:
             async for event in events:
@@ -114,7 +114,7 @@ class CircuitBreaker:
             model=model if isinstance(model, str) else operation.name,
             request_id=operation.request_id,
         )
-        passage = await self.enter(named)
+        passage = await self._enter(named)
         try:
             result = await call_next(value)
         except BaseException as error:
@@ -123,17 +123,24 @@ class CircuitBreaker:
         await passage.succeed()
         return result
 
-    async def enter(self, request: Request) -> Passage:
-        """Let a call to the provider and model of this request through, or raise."""
+    async def _enter(self, request: Request) -> Passage:
         key = "" if self._key is None else self._key(request)
-        provider, circuits = request.provider or "", self._circuits
+        try:
+            return await self.enter(request.provider or "", request.model, key=key)
+        except CircuitOpenError as refusal:
+            refusal.add_facts(request_id=request.request_id)
+            raise
+
+    async def enter(self, provider: str, model: str, *, key: str = "") -> Passage:
+        """Let a call through, or raise `CircuitOpenError`."""
+        circuits = self._circuits
         general = await circuits.enter(_circuit_key(key, provider))
         if isinstance(general, Closed):
-            raise _refusal(general, provider, request, is_general=True)
-        own = await circuits.enter(_circuit_key(key, provider, request.model))
+            raise _refusal(general, provider, model, is_general=True)
+        own = await circuits.enter(_circuit_key(key, provider, model))
         if isinstance(own, Closed):
             await circuits.leave(general)
-            raise _refusal(own, f"{provider}:{request.model}", request)
+            raise _refusal(own, provider, model)
         return Passage(circuits, general, own)
 
 
@@ -173,17 +180,14 @@ def _circuit_key(key: str, *names: str) -> str:
 
 
 def _refusal(
-    closed: Closed, name: str, request: Request, *, is_general: bool = False
+    closed: Closed, provider: str, model: str, *, is_general: bool = False
 ) -> CircuitOpenError:
+    name = provider if is_general else f"{provider}:{model}"
     what = "No model of the provider is" if is_general else "The model is not"
     text = (
         f"{what} called for the next {max(closed.retry_after, 0.1):.1f} s, because {name} has "
         f"failed too often; last: {closed.reason}"
     )
     return CircuitOpenError(
-        text,
-        provider=request.provider,
-        model=request.model or None,
-        request_id=request.request_id,
-        retry_after=closed.retry_after,
+        text, provider=provider, model=model or None, retry_after=closed.retry_after
     )

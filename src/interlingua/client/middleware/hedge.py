@@ -225,13 +225,15 @@ class _Race(Generic[_Kind]):
         return winner
 
     async def _find_winner(self) -> _Kind:
-        pending = {runner.task for runner in self._runners}
-        while pending:
-            _, pending = await asyncio.wait(pending, return_when=asyncio.FIRST_COMPLETED)
+        while True:
             for runner in self._runners:
                 task = runner.task
                 if task.done() and not task.cancelled() and task.exception() is None:
                     return runner
+            pending = [runner.task for runner in self._runners if not runner.task.done()]
+            if not pending:
+                break
+            await asyncio.wait(pending, return_when=asyncio.FIRST_COMPLETED)
         first = self._runners[0].task
         error = None if first.cancelled() else first.exception()
         if isinstance(error, SDKError) and self.is_hedged:

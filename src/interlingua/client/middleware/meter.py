@@ -28,18 +28,16 @@ def estimate_input(request: Request) -> int:
     """
     An offline estimate of the input tokens.
 
-    That of a short text is rough: it is corrected soon, and little depends on it. The last long
-    one is kept: several layers ask about the same request, one after another.
+    That of a short text is rough: it is corrected soon, and little depends on it. The last one is
+    kept: several layers ask about the same request, one after another.
     """
     global _last  # noqa: PLW0603 -- one tuple, which is replaced as a whole
-    if not request.tools:
-        tokens = _estimate_short(request)
-        if tokens is not None:
-            return tokens
     known = _last
     if known is not None and known[0] is request:
         return known[1]
-    tokens = estimate_request(request, request.provider or "")
+    tokens = None if request.tools else _estimate_short(request)
+    if tokens is None:
+        tokens = estimate_request(request, request.provider or "")
     _last = (request, tokens)
     return tokens
 

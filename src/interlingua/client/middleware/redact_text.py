@@ -19,8 +19,8 @@ _LONGEST_MARK = 43
 _find_words = re.compile(r"\S++").finditer
 _find_breaks = re.compile(r"(?!\s)[\u0250-\U0010ffff]").finditer  # in no secret; CJK has no spaces
 _WORDS_OF_A_SECRET = 2  # "Bearer" and the token
-_CONTEXT = 2  # characters before a match that a pattern looks at
-_OFTEN = 512  # up to this many characters that are held back, every piece is looked at
+_STEP = 16  # characters that must arrive before a text is looked at again
+_LONG = 512
 
 
 class Detectors:
@@ -44,12 +44,12 @@ class Detectors:
         self.is_bounded: bool = not patterns
         """Whether `safe_end` can be known before the end of a text."""
 
-    def find(self, text: str, begin: int = 0) -> list[tuple[int, int, str]]:
+    def find(self, text: str) -> list[tuple[int, int, str]]:
         """The places in order, and the name of each; places that overlap are one."""
         found = [
             (start, end, name)
             for name, find in self._finders
-            for start, end in find(text, begin)
+            for start, end in find(text)
             if start < end
         ]
         places: list[tuple[int, int, str]] = []
@@ -87,10 +87,10 @@ def _finder_of(name: str, detector: Detector) -> Finder:
             raise ConfigurationError(f"Redact: the pattern {name} is invalid: {error}.") from None
     if isinstance(detector, re.Pattern):
         finditer = detector.finditer
-        return lambda text, begin: [match.span() for match in finditer(text, begin)]
+        return lambda text: [match.span() for match in finditer(text)]
     function = detector
 
-    def find(text: str, _: int) -> Places:  # it is only given whole texts
+    def find(text: str) -> Places:
         return list(function(text))
 
     return find
@@ -194,8 +194,8 @@ class RemovingFilter:
     """
     `Marks.remove` for a text in pieces.
 
-    What may be the beginning of a secret is held back. A long text that is held back is looked at
-    again only when it has grown by half, so that the work grows in proportion to the text.
+    What may be the beginning of a secret is held back, and looked at again when more has arrived.
+    A long text must grow by half before, so that the work grows in proportion to the text.
     """
 
     def __init__(self, detectors: Detectors, marks: Marks) -> None:
@@ -204,7 +204,6 @@ class RemovingFilter:
         self._pieces: list[str] = []
         self._size = 0
         self._next_look = 0
-        self._context = ""
 
     def feed(self, piece: str) -> str:
         """More of the text; what can be passed on now."""
@@ -219,16 +218,13 @@ class RemovingFilter:
         return self._release(is_over=True)
 
     def _release(self, *, is_over: bool) -> str:
-        before = self._context
-        text = before + "".join(self._pieces)
-        places = self._detectors.find(text, len(before))
-        safe = len(text) if is_over else max(self._detectors.safe_end(text, places), len(before))
-        passed = self._marks.replace(text[:safe], [each for each in places if each[1] <= safe])
-        self._context = text[max(0, safe - _CONTEXT) : safe]
+        text = "".join(self._pieces)
+        places = self._detectors.find(text)
+        safe = len(text) if is_over else self._detectors.safe_end(text, places)
         self._pieces = [text[safe:]]
         self._size = held = len(text) - safe
-        self._next_look = 0 if held < _OFTEN else held + held // 2
-        return passed[len(before) :]
+        self._next_look = held + (_STEP if held < _LONG else held // 2)
+        return self._marks.replace(text[:safe], [each for each in places if each[1] <= safe])
 
 
 class RestoringFilter:

@@ -16,11 +16,11 @@ A function returns the name for a request; None if the request is not limited.
 """
 
 _WORDS: dict[str, Callable[[Request], str | None]] = {
-    "user": lambda request: request.user,
-    "session": lambda request: request.session_id,
-    "run": lambda request: request.request_id,
-    "model": lambda request: f"{request.provider}:{request.model}",
-    "provider": lambda request: request.provider,
+    "user": lambda request: f"user={request.user or ''}",
+    "session": lambda request: f"session={request.session_id or ''}",
+    "run": lambda request: f"run={request.request_id or ''}",
+    "model": lambda request: f"model={request.provider}:{request.model}",
+    "provider": lambda request: f"provider={request.provider}",
 }
 
 
@@ -38,10 +38,7 @@ def scope_reader(key: ScopeKey) -> Callable[[Request], str | None]:
             f"key must be one of {', '.join(_WORDS)}, a name, or a function of the request, "
             f"not {given!r}."
         )
-    read = _WORDS.get(given)
-    if read is None:
-        return lambda _: given
-    return lambda request: name_scope(given, read(request))
+    return _WORDS.get(given) or (lambda _: given)
 
 
 def name_scope(key: ScopeKey, name: str | None) -> str:

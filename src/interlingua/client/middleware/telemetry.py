@@ -312,13 +312,16 @@ class _Watch:
 
         It is not while the reader of the stream works: that is no part of the call.
         """
+        attach, detach, context = self._api.context.attach, self._api.context.detach, self._context
         try:
             while True:
-                with self.current():
-                    try:
-                        event = await anext(events)
-                    except StopAsyncIteration:
-                        return
+                token = attach(context)
+                try:
+                    event = await anext(events)
+                except StopAsyncIteration:
+                    return
+                finally:
+                    detach(token)
                 yield event
         finally:
             with self.current():

@@ -115,13 +115,14 @@ class Bucket:
 
     def _slot_releases(self) -> Iterable[tuple[int, float]]:
         if self.width is None:
-            return ()
+            totals = self.slots.values()
+            return () if self.expires == inf else ((int(self.expires), total) for total in totals)
         return (((slot + SLOTS + 1) * self.width, total) for slot, total in self.slots.items())
 
     def take(self, limit: Limit, id_: str, now: int, ends: int) -> None:
         """Count the amount for a reservation."""
         if limit.mode == "spend":
-            self._count(limit, now, limit.amount)
+            self.count(limit, now, limit.amount)
         else:
             self.hold(id_, limit.amount, ends)
         if limit.burst is not None:
@@ -137,7 +138,7 @@ class Bucket:
             self.release(id_)
             if limit.mode == "hold":
                 return
-            self._count(limit, now, real)
+            self.count(limit, now, real)
         if limit.burst is not None:
             self.tat += (real - limit.amount) * _interval(limit)
 
@@ -145,7 +146,8 @@ class Bucket:
         """Whether forgetting the bucket changes no decision, after `drop_ended`."""
         return not self.slots and self.first_end == inf and self.tat <= now
 
-    def _count(self, limit: Limit, now: int, amount: float) -> None:
+    def count(self, limit: Limit, now: int, amount: float) -> None:
+        """Count an amount from now on."""
         slot = self.slot(now)
         self.slots[slot] = self.slots.get(slot, 0.0) + amount
         if limit.period is None and limit.ttl is not None:

@@ -7,7 +7,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import count
 from math import inf
 from threading import Lock
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, Generic, TypeVar
+
+from msgspec import Struct
 
 from interlingua.client.stores.buckets import (
     MICROSECONDS,
@@ -43,48 +45,22 @@ class _Entries(dict[str, tuple[Value, float]], Generic[Value]):
         return entry
 
 
-class Taken(NamedTuple):
-    """What `MemoryStore.reserve_now` has taken, and when, in microseconds."""
-
-    limits: Sequence[Limit]
-    at: int
-
-
 class _MemoryBucket(Bucket):
-    __slots__ = ("direct", "open")
+    __slots__ = ("direct", "last_slot", "open")
 
     def __init__(self, period: float | None) -> None:
         super().__init__(period)
         self.open: dict[str, tuple[int, float]] = {}
         self.direct = 0.0
         """What is held without a lease."""
+        self.last_slot = -1
+        """When what has ended was last dropped by `MemoryStore.reserve_now`."""
 
     def used(self) -> float:
         return sum(self.slots.values()) + self.held + self.direct
 
     def is_empty(self, now: int) -> bool:
         return not self.direct and super().is_empty(now)
-
-    def take_now(self, limit: Limit, now: int) -> None:
-        """Count the amount until `settle_now`, without a lease."""
-        if limit.mode == "spend":
-            slot = self.slot(now)
-            self.slots[slot] = self.slots.get(slot, 0.0) + limit.amount
-        else:
-            self.direct += limit.amount
-
-    def settle_now(self, limit: Limit, real: float, taken_at: int, now: int) -> None:
-        """Replace what `take_now` has counted."""
-        amount = limit.amount
-        if limit.mode == "spend":
-            slot = self.slot(taken_at)
-            if real != amount and slot in self.slots:
-                self.slots[slot] = max(0.0, self.slots[slot] + (real - amount))
-            return
-        left = self.direct - amount
-        self.direct = left if left > amount * _ROUNDING else 0.0
-        if limit.mode == "reserve":
-            self._count(limit, now, real)
 
     def hold(self, id_: str, amount: float, ends: int) -> None:
         self.open[id_] = (ends, amount)
@@ -108,6 +84,14 @@ class _MemoryBucket(Bucket):
         self.open = {id_: lease for id_, lease in self.open.items() if lease[0] > now}
         self.held = sum((amount for _, amount in self.open.values()), 0.0)
         self.first_end = min((ends for ends, _ in self.open.values()), default=inf)
+
+
+class Taken(Struct, frozen=True, gc=False):
+    """What `MemoryStore.reserve_now` has taken."""
+
+    limits: Sequence[Limit]
+    parts: list[tuple[_MemoryBucket, int, Limit]]
+    """Each limit with its bucket, and the slot in which it was taken."""
 
 
 class MemoryStore:
@@ -185,30 +169,46 @@ class MemoryStore:
         There are no leases, because the store ends with the process. Limits are not checked and
         must not have a burst. `retry_after` is None if it is unknown, too.
         """
-        buckets, pairs = self._buckets, []
+        buckets, parts = self._buckets, []
         with self._lock:
             now = self._now()
-            self._sweep(now)
+            if len(buckets) >= self._sweep_at:
+                self._sweep(now)
+                buckets = self._buckets
             for limit in limits:
                 bucket = buckets.get((limit.key, limit.period))
                 if bucket is None:
                     bucket = self._bucket(limit.key, limit.period)
-                elif bucket.slots:
+                width = bucket.width
+                slot = 0 if width is None else now // width
+                if slot != bucket.last_slot or bucket.first_end <= now or bucket.expires <= now:
                     bucket.drop_ended(now)
-                if bucket.used() + limit.amount > limit.maximum * TOLERANCE:
+                    bucket.last_slot = slot
+                used = sum(bucket.slots.values()) + bucket.held + bucket.direct
+                if used + limit.amount > limit.maximum * TOLERANCE:
                     return self._refuse(limits, now)
-                pairs.append((limit, bucket))
-            for limit, bucket in pairs:
-                bucket.take_now(limit, now)
-        return Taken(limits, now)
+                parts.append((bucket, slot, limit))
+            for bucket, slot, limit in parts:
+                if limit.mode == "spend":
+                    bucket.slots[slot] = bucket.slots.get(slot, 0.0) + limit.amount
+                else:
+                    bucket.direct += limit.amount
+        return Taken(limits, parts)
 
     def settle_now(self, taken: Taken, amounts: Mapping[str, float]) -> None:
         """Replace what was taken by the real amounts; once for each."""
         with self._lock:
-            now = self._now()
-            for limit in taken.limits:
-                real = amounts.get(limit.key, limit.amount)
-                self._bucket(limit.key, limit.period).settle_now(limit, real, taken.at, now)
+            for bucket, slot, limit in taken.parts:
+                amount, mode = limit.amount, limit.mode
+                real = amounts.get(limit.key, amount)
+                if mode == "spend":
+                    if real != amount and slot in bucket.slots:
+                        bucket.slots[slot] = max(0.0, bucket.slots[slot] + (real - amount))
+                    continue
+                left = bucket.direct - amount
+                bucket.direct = left if left > amount * _ROUNDING else 0.0
+                if mode == "reserve":
+                    bucket.count(limit, self._now(), real)
 
     def _refuse(self, limits: Sequence[Limit], now: int) -> Refused:
         pairs = [(limit, self._bucket(limit.key, limit.period)) for limit in limits]

@@ -134,10 +134,9 @@ RESERVE = (
     + """
 local function release(bucket, total, ceiling, now)
   local releases = {}
-  if bucket.width > 0 then
-    for slot, amount in pairs(bucket.slots) do
-      releases[#releases + 1] = {(slot + SLOTS + 1) * bucket.width, amount}
-    end
+  for slot, amount in pairs(bucket.slots) do
+    local leaves = bucket.width > 0 and (slot + SLOTS + 1) * bucket.width or bucket.expires
+    if leaves < INFINITE then releases[#releases + 1] = {leaves, amount} end
   end
   local entries = redis.call('HVALS', bucket.open_key)
   for i = 1, #entries do
@@ -267,10 +266,14 @@ return text(used(load(KEYS[1], KEYS[2], tonumber(ARGV[2]), current())))
 """
 )
 
+# Not INCRBYFLOAT: called from a script, it shrinks a buffer of Redis 6.2 whose size the server does
+# not correct, and a later command with many arguments then ends the server.
 ADD = """
-local is_new = redis.call('EXISTS', KEYS[1]) == 0
-local total = redis.call('INCRBYFLOAT', KEYS[1], ARGV[1])
-if is_new and ARGV[2] ~= '' then redis.call('PEXPIRE', KEYS[1], ARGV[2]) end
+local before = redis.call('GET', KEYS[1])
+local ttl = before and redis.call('PTTL', KEYS[1]) or tonumber(ARGV[2] ~= '' and ARGV[2] or -1)
+local total = string.format('%.17g', tonumber(before or 0) + tonumber(ARGV[1]))
+redis.call('SET', KEYS[1], total)
+if ttl > 0 then redis.call('PEXPIRE', KEYS[1], ttl) end
 return total
 """
 

@@ -6,7 +6,6 @@ from datetime import UTC, date, datetime
 
 from interlingua.providers.catalog.models import NOTICES, ModelInfo, find_model, table
 from interlingua.providers.catalog.search import ends_soon, list_models
-from interlingua.providers.provider import Provider
 from interlingua.spec.response import Warning
 from interlingua.spec.warnings import make_warning
 
@@ -14,15 +13,15 @@ _MOST_NOTICES = 1000
 """Models in `NOTICES`; callers choose the names."""
 
 
-def lifecycle_notices(provider: Provider, model: str) -> tuple[Warning, ...]:
+def lifecycle_notices(provider: str, model: str) -> tuple[Warning, ...]:
     """The warnings about a model that have nothing to do with a request; kept in `NOTICES`."""
     used = table()
-    info = None if provider.is_local else find_model(model, provider.name)
+    info = find_model(model, provider)
     found = () if info is None else _notices(info, model, datetime.now(UTC).date())
     if len(NOTICES) >= _MOST_NOTICES:
         NOTICES.clear()
     if table() is used:  # else the catalog was changed meanwhile
-        NOTICES[provider.name, model] = found
+        NOTICES[provider, model] = found
     return found
 
 
