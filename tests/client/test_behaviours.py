@@ -7,8 +7,10 @@ import pytest
 
 from interlingua import sync
 from interlingua.api.run.generate import generate, stream
+from interlingua.api.session.session import Session
 from interlingua.api.tools.tool import tool
 from interlingua.client.client import Client
+from interlingua.client.middleware.balance import Balance
 from interlingua.providers.adapter import HttpAdapter
 from interlingua.providers.provider import Provider
 from interlingua.simulator import error, results, text, tool_call
@@ -133,6 +135,36 @@ def test_a_swap_takes_the_addendum_along_once():
     assert not any("Of " in message.text for message in history)
 
 
+def test_a_session_that_swaps_has_the_addendum_of_each_provider(tmp_path):
+    """Each turn has the one of its own provider; what is saved has none."""
+    with simulated(text("Fine.")) as peer:
+        client = Client(
+            peer.client.calls.adapters,
+            behaviours={
+                "anthropic": Behaviour(prompt_addendum="Of A."),
+                "openai": Behaviour(prompt_addendum="Of B.", default_model=MODELS["openai"]),
+            },
+            default_provider="openai",
+        )
+
+        async def talk(_):
+            session = Session(f"anthropic:{MODELS['anthropic']}", system="Be kind.", client=client)
+            await session.send("Hi.")
+            session.swap(f"openai:{MODELS['openai']}")
+            await session.send("Go on.")
+            default = Session(None, client=client)
+            result = await default.send("Hi.")
+            session.save(tmp_path / "session.json")
+            return result.response.message.metadata["chosen_because"]
+
+        reason = run(peer, talk)
+        prompts = [request.messages[0].text for request in peer.app.script.requests]
+
+    assert prompts == ["Be kind.Of A.", "Be kind.Of B.", "Of B."]
+    assert "Of " not in (tmp_path / "session.json").read_text(encoding="utf-8")
+    assert "default_model of openai" in reason
+
+
 def test_it_is_applied_once_per_request_and_sent_by_every_attempt():
     """Retries send the same bytes."""
     with simulated(error(503), error(503), text("Fine.")) as peer:
@@ -207,6 +239,44 @@ def test_a_call_of_a_tool_left_out_is_answered_as_unknown(provider, mode):
     assert "unknown tool 'hidden_thing'; available tools: Read" in str(answered.content)
     warnings = [each for each in result.warnings if each.code == "tools_over_limit"]
     assert "hidden_thing" in warnings[0].message
+
+
+class Loud(HttpAdapter):
+    """An adapter with a `complete` of its own."""
+
+    async def complete(self, request, *, strict=False):
+        return await super().complete(request, strict=strict)
+
+
+@pytest.mark.parametrize("kind", ["balance", "subclass"])
+@pytest.mark.parametrize("mode", ["whole", "stream"])
+def test_adapters_that_behave_by_themselves(kind, mode):
+    """Several keys of one provider, and a subclass: it is applied once, and known to the run."""
+    ran = []
+
+    @tool
+    def hidden_thing() -> str:
+        """Something else."""
+        ran.append(1)
+        return "ran"
+
+    def answer(request):
+        return text("I see.") if results(request) else tool_call("hidden_thing")
+
+    behaviour = Behaviour(prompt_addendum=ADDENDUM, max_tools=1, core_tools=["Read"])
+    with simulated(answer) as peer:
+        one = HttpAdapter("openai", KEY, base_url=peer.server.url)
+        adapter = Balance(one, HttpAdapter("openai", "sk-two", base_url=peer.server.url))
+        if kind == "subclass":
+            adapter = Loud("openai", KEY, base_url=peer.server.url)
+        peer.client = Client({"openai": adapter}, behaviours={"openai": behaviour})
+        result = run_in(mode, peer, "openai", tools=[hidden_thing, read_file])
+        (first, _) = peer.app.script.requests
+
+    assert ran == []
+    assert [each.name for each in first.tools] == ["Read"]
+    assert sum(message.text.count(ADDENDUM) for message in first.messages) == 1
+    assert [each.code for each in result.steps[0].warnings].count("tools_over_limit") == 1
 
 
 def test_options_reach_the_selection():

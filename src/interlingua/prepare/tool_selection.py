@@ -13,6 +13,9 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable
+from functools import lru_cache
+from itertools import chain
+from math import fsum
 
 from interlingua.spec.behaviour import Behaviour
 from interlingua.spec.content import Text, ToolCall
@@ -20,7 +23,7 @@ from interlingua.spec.messages import Message
 from interlingua.spec.request import Request, ToolDefinition, ToolSpec
 
 _split_case = re.compile(r"(?<=[a-z0-9])(?=[A-Z])").sub
-_words = re.compile(r"[^\W_]+").findall
+_find_words = re.compile(r"[^\W_]+").findall
 _NAME_WEIGHT = 3
 """A word in the name of a tool says more than one in its description."""
 
@@ -80,17 +83,18 @@ def _name(tool: ToolSpec) -> str | None:
 
 def _relevance(request: Request) -> list[float]:
     """How much each tool shares with the last user message; a rare word counts for more."""
-    asked = set(_list_words(_last_question(request.messages)))
-    names = [set(_list_words(_name(tool) or "")) for tool in request.tools]
+    asked = _words_of(_last_question(request.messages))
+    names = [asked & _tool_words(_name(tool) or "") for tool in request.tools]
     texts = [
-        set(_list_words(tool.description or "")) if isinstance(tool, ToolDefinition) else set()
+        asked & _tool_words(tool.description or "" if isinstance(tool, ToolDefinition) else "")
         for tool in request.tools
     ]
-    counts = Counter(word for pair in zip(names, texts, strict=True) for word in pair[0] | pair[1])
+    shared = [name | text for name, text in zip(names, texts, strict=True)]
+    counts = Counter(chain.from_iterable(shared))
+    # `fsum` does not depend on the order of the words, which differs between processes.
     return [
-        sum(_NAME_WEIGHT / counts[word] for word in asked & name)
-        + sum(1 / counts[word] for word in (asked & text) - name)
-        for name, text in zip(names, texts, strict=True)
+        fsum((_NAME_WEIGHT if word in name else 1) / counts[word] for word in words)
+        for name, words in zip(names, shared, strict=True)
     ]
 
 
@@ -104,7 +108,11 @@ def _last_question(messages: Iterable[Message]) -> str:
     return ""
 
 
-def _list_words(text: str) -> list[str]:
-    words = _words(_split_case(" ", text).casefold())
+def _words_of(text: str) -> frozenset[str]:
+    words = _find_words(_split_case(" ", text).casefold())
     # A plural is the same word.
-    return [word[:-1] if len(word) > 3 and word.endswith("s") else word for word in words]
+    return frozenset(word[:-1] if len(word) > 3 and word.endswith("s") else word for word in words)
+
+
+_tool_words = lru_cache(4096)(_words_of)
+"""The same for names and descriptions of tools, which most requests of a program share."""
