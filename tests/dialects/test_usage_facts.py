@@ -111,6 +111,13 @@ CASES = {
             "output_audio_tokens": 5,
         },
     ),
+    "responses searches": (
+        responses(
+            {"input_tokens": 9, "output_tokens": 1},
+            tool_usage={"web_search": {"num_requests": 3}},
+        ),
+        {"web_searches": 3},
+    ),
     "responses cost": (
         responses({"input_tokens": 9, "output_tokens": 1, "cost_in_usd_ticks": 10_306_000}),
         {"reported_cost": 0.0010306},

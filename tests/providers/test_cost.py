@@ -430,6 +430,22 @@ CASES = {
     "past midnight": (Usage(input_tokens=1000, output_tokens=10), HOURLY, 510, at(11, 0, 29)),
     "after them": (Usage(input_tokens=1000, output_tokens=10), HOURLY, 1020, at(11, 0, 30)),
     "per request": (Usage(input_tokens=1000, output_tokens=10), SEARCH, 5000 + 1010),
+    "web searches": (
+        messages(
+            {
+                "input_tokens": 1000,
+                "output_tokens": 10,
+                "server_tool_use": {"web_search_requests": 2},
+            }
+        ),
+        Price(rates=Rates(input=1, output=1, per_web_search=0.01)),
+        1010 + 20_000,
+    ),
+    "web searches without a price": (
+        Usage(input_tokens=1000, web_searches=1),
+        PLAIN,
+        None,
+    ),
     "unknown model": (Usage(input_tokens=1000, output_tokens=10), (), None),
     "output without a price": (
         Usage(input_tokens=1000, output_tokens=10),

@@ -149,8 +149,8 @@ def test_server_tool_blocks_arrive_whole():
     assert events[1] == ProviderEvent(dialect=NAME, part=Opaque(dialect=NAME, data=data), index=0)
 
 
-def test_field_bug_64_and_65_counts_are_replaced_not_added():
-    """Usage is cumulative; a null does not erase what was known."""
+def test_field_bug_64_cache_counts_of_a_message_delta():
+    """They may arrive only there; a null does not erase what was known."""
     response = fold(
         decode(
             START,
@@ -161,6 +161,14 @@ def test_field_bug_64_and_65_counts_are_replaced_not_added():
     )
 
     assert (response.usage.input_tokens, response.usage.output_tokens) == (16, 9)
+    assert response.usage.cache_read_tokens == 4
+
+
+def test_field_bug_65_counts_are_replaced_not_added():
+    """Usage is cumulative: the last figure of a stream counts."""
+    deltas = [told("end_turn", output_tokens=count) for count in (3, 9, 9)]
+
+    assert fold(decode(START, *deltas, STOP)).usage.output_tokens == 9
 
 
 def test_field_bug_48_message_start_is_told_once():

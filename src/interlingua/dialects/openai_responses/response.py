@@ -89,7 +89,9 @@ def decode_response(
         model=fields.text("model") or "",
         message=Message(role="assistant", content=content),
         finish_reason=_decode_status(fields, content),
-        usage=decode_usage(fields.object("usage"), notes, whole.get("service_tier")),
+        usage=decode_usage(
+            fields.object("usage"), notes, whole.get("service_tier"), _searches(whole)
+        ),
         warnings=notes.warnings,
         rate_limit=parse_rate_limit(headers or {}),
         raw=body,
@@ -188,8 +190,26 @@ def _encode_status(response: Response, *, native: bool) -> dict[str, Json]:
     return fields
 
 
-def decode_usage(wire: Json, notes: WarningList | None = None, tier: Json = None) -> Usage:
-    """The totals include the tokens of the details, as ours do; `tier` is the served one."""
+def _searches(whole: dict[str, Json]) -> int | None:
+    """How many web searches the response says that the provider made."""
+    match whole.get("tool_usage"):
+        case {"web_search": {"num_requests": int(searches)}} if searches > 0:
+            return searches
+    return None
+
+
+def decode_usage(
+    wire: Json,
+    notes: WarningList | None = None,
+    tier: Json = None,
+    searches: int | None = None,
+) -> Usage:
+    """
+    The totals include the tokens of the details, as ours do.
+
+    `tier` is the served one, and `searches` the number of web searches: the response has them
+    outside of its usage.
+    """
     if not isinstance(wire, dict):
         return Usage()
     input_details, output_details = (
@@ -208,6 +228,7 @@ def decode_usage(wire: Json, notes: WarningList | None = None, tier: Json = None
         input_image=count(input_details.get("image_tokens")),
         output_audio=count(output_details.get("audio_tokens")),
         output_image=count(output_details.get("image_tokens")),
+        web_searches=searches,
         service_tier=served_tier(tier),
         raw=wire,
         notes=notes,
@@ -217,7 +238,8 @@ def decode_usage(wire: Json, notes: WarningList | None = None, tier: Json = None
 def encode_usage(usage: Usage, *, native: bool) -> dict[str, Json]:
     """The provider's own figures if they still match, else figures made from ours."""
     raw = usage.raw
-    if native and isinstance(raw, dict) and decode_usage(raw, tier=usage.service_tier) == usage:
+    tier, searches = usage.service_tier, usage.web_searches
+    if native and isinstance(raw, dict) and decode_usage(raw, None, tier, searches) == usage:
         return raw
     return {
         "input_tokens": usage.input_tokens,
