@@ -348,7 +348,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[1])
     parser.add_argument("sections", nargs="*", default=SECTIONS, metavar="section")
     parser.add_argument("--store", choices=STORES, action="append")
-    parser.add_argument("--windows", type=float, default=2.5, help="how long a section lasts")
+    parser.add_argument("--windows", type=float, default=1.75, help="how long a section lasts")
     parser.add_argument("--period", type=float, default=2.0, help="the seconds of a window")
     parser.add_argument(
         "--patience", type=float, default=0.1, help="seconds of a call in an outage"
@@ -380,7 +380,7 @@ def run_sections(sections: Sequence[str], address: str, windows: float, period: 
     if "tokens" in sections:
         limit_section(address, "tokens", TOKENS, seconds, period)
     if "budget" in sections:
-        budget_section(address, max(1.0, seconds / 2))
+        budget_section(address, max(2.5 * LEASE, seconds / 2))
     if "crash" in sections:
         crash_section(address, 20)
 

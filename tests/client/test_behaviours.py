@@ -7,6 +7,7 @@ import pytest
 
 from interlingua import sync
 from interlingua.api.run.generate import generate, stream
+from interlingua.api.session.session import Session
 from interlingua.api.tools.tool import tool
 from interlingua.client.client import Client
 from interlingua.client.middleware.balance import Balance
@@ -132,6 +133,36 @@ def test_a_swap_takes_the_addendum_along_once():
     assert [prompt.count("Of B.") for prompt in prompts] == [0, 1, 0, 0, 1]
     assert history[0] == Message.system("Be kind.")
     assert not any("Of " in message.text for message in history)
+
+
+def test_a_session_that_swaps_has_the_addendum_of_each_provider(tmp_path):
+    """Each turn has the one of its own provider; what is saved has none."""
+    with simulated(text("Fine.")) as peer:
+        client = Client(
+            peer.client.calls.adapters,
+            behaviours={
+                "anthropic": Behaviour(prompt_addendum="Of A."),
+                "openai": Behaviour(prompt_addendum="Of B.", default_model=MODELS["openai"]),
+            },
+            default_provider="openai",
+        )
+
+        async def talk(_):
+            session = Session(f"anthropic:{MODELS['anthropic']}", system="Be kind.", client=client)
+            await session.send("Hi.")
+            session.swap(f"openai:{MODELS['openai']}")
+            await session.send("Go on.")
+            default = Session(None, client=client)
+            result = await default.send("Hi.")
+            session.save(tmp_path / "session.json")
+            return result.response.message.metadata["chosen_because"]
+
+        reason = run(peer, talk)
+        prompts = [request.messages[0].text for request in peer.app.script.requests]
+
+    assert prompts == ["Be kind.Of A.", "Be kind.Of B.", "Of B."]
+    assert "Of " not in (tmp_path / "session.json").read_text(encoding="utf-8")
+    assert "default_model of openai" in reason
 
 
 def test_it_is_applied_once_per_request_and_sent_by_every_attempt():

@@ -2,6 +2,8 @@
 
 import logging
 
+from msgspec.structs import replace
+
 from interlingua.providers.log import log_warnings
 from interlingua.spec.messages import Message
 from interlingua.spec.request import Request
@@ -43,3 +45,18 @@ def test_a_code_is_logged_once(caplog):
 
     assert [(r.reason, r.part_kind) for r in caplog.records] == [("image_dropped", "text")]
     assert logged == {"image_dropped", "seed_dropped"}
+
+
+def test_the_session_is_a_field(caplog):
+    """Of the request, or of its metadata."""
+    warning = Warning(code="seed_dropped", message="no seed", path="seed")
+    requests = [
+        REQUEST,
+        replace(REQUEST, session_id="s1"),
+        replace(REQUEST, metadata={"session_id": "s2"}),
+    ]
+    with caplog.at_level(logging.WARNING, logger="interlingua"):
+        for request in requests:
+            log_warnings((warning,), request, "openai", set())
+
+    assert [record.session_id for record in caplog.records] == [None, "s1", "s2"]

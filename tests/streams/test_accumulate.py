@@ -13,6 +13,7 @@ from interlingua.spec.events import (
     Finish,
     ProviderEvent,
     StepFinish,
+    StreamRestart,
     StreamStart,
     TextDelta,
     TextEnd,
@@ -368,3 +369,23 @@ def test_replay_of_each_kind_of_part():
         "finish",
     ]  # fmt: skip
     assert events[9].delta == '{"a":1}'
+
+
+def test_a_restart_begins_anew():
+    """Only the answer after it counts, with its own start."""
+    accumulator = StreamAccumulator()
+    first, second = (
+        events_from_response(
+            Response(
+                model=model,
+                message=Message.assistant(model),
+                finish_reason=FinishReason(reason="stop"),
+            )
+        )
+        for model in ("one", "two")
+    )
+    for event in (*first[:-1], StreamRestart(start=second[0]), *second[1:]):
+        accumulator.feed(event)
+
+    response = accumulator.response()
+    assert (response.text, response.model) == ("two", "two")

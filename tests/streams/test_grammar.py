@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from interlingua import dialects
 from interlingua.conformance.strategies import responses
 from interlingua.spec.content import Opaque, Text, Thinking, ToolCall
 from interlingua.spec.contracts import Frame
@@ -19,6 +20,7 @@ from interlingua.spec.events import (
     ReasoningStart,
     StepFinish,
     StreamEvent,
+    StreamRestart,
     StreamStart,
     TextDelta,
     TextEnd,
@@ -34,6 +36,7 @@ from interlingua.streams.grammar import RULES, Action, Grammar, SequentialEncode
 START = StreamStart()
 FINISH = Finish(finish_reason=FinishReason(reason="stop"))
 STEP = StepFinish(step=0, response=Response())
+RESTART = StreamRestart(start=START)
 ERROR = ErrorEvent(error=StreamError("cut"))
 PING = ProviderEvent(dialect="d", name="ping")
 
@@ -76,6 +79,7 @@ LEGAL = {
     "whole parts between": [START, whole(0), *text("a", 1), whole(2), FINISH],
     "pings anywhere": [START, PING, OPEN, PING, DELTA, PING, END, PING, FINISH],
     "two steps": [START, *text(), STEP, *text(), STEP, FINISH],
+    "another answer": [START, *text(), RESTART, *text(), FINISH],
     "failure": [START, *text(), ERROR, FINISH],
     "interleaved": [
         START, OPEN, *call("b", 1)[:2], DELTA, thought("c", 2)[0], END, thought("c", 2)[1],
@@ -130,6 +134,9 @@ ILLEGAL = {
     "finish while open": ([START, OPEN], FINISH, "segments are still open: a"),
     "step while open": ([START, OPEN, call("b", 1)[0]], STEP, "segments are still open: a, b"),
     "error while open": ([START, OPEN], ERROR, "segments are still open: a"),
+    "restart while open": ([START, OPEN], RESTART, "segments are still open: a"),
+    "restart without start": ([], RESTART, "must come first"),
+    "restart after finish": ([START, FINISH], RESTART, "the stream has finished"),
     "two finishes": ([START, FINISH], FINISH, "the stream has finished"),
     "text after finish": ([START, FINISH], OPEN, "the stream has finished"),
     "delta after finish": ([START, FINISH], DELTA, "no open segment has this id, kind and index"),
@@ -139,7 +146,19 @@ ILLEGAL = {
 }
 
 events = st.sampled_from(
-    [START, FINISH, STEP, ERROR, PING, whole(1), *text(), *text("b", 1), *call("b", 1), *thought()]
+    [
+        START,
+        FINISH,
+        STEP,
+        RESTART,
+        ERROR,
+        PING,
+        whole(1),
+        *text(),
+        *text("b", 1),
+        *call("b", 1),
+        *thought(),
+    ]
 )
 
 
@@ -254,3 +273,14 @@ def test_an_encoder_needs_a_finish():
     """A stream that just stops is an error of the caller."""
     with pytest.raises(StreamError):
         encoded(START)
+
+
+@pytest.mark.parametrize("name", dialects.names())
+def test_no_encoder_takes_back_what_was_sent(name):
+    """A reader of a wire format cannot be told to drop it, so a restart is refused."""
+    encoder = dialects.get(name).stream_encoder(None)
+    for event in (START, *text()):
+        encoder.feed(event)
+
+    with pytest.raises(StreamError, match="cannot take back"):
+        encoder.feed(RESTART)

@@ -562,6 +562,46 @@ def test_a_summary_that_does_not_help():
     assert len(session.messages) == 2
 
 
+def test_instructions_in_the_history_stay():
+    """System messages of a given history are sent in every mode, also after a summary."""
+    given = (Message.system("Be kind."), Message.user("a" * 200), Message.assistant("b" * 200))
+    for options in ({"history": "stateless"}, {"on_overflow": lambda _: "short"}):
+        with simulated(overflow) as peer:
+
+            async def work(client, options=options):
+                session = session_of(client, "anthropic", tools=(), messages=given, **options)
+                await session.send("One?")
+                await session.send("Two?")
+                return session
+
+            session = run(peer, work)
+
+        assert texts_sent(peer)[0] == "Be kind."
+        assert not any("a" * 200 in each for each in texts_sent(peer))
+        assert len(session.messages) == 7
+
+
+def test_interrupt_before_anything_is_sent(tmp_path):
+    """A turn that is still writing to its store ends at once, and sends nothing."""
+    with simulated(text("Yes.")) as peer:
+
+        async def work(client):
+            store = SessionStore(tmp_path / "s.db")
+            session = session_of(client, "anthropic", store=store)
+            task = asyncio.ensure_future(session.send("?"))
+            await asyncio.sleep(0)
+            assert session.interrupt()
+            assert not session.is_active
+            with pytest.raises(AbortError):
+                await task
+            assert peer.app.script.received == ()
+            await session.send("?")
+            await store.close()
+            return session
+
+        assert len(run(peer, work).messages) == 2
+
+
 def test_undo_and_fork():
     """Undo removes a whole turn; a fork goes its own way with its own id."""
     answers = tool_call("look", city="Oslo"), *[text(f"{number}.") for number in range(5)]
@@ -578,7 +618,7 @@ def test_undo_and_fork():
             assert session.usage == spent
             assert [message.text for message in removed] == ["Two?", "1."]
             assert session.messages == fork.messages[:4]
-            session.undo()
+            assert len(session.undo()) == 4
             assert session.undo() == ()
             return session, fork
 

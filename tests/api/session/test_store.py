@@ -1,5 +1,6 @@
 """Sessions in a file: what is appended stays."""
 
+import asyncio
 import os
 import random
 import shutil
@@ -282,6 +283,39 @@ def test_a_file_that_was_cut(crashed, tmp_path):
             assert not cut or damaged.read_bytes() == content[:cut]
         finally:
             store.stop()
+
+
+def test_recover(crashed, tmp_path):
+    """Of a file cut at any byte what is left is copied: records from the first on, each whole."""
+    folder, _ = crashed
+    shutil.copy(folder / "s", tmp_path / "whole")
+    shutil.copy(folder / "s-wal", tmp_path / "whole-wal")
+    store = open_store(tmp_path / "whole")
+    header, records = store.load("s")
+    store.stop()
+    content = (tmp_path / "whole").read_bytes()
+    saved = []
+    for cut in [*range(0, len(content), 5 * 4096 + 1), len(content)]:
+        damaged, new = tmp_path / f"cut-{cut}", tmp_path / f"new-{cut}"
+        damaged.write_bytes(content[:cut])
+        try:
+            infos = asyncio.run(SessionStore.recover(damaged, new))
+        except StoreError:
+            assert cut < 100
+            continue
+        assert damaged.read_bytes() == content[:cut]
+        for info in infos:
+            store = open_store(new)
+            assert store.load("s")[1] == records[: info.count]
+            assert store.load("s")[0] in (header, {})
+            store.stop()
+        saved.append(sum(info.count for info in infos))
+
+    assert saved == sorted(saved)
+    assert saved[-1] == len(records)
+    assert 0 < saved[len(saved) // 2] < len(records)
+    with pytest.raises(ConfigurationError, match="exists already"):
+        asyncio.run(SessionStore.recover(damaged, new))
 
 
 def test_a_record_that_was_overwritten(path):

@@ -557,11 +557,11 @@ def test_leases_are_renewed_and_end_after_a_crash(monkeypatch):
 
     async def main():
         store, hold = MemoryStore(), asyncio.Event()
-        limit = budget(usd=0.3, store=store, lease=0.15)
+        limit = budget(usd=0.3, store=store, lease=0.5)
         client = client_of(Metered(hold=hold), limit)
         events = client.stream(ask())
         await anext(events)
-        await asyncio.sleep(0.4)
+        await asyncio.sleep(0.9)
         with pytest.raises(BudgetExceededError):
             await call(client, "complete")
         hold.set()
@@ -572,7 +572,7 @@ def test_leases_are_renewed_and_end_after_a_crash(monkeypatch):
     asyncio.run(main())
 
     async def crash():
-        limit = budget(usd=0.3, store=store, lease=0.15)
+        limit = budget(usd=0.3, store=store, lease=0.5)
         events = client_of(Metered(), limit).stream(ask())
         await anext(events)
         left.append(events)  # never closed, and its event loop stands still
@@ -581,7 +581,7 @@ def test_leases_are_renewed_and_end_after_a_crash(monkeypatch):
     store, left = MemoryStore(), []
     loop = asyncio.new_event_loop()
     assert loop.run_until_complete(crash()) > 0.2
-    time.sleep(0.2)
+    time.sleep(0.6)
     assert asyncio.run(store.used("budget:all")) == 0.0
     loop.run_until_complete(left[0].aclose())
     loop.close()

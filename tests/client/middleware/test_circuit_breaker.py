@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import itertools
 import subprocess
 import sys
 import time
@@ -599,3 +600,96 @@ def test_one_probe_in_all_processes(tmp_path):
             print(file=process.stdin, flush=True)
 
     assert sum(admitted) == 1
+
+
+class Slowly(MemoryStore):
+    """A store whose answers come later, so that other calls go on meanwhile."""
+
+    def __init__(self, clock, waits):
+        super().__init__(clock=clock)
+        self._waits = waits
+
+    async def _wait(self):
+        for _ in range(next(self._waits)):
+            await asyncio.sleep(0)
+
+    async def get(self, key):
+        await self._wait()
+        value = await super().get(key)
+        await self._wait()
+        return value
+
+    async def put(self, key, value, **settings):
+        await self._wait()
+        return await super().put(key, value, **settings)
+
+    async def delete(self, key):
+        await self._wait()
+        return await super().delete(key)
+
+
+@given(
+    st.lists(st.integers(0, 3), min_size=1, max_size=12),
+    st.lists(st.sampled_from(["succeed", "fail", "leave"]), min_size=2, max_size=6),
+)
+def test_law_of_one_probe_while_calls_overlap(waits, ends):
+    """However the steps of several calls mix, one probe at most is under way."""
+    clock = Clock()
+
+    async def call(circuits, end, probes):
+        entry = await circuits.enter("k")
+        if isinstance(entry, Closed):
+            return
+        if entry.is_probe:
+            assert await circuits.state("k") != "closed"
+            probes.append(entry)
+            assert len(probes) == 1
+            await asyncio.sleep(0)
+            probes.remove(entry)
+        if end == "fail":
+            await circuits.fail(entry, Failure("x"))
+        else:
+            await getattr(circuits, end)(entry)
+
+    async def work():
+        circuits = Circuits(RULES, Slowly(clock, itertools.cycle(waits)), clock=clock)
+        await circuits.fail(await circuits.enter("k"), Failure("x", opens=True))
+        clock.now += 20
+        probes = []
+        await asyncio.gather(*(call(circuits, end, probes) for end in ends))
+
+    asyncio.run(work())
+
+
+@pytest.mark.parametrize("end", ["succeed", "fail"])
+def test_a_probe_that_ended_meanwhile_is_not_followed_by_another(end):
+    """A call that saw the half-open circuit comes late: it goes by what the probe has found."""
+    clock = Clock()
+
+    class Gated(MemoryStore):
+        gate = None
+
+        async def put(self, key, value, **settings):
+            gate, self.gate = self.gate, None
+            if gate is not None:
+                await gate.wait()
+            return await super().put(key, value, **settings)
+
+    async def work():
+        store = Gated(clock=clock)
+        late_gate = asyncio.Event()
+        circuits = Circuits(RULES, store, clock=clock)
+        await circuits.fail(await circuits.enter("k"), Failure("x", opens=True))
+        clock.now += 20
+        store.gate = late_gate
+        late = asyncio.create_task(circuits.enter("k"))
+        await asyncio.sleep(0)
+        probe = await circuits.enter("k")
+        assert probe.is_probe
+        await (circuits.succeed(probe) if end == "succeed" else circuits.fail(probe, Failure("x")))
+        late_gate.set()
+        return await late
+
+    entry = asyncio.run(work())
+
+    assert isinstance(entry, Closed) if end == "fail" else not entry.is_probe

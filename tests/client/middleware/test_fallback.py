@@ -671,3 +671,14 @@ def test_71_a_stream_that_was_given_up_is_metered_with_what_it_delivered():
     assert first.cost.total > 0
     assert second.usage is None
     assert third.usage == response.usage
+
+
+def test_77_disable_fallbacks_of_a_run():
+    """Through `deps=`, which are the context of middleware."""
+    client, named = client_of([ServerError("down")], [says("b")])
+
+    with pytest.raises(ServerError):
+        sync.generate(
+            "a:one", "Hi.", client=client, max_retries=0, deps={"disable_fallbacks": True}
+        )
+    assert not named["b"].asked

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from interlingua import Client, generate, sync, tool
+from interlingua.client.middleware.fallback import Fallback
 from interlingua.client.middleware.redact import Redact
 from interlingua.client.middleware.redact_text import (
     Detectors,
@@ -20,8 +21,8 @@ from interlingua.client.middleware.redact_text import (
     put_back,
 )
 from interlingua.spec.content import Document, Image, Text, Thinking, ToolCall, ToolResult
-from interlingua.spec.errors import ConfigurationError
-from interlingua.spec.events import Finish, TextDelta, ToolCallDelta
+from interlingua.spec.errors import ConfigurationError, ServerError
+from interlingua.spec.events import Finish, StreamRestart, TextDelta, TextEnd, ToolCallDelta
 from interlingua.spec.messages import Message
 from interlingua.spec.request import Request
 from interlingua.spec.response import FinishReason, Response
@@ -333,6 +334,33 @@ def test_tools_get_the_real_values(ask):
     assert result.text == f"Sent to {MAIL}."
     assert result.steps[0].tool_results[0].content == f"sent to {MAIL}"
     assert all(MAIL not in repr(sent.messages) for sent in adapter.sent)
+
+
+@pytest.mark.parametrize("settings", [{"answers": True}, {"restore": True}])
+def test_an_answer_that_begins_again_is_redacted_from_its_beginning(settings):
+    """What was held back of the first one is void."""
+
+    class Falling(Adapter):
+        async def stream(self, request):
+            count = len(self.sent)
+            async for event in super().stream(request):
+                if count == 0 and type(event) is TextEnd:
+                    raise ServerError("down", provider="here")
+                yield event
+
+    adapter = Falling(Text(text="some words and more words [EMAIL_1] ada@"))
+    layers = [Redact("email", **settings), Fallback("here:b", midstream="restart-marked")]
+    client = Client({"here": adapter}, middleware=layers)
+
+    async def main():
+        request = ask_for(Message.user(MAIL))
+        return [event async for event in client.stream(request)]
+
+    events = asyncio.run(main())
+    expected = MAIL if "restore" in settings else "[EMAIL_1]"
+
+    assert any(type(event) is StreamRestart for event in events)
+    assert events[-1].response.text == f"some words and more words {expected} ada@"
 
 
 @both

@@ -111,6 +111,26 @@ def test_a_server_that_hangs(server):
     assert value == b"v"
 
 
+@pytest.mark.skipif(not hasattr(signal, "SIGSTOP"), reason="no SIGSTOP on this system")
+def test_a_late_reservation_is_given_back(server):
+    """What a slow server takes after its caller has given up is not held for its lease."""
+    store = RedisStore(server.url, timeout=PATIENCE)
+    wanted = [Limit(key="k", maximum=1, mode="hold")]
+
+    async def work():
+        await store.settle(await store.reserve(wanted), {})
+        os.kill(server.pid, signal.SIGSTOP)
+        store._timeout = 0.05
+        with pytest.raises(StoreError, match="50 ms"):
+            await store.reserve(wanted)
+        store._timeout = PATIENCE
+        os.kill(server.pid, signal.SIGCONT)
+        await store.get("k")  # after all that was waiting
+        return await store.used("k")
+
+    assert asyncio.run(work()) == 0
+
+
 def test_the_error_says_what_to_do():
     """No server, a wrong address, no library: each has its own words, and no password."""
     absent = RedisStore("redis://:my-password@127.0.0.1:1", timeout=PATIENCE)
@@ -247,6 +267,18 @@ def test_loop_after_loop(store, kind):
     assert asyncio.run(store.add("n", 0)) == 100
 
 
+def test_a_loop_that_ends_without_a_goodbye(store):
+    """Connections of a loop that was just closed are closed at the next use."""
+    for _ in range(3):
+        loop = asyncio.new_event_loop()
+        loop.run_until_complete(store.add("n", 1))
+        loop.close()
+    gc.collect()
+
+    assert asyncio.run(store.add("n", 0)) == 3
+    assert len(store._links._entries) == 0
+
+
 def test_threads_with_a_loop_each(store):
     """They share one store."""
 
@@ -354,6 +386,7 @@ def test_a_cancelled_reservation_is_given_back(store, moments):
         task = asyncio.ensure_future(store.reserve(wanted))
         for _ in range(moments):
             await asyncio.sleep(0)
+        time.sleep(0.05)  # noqa: ASYNC251 -- so that it is done, but this loop does not know
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
         await store.put("k", b"w")

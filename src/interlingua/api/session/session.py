@@ -408,7 +408,9 @@ class Session:
 
     def _closed_turns(self) -> list[Turn]:
         """The turns, where the last one has a result for each call."""
-        *before, last = self._turns or [Turn(messages=())]
+        if not self._turns:
+            return []
+        *before, last = self._turns
         closed = close_calls(last.messages)
         return [*before, last if closed is last.messages else replace(last, messages=closed)]
 

@@ -8,13 +8,14 @@ What survives:
 
 - The end of a process at any moment, and a power cut: every record whose `append` has returned.
 - A write-ahead log (`<path>-wal`) that was cut at any byte: the records up to some `append`, whole
-  and in order.
+  and in order; unless the process also ended while it copied the log into the file.
 - The file itself cut or overwritten: opening or loading it raises `StoreError` and changes nothing.
   `SessionStore.recover` copies what can still be read into a new file.
 """
 
 from __future__ import annotations
 
+import asyncio
 import os
 import re
 import time
@@ -34,6 +35,7 @@ Records: TypeAlias = list[dict[str, Any]]
 _MICROSECONDS = 1_000_000
 _SCHEMA = Schema(
     name="a store of sessions",
+    rescue="restore a copy, or copy what can be read with SessionStore.recover",
     application_id=0x494C5345,  # "ILSE"
     version=1,
     synchronous="FULL",
@@ -227,6 +229,28 @@ class SessionStore:
 
         return await self._thread.write(work)
 
+    @classmethod
+    async def recover(
+        cls, path: str | os.PathLike[str], into: str | os.PathLike[str]
+    ) -> Sequence[SessionInfo]:
+        """
+        Copy what can be read of a damaged file into a new one; the sessions in it.
+
+        Of each session these are the records before the first that is lost. The damaged file is
+        not changed.
+        """
+        from interlingua.api.session.recover import salvage
+
+        sessions = await asyncio.to_thread(salvage, path, into)
+        store = cls(into)
+        try:
+            for session_id, header, records in sessions:
+                await store.create(session_id, loads(header))
+                await store.append(session_id, [loads(record) for record in records])
+            return await store.list(len(sessions))
+        finally:
+            await store.close()
+
     async def close(self) -> None:
         """End the thread and close the file; the next use opens it again."""
         await self._thread.close()
@@ -269,7 +293,7 @@ class SessionStore:
         if crc32(data) != checksum:
             raise StoreError(
                 f"{self._thread.path} is damaged: a record of session {session_id!r} is not as it "
-                "was written. Nothing was changed. Restore a copy."
+                "was written. Nothing was changed. Restore a copy, or see SessionStore.recover."
             )
         value: dict[str, Any] = loads(data)
         return value

@@ -14,6 +14,7 @@ from interlingua.api.run.run import Run
 from interlingua.api.run.validation import Goal
 from interlingua.api.session.turns import Turn, close_calls, close_turn, complete_rounds
 from interlingua.api.tools.runner import ToolRound
+from interlingua.prepare.history.messages import end_of_prompts
 from interlingua.providers.cancel import CANCELLED, CancelScope
 from interlingua.spec.errors import AbortError, NoObjectGeneratedError, SDKError
 from interlingua.spec.events import Finish, StreamEvent
@@ -62,8 +63,7 @@ class TurnRun(Run):
         self._own = own
         self._system = None if self._make_system is not None else options.get("system")
         self._max_tokens: int | None = options.get("max_tokens")
-        self._history_at = 0  # the position of the history in the conversation
-        self._begins_at = 0  # the position of its own first message
+        self._begins_at = 0  # the position of its own first message in the conversation
         self._is_settled = False  # whether the session has what it leaves behind
         self._is_over = False
         # A warning about a message of the history was logged when it was first sent.
@@ -114,7 +114,6 @@ class TurnRun(Run):
             conversation = (*history, *self._own)
             if self._system is not None:
                 conversation = with_system(self._system, conversation)
-            self._history_at = len(conversation) - len(history) - len(self._own)
             self._begins_at = len(conversation) - len(self._own)
             self.loop.begin_with(conversation)
             if self._make_system is None:
@@ -123,6 +122,8 @@ class TurnRun(Run):
         except BaseException:
             session.leave(self)
             raise
+        if self._is_settled:  # it was interrupted meanwhile
+            raise AbortError(CANCELLED)
 
     def _with_paths(self, messages: tuple[Message, ...]) -> Request:
         """The messages, where the files to read are named as the client allows it."""
@@ -132,21 +133,20 @@ class TurnRun(Run):
     async def _set_system(self, scope: CancelScope) -> None:
         before = len(self.loop.messages)
         await super()._set_system(scope)
-        added = len(self.loop.messages) - before
-        self._history_at += added
-        self._begins_at += added
+        self._begins_at += len(self.loop.messages) - before
         self._leave_out()
 
     def _leave_out(self) -> None:
         """Leave the messages out that the history mode or an earlier summary leaves out."""
-        session, begin, end = self._session, self._history_at, self._begins_at
+        session, end = self._session, self._begins_at
+        begin = min(end_of_prompts(self.loop.messages), end)
         if session.history == "stateless":
             self.loop.drop(range(begin, end), code=None)
             return
         if session.omitted:
             self.loop.drop(range(begin, begin + session.omitted), session.summary, code=None)
-        if session.history == "dynamic":
-            self._on_overflow = "truncate" if self._on_overflow == "raise" else self._on_overflow
+        if session.history == "dynamic" and not callable(self._on_overflow):
+            self._on_overflow = "truncate"
             self._fit()
 
     def _fit(self) -> None:

@@ -36,6 +36,7 @@ from interlingua.spec.events import (
     ReasoningEnd,
     ReasoningStart,
     StreamEvent,
+    StreamRestart,
     TextDelta,
     TextEnd,
     TextStart,
@@ -232,6 +233,9 @@ def _edit_event(
                 yield replace(event, delta=delta)
         case TextEnd() | ReasoningEnd() | ToolCallEnd():
             yield from _edit_end(event, edits, segments.pop(event.id))
+        case StreamRestart():
+            segments.clear()
+            yield event
         case ProviderEvent():
             part = None if event.part is None else edits.edit_part(event.part)
             yield replace(event, part=part, data=edit_deep(event.data, edits.remove))

@@ -76,6 +76,10 @@ class RedisStore:
         except asyncio.CancelledError:  # it may have been taken, or will be: this comes after it
             self._give_back(id_, checked)
             raise
+        except StoreError as error:
+            if isinstance(error.cause, TimeoutError):  # a slow server would hold it for its lease
+                self._give_back(id_, checked)
+            raise
         if reply[0] == 1:
             taken_at = float(reply[1]) / MICROSECONDS
             return Reservation(id=id_, limits=checked, taken_at=taken_at)

@@ -44,6 +44,8 @@ class Schema(Record, frozen=True, kw_only=True):
     application_id: int
     version: int
     script: str
+    rescue: str = "restore a copy, or remove the file to begin anew"
+    """What to do about a damaged file, for messages."""
     synchronous: str = "NORMAL"
     """FULL: a write survives a power cut when it returns. NORMAL: the end of the process."""
 
@@ -74,7 +76,7 @@ class SQLiteThread:
         """Nothing is opened yet. `timeout`: how long a write waits for other processes."""
         if os.fspath(path) in {"", ":memory:"}:
             raise ConfigurationError("A store needs the path of a file; see also MemoryStore.")
-        self.path = Path(path)
+        self.path: Path = Path(path)
         self._schema = schema
         self._timeout = timeout
         self._lock = threading.Lock()
@@ -177,7 +179,7 @@ class _Running:
             try:
                 return work(self.connections.reader)
             except sqlite3.Error as error:
-                raise _wrap(self._path, error) from error
+                raise _wrap(self._path, self._schema, error) from error
 
     # The thread.
 
@@ -200,7 +202,7 @@ class _Running:
         try:
             connection = self._begin()
         except Exception as error:  # noqa: BLE001 -- each caller gets it
-            return [_Answer(job, None, _wrap(self._path, error)) for job in jobs]
+            return [_Answer(job, None, _wrap(self._path, self._schema, error)) for job in jobs]
         try:
             results = [job.work(connection) for job in jobs]
             connection.execute("COMMIT")
@@ -208,7 +210,7 @@ class _Running:
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
             if len(jobs) == 1:
-                return [_Answer(jobs[0], None, _wrap(self._path, error))]
+                return [_Answer(jobs[0], None, _wrap(self._path, self._schema, error))]
             return [answer for job in jobs for answer in self._run([job])]
         self._checkpoint(connection)
         return [_Answer(job, result, None) for job, result in zip(jobs, results, strict=True)]
@@ -362,7 +364,7 @@ def _is_busy(error: Exception) -> bool:
     return code in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
 
 
-def _wrap(path: Path, error: Exception) -> Exception:
+def _wrap(path: Path, schema: Schema, error: Exception) -> Exception:
     """Errors of SQLite as `StoreError`: what happened to which file, and what to do."""
     import sqlite3
 
@@ -375,7 +377,7 @@ def _wrap(path: Path, error: Exception) -> Exception:
         code in {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
         or type(error) is sqlite3.DatabaseError
     ):
-        advice = "The file is damaged or is no SQLite file. Nothing was changed. Restore a copy"
+        advice = f"The file is damaged or is no SQLite file. Nothing was changed: {schema.rescue}"
     else:
         advice = "Check that the folder exists, can be written and is not full"
     return StoreError(f"{path}: {error}. {advice}.", cause=error)
