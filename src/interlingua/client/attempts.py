@@ -99,7 +99,7 @@ class Calls:
         """Keyword arguments for `complete` and `stream` of custom adapters."""
         self.registry_ids = registry_ids
         """The ids of the registry file, by provider and model."""
-        self.tariffs = tariffs
+        self.tariffs: Tariffs = tariffs
         """The prices of the calls."""
         self.has_layers: bool = not (outer.is_empty and inner.is_empty)
         self.initialization: Initialization = Initialization(routing.adapters)

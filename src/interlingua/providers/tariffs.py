@@ -72,12 +72,12 @@ class Tariffs(dict[tuple[Seller, str, str], "Tariff | None"]):
     ) -> None:
         super().__init__()
         clear_on_change(self)
-        self.is_whole = is_whole
+        self.is_whole: bool = is_whole
         given = dict(_read_prices(prices or {}))
         self.given: tuple[Given, ...] = (given,) if given else ()
         """The given prices; later ones are over earlier ones."""
-        self.clock = clock
-        self.version = _hash(self.given)
+        self.clock: Callable[[], float] = clock
+        self.version: str = _hash(self.given)
 
     def with_prices(self, prices: Prices) -> Tariffs:
         """A table with these prices over those of this one."""
