@@ -380,7 +380,7 @@ def run_sections(sections: Sequence[str], address: str, windows: float, period: 
     if "tokens" in sections:
         limit_section(address, "tokens", TOKENS, seconds, period)
     if "budget" in sections:
-        budget_section(address, max(1.0, seconds / 2))
+        budget_section(address, max(2.5 * LEASE, seconds / 2))
     if "crash" in sections:
         crash_section(address, 20)
 

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 import msgspec
 
 from interlingua.spec.errors import ConfigurationError, RunLimitError
-from interlingua.spec.response import Response, Usage
+from interlingua.spec.response import Cost, Usage
 
 
 class RunLimits(msgspec.Struct, frozen=True, kw_only=True):
@@ -44,16 +42,21 @@ class RunLimits(msgspec.Struct, frozen=True, kw_only=True):
         if self.max_requests is not None and requests >= self.max_requests:
             raise _passed("max_requests", self.max_requests, f"{requests} model calls were made")
 
-    def check_answers(self, answers: Iterable[Response], usage: Usage | None) -> None:
+    def check_answers(self, usage: Usage | None, cost: Cost | None, model: str) -> None:
         """Raise `RunLimitError` if the answers took more tokens or dollars than allowed."""
         if self.max_tokens is not None and usage is not None:
             tokens = usage.total_tokens
             if tokens > self.max_tokens:
                 raise _passed("max_tokens", self.max_tokens, f"{tokens} tokens were used")
-        if self.max_cost is not None:
-            cost = sum(_cost_of(answer) for answer in answers)
-            if cost > self.max_cost:
-                raise _passed("max_cost", self.max_cost, f"${cost:.6f} was spent")
+        if self.max_cost is None:
+            return
+        if cost is None:
+            raise RunLimitError(
+                f"limits=RunLimits(max_cost=...) cannot be kept: the price of {model} is unknown. "
+                "Pass prices=, or leave max_cost out."
+            )
+        if cost.total > self.max_cost:
+            raise _passed("max_cost", self.max_cost, f"${cost.total:.6f} was spent")
 
     def check_calls(self, before: int, new: int) -> None:
         """Raise `RunLimitError` if these tool calls are too many."""
@@ -67,15 +70,3 @@ def _passed(name: str, limit: float, what: str) -> RunLimitError:
         f"The run reached its limit {name}={limit:g}: {what}. To go on, pass resume= with this "
         "error, and higher limits=."
     )
-
-
-def _cost_of(answer: Response) -> float:
-    """What an answer cost, with its failed attempts as far as those are known."""
-    if answer.cost is None:
-        name = ":".join(filter(None, (answer.provider, answer.model)))
-        raise RunLimitError(
-            f"limits=RunLimits(max_cost=...) cannot be kept: the price of {name} is unknown. "
-            "Pass prices=, or leave max_cost out."
-        )
-    failed = (attempt.cost for attempt in answer.attempts[:-1])  # the last is the answer
-    return answer.cost.total + sum(cost.total for cost in failed if cost is not None)

@@ -380,7 +380,9 @@ class Run:
         loop = self.loop
         before = sum(len(step.tool_results) for step in loop.steps)
         try:
-            limits.check_answers(loop.answers(), loop.total_usage())
+            answer = loop.last_response or Response()
+            model = f"{answer.provider}:{answer.model}"
+            limits.check_answers(loop.total_usage(), loop.total_cost(), model)
             limits.check_calls(before, len(calls))
         except RunLimitError:
             loop.interrupt()  # the answer becomes the last step

@@ -8,7 +8,7 @@ What survives:
 
 - The end of a process at any moment, and a power cut: every record whose `append` has returned.
 - A write-ahead log (`<path>-wal`) that was cut at any byte: the records up to some `append`, whole
-  and in order.
+  and in order; unless the process also ended while it copied the log into the file.
 - The file itself cut or overwritten: opening or loading it raises `StoreError` and changes nothing.
   `SessionStore.recover` copies what can still be read into a new file.
 """

@@ -34,10 +34,10 @@ class Bucket:
     __slots__ = ("expires", "first_end", "held", "slots", "tat", "width")
 
     def __init__(self, period: float | None) -> None:
-        self.width = None if period is None else slot_width(period)
+        self.width: int | None = None if period is None else slot_width(period)
         self.slots: dict[int, float] = {}
         """Amounts by the number of their slot, oldest first; without a period all are in slot 0."""
-        self.held = 0.0
+        self.held: float = 0.0
         """The sum of the open reservations."""
         self.first_end: float = inf
         """No lease of an open reservation ends before this."""

@@ -168,6 +168,4 @@ class Link:
 
 def _store_error(error: Exception | None) -> StoreError:
     message = "the store was closed" if error is None else (str(error) or type(error).__name__)
-    wrapped = StoreError(f"Redis: {message}.", cause=error)
-    wrapped.__cause__ = error
-    return wrapped
+    return StoreError(f"Redis: {message}.", cause=error)

@@ -76,7 +76,7 @@ class SQLiteThread:
         """Nothing is opened yet. `timeout`: how long a write waits for other processes."""
         if os.fspath(path) in {"", ":memory:"}:
             raise ConfigurationError("A store needs the path of a file; see also MemoryStore.")
-        self.path = Path(path)
+        self.path: Path = Path(path)
         self._schema = schema
         self._timeout = timeout
         self._lock = threading.Lock()
