@@ -203,7 +203,7 @@ class Attempts:
         self._calls = calls
         self._adapters = calls.routing.adapters
         self.request: Request = request
-        self._because = request.chosen_because  # of the last attempt
+        self._because = request.chosen_because  # of the last attempt that began or succeeded
         self._subscribers = calls.subscribers
         self._retry = retry
         self._step = step
@@ -584,7 +584,7 @@ class Attempts:
     def _complete(
         self, number: int, began: float, request: Request, end: Response | Finish
     ) -> None:
-        self._failure = None
+        self._failure, self._because = None, request.chosen_because
         latency, usage, cost = round((perf_counter() - began) * 1000), end.usage, end.cost
         attempt = Attempt(
             number=number,

@@ -132,6 +132,7 @@ def test_another_model_answers(mode, failure):
 
     assert (response.text, response.provider) == ("from b", "b")
     assert response.message.metadata["provider"] == "b"
+    assert response.message.metadata["chosen_because"].startswith("fallback: a:one")
     (warning,) = (each for each in response.warnings if each.code != "price_unknown")
     assert warning.code == (
         "model_skipped" if isinstance(failure, ContextLengthError) else "model_failed"

@@ -86,11 +86,13 @@ def test_the_second_request_answers(mode):
 @both
 def test_the_first_request_may_still_win(mode):
     """Then the second is cancelled."""
-    client, adapter = client_of(Slow(0.06, says("first")), NEVER)
+    client, adapter = client_of(Slow(0.3, says("first")), NEVER, model="a:two")
 
     response = asyncio.run(ask(client, mode))
 
     assert response.text == "first"
+    assert response.message.metadata["model"] == "one"
+    assert "chosen_because" not in response.message.metadata
     assert adapter.cancelled == 1
     assert len(response.attempts) == 2
 
@@ -98,10 +100,10 @@ def test_the_first_request_may_still_win(mode):
 @both
 def test_a_failure_waits_for_the_other(mode):
     """Of either request, once both are under way."""
-    client, _ = client_of(Slow(0.05, ServerError("down")), Slow(0.1, says("second")))
+    client, _ = client_of(Slow(0.3, ServerError("down")), Slow(0.4, says("second")))
     assert asyncio.run(ask(client, mode)).text == "second"
 
-    client, _ = client_of(Slow(0.1, says("first")), ServerError("down"))
+    client, _ = client_of(Slow(0.4, says("first")), ServerError("down"))
     response = asyncio.run(ask(client, mode))
     assert response.text == "first"
     assert {attempt.error_class for attempt in response.attempts} == {
@@ -113,7 +115,7 @@ def test_a_failure_waits_for_the_other(mode):
 @both
 def test_if_both_fail_the_first_error_is_raised(mode):
     """With all attempts."""
-    client, _ = client_of(Slow(0.05, ServerError("one")), ServerError("two"))
+    client, _ = client_of(Slow(0.3, ServerError("one")), ServerError("two"))
 
     with pytest.raises(ServerError, match="one") as caught:
         asyncio.run(ask(client, mode))
@@ -147,6 +149,7 @@ def test_another_model(mode):
         "two",
     )
     assert named["b"].asked[0].max_tokens == 7
+    assert response.message.metadata["chosen_because"] == "hedge: a:one had not answered in time"
     assert {(attempt.provider, attempt.model) for attempt in response.attempts} == {
         ("a", "one"),
         ("b", "two"),
@@ -160,7 +163,7 @@ def test_cancel_ends_both(mode):
 
     async def work():
         call = asyncio.create_task(ask(client, mode))
-        await asyncio.sleep(0.1)
+        await asyncio.sleep(0.4)
         assert len(adapter.asked) == 2
         assert await client.cancel("call")
         return await asyncio.gather(call, return_exceptions=True)
@@ -180,7 +183,7 @@ def test_a_cancelled_task_ends_both(mode):
     client, adapter = client_of(NEVER)
 
     async def work():
-        async with asyncio.timeout(0.1):
+        async with asyncio.timeout(0.4):
             await ask(client, mode)
 
     with pytest.raises(TimeoutError):
@@ -217,7 +220,7 @@ def test_nothing_is_sent_after_the_first_text():
 @both
 def test_retries_of_both_are_attempts_of_one_call(mode):
     """Each request is retried by the policy; the numbers of the attempts do not repeat."""
-    client, _ = client_of(Slow(0.05, ServerError("one")), ServerError("two"), NEVER, says("x"))
+    client, _ = client_of(Slow(0.3, ServerError("one")), ServerError("two"), NEVER, says("x"))
     policy = RetryPolicy(max_retries=1, base_delay=0.0)
 
     response = asyncio.run(ask(client, mode, retry=policy))
@@ -230,7 +233,7 @@ def test_retries_of_both_are_attempts_of_one_call(mode):
 def test_inside_a_fallback(mode):
     """Both requests fail, and the next model is asked."""
     named = {
-        "a": ScriptedAdapter(Slow(0.05, ServerError("one")), ServerError("two")),
+        "a": ScriptedAdapter(Slow(0.3, ServerError("one")), ServerError("two")),
         "b": ScriptedAdapter(says("b")),
     }
     client = Client(named, middleware=[Fallback("b:one"), Hedge(after=0.02, share=1.0)])
@@ -316,7 +319,7 @@ def test_law_of_the_share(share, wishes):
 @both
 def test_an_outage_does_not_double_the_load(mode):
     """Most calls wait for their one request."""
-    client, adapter = client_of(Slow(0.05, says("x")), share=0.1, after=0.01)
+    client, adapter = client_of(Slow(0.3, says("x")), share=0.1, after=0.01)
 
     async def work():
         await asyncio.gather(

@@ -198,8 +198,9 @@ class _Trial:
         self._failures: list[tuple[str, SDKError]] = []
 
     def next_request(self) -> Request:
-        """The request for the next model."""
-        return self.left.pop(0).apply(self._request)
+        """The request for the next model, which says why that was chosen."""
+        reason = f"fallback: {self.warnings[-1].message}"
+        return replace(self.left.pop(0).apply(self._request), chosen_because=reason)
 
     def note_failure(self, target: Request, error: SDKError) -> bool:
         """

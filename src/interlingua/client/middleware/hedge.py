@@ -165,7 +165,10 @@ class Hedge:
         """The second request; None if the share of hedges is used up."""
         if not self._share.take():
             return None
-        return request if self._model is None else self._model.apply(request)
+        if self._model is None:
+            return request
+        reason = f"hedge: {request.provider}:{request.model} had not answered in time"
+        return replace(self._model.apply(request), chosen_because=reason)
 
     def begin(self) -> float:
         """A call begins; the time."""
