@@ -164,6 +164,22 @@ def price_usage(usage: Usage, tariff: Tariff | None, at: float, *, images: int =
     )
 
 
+def price_tokens(input_tokens: int, output_tokens: int, tariff: Tariff, at: float) -> float | None:
+    """The total of `price_usage` for input that is not cached and output without reasoning."""
+    row = tariff.only
+    if row is None:
+        row = tariff.row(STANDARD, at)
+        if row is None:
+            return None
+    rates = row.rates
+    for above, higher in row.long_context:
+        if input_tokens > above:
+            rates = higher
+    cost = (input_tokens * rates.input if input_tokens else 0.0) + rates.per_request
+    cost += output_tokens * rates.output if output_tokens else 0.0
+    return None if isnan(cost) else cost / _MILLION
+
+
 def _price_media(
     usage: Usage, rates: Rates, fresh: int, read: int, spoken: int, images: int
 ) -> tuple[float, int, int, int]:
