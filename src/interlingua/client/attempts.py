@@ -471,7 +471,7 @@ class Attempts:
         self, request: Request, attempt: int, member: Adapter | None = None
     ) -> Response:
         calls = self._calls
-        if not calls.inner.is_empty:
+        if request is not self.request and not calls.inner.is_empty:
             request = self._resolve(request)
         key = request.provider or ""
         adapter = member or self._adapters.get(key) or calls.adapters[key]

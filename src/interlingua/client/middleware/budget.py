@@ -13,6 +13,7 @@ from datetime import UTC, datetime, timedelta
 from math import isfinite
 from typing import Any, ClassVar, Literal, TypeAlias
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from interlingua.client.metering import seller_of
@@ -33,10 +34,10 @@ from interlingua.client.middleware.meter import (
     request_of,
     result_usage,
 )
-from interlingua.client.middleware.scopes import ScopeKey, name_scope, scope_reader
+from interlingua.client.middleware.scopes import ScopeKey, fixed_scope, name_scope, scope_reader
 from interlingua.client.stores.contract import Limit, Refused, Store
 from interlingua.client.stores.memory import LimitGroup, MemoryStore, Taken
-from interlingua.providers.cost import Tariff, price_tokens, price_usage
+from interlingua.providers.cost import Tariff, price_usage
 from interlingua.providers.fold import close_stream
 from interlingua.providers.log import logger
 from interlingua.providers.tariffs import Seller, Tariffs
@@ -103,7 +104,10 @@ class Budget:
         self._is_calendar = isinstance(period, str)
         self._key = key
         self._scope = scope_reader(key)
+        self._fixed = fixed_scope(key)
         self._cost = cost
+        self.counts_reported: bool = cost is None
+        """Whether the cost of an answer counts as it is."""
         self._allows_unknown = unknown == "allow"
         self._max_tokens = max_tokens
         self._name = name
@@ -138,7 +142,7 @@ class Budget:
         self, request: Request, call_next: CompleteNext, *, call: CallInfo = NO_CALL
     ) -> Response:
         """Reserve, call, settle."""
-        scope = self._scope(request)
+        scope = self._fixed or self._scope(request)
         if scope is None:
             return await call_next(request)
         amount, local = self.estimate(request, call), self._leases.local
@@ -146,7 +150,7 @@ class Budget:
             hold = await self._reserve(scope, amount, request)
         else:
             hold = self._reserve_now(local, scope, amount, request)
-        tally = _Tally(request, scope, call, amount, hold)
+        tally = _Tally(request.request_id or "", request, scope, call, [hold], amount)
         if self.tallies.setdefault(tally.id, tally) is not tally:
             tally = self._join(tally)
         try:
@@ -205,7 +209,8 @@ class Budget:
             return None
         amount = self.estimate(request, call)
         hold = await self._reserve(scope, amount, request)
-        return self._join(_Tally(request, scope, call, amount, hold))
+        request_id = request.request_id or ""
+        return self._join(_Tally(request_id, request, scope, call, [hold], amount))
 
     def _join(self, tally: _Tally) -> _Tally:
         """
@@ -348,8 +353,7 @@ class Budget:
             tariffs = _CATALOG if call.tariffs is None else call.tariffs
             tariff = self._find_tariff(request, tariffs, call)
             if tariff is not None:
-                at = 0.0 if tariff.only is not None else tariffs.clock()
-                amount = price_tokens(tokens, output, tariff, at)
+                amount = tariff.price_tokens(tokens, output, tariffs.clock)
                 if amount is not None:
                     return amount
         usage = Usage(input_tokens=tokens, output_tokens=output, estimated=True)
@@ -359,7 +363,7 @@ class Budget:
         self, request: Request, usage: Usage | None, cost: Cost | None, call: CallInfo
     ) -> float:
         """What an attempt has cost; `cost` is what its answer says."""
-        if cost is not None and self._cost is None:
+        if cost is not None and self.counts_reported:
             return cost.total
         if usage is None:
             return 0.0
@@ -433,27 +437,19 @@ class _Known:
         self.groups: dict[str, LimitGroup] = {}
 
 
-class _Tally:
+class _Tally(Struct):
     """What the attempts of a call have cost, and what is reserved for them."""
 
-    __slots__ = (
-        *("call", "calls", "holds", "id", "request"),
-        *("reserved", "running", "scope", "spent"),
-    )
-
-    def __init__(
-        self, request: Request, scope: str, call: CallInfo, reserved: float, hold: Hold | None
-    ) -> None:
-        self.id: str = request.request_id or ""
-        self.request: Request = request
-        self.call: CallInfo = call
-        self.scope: str = scope
-        self.calls: int = 1
-        self.holds: list[Hold | None] = [hold]
-        self.reserved: float = reserved
-        self.running: float = 0.0
-        """The estimates of the attempts that are under way."""
-        self.spent: float = 0.0
+    id: str
+    request: Request
+    scope: str
+    call: CallInfo
+    holds: list[Hold | None]
+    reserved: float
+    running: float = 0.0
+    """The estimates of the attempts that are under way."""
+    spent: float = 0.0
+    calls: int = 1
 
 
 class _Meter:
@@ -476,7 +472,11 @@ class _Meter:
         spent = 0.0
         try:
             response = await call_next(request)
-            spent = budget.cost_of(request, response.usage, response.cost, tally.call)
+            cost = response.cost
+            if cost is not None and budget.counts_reported:
+                spent = cost.total
+            else:
+                spent = budget.cost_of(request, response.usage, cost, tally.call)
         except BaseException as error:
             spent = budget.cost_of(request, failed_usage(error, request), None, tally.call)
             raise

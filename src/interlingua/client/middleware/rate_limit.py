@@ -12,6 +12,8 @@ from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from time import monotonic
 from typing import Any, ClassVar
 
+from msgspec import Struct
+
 from interlingua.client.middleware.fair_queue import Lines, waiting_time
 from interlingua.client.middleware.layers import (
     CompleteNext,
@@ -223,10 +225,12 @@ class RateLimit:
         known = learned.group
         if known is None or known[0] != learned.share:
             return None  # the slow path makes it
+        if self._input is not None and tokens[0] > self._input:
+            return None  # the slow path refuses it
         outcome = local.reserve_now(known[1], self._amounts(learned, tokens))
         if type(outcome) is not Taken:
             return None
-        return _Permit(scope, learned, tokens, outcome)
+        return _Permit(scope, learned, tokens, outcome, monotonic())
 
     async def _admit(self, scope: str, request: Request, tokens: tuple[int, int | None]) -> _Permit:
         permit = _Permit(scope, self._find_learned(scope), tokens)
@@ -402,25 +406,16 @@ class RateLimit:
         )
 
 
-class _Permit:
+class _Permit(Struct):
     """What one attempt has taken."""
 
-    __slots__ = ("began", "expected", "hold", "learned", "scope", "tokens")
-
-    def __init__(
-        self,
-        scope: str,
-        learned: Learned,
-        tokens: tuple[int, int | None],
-        hold: Hold | None = None,
-    ) -> None:
-        self.scope = scope
-        self.learned = learned
-        self.tokens = tokens
-        self.hold = hold
-        self.began = monotonic()
-        self.expected: float | None = None
-        """The seconds until there may be room, as far as that is known."""
+    scope: str
+    learned: Learned
+    tokens: tuple[int, int | None]
+    hold: Hold | None = None
+    began: float = 0.0
+    expected: float | None = None
+    """The seconds until there may be room, as far as that is known."""
 
 
 def _is_local(error: BaseException) -> bool:
