@@ -278,9 +278,12 @@ class Attempts:
             step=self._step,
             attempt=attempt,
             adapters=self._calls.routing.adapters,
-            attempts=lambda: self.records,
+            attempts=self._ended,
             tariffs=self._calls.tariffs,
         )
+
+    def _ended(self) -> tuple[Attempt, ...]:
+        return self.records
 
     def finish(self, finish: Finish, accumulator: StreamAccumulator) -> Response:
         """The response of a stream, from the events that have left the middleware."""

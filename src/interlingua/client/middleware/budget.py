@@ -149,7 +149,10 @@ class Budget:
         if local is None:
             hold = await self._reserve(scope, amount, request)
         else:
-            hold = self._reserve_now(local, scope, amount, request)
+            outcome = local.reserve_now(self._group(scope), (amount,))
+            if isinstance(outcome, Refused):
+                raise self._refusal(scope, amount, request, outcome)
+            hold = outcome
         tally = _Tally(request.request_id or "", request, scope, call, [hold], amount)
         if self.tallies.setdefault(tally.id, tally) is not tally:
             tally = self._join(tally)
@@ -269,21 +272,10 @@ class Budget:
             raise self._refusal(scope, amount, request, outcome)
         return outcome
 
-    def _reserve_now(
-        self, local: MemoryStore, scope: str, amount: float, request: Request
-    ) -> Taken:
-        """The same in this process."""
-        known, group = self._known, self._known.groups.get(scope)
-        if group is None or self._is_calendar or known.usd != self.usd:
-            group = self._group(scope)
-        outcome = local.reserve_now(group, (amount,))
-        if isinstance(outcome, Refused):
-            raise self._refusal(scope, amount, request, outcome)
-        return outcome
-
     def _group(self, scope: str) -> LimitGroup:
         """The limit of a scope, in this day."""
-        known, now = self._known, self._clock() if self._is_calendar else 0.0
+        known = self._known
+        now = self._clock() if self._is_calendar else 0.0
         group = known.groups.get(scope)
         if group is None or known.usd != self.usd or known.day != now // _DAY:
             return self._make_group(scope, now)

@@ -12,7 +12,6 @@ from interlingua.client.middleware.layers import OperationCall
 from interlingua.spec.content import Text
 from interlingua.spec.errors import RequestTimeoutError
 from interlingua.spec.events import Finish, StreamEvent, StreamStart
-from interlingua.spec.messages import Message
 from interlingua.spec.request import Request
 from interlingua.spec.response import Cost, Response, Usage
 from interlingua.streams.grammar import DELTAS
@@ -36,28 +35,23 @@ def estimate_input(request: Request) -> int:
     known = _last
     if known is not None and known[0] is request:
         return known[1]
-    tokens = None if request.tools else _estimate_short(request.messages)
-    if tokens is None:
-        tokens = estimate_request(request, request.provider or "")
-    _last = (request, tokens)
-    return tokens
-
-
-def _estimate_short(messages: Sequence[Message]) -> int | None:
-    """An estimate by the number of characters; None if there are many, or other parts."""
-    tokens, left = 0.0, _SHORT
-    for message in messages:
+    tokens, left = 0.0, -1 if request.tools else _SHORT
+    for message in request.messages:
         tokens += _MESSAGE
         for part in message.content:
             if type(part) is not Text:
-                return None
+                left = -1
+                break
             text = part.text
             size = len(text)
             left -= size
-            if left < 0:
-                return None
             tokens += size / (_CHARACTERS if text.isascii() else _FOREIGN)
-    return int(tokens)
+        if left < 0:
+            tokens = estimate_request(request, request.provider or "")
+            break
+    estimate = int(tokens)
+    _last = (request, estimate)
+    return estimate
 
 
 class StreamMeter:

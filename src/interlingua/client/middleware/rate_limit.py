@@ -221,16 +221,22 @@ class RateLimit:
         learned = self._learned.get(scope)
         if learned is None or learned.paused_until:
             return None
-        tokens = 0 if self._input is None else estimate_input(request), request.max_tokens
-        known = learned.group
-        if known is None or known[0] != learned.share:
+        share, known, tokens = learned.share, learned.group, 0
+        if known is None or known[0] != share:
             return None  # the slow path makes it
-        if self._input is not None and tokens[0] > self._input:
-            return None  # the slow path refuses it
-        outcome = local.reserve_now(known[1], self._amounts(learned, tokens))
+        amounts, output = self._ones.copy(), request.max_tokens  # as `_amounts`, without a call
+        if self._input is not None:
+            tokens = estimate_input(request)
+            if tokens > self._input * share:
+                return None  # the slow path refuses or shortens it
+            amounts[self._input_at] = tokens
+        if self._output is not None:
+            expected = learned.average_output if output is None else output
+            amounts[self._output_at] = min(expected, self._output * share)
+        outcome = local.reserve_now(known[1], amounts)
         if type(outcome) is not Taken:
             return None
-        return _Permit(scope, learned, tokens, outcome, monotonic())
+        return _Permit(scope, learned, (tokens, output), outcome, monotonic())
 
     async def _admit(self, scope: str, request: Request, tokens: tuple[int, int | None]) -> _Permit:
         permit = _Permit(scope, self._find_learned(scope), tokens)

@@ -254,9 +254,11 @@ class MemoryStore:
                         slots[0] = slots.get(0, 0.0) + counted
                         bucket.total += counted
                     elif kind == _TIMED:
-                        counted = amount if real is None else real
+                        counted, ended = amount if real is None else real, bucket.expires
                         bucket.count(group.limits[number], self._now(), counted)
-                        self._version += 1  # the slot or the end may be another
+                        bucket.total += counted
+                        if ended == inf != bucket.expires:  # groups wait for no end
+                            self._version += 1
                 elif real is not None and real != amount:
                     slot, slots = taken.slots[number], bucket.slots
                     if slot in slots:  # else it has left the period
