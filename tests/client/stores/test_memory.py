@@ -105,40 +105,51 @@ KINDS = (
 )
 
 
+@pytest.mark.parametrize("is_mixed", [False, True])
+@pytest.mark.parametrize("limits", [KINDS, *([limit] for limit in KINDS)])
 @given(steps=STEPS)
-def test_without_leases_the_decisions_are_the_same(steps):
-    """`reserve_now` and `settle_now` admit, count and refuse as `reserve` and `settle` do."""
+def test_without_leases_the_decisions_are_the_same(limits, is_mixed, steps):  # noqa: C901
+    """
+    `reserve_now` and `settle_now` admit, count and refuse as `reserve` and `settle` do.
+
+    Also where both ways are mixed, and between two groups with the same limits.
+    """
     clock = Clock()
     stores = MemoryStore(clock=clock), MemoryStore(clock=clock)
-    groups = LimitGroup(KINDS), LimitGroup(KINDS)
+    groups = LimitGroup(limits), LimitGroup(limits)
     open_: list = []
+
+    async def settle(reservation, taken, real):
+        await stores[0].settle(reservation, real)
+        if isinstance(taken, Reservation):
+            await stores[1].settle(taken, real)
+        else:
+            stores[1].settle_now(taken, list(real.values()))
+
+    async def reserve(amounts, number):
+        wanted = groups[0].with_amounts(amounts)
+        outcome = await stores[0].reserve(wanted, lease=1e9)
+        if is_mixed and number % 3 == 0:
+            other = await stores[1].reserve(wanted, lease=1e9)
+        else:
+            other = stores[1].reserve_now(groups[number % 2], amounts)
+        assert isinstance(outcome, Refused) == isinstance(other, Refused)
+        if not isinstance(outcome, Refused):
+            open_.append((outcome, other))
 
     async def main():
         for action, amounts, number in steps:
+            amounts = amounts[: len(limits)]  # noqa: PLW2901
             if action == "wait":
                 clock.advance(number)
             elif action == "settle" and open_:
-                reservation, taken = open_.pop(number % len(open_))
-                real = {limit.key: float(n) for limit, n in zip(KINDS, amounts, strict=True)}
-                await stores[0].settle(reservation, real)
-                if isinstance(taken, Reservation):
-                    await stores[1].settle(taken, real)
-                else:
-                    stores[1].settle_now(taken, list(real.values()))
+                real = {limit.key: float(n) for limit, n in zip(limits, amounts, strict=True)}
+                await settle(*open_.pop(number % len(open_)), real)
             elif action == "reserve":
-                limits = groups[0].with_amounts(amounts)
-                outcome = await stores[0].reserve(limits, lease=1e9)
-                if number % 5:
-                    other = stores[1].reserve_now(groups[number % 2], amounts)
-                else:  # both ways count for one another
-                    other = await stores[1].reserve(limits, lease=1e9)
-                assert isinstance(outcome, Refused) == isinstance(other, Refused)
-                if not isinstance(outcome, Refused):
-                    open_.append((outcome, other))
-            # not always: asking must not be what keeps the totals right
-            for limit in KINDS[: 0 if number % 3 else None]:
-                used = [await store.used(limit.key, limit.period) for store in stores]
-                assert used[0] == used[1]
+                await reserve(amounts, number)
+        for limit in limits:
+            used = [await store.used(limit.key, limit.period) for store in stores]
+            assert used[0] == used[1]
 
     asyncio.run(main())
 
