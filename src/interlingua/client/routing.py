@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from copy import copy
-from functools import lru_cache
+from functools import _lru_cache_wrapper, lru_cache
 from threading import Lock
 from typing import Any, Self
 from weakref import WeakSet
@@ -72,7 +72,7 @@ class Routing:
         self._removed: set[str] = set()  # unregistered; not taken from the environment again
         self._all: WeakSet[Routing] = WeakSet((self,))
         self._lock = Lock()
-        self.route = lru_cache(ROUTES)(self._find_route)
+        self.route: _lru_cache_wrapper[Route] = lru_cache(ROUTES)(self._find_route)
 
     # Requests.
 

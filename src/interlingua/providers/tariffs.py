@@ -77,7 +77,7 @@ class Tariffs(dict[tuple[Seller, str, str], "Tariff | None"]):
         self.given: tuple[Given, ...] = (given,) if given else ()
         """The given prices; later ones are over earlier ones."""
         self.clock = clock
-        self.version = _hash(self.given)
+        self.version: str = _hash(self.given)
 
     def with_prices(self, prices: Prices) -> Tariffs:
         """A table with these prices over those of this one."""

@@ -92,7 +92,11 @@ class Cost(Record, frozen=True, kw_only=True):
 
     total: float = 0.0
     input: float = 0.0
-    """For input that was neither read from a cache nor written to one."""
+    """
+    For input that was neither read from a cache nor written to one.
+
+    Prices per request and per web search are in it too.
+    """
     cache_read: float = 0.0
     cache_write: float = 0.0
     output: float = 0.0

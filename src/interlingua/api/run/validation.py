@@ -73,8 +73,14 @@ class ValidatedGoal:
         self._context = context
         self._retries = self._retries_left = retries
         self._validated: tuple[Response, Any] | None = None
-        self.ask = self._goal.ask
-        self.reject = self._goal.reject
+
+    def ask(self, request: Request, *, is_last: bool) -> Request:
+        """The request with what the goal needs."""
+        return self._goal.ask(request, is_last=is_last)
+
+    def reject(self, response: Response, reason: str) -> tuple[Message, ...]:
+        """The messages that send the answer back with a reason."""
+        return self._goal.reject(response, reason)
 
     async def review(self, response: Response) -> tuple[Message, ...]:
         """Messages with the reason why the output was not accepted; none if it was."""

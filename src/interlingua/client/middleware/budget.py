@@ -363,15 +363,15 @@ class _Tally:
     __slots__ = ("call", "calls", "holds", "request", "reserved", "running", "scope", "spent")
 
     def __init__(self, request: Request, scope: str, call: CallInfo) -> None:
-        self.request = request
-        self.call = call
-        self.scope = scope
-        self.calls = 0
+        self.request: Request = request
+        self.call: CallInfo = call
+        self.scope: str = scope
+        self.calls: int = 0
         self.holds: list[Hold | None] = []
-        self.reserved = 0.0
-        self.running = 0.0
+        self.reserved: float = 0.0
+        self.running: float = 0.0
         """The estimates of the attempts that are under way."""
-        self.spent = 0.0
+        self.spent: float = 0.0
 
     def end(self, estimate: float, spent: float) -> bool:
         """An attempt has ended; False if its call has ended before."""

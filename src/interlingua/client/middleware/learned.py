@@ -39,8 +39,8 @@ class Learned:
         self._is_active = is_active
         self._decreased_at = 0.0
         self._paused_until = 0.0
-        self.share = 1.0
-        self.average_output = float(ASSUMED_OUTPUT)
+        self.share: float = 1.0
+        self.average_output: float = float(ASSUMED_OUTPUT)
         self.limits: tuple[float, tuple[float, float], tuple[Limit, ...]] | None = None
         """The last limits that were asked for, with the share and the tokens that made them."""
 

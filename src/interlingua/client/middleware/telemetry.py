@@ -237,7 +237,7 @@ class _Api:
             ) from error
         self.trace = trace
         self.context = context
-        self.tracer = trace.get_tracer("interlingua", __version__, tracer_provider)
+        self.tracer: Any = trace.get_tracer("interlingua", __version__, tracer_provider)
         meter = metrics.get_meter("interlingua", __version__, meter_provider)
 
         def histogram(name: str, unit: str, buckets: tuple[float, ...], text: str) -> Any:
@@ -246,12 +246,14 @@ class _Api:
             )
 
         seconds, buckets = names.SECONDS, names.SECONDS_BUCKETS
-        self.duration = histogram(names.DURATION, seconds, buckets, "Duration of a request.")
-        self.tool_duration = histogram(names.TOOL_DURATION, seconds, buckets, "Duration of a tool.")
-        self.first_chunk = histogram(
+        self.duration: Any = histogram(names.DURATION, seconds, buckets, "Duration of a request.")
+        self.tool_duration: Any = histogram(
+            names.TOOL_DURATION, seconds, buckets, "Duration of a tool."
+        )
+        self.first_chunk: Any = histogram(
             names.TIME_TO_FIRST_CHUNK, seconds, buckets, "Time until the first chunk of a stream."
         )
-        self.tokens = histogram(
+        self.tokens: Any = histogram(
             names.TOKEN_USAGE, names.TOKENS, names.TOKEN_BUCKETS, "Input and output tokens."
         )
 

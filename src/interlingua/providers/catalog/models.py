@@ -99,7 +99,7 @@ class Models(Mapping[str, tuple[ModelInfo, ...]]):
     """The models by provider, best first. Those of a provider are decoded when they are needed."""
 
     def __init__(self, sections: Mapping[str, Section]) -> None:
-        self.sections = dict(sections)
+        self.sections: dict[str, Section] = dict(sections)
 
     def __getitem__(self, provider: str) -> tuple[ModelInfo, ...]:
         section = self.sections[provider]
@@ -125,9 +125,9 @@ class Table:
     """All known models. A change of the catalog replaces the table; it is never changed itself."""
 
     def __init__(self, version: str, sections: Mapping[str, Section]) -> None:
-        self.version = version
+        self.version: str = version
         """The day of the prices, and what was merged over them; costs state it."""
-        self.models = Models(sections)
+        self.models: Models = Models(sections)
         self._found: dict[str, dict[str, ModelInfo]] = {}
 
     @cached_property
