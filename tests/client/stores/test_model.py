@@ -206,7 +206,7 @@ def test_a_moving_window_agrees(kind, maximum, steps):
         patch = stack.enter_context(pytest.MonkeyPatch.context())
         patch.setattr("limits.storage.memory.time", FakeTime(clock))
         storage = MemoryStorage()
-        stack.callback(lambda: storage.timer.cancel())
+        stack.callback(lambda: storage.timer.cancel())  # noqa: PLW0108 -- each use sets another
         oracle = MovingWindowRateLimiter(storage)
         exact = RateLimitItemPerSecond(maximum, 60)
         store = Blocking(KINDS[kind](clock, Path(folder)), clock)
