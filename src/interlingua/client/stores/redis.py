@@ -18,7 +18,7 @@ from interlingua.client.stores.contract import (
     check_limits,
     check_ttl,
 )
-from interlingua.client.stores.redis_link import Link, load_redis
+from interlingua.client.stores.redis_link import Call, Link, load_redis
 from interlingua.spec.errors import StoreError
 from interlingua.transport.per_loop import PerLoop
 
@@ -71,13 +71,11 @@ class RedisStore:
         id_ = uuid4().hex
         keys = self._limit_keys(id_, checked)
         arguments = [self._now(), id_, microseconds(lease), *_arguments(checked)]
+        call = self._call(redis_scripts.RESERVE, keys, arguments)
         try:
-            reply = await self._run(redis_scripts.RESERVE, keys, arguments)
-        except asyncio.CancelledError:  # it may have been taken, or will be: this comes after it
-            self._give_back(id_, checked)
-            raise
-        except StoreError as error:
-            if isinstance(error.cause, TimeoutError):  # a slow server would hold it for its lease
+            reply = await self._wait(call)
+        except (asyncio.CancelledError, StoreError):
+            if call.is_sent:  # the server may take it, even later, and would hold it for its lease
                 self._give_back(id_, checked)
             raise
         if reply[0] == 1:
@@ -105,8 +103,7 @@ class RedisStore:
 
     def _give_back(self, id_: str, limits: Sequence[Limit]) -> None:
         keys, arguments = self._settlement(id_, limits, [0.0] * len(limits))
-        script = redis_scripts.SETTLE
-        self._link().send(_command(script, keys, arguments), script=script)
+        self._call(redis_scripts.GIVE_BACK, keys, arguments)
 
     async def renew(self, reservation: Reservation, lease: float) -> bool:
         """Extend the lease to this long from now; False if it has ended or was settled."""
@@ -182,14 +179,23 @@ class RedisStore:
         *,
         is_repeatable: bool = True,
     ) -> Any:
-        command = _command(script, keys, arguments)
-        sent = self._link().send(command, script=script, is_repeatable=is_repeatable)
-        return await self._wait(sent)
+        return await self._wait(self._call(script, keys, arguments, is_repeatable=is_repeatable))
 
-    async def _wait(self, reply: asyncio.Future[Any]) -> Any:
+    def _call(
+        self,
+        script: str,
+        keys: Sequence[str],
+        arguments: Sequence[Any],
+        *,
+        is_repeatable: bool = True,
+    ) -> Call:
+        command = _command(script, keys, arguments)
+        return self._link().send(command, script=script, is_repeatable=is_repeatable)
+
+    async def _wait(self, call: Call) -> Any:
         try:
             async with asyncio.timeout(self._timeout):
-                return await reply
+                return await call.future
         except TimeoutError as error:
             raise StoreError(
                 f"Redis did not answer in {self._timeout * 1000:g} ms. Check the server and the "
