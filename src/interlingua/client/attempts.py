@@ -29,7 +29,7 @@ from interlingua.client.call_events import (
 from interlingua.client.custom_adapter import CustomCall, OnMember, as_member_adapter
 from interlingua.client.initialization import Initialization
 from interlingua.client.metering import add_metered, meter_failure
-from interlingua.client.middleware.layers import CallInfo, CallLayers, Shown
+from interlingua.client.middleware.layers import NO_CALL, CallInfo, CallLayers, Shown
 from interlingua.client.retry_policy import DEFAULT_POLICY, RetryPolicy, adapter_policy
 from interlingua.client.routing import Routing
 from interlingua.providers.adapter import HttpAdapter
@@ -237,7 +237,7 @@ class Attempts:
         return self._answer_through(outer)
 
     async def _answer_through(self, outer: CallLayers) -> Response:
-        response = await outer.wrap_complete(self.complete, self._info())(self.request)
+        response = await outer.wrap_complete(self.complete, self._info(outer))(self.request)
         if response is self._answer and response.attempts is self.records:
             return response  # no layer has changed it
         attempts = self.records or response.attempts  # a layer may have made more of them since
@@ -266,9 +266,12 @@ class Attempts:
             return self.stream(self.request)
         self._shown = Shown()
         outer = self._calls.outer
-        return outer.wrap_stream(self.stream, self._shown, self._info())(self.request)
+        return outer.wrap_stream(self.stream, self._shown, self._info(outer))(self.request)
 
-    def _info(self, attempt: int | None = None) -> CallInfo:
+    def _info(self, layers: CallLayers, attempt: int | None = None) -> CallInfo:
+        """What these layers are told about the call."""
+        if not layers.takes_call:
+            return NO_CALL
         return CallInfo(
             step=self._step,
             attempt=attempt,
@@ -343,7 +346,7 @@ class Attempts:
                     result = await self._send(request, number)
                 else:
                     send = partial(self._send, attempt=number)
-                    result = await inner.wrap_complete(send, self._info(number))(request)
+                    result = await inner.wrap_complete(send, self._info(inner, number))(request)
             except BaseException as error:
                 self._fail(number, began, request, error)
                 delay = await self._delay(error, policy, retries)
@@ -499,8 +502,9 @@ class Attempts:
         if self._shown is None:
             return self._send_stream(request, attempt)
         send = partial(self._send_stream, attempt=attempt)
-        info = self._info(attempt)
-        return self._calls.inner.wrap_stream(send, self._shown, info, is_first=True)(request)
+        inner = self._calls.inner
+        info = self._info(inner, attempt)
+        return inner.wrap_stream(send, self._shown, info, is_first=True)(request)
 
     def _send_stream(
         self, request: Request, attempt: int, member: Adapter | None = None

@@ -17,6 +17,7 @@ from msgspec.structs import replace
 
 from interlingua.client.metering import seller_of
 from interlingua.client.middleware.layers import (
+    NO_CALL,
     CallInfo,
     CompleteNext,
     OperationCall,
@@ -54,7 +55,6 @@ ASSUMED_OUTPUT = 4_096
 """The output tokens that are reserved for a request without `max_tokens`."""
 _UNLIMITED = 1e15
 _CATALOG = Tariffs()
-_NO_CALL = CallInfo()
 _FREE = frozenset(("count_tokens", "list_models"))
 _CALENDAR = {"day": "%Y-%m-%d", "month": "%Y-%m"}
 _KEPT = {"day": 2 * 86_400.0, "month": 62 * 86_400.0}  # seconds; old days need not be kept
@@ -129,7 +129,7 @@ class Budget:
     # Layers.
 
     async def complete(
-        self, request: Request, call_next: CompleteNext, *, call: CallInfo = _NO_CALL
+        self, request: Request, call_next: CompleteNext, *, call: CallInfo = NO_CALL
     ) -> Response:
         """Reserve, call, settle."""
         tally = await self._open(request, call)
@@ -141,7 +141,7 @@ class Budget:
             await self._close(tally)
 
     async def stream(
-        self, request: Request, call_next: StreamNext, *, call: CallInfo = _NO_CALL
+        self, request: Request, call_next: StreamNext, *, call: CallInfo = NO_CALL
     ) -> AsyncGenerator[StreamEvent, None]:
         """Reserve, pass the events on, and settle where they end."""
         tally = await self._open(request, call)
@@ -166,7 +166,7 @@ class Budget:
             return await call_next(value)
         usage = Usage(input_tokens=estimate_operation(operation, value), estimated=True)
         adapter = operation.adapter
-        call = _NO_CALL if adapter is None else CallInfo(adapters={operation.provider: adapter})
+        call = NO_CALL if adapter is None else CallInfo(adapters={operation.provider: adapter})
         reserved = self._expected_cost(request, usage, call)
         hold = await self._reserve(scope, reserved, request)
         spent = 0.0
@@ -296,7 +296,7 @@ class Budget:
 
     # Prices.
 
-    def estimate(self, request: Request, call: CallInfo = _NO_CALL) -> float:
+    def estimate(self, request: Request, call: CallInfo = NO_CALL) -> float:
         """The most that one attempt should cost."""
         output = request.max_tokens
         if output is None:

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 from msgspec.structs import replace
 
-from interlingua.client.middleware.layers import CallInfo, CompleteNext, StreamNext
+from interlingua.client.middleware.layers import NO_CALL, CallInfo, CompleteNext, StreamNext
 from interlingua.client.middleware.other_model import OtherModel, to_model
 from interlingua.providers.fold import close_stream
 from interlingua.spec.errors import ConfigurationError, SDKError
@@ -30,7 +30,6 @@ _STEP = 10  # samples after which the quantile is computed again
 _BURST = 100  # calls whose share of hedges may be saved up
 _PATIENCE = 1.0  # seconds to wait for the end of a cancelled request
 _MODELS = 1000  # callers choose the names
-_NO_CALL = CallInfo()
 _read_quantile = re.compile(r"p(\d{1,2}(?:\.\d+)?)").fullmatch
 
 
@@ -117,7 +116,7 @@ class Hedge:
         self._times: dict[tuple[str | None, str, bool], LearnedTime] = {}
 
     async def complete(
-        self, request: Request, call_next: CompleteNext, *, call: CallInfo = _NO_CALL
+        self, request: Request, call_next: CompleteNext, *, call: CallInfo = NO_CALL
     ) -> Response:
         """The answer that comes first."""
         race = _Race(self, request, call, partial(_Whole, call_next), stream=False)
@@ -129,7 +128,7 @@ class Hedge:
         return replace(response, attempts=call.attempts()) if race.is_hedged else response
 
     async def stream(
-        self, request: Request, call_next: StreamNext, *, call: CallInfo = _NO_CALL
+        self, request: Request, call_next: StreamNext, *, call: CallInfo = NO_CALL
     ) -> AsyncGenerator[StreamEvent, None]:
         """The events of the answer that begins first."""
         race = _Race(self, request, call, partial(_Beginning, call_next), stream=True)

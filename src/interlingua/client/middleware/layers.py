@@ -39,6 +39,7 @@ from collections.abc import (
     Mapping,
 )
 from functools import partial
+from types import CoroutineType
 from typing import Any, Protocol, TypeAlias, TypeVar, cast, runtime_checkable
 
 import msgspec
@@ -105,6 +106,10 @@ class CallInfo(msgspec.Struct, frozen=True, kw_only=True):
     """The prices of the client; None: those of the catalog."""
 
 
+NO_CALL = CallInfo()
+"""Nothing is known about the call, or no layer asks."""
+
+
 class OperationCall(msgspec.Struct, frozen=True, kw_only=True):
     """The operation to perform, and its provider."""
 
@@ -151,16 +156,19 @@ def per_attempt(layer: Layer) -> Layer:
 class CallLayers:
     """The layers around calls; the first is the outermost."""
 
-    __slots__ = ("_layers", "has_other_models", "is_empty")
+    __slots__ = ("_layers", "has_other_models", "is_empty", "takes_call")
 
     def __init__(self, middleware: Iterable[Middleware] = ()) -> None:
         layers = [(layer, _hooks(layer)) for layer in middleware]
+        # The innermost is first, as they are wrapped.
         self._layers = tuple(
-            (hooks, layer if getattr(layer, "takes_call", False) else None)
-            for layer, hooks in layers
+            (*hooks, layer if getattr(layer, "takes_call", False) else None)
+            for layer, hooks in reversed(layers)
             if hooks is not None
         )
         self.is_empty: bool = not self._layers
+        self.takes_call: bool = any(taker is not None for *_, taker in self._layers)
+        """Whether a layer is told about the call."""
         self.has_other_models: bool = any(
             getattr(layer, "has_other_models", False) for layer, _ in layers
         )
@@ -168,9 +176,13 @@ class CallLayers:
 
     def wrap_complete(self, call: CompleteNext, info: CallInfo) -> CompleteNext:
         """The call, wrapped in every layer."""
-        for hooks, taker in reversed(self._layers):
-            complete, _ = hooks if taker is None else _hooks_with_call(taker, info)
-            call = partial(complete, call)
+        for complete, _, taker in self._layers:
+            if taker is None:
+                call = partial(complete, call)
+            elif complete is _tell:
+                call = partial(_tell, taker.complete, info, call)
+            else:
+                call = partial(_hooks_with_call(taker, info)[0], call)
         return call
 
     def wrap_stream(
@@ -184,8 +196,9 @@ class CallLayers:
         """
         if is_first and self.is_empty:
             return partial(_attached, call, shown, is_first)
-        for hooks, taker in reversed(self._layers):
-            _, stream = hooks if taker is None else _hooks_with_call(taker, info)
+        for _, stream, taker in self._layers:
+            if taker is not None:
+                stream = _hooks_with_call(taker, info)[1]  # noqa: PLW2901
             call = partial(stream, shown, partial(_attached, call, shown, is_first))
             is_first = False
         return call
@@ -312,7 +325,9 @@ def _hooks(layer: Any) -> tuple[Callable[..., Any], Callable[..., Any]] | None:
             "generator (with `yield`), or a plain function that returns `next(request)`."
         )
     if getattr(layer, "transparent", False):
-        return partial(_pass_on, complete), partial(_pass_on_events, stream)
+        takes_call = getattr(layer, "takes_call", False)
+        whole = _tell if takes_call else partial(_pass_on, complete)
+        return whole, partial(_pass_on_events, stream)
     hold = bool(getattr(layer, "hold", False))
     whole = partial(_replay, stream) if complete is None else partial(_complete, complete)
     if stream is None:
@@ -323,9 +338,8 @@ def _hooks(layer: Any) -> tuple[Callable[..., Any], Callable[..., Any]] | None:
 def _hooks_with_call(layer: Any, info: CallInfo) -> tuple[Callable[..., Any], Callable[..., Any]]:
     """The hooks of an object that takes the call as an argument."""
     if getattr(layer, "transparent", False):
-        return (
-            partial(_pass_on, partial(layer.complete, call=info)),
-            partial(_pass_on_events, partial(layer.stream, call=info)),
+        return partial(_tell, layer.complete, info), partial(
+            _pass_on_events, partial(layer.stream, call=info)
         )
     whole = partial(_complete, partial(layer.complete, call=info))
     return whole, partial(_stream, partial(layer.stream, call=info), whole)
@@ -333,6 +347,16 @@ def _hooks_with_call(layer: Any, info: CallInfo) -> tuple[Callable[..., Any], Ca
 
 def _call_of(layer: Any) -> Any:
     return getattr(type(layer), "__call__", None)  # noqa: B004 -- its kind is checked by the caller
+
+
+def _tell(
+    hook: Callable[..., Awaitable[Response]],
+    info: CallInfo,
+    call_next: CompleteNext,
+    request: Request,
+) -> Awaitable[Response]:
+    """Pass a whole answer through a transparent layer that is told about the call."""
+    return hook(request, call_next, call=info)
 
 
 def _pass_on(
@@ -356,14 +380,19 @@ async def _complete(
     hook: Callable[..., Awaitable[Response]], call_next: CompleteNext, request: Request
 ) -> Response:
     """Pass a whole answer through a layer of the coroutine shape."""
-    answers: list[Response] = []
+    answer: Response | None = None
 
     async def following(request: Request) -> Response:
-        answers.append(await call_next(request))
-        return answers[-1]
+        nonlocal answer
+        answer = response = await call_next(request)
+        return response
 
-    response = check_returned(await settle(hook(request, following)), hook)
-    return without_raw(response, answers[-1]) if answers else response
+    work = hook(request, following)
+    response = await (work if type(work) is CoroutineType else settle(work))
+    if response is answer and response is not None:
+        return response  # nothing has changed
+    response = check_returned(response, hook)
+    return response if answer is None else without_raw(response, answer)
 
 
 async def _replay(
