@@ -288,22 +288,27 @@ def outage_section(
     server: RedisServer, seconds: float, how: signal.Signals, patience: float
 ) -> None:
     """Redis goes away under load: the calls are sent or refused as declared, each in time."""
-    for behaviour in ("open", "closed"):
-        server.start()
-        settings = Settings(server.url, "outage", 600, workers=10, on_store_failure=behaviour)
-        worker = Worker(settings)
+    server.start()
+    settings = Settings(server.url, "outage", 600, workers=10)
+    workers = {
+        behaviour: Worker(settings._replace(on_store_failure=behaviour))
+        for behaviour in ("open", "closed")
+    }
+    for worker in workers.values():
         worker.wait_ready()
-        time.sleep(seconds / 3)
-        gone = server.end(how)
-        time.sleep(seconds)
+    time.sleep(seconds / 3)
+    gone = server.end(how)
+    time.sleep(seconds)
+    for worker in workers.values():
         worker.process.terminate()
+    for behaviour, worker in workers.items():
         calls = worker.result()["calls"]
-        server.stop()
         slowest = max(took for began, took, _ in calls if began + took > gone) * 1000
         wrong = sum(sent != (behaviour == "open") for began, _, sent in calls if began > gone)
         name = f"Redis {how.name}, {behaviour}"
         show(f"{name}, slowest call (ms)", slowest, patience * 1000, f"{len(calls)} calls")
         show(f"{name}, calls that were not {behaviour}", wrong, 0)
+    server.stop()
 
 
 class RedisServer:

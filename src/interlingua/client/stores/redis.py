@@ -76,7 +76,7 @@ class RedisStore:
             reply = await self._wait(call)
         except (asyncio.CancelledError, StoreError):
             if call.is_sent:  # the server may take it, even later, and would hold it for its lease
-                self._give_back(id_, checked)
+                self._give_back(id_, checked, lease)
             raise
         if reply[0] == 1:
             taken_at = float(reply[1]) / MICROSECONDS
@@ -101,9 +101,11 @@ class RedisStore:
     ) -> tuple[list[str], list[Any]]:
         return self._limit_keys(id_, limits), [self._now(), id_, *real, *_arguments(limits)]
 
-    def _give_back(self, id_: str, limits: Sequence[Limit]) -> None:
+    def _give_back(self, id_: str, limits: Sequence[Limit], lease: float) -> None:
+        """Send it until the server has answered; nobody waits for that."""
         keys, arguments = self._settlement(id_, limits, [0.0] * len(limits))
-        self._call(redis_scripts.GIVE_BACK, keys, arguments)
+        # Each time a server that hangs is waited for as long as `redis_link.PATIENCE`, a second.
+        self._call(redis_scripts.GIVE_BACK, keys, arguments, repeats=min(60, 1 + int(lease)))
 
     async def renew(self, reservation: Reservation, lease: float) -> bool:
         """Extend the lease to this long from now; False if it has ended or was settled."""
@@ -124,7 +126,7 @@ class RedisStore:
         """Add to a counter; its new value."""
         arguments = [repr(float(amount)), _milliseconds(ttl)]
         keys = [f"{self._prefix}c:{key}"]
-        return float(await self._run(redis_scripts.ADD, keys, arguments, is_repeatable=False))
+        return float(await self._run(redis_scripts.ADD, keys, arguments, repeats=0))
 
     async def get(self, key: str) -> bytes | None:
         """The value; None if there is none or its time has ended."""
@@ -140,7 +142,7 @@ class RedisStore:
             command += ["PX", _milliseconds(ttl)]
         if only_new:
             command.append("NX")
-        sent = self._link().send(command, is_repeatable=not only_new)
+        sent = self._link().send(command, repeats=int(not only_new))
         return await self._wait(sent) is not None
 
     async def delete(self, key: str) -> bool:
@@ -151,7 +153,7 @@ class RedisStore:
         """Add to the end of a list; the new length."""
         keys = [f"{self._prefix}l:{key}"]
         arguments = [value, _milliseconds(ttl)]
-        return int(await self._run(redis_scripts.APPEND, keys, arguments, is_repeatable=False))
+        return int(await self._run(redis_scripts.APPEND, keys, arguments, repeats=0))
 
     async def items(self, key: str, start: int = 0) -> list[bytes]:
         """The values of a list, from an index on."""
@@ -177,9 +179,9 @@ class RedisStore:
         keys: Sequence[str],
         arguments: Sequence[Any],
         *,
-        is_repeatable: bool = True,
+        repeats: int = 1,
     ) -> Any:
-        return await self._wait(self._call(script, keys, arguments, is_repeatable=is_repeatable))
+        return await self._wait(self._call(script, keys, arguments, repeats=repeats))
 
     def _call(
         self,
@@ -187,10 +189,10 @@ class RedisStore:
         keys: Sequence[str],
         arguments: Sequence[Any],
         *,
-        is_repeatable: bool = True,
+        repeats: int = 1,
     ) -> Call:
         command = _command(script, keys, arguments)
-        return self._link().send(command, script=script, is_repeatable=is_repeatable)
+        return self._link().send(command, script=script, repeats=repeats)
 
     async def _wait(self, call: Call) -> Any:
         try:

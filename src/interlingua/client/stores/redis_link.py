@@ -82,17 +82,15 @@ class Link:
         self._waiting: list[Call] = []
         self._task: asyncio.Task[None] | None = None
 
-    def send(
-        self, command: Sequence[Any], *, script: str | None = None, is_repeatable: bool = True
-    ) -> Call:
+    def send(self, command: Sequence[Any], *, script: str | None = None, repeats: int = 1) -> Call:
         """
         The call, with its future reply. A call that nobody waits for any more is not sent.
 
         `script` is the text of the script that the command names by its hash: it is sent if the
-        server does not know it. A repeatable command is sent again, once, if the connection ends
-        before its reply: the server may have been restarted since the last command.
+        server does not know it. A command is sent again so often if the connection ends before its
+        reply: the server may have been restarted since the last command.
         """
-        call = Call(command, script, repeats=int(is_repeatable))
+        call = Call(command, script, repeats=repeats)
         self._waiting.append(call)
         if self._task is None:
             self._task = asyncio.get_running_loop().create_task(self._work())
@@ -166,7 +164,7 @@ class Link:
             call.future.set_result(reply)
 
     def _fail(self, calls: Sequence[Call], error: Exception | None) -> None:
-        """Send again what can be, once, and give the others the error."""
+        """Send again what can be, and give the others the error."""
         for call in calls:
             if call.future.done():
                 continue
