@@ -617,3 +617,28 @@ def test_cost_is_linear_in_the_rates(usage, factor):
     cost, more = cost_of(usage, Price(rates=RICH)), cost_of(usage, Price(rates=Rates(**scaled)))
 
     assert isclose(more.total, cost.total * factor, rel_tol=1e-9, abs_tol=1e-12)
+
+
+@given(
+    st.sampled_from(["standard", "longer", "changing", "without output", "media"]),
+    st.integers(0, 500_000),
+    st.integers(0, 50_000),
+)
+def test_the_short_way_gives_the_same(kind, input_tokens, output_tokens):
+    """`Tariff.price_tokens` is the total of `price_usage` for plain input and output."""
+    later = Price(rates=Rates(input=1, output=2), starts=date(2026, 1, 1))
+    prices = {
+        "standard": (PLAIN,),
+        "longer": (CLAUDE, CLAUDE_BATCH),
+        "changing": (PLAIN, later),
+        "without output": (Price(rates=Rates(input=1, per_request=0.01)),),
+        "media": (Price(rates=RICH),),
+    }
+    tariff = Tariff(prices[kind], "", "catalog")
+    usage = Usage(input_tokens=input_tokens, output_tokens=output_tokens)
+    cost = price_usage(usage, tariff, NOON)
+
+    amount = tariff.price_tokens(input_tokens, output_tokens, lambda: NOON)
+
+    assert (amount is None) == (cost is None)
+    assert cost is None or isclose(amount, cost.total, rel_tol=1e-12)

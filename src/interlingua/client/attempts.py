@@ -234,6 +234,8 @@ class Attempts:
         outer = self._calls.outer
         if outer.is_empty:
             return self.complete(self.request)
+        if outer.is_transparent:
+            return outer.wrap_complete(self.complete, self._info(outer))(self.request)
         return self._answer_through(outer)
 
     async def _answer_through(self, outer: CallLayers) -> Response:
@@ -275,7 +277,7 @@ class Attempts:
         return CallInfo(
             step=self._step,
             attempt=attempt,
-            adapters=self._calls.adapters,
+            adapters=self._calls.routing.adapters,
             attempts=lambda: self.records,
             tariffs=self._calls.tariffs,
         )
@@ -346,7 +348,8 @@ class Attempts:
                     result = await self._send(request, number)
                 else:
                     send = partial(self._send, attempt=number)
-                    result = await inner.wrap_complete(send, self._info(inner, number))(request)
+                    info = self._info(inner, number) if inner.takes_call else NO_CALL
+                    result = await inner.wrap_complete(send, info)(request)
             except BaseException as error:
                 self._fail(number, began, request, error)
                 delay = await self._delay(error, policy, retries)
@@ -468,7 +471,7 @@ class Attempts:
         self, request: Request, attempt: int, member: Adapter | None = None
     ) -> Response:
         calls = self._calls
-        if not calls.inner.is_empty:
+        if request is not self.request and not calls.inner.is_empty:
             request = self._resolve(request)
         key = request.provider or ""
         adapter = member or self._adapters.get(key) or calls.adapters[key]

@@ -6,9 +6,9 @@ What a call costs: a pure function of its usage, the rates, and the time of the 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
-from math import ceil, floor, isnan, nan
+from math import ceil, floor, inf, isnan, nan
 from typing import NamedTuple
 
 from msgspec.structs import asdict, replace
@@ -76,7 +76,7 @@ class _Row(NamedTuple):
 class Tariff:
     """The rates of one model, and the version of the table that they are from."""
 
-    __slots__ = ("_rows", "only", "prices", "source", "version")
+    __slots__ = ("_flat", "_rows", "only", "prices", "source", "version")
 
     def __init__(self, prices: Iterable[Price], version: str, source: CostSource) -> None:
         self.prices: tuple[Price, ...] = tuple(prices)
@@ -88,11 +88,32 @@ class Tariff:
         is_constant = first is not None and not (first.starts or first.hours or first.days)
         self.only: _Row | None = standard[0] if is_constant else None
         """The row of the standard tier, if it is the same at all times."""
+        self._flat: tuple[float, float, float, float] | None = None
+        if self.only is not None:
+            rates, longer = self.only.rates, self.only.long_context
+            self._flat = (
+                rates.input,
+                rates.output,
+                rates.per_request,
+                longer[0][0] if longer else inf,
+            )
 
     @property
     def tiers(self) -> tuple[str, ...]:
         """The tiers of service that have a price."""
         return tuple(dict.fromkeys(row.price.tier for row in self._rows))
+
+    def price_tokens(
+        self, input_tokens: int, output_tokens: int, clock: Callable[[], float]
+    ) -> float | None:
+        """The total of `price_usage` for input that is not cached and output without reasoning."""
+        flat = self._flat
+        if flat is not None and 0 < input_tokens <= flat[3] and output_tokens > 0:
+            cost = (input_tokens * flat[0] + flat[2] + output_tokens * flat[1]) / _MILLION
+            return None if isnan(cost) else cost
+        usage = Usage(input_tokens=input_tokens, output_tokens=output_tokens)
+        priced = price_usage(usage, self, clock())
+        return None if priced is None else priced.total
 
     def row(self, tier: str, at: float) -> _Row | None:
         """The last row of a tier that holds at a time (seconds since 1970); None if none does."""

@@ -6,6 +6,7 @@ import threading
 from hypothesis import given
 from hypothesis import strategies as st
 
+from interlingua.client.stores.memory import LimitGroup
 from interlingua.stores import Limit, MemoryStore, Refused, Reservation
 from support.stores import Clock
 
@@ -41,7 +42,7 @@ def test_it_does_not_grow_without_leases():
         clock.advance(1)
         limits = [Limit(key=f"{number}", maximum=1, period=60)]
         limits.append(Limit(key=f"{number} held", maximum=1, mode="hold"))
-        store.settle_now(store.reserve_now(limits), {})
+        store.settle_now(store.reserve_now(LimitGroup(limits), [1, 1]), [None, None])
 
     assert store._size() < 3_000
 
@@ -100,6 +101,9 @@ def test_without_leases_the_decisions_are_the_same(steps):
     stores = MemoryStore(clock=clock), MemoryStore(clock=clock)
     keys = (("spent", 60.0, "spend"), ("money", None, "reserve"), ("places", None, "hold"))
     open_: list = []
+    group = LimitGroup(
+        Limit(key=key, maximum=10.0, period=period, mode=mode) for key, period, mode in keys
+    )
 
     async def main():
         for action, amounts, number in steps:
@@ -109,14 +113,20 @@ def test_without_leases_the_decisions_are_the_same(steps):
                 reservation, taken = open_.pop(number % len(open_))
                 real = {key: float(amount) for (key, *_), amount in zip(keys, amounts, strict=True)}
                 await stores[0].settle(reservation, real)
-                stores[1].settle_now(taken, real)
+                if isinstance(taken, Reservation):
+                    await stores[1].settle(taken, real)
+                else:
+                    stores[1].settle_now(taken, list(real.values()))
             elif action == "reserve":
                 limits = [
                     Limit(key=key, maximum=10.0, amount=amount, period=period, mode=mode)
                     for (key, period, mode), amount in zip(keys, amounts, strict=True)
                 ]
                 outcome = await stores[0].reserve(limits, lease=1e9)
-                other = stores[1].reserve_now(limits)
+                if number % 5:
+                    other = stores[1].reserve_now(group, amounts)
+                else:  # both ways count for one another
+                    other = await stores[1].reserve(limits, lease=1e9)
                 assert isinstance(outcome, Refused) == isinstance(other, Refused)
                 if not isinstance(outcome, Refused):
                     open_.append((outcome, other))

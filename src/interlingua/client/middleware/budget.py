@@ -13,6 +13,7 @@ from datetime import UTC, datetime, timedelta
 from math import isfinite
 from typing import Any, ClassVar, Literal, TypeAlias
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from interlingua.client.metering import seller_of
@@ -33,13 +34,14 @@ from interlingua.client.middleware.meter import (
     request_of,
     result_usage,
 )
-from interlingua.client.middleware.scopes import ScopeKey, name_scope, scope_reader
+from interlingua.client.middleware.scopes import ScopeKey, fixed_scope, name_scope, scope_reader
 from interlingua.client.stores.contract import Limit, Refused, Store
-from interlingua.client.stores.memory import MemoryStore, Taken
-from interlingua.providers.cost import price_usage
+from interlingua.client.stores.memory import LimitGroup, MemoryStore, Taken
+from interlingua.providers.cost import Tariff, price_usage
 from interlingua.providers.fold import close_stream
 from interlingua.providers.log import logger
 from interlingua.providers.tariffs import Seller, Tariffs
+from interlingua.spec.contracts import Adapter
 from interlingua.spec.errors import BudgetExceededError, ConfigurationError
 from interlingua.spec.events import StreamEvent
 from interlingua.spec.request import Request
@@ -57,7 +59,9 @@ _UNLIMITED = 1e15
 _CATALOG = Tariffs()
 _FREE = frozenset(("count_tokens", "list_models"))
 _CALENDAR = {"day": "%Y-%m-%d", "month": "%Y-%m"}
-_KEPT = {"day": 2 * 86_400.0, "month": 62 * 86_400.0}  # seconds; old days need not be kept
+_DAY = 86_400.0
+_KEPT = {"day": 2 * _DAY, "month": 62 * _DAY}  # seconds; old days need not be kept
+_MAX_SCOPES = 10_000
 
 
 class Budget:
@@ -97,9 +101,13 @@ class Budget:
         self.attempt_layer: _Meter = _Meter(self)
         """Adds up the cost of the attempts."""
         self._period = period
+        self._is_calendar = isinstance(period, str)
         self._key = key
         self._scope = scope_reader(key)
+        self._fixed = fixed_scope(key)
         self._cost = cost
+        self.counts_reported: bool = cost is None
+        """Whether the cost of an answer counts as it is."""
         self._allows_unknown = unknown == "allow"
         self._max_tokens = max_tokens
         self._name = name
@@ -113,6 +121,8 @@ class Budget:
         self.tallies: dict[str, _Tally] = {}
         """The calls under way, by request id."""
         self._unpriced: set[str] = set()
+        self._known = _Known(-1.0, usd)
+        self._last_asked: tuple[Adapter | None, str, tuple[Seller, str, str]] | None = None
 
     def __repr__(self) -> str:
         return f"Budget(usd={self.usd:g}, period={self._period!r}, key={self._key!r})"
@@ -123,8 +133,8 @@ class Budget:
 
         `name` is the user, session, run, model or provider, or what the function `key` returns.
         """
-        key, period, _ = self._place(name_scope(self._key, name))
-        return await self._leases.store.used(key, period)
+        (limit,) = self._group(name_scope(self._key, name)).limits
+        return await self._leases.store.used(limit.key, limit.period)
 
     # Layers.
 
@@ -132,13 +142,27 @@ class Budget:
         self, request: Request, call_next: CompleteNext, *, call: CallInfo = NO_CALL
     ) -> Response:
         """Reserve, call, settle."""
-        tally = await self._open(request, call)
-        if tally is None:
+        scope = self._fixed or self._scope(request)
+        if scope is None:
             return await call_next(request)
+        amount, local = self.estimate(request, call), self._leases.local
+        if local is None:
+            hold = await self._reserve(scope, amount, request)
+        else:
+            hold = self._reserve_now(local, scope, amount, request)
+        tally = _Tally(request.request_id or "", request, scope, call, [hold], amount)
+        if self.tallies.setdefault(tally.id, tally) is not tally:
+            tally = self._join(tally)
         try:
             return await call_next(request)
         finally:
-            await self._close(tally)
+            first = tally.holds[0]
+            if local is None or tally.calls > 1 or tally.holds[1:] or not isinstance(first, Taken):
+                await self._close(tally)
+            else:
+                tally.calls = 0
+                del self.tallies[tally.id]
+                local.settle_now(first, (tally.spent,))
 
     async def stream(
         self, request: Request, call_next: StreamNext, *, call: CallInfo = NO_CALL
@@ -185,33 +209,36 @@ class Budget:
             return None
         amount = self.estimate(request, call)
         hold = await self._reserve(scope, amount, request)
-        # Calls of one id at the same time, such as hedged ones outside of this layer, are counted
-        # together: an attempt shows only the id.
         request_id = request.request_id or ""
-        tally = self.tallies.get(request_id)
-        if tally is None:
-            tally = self.tallies[request_id] = _Tally(request, scope, call)
-        tally.calls += 1
-        tally.reserved += amount
-        tally.holds.append(hold)
-        return tally
+        return self._join(_Tally(request_id, request, scope, call, [hold], amount))
+
+    def _join(self, tally: _Tally) -> _Tally:
+        """
+        The tally of a call that begins; that of another call with this id if there is one.
+
+        Calls of one id at the same time, such as hedged ones outside of this layer, are counted
+        together: an attempt shows only the id.
+        """
+        known = self.tallies.setdefault(tally.id, tally)
+        if known is not tally:
+            known.calls += 1
+            known.reserved += tally.reserved
+            known.holds += tally.holds
+        return known
 
     async def _close(self, tally: _Tally) -> None:
         tally.calls -= 1
         if tally.calls:
             return
-        self.tallies.pop(tally.request.request_id or "", None)
+        self.tallies.pop(tally.id, None)
         spent = tally.spent
         for hold in tally.holds:
             await self._settle(hold, spent)
             spent = 0.0
 
     async def _settle(self, hold: Hold | None, spent: float) -> None:
-        local = self._leases.local
-        if local is not None and type(hold) is Taken:
-            local.settle_now(hold, {hold.limits[0].key: spent})
-        elif hold is not None:
-            await self._leases.settle(hold, {hold.limits[0].key: spent})
+        if hold is not None:
+            await self._leases.settle(hold, (spent,))
 
     async def reserve_more(self, tally: _Tally, request: Request) -> float:
         """
@@ -231,32 +258,52 @@ class Budget:
 
     async def count_late(self, tally: _Tally, spent: float) -> None:
         """Count an attempt that ended after its call, whatever is left of the budget."""
-        limit = replace(self._limit(tally.scope, spent), maximum=_UNLIMITED)
-        hold = await self._leases.reserve((limit,), renew=False)
+        (limit,) = self._group(tally.scope).limits
+        group = LimitGroup((replace(limit, maximum=_UNLIMITED),))
+        hold = await self._leases.reserve(group, (spent,), renew=False)
         await self._settle(None if isinstance(hold, Refused) else hold, spent)
 
     async def _reserve(self, scope: str, amount: float, request: Request) -> Hold | None:
-        limits, local = (self._limit(scope, amount),), self._leases.local
-        outcome: Hold | Refused | None
-        outcome = await self._leases.reserve(limits) if local is None else local.reserve_now(limits)
+        outcome = await self._leases.reserve(self._group(scope), (amount,))
         if isinstance(outcome, Refused):
             raise self._refusal(scope, amount, request, outcome)
         return outcome
 
-    def _limit(self, scope: str, amount: float) -> Limit:
-        key, period, ttl = self._place(scope)
-        usd = self.usd
-        return Limit(key=key, maximum=usd, amount=amount, period=period, mode="reserve", ttl=ttl)
+    def _reserve_now(
+        self, local: MemoryStore, scope: str, amount: float, request: Request
+    ) -> Taken:
+        """The same in this process."""
+        known, group = self._known, self._known.groups.get(scope)
+        if group is None or self._is_calendar or known.usd != self.usd:
+            group = self._group(scope)
+        outcome = local.reserve_now(group, (amount,))
+        if isinstance(outcome, Refused):
+            raise self._refusal(scope, amount, request, outcome)
+        return outcome
 
-    def _place(self, scope: str) -> tuple[str, float | None, float | None]:
-        """The key in the store, the rolling period, and how long the key is kept."""
-        period = self._period
-        if isinstance(period, str):
-            now = datetime.fromtimestamp(self._clock(), UTC)
-            return f"{self._name}:{now.strftime(_CALENDAR[period])}:{scope}", None, _KEPT[period]
-        if period is None:
-            return f"{self._name}:{scope}", None, None
-        return f"{self._name}:{period:g}s:{scope}", period, None
+    def _group(self, scope: str) -> LimitGroup:
+        """The limit of a scope, in this day."""
+        known, now = self._known, self._clock() if self._is_calendar else 0.0
+        group = known.groups.get(scope)
+        if group is None or known.usd != self.usd or known.day != now // _DAY:
+            return self._make_group(scope, now)
+        return group
+
+    def _make_group(self, scope: str, now: float) -> LimitGroup:
+        known, day = self._known, now // _DAY
+        if known.day != day or known.usd != self.usd or len(known.groups) >= _MAX_SCOPES:
+            known = self._known = _Known(day, self.usd)
+        group = known.groups[scope] = LimitGroup((self._make_limit(scope, now),))
+        return group
+
+    def _make_limit(self, scope: str, now: float) -> Limit:
+        name, usd, span = self._name, self.usd, self._period
+        if isinstance(span, str):
+            date = datetime.fromtimestamp(now, UTC).strftime(_CALENDAR[span])
+            key = f"{name}:{date}:{scope}"
+            return Limit(key=key, maximum=usd, mode="reserve", ttl=_KEPT[span])
+        key = f"{name}:{scope}" if span is None else f"{name}:{span:g}s:{scope}"
+        return Limit(key=key, maximum=usd, period=span, mode="reserve")
 
     def _refusal(
         self, scope: str, amount: float, request: Request, refused: Refused
@@ -302,6 +349,13 @@ class Budget:
         if output is None:
             output = self._max_tokens + (request.thinking_budget or 0)
         tokens = int(estimate_input(request) * (1 + ESTIMATE_ERROR)) + 1
+        if self._cost is None:
+            tariffs = _CATALOG if call.tariffs is None else call.tariffs
+            tariff = self._find_tariff(request, tariffs, call)
+            if tariff is not None:
+                amount = tariff.price_tokens(tokens, output, tariffs.clock)
+                if amount is not None:
+                    return amount
         usage = Usage(input_tokens=tokens, output_tokens=output, estimated=True)
         return self._expected_cost(request, usage, call)
 
@@ -309,7 +363,7 @@ class Budget:
         self, request: Request, usage: Usage | None, cost: Cost | None, call: CallInfo
     ) -> float:
         """What an attempt has cost; `cost` is what its answer says."""
-        if cost is not None and self._cost is None:
+        if cost is not None and self.counts_reported:
             return cost.total
         if usage is None:
             return 0.0
@@ -322,8 +376,22 @@ class Budget:
         """The dollars of a usage: by the function of the caller, as reported, or by the client."""
         amount = None if self._cost is None else self._cost(request, usage)
         if amount is None:
-            amount = _client_price(request, usage, call) if cost is None else cost
+            amount = self._client_price(request, usage, call) if cost is None else cost
         return amount.total if isinstance(amount, Cost) else amount
+
+    def _client_price(self, request: Request, usage: Usage, call: CallInfo) -> Cost | None:
+        """The cost of a usage by the prices of the client; None if it is unknown."""
+        tariffs = _CATALOG if call.tariffs is None else call.tariffs
+        return price_usage(usage, self._find_tariff(request, tariffs, call), tariffs.clock())
+
+    def _find_tariff(self, request: Request, tariffs: Tariffs, call: CallInfo) -> Tariff | None:
+        """The rates of the model of a request; None if they are unknown."""
+        key, model = request.provider or "", request.model
+        adapter, known = call.adapters.get(key), self._last_asked
+        if known is None or known[0] is not adapter or known[1] != key or known[2][1] != model:
+            seller = Seller(key) if adapter is None else seller_of(adapter, key)
+            known = self._last_asked = (adapter, key, (seller, model, model))
+        return tariffs[known[2]]
 
     def _settled_cost(
         self, request: Request, result: Any, reserved: float, call: CallInfo
@@ -357,28 +425,31 @@ class Budget:
         return 0.0
 
 
-class _Tally:
+class _Known:
+    """The limits of one day, by scope."""
+
+    __slots__ = ("day", "groups", "usd")
+
+    def __init__(self, day: float, usd: float) -> None:
+        self.day: float = day
+        """The number of the day, if the period is one of the calendar."""
+        self.usd: float = usd
+        self.groups: dict[str, LimitGroup] = {}
+
+
+class _Tally(Struct):
     """What the attempts of a call have cost, and what is reserved for them."""
 
-    __slots__ = ("call", "calls", "holds", "request", "reserved", "running", "scope", "spent")
-
-    def __init__(self, request: Request, scope: str, call: CallInfo) -> None:
-        self.request: Request = request
-        self.call: CallInfo = call
-        self.scope: str = scope
-        self.calls: int = 0
-        self.holds: list[Hold | None] = []
-        self.reserved: float = 0.0
-        self.running: float = 0.0
-        """The estimates of the attempts that are under way."""
-        self.spent: float = 0.0
-
-    def end(self, estimate: float, spent: float) -> bool:
-        """An attempt has ended; False if its call has ended before."""
-        self.running -= estimate
-        if self.calls:
-            self.spent += spent
-        return bool(self.calls)
+    id: str
+    request: Request
+    scope: str
+    call: CallInfo
+    holds: list[Hold | None]
+    reserved: float
+    running: float = 0.0
+    """The estimates of the attempts that are under way."""
+    spent: float = 0.0
+    calls: int = 1
 
 
 class _Meter:
@@ -401,14 +472,21 @@ class _Meter:
         spent = 0.0
         try:
             response = await call_next(request)
-            spent = budget.cost_of(request, response.usage, response.cost, tally.call)
+            cost = response.cost
+            if cost is not None and budget.counts_reported:
+                spent = cost.total
+            else:
+                spent = budget.cost_of(request, response.usage, cost, tally.call)
         except BaseException as error:
             spent = budget.cost_of(request, failed_usage(error, request), None, tally.call)
             raise
         else:
             return response
         finally:
-            if not tally.end(amount, spent):
+            tally.running -= amount
+            if tally.calls:
+                tally.spent += spent
+            else:
                 await budget.count_late(tally, spent)
 
     async def stream(
@@ -438,17 +516,11 @@ class _Meter:
                 if tally is not None:
                     usage = meter.usage(request, failure)
                     spent = budget.cost_of(request, usage, meter.cost, tally.call)
-                    if not tally.end(amount, spent):
+                    tally.running -= amount
+                    if tally.calls:
+                        tally.spent += spent
+                    else:
                         await budget.count_late(tally, spent)
-
-
-def _client_price(request: Request, usage: Usage, call: CallInfo) -> Cost | None:
-    """The cost of a usage by the prices of the client; None if it is unknown."""
-    key = request.provider or ""
-    adapter = call.adapters.get(key)
-    seller = Seller(key) if adapter is None else seller_of(adapter, key)
-    tariffs = _CATALOG if call.tariffs is None else call.tariffs
-    return price_usage(usage, tariffs[seller, request.model, request.model], tariffs.clock())
 
 
 _SPANS: dict[object, str] = {"day": "of this day ", "month": "of this month "}

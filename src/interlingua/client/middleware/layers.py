@@ -19,8 +19,8 @@ tokens or listing models; any other does not see them. A middleware with `guard 
 everything: a client with a guard that has no `perform` refuses operations. A middleware with
 `run_tool(call, request, call_next)` wraps each tool that a run of the client calls.
 
-A layer with `transparent = True` returns what `call_next` returned, and yields its events as they
-are; it is not checked for changes, which saves time.
+A layer with `transparent = True` calls `call_next` once, returns what it returned, and yields its
+events as they are; it is not checked for changes, which saves time.
 
 An object with `takes_call = True` has `complete` and `stream`, and gets one more argument,
 `call: CallInfo`.
@@ -156,7 +156,7 @@ def per_attempt(layer: Layer) -> Layer:
 class CallLayers:
     """The layers around calls; the first is the outermost."""
 
-    __slots__ = ("_layers", "has_other_models", "is_empty", "takes_call")
+    __slots__ = ("_layers", "has_other_models", "is_empty", "is_transparent", "takes_call")
 
     def __init__(self, middleware: Iterable[Middleware] = ()) -> None:
         layers = [(layer, _hooks(layer)) for layer in middleware]
@@ -167,6 +167,10 @@ class CallLayers:
             if hooks is not None
         )
         self.is_empty: bool = not self._layers
+        self.is_transparent: bool = all(
+            getattr(layer, "transparent", False) for layer, hooks in layers if hooks is not None
+        )
+        """Whether all layers return what the last of them gets."""
         self.takes_call: bool = any(taker is not None for *_, taker in self._layers)
         """Whether a layer is told about the call."""
         self.has_other_models: bool = any(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from time import monotonic
 
-from interlingua.client.stores.contract import Limit
+from interlingua.client.stores.memory import LimitGroup
 from interlingua.spec.errors import RateLimitError
 from interlingua.spec.response import RateLimitInfo
 
@@ -27,10 +27,10 @@ class Learned:
     __slots__ = (
         "_decreased_at",
         "_is_active",
-        "_paused_until",
         "_step",
         "average_output",
-        "limits",
+        "group",
+        "paused_until",
         "share",
     )
 
@@ -38,19 +38,20 @@ class Learned:
         self._step = step
         self._is_active = is_active
         self._decreased_at = 0.0
-        self._paused_until = 0.0
+        self.paused_until: float = 0.0
+        """0 if there is no pause."""
         self.share: float = 1.0
         self.average_output: float = float(ASSUMED_OUTPUT)
-        self.limits: tuple[float, tuple[float, float], tuple[Limit, ...]] | None = None
-        """The last limits that were asked for, with the share and the tokens that made them."""
+        self.group: tuple[float, LimitGroup] | None = None
+        """A share, and the limits of this key for it."""
 
     def wait(self) -> float:
         """The seconds of the pause that are left."""
-        if not self._paused_until:
+        if not self.paused_until:
             return 0.0
-        left = self._paused_until - monotonic()
+        left = self.paused_until - monotonic()
         if left <= 0:
-            self._paused_until = 0.0
+            self.paused_until = 0.0
             return 0.0
         return left
 
@@ -94,4 +95,4 @@ class Learned:
 
     def _pause(self, seconds: float | None) -> None:
         if seconds is not None and seconds > 0:
-            self._paused_until = max(self._paused_until, monotonic() + seconds)
+            self.paused_until = max(self.paused_until, monotonic() + seconds)

@@ -13,8 +13,8 @@ from collections.abc import Mapping, Sequence
 from time import monotonic
 from typing import Any, Literal, TypeAlias
 
-from interlingua.client.stores.contract import Limit, Refused, Reservation, Store
-from interlingua.client.stores.memory import MemoryStore, Taken
+from interlingua.client.stores.contract import Refused, Reservation, Store
+from interlingua.client.stores.memory import LimitGroup, MemoryStore, Taken
 from interlingua.providers.log import logger
 from interlingua.spec.errors import ConfigurationError, StoreError
 
@@ -56,12 +56,13 @@ class Leases:
         self._unsettled: deque[tuple[Reservation, Mapping[str, float]]] = deque(maxlen=_UNSETTLED)
 
     async def reserve(
-        self, limits: Sequence[Limit], *, renew: bool = True
+        self, group: LimitGroup, amounts: Sequence[float], *, renew: bool = True
     ) -> Hold | Refused | None:
         """Take the amounts; None if the store failed and calls are sent all the same."""
         if self.local is not None:
-            return self.local.reserve_now(limits)
+            return self.local.reserve_now(group, amounts)
         try:
+            limits = group.with_amounts(amounts)
             outcome = await self.store.reserve(limits, lease=self.seconds)
         except StoreError as error:
             self._report(error)
@@ -79,11 +80,17 @@ class Leases:
             self._start(self._settle_rest())  # a cancellation here would lose the outcome
         return outcome if isinstance(outcome, Refused) else Lease(self, outcome, renew=renew)
 
-    async def settle(self, hold: Hold, amounts: Mapping[str, float]) -> None:
-        """Settle, even if the task of the call is cancelled meanwhile; never raises."""
+    async def settle(self, hold: Hold, amounts: Sequence[float | None]) -> None:
+        """
+        Settle, even if the task of the call is cancelled meanwhile; never raises.
+
+        `amounts` are the real ones, in the order of the limits; None: as taken.
+        """
         if isinstance(hold, Lease):
             hold.stop()
-            await asyncio.shield(self._start(self._settle(hold.reservation, amounts)))
+            pairs = zip(hold.reservation.limits, amounts, strict=True)
+            real = {limit.key: amount for limit, amount in pairs if amount is not None}
+            await asyncio.shield(self._start(self._settle(hold.reservation, real)))
         elif self.local is not None:
             self.local.settle_now(hold, amounts)
 
@@ -161,11 +168,6 @@ class Lease:
         leases = self._leases
         loop = asyncio.get_running_loop()
         self._timer = loop.call_later(leases.seconds / 3, leases.start_renewal, self)
-
-    @property
-    def limits(self) -> Sequence[Limit]:
-        """What was taken."""
-        return self.reservation.limits
 
     def stop(self) -> None:
         """Renew it no longer."""

@@ -12,6 +12,7 @@ from interlingua.client.middleware.layers import OperationCall
 from interlingua.spec.content import Text
 from interlingua.spec.errors import RequestTimeoutError
 from interlingua.spec.events import Finish, StreamEvent, StreamStart
+from interlingua.spec.messages import Message
 from interlingua.spec.request import Request
 from interlingua.spec.response import Cost, Response, Usage
 from interlingua.streams.grammar import DELTAS
@@ -35,17 +36,17 @@ def estimate_input(request: Request) -> int:
     known = _last
     if known is not None and known[0] is request:
         return known[1]
-    tokens = None if request.tools else _estimate_short(request)
+    tokens = None if request.tools else _estimate_short(request.messages)
     if tokens is None:
         tokens = estimate_request(request, request.provider or "")
     _last = (request, tokens)
     return tokens
 
 
-def _estimate_short(request: Request) -> int | None:
+def _estimate_short(messages: Sequence[Message]) -> int | None:
     """An estimate by the number of characters; None if there are many, or other parts."""
     tokens, left = 0.0, _SHORT
-    for message in request.messages:
+    for message in messages:
         tokens += _MESSAGE
         for part in message.content:
             if type(part) is not Text:

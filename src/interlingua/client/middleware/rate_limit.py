@@ -12,6 +12,8 @@ from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from time import monotonic
 from typing import Any, ClassVar
 
+from msgspec import Struct
+
 from interlingua.client.middleware.fair_queue import Lines, waiting_time
 from interlingua.client.middleware.layers import (
     CompleteNext,
@@ -31,7 +33,7 @@ from interlingua.client.middleware.meter import (
 )
 from interlingua.client.middleware.scopes import ScopeKey, scope_reader
 from interlingua.client.stores.contract import Limit, Refused, Store
-from interlingua.client.stores.memory import MemoryStore, Taken
+from interlingua.client.stores.memory import LimitGroup, MemoryStore, Taken
 from interlingua.providers.fold import close_stream
 from interlingua.spec.errors import (
     BudgetExceededError,
@@ -103,6 +105,13 @@ class RateLimit:
         self._learns = learn
         self._name = name
         self._is_limited = any(limit is not None for limit in self._limits.values())
+        names = [name for name, limit in self._limits.items() if limit is not None]
+        self._ones: list[float] = [1.0] * len(names)
+        self._nones: list[float | None] = [None] * len(names)
+        self._input_at = names.index("input_tokens") if "input_tokens" in names else 0
+        self._output_at = names.index("output_tokens") if "output_tokens" in names else 0
+        # What counts for requests is known when they begin.
+        self._is_corrected = any(limit is not None for limit in [*self._limits.values()][1:])
         self._step = 1.0 / (requests_per_minute or concurrency or 100)
         self._leases = Leases(
             MemoryStore() if store is None else store,
@@ -145,7 +154,10 @@ class RateLimit:
             raise
         if response.rate_limit is not None:
             permit.learned.read(response.rate_limit)
-        await self._succeed(permit, response.usage)
+        if type(permit.hold) is Taken:
+            self._succeed_now(permit, permit.hold, response.usage)
+        else:
+            await self._succeed(permit, response.usage)
         return response
 
     async def stream(
@@ -207,14 +219,18 @@ class RateLimit:
         if local is None or not self._is_limited or not self._lines.is_empty:
             return None
         learned = self._learned.get(scope)
-        if learned is None or learned.wait():
+        if learned is None or learned.paused_until:
             return None
-        permit = _Permit(scope, learned, self._tokens(request))
-        outcome = local.reserve_now(self._amounts(permit))
+        tokens = 0 if self._input is None else estimate_input(request), request.max_tokens
+        known = learned.group
+        if known is None or known[0] != learned.share:
+            return None  # the slow path makes it
+        if self._input is not None and tokens[0] > self._input:
+            return None  # the slow path refuses it
+        outcome = local.reserve_now(known[1], self._amounts(learned, tokens))
         if type(outcome) is not Taken:
             return None
-        permit.hold, permit.began = outcome, monotonic()
-        return permit
+        return _Permit(scope, learned, tokens, outcome, monotonic())
 
     async def _admit(self, scope: str, request: Request, tokens: tuple[int, int | None]) -> _Permit:
         permit = _Permit(scope, self._find_learned(scope), tokens)
@@ -244,7 +260,9 @@ class RateLimit:
         if not self._is_limited:
             return None
         outcome = await self._leases.reserve(
-            self._amounts(permit), renew=self._concurrency is not None
+            self._group(permit.scope, learned),
+            self._amounts(learned, permit.tokens),
+            renew=self._concurrency is not None,
         )
         if isinstance(outcome, Refused):
             is_held = outcome.key.startswith(f"{self._name}:concurrency:")
@@ -254,34 +272,51 @@ class RateLimit:
         permit.hold = outcome
         return None
 
-    def _amounts(self, permit: _Permit) -> tuple[Limit, ...]:
-        """What an attempt takes of each limit; an estimate takes at most all of it."""
-        learned, tokens = permit.learned, (permit.tokens[0], permit.output)
-        known = learned.limits
-        if known is None or known[0] != learned.share or known[1] != tokens:
-            limits = tuple(self._make_limits(permit.scope, learned.share, *tokens))
-            known = learned.limits = (learned.share, tokens, limits)
-        return known[2]
+    def _group(self, scope: str, learned: Learned) -> LimitGroup:
+        """The limits of a scope."""
+        known = learned.group
+        if known is None or known[0] != learned.share:
+            limits = self._make_limits(scope, learned.share)
+            known = learned.group = (learned.share, LimitGroup(limits))
+        return known[1]
 
-    def _make_limits(
-        self, scope: str, share: float, input_tokens: float, output_tokens: float
-    ) -> Iterator[Limit]:
+    def _make_limits(self, scope: str, share: float) -> Iterator[Limit]:
         name, period = self._name, self._period
         if self._requests is not None:
             most = max(1.0, self._requests * share)
             key = f"{name}:requests:{scope}"
             yield Limit(key=key, maximum=most, period=period, burst=self._burst)
         if self._input is not None:
-            most = self._input * share
-            key, amount = f"{name}:input_tokens:{scope}", min(input_tokens, most)
-            yield Limit(key=key, maximum=most, amount=amount, period=period)
+            key = f"{name}:input_tokens:{scope}"
+            yield Limit(key=key, maximum=self._input * share, period=period)
         if self._output is not None:
-            most = self._output * share
-            key, amount = f"{name}:output_tokens:{scope}", min(output_tokens, most)
-            yield Limit(key=key, maximum=most, amount=amount, period=period)
+            key = f"{name}:output_tokens:{scope}"
+            yield Limit(key=key, maximum=self._output * share, period=period)
         if self._concurrency is not None:
             most = max(1.0, self._concurrency * share // 1)
             yield Limit(key=f"{name}:concurrency:{scope}", maximum=most, mode="hold")
+
+    def _amounts(self, learned: Learned, tokens: tuple[int, int | None]) -> list[float]:
+        """What an attempt takes of each limit; an estimate takes at most all of it."""
+        amounts = self._ones.copy()
+        if self._input is not None:
+            most = self._input * learned.share
+            amounts[self._input_at] = min(tokens[0], most)
+        if self._output is not None:
+            most, output = self._output * learned.share, tokens[1]
+            expected = learned.average_output if output is None else output
+            amounts[self._output_at] = min(expected, most)
+        return amounts
+
+    def _real_amounts(self, usage: Usage | None) -> list[float | None]:
+        """What an attempt has taken of each limit; None: as much as was expected."""
+        amounts: list[float | None] = self._nones.copy()
+        if usage is not None:
+            if self._input is not None:
+                amounts[self._input_at] = usage.input_tokens
+            if self._output is not None:
+                amounts[self._output_at] = usage.output_tokens
+        return amounts
 
     def _find_learned(self, scope: str) -> Learned:
         learned = self._learned.get(scope)
@@ -298,6 +333,20 @@ class RateLimit:
     async def _succeed(self, permit: _Permit, usage: Usage | None) -> None:
         permit.learned.succeed(0 if usage is None else usage.output_tokens)
         await self._settle(permit, usage)
+
+    def _succeed_now(self, permit: _Permit, hold: Taken, usage: Usage) -> None:
+        """The same for what was taken in this process."""
+        permit.learned.succeed(usage.output_tokens)
+        local = self._leases.local
+        if self._is_corrected and local is not None:
+            amounts: list[float | None] = self._nones.copy()
+            if self._input is not None:
+                amounts[self._input_at] = usage.input_tokens
+            if self._output is not None:
+                amounts[self._output_at] = usage.output_tokens
+            local.settle_now(hold, amounts)
+        if not self._lines.is_empty:
+            self._lines.wake(permit.scope)
 
     async def _fail(self, permit: _Permit, error: BaseException, usage: Usage | None) -> None:
         if isinstance(error, _UNSENT) or _is_local(error):
@@ -326,22 +375,13 @@ class RateLimit:
     async def _settle(self, permit: _Permit, usage: Usage | None) -> None:
         """Count the real tokens, and let the next caller ask."""
         if permit.hold is not None:
-            amounts: dict[str, float] = {}
-            if usage is not None and self._input is not None:
-                amounts[f"{self._name}:input_tokens:{permit.scope}"] = usage.input_tokens
-            if usage is not None and self._output is not None:
-                amounts[f"{self._name}:output_tokens:{permit.scope}"] = usage.output_tokens
-            local = self._leases.local
-            if local is not None and type(permit.hold) is Taken:
-                local.settle_now(permit.hold, amounts)
-            else:
-                await self._leases.settle(permit.hold, amounts)
+            await self._leases.settle(permit.hold, self._real_amounts(usage))
         self._lines.wake(permit.scope)
 
     async def _give_back(self, permit: _Permit) -> None:
         """Nothing was sent: nothing counts."""
         if permit.hold is not None:
-            amounts = {limit.key: 0.0 for limit in permit.hold.limits}
+            amounts = [0.0] * len(self._ones)
             await self._leases.settle(permit.hold, amounts)
         self._lines.wake(permit.scope)
 
@@ -366,25 +406,16 @@ class RateLimit:
         )
 
 
-class _Permit:
+class _Permit(Struct):
     """What one attempt has taken."""
 
-    __slots__ = ("began", "expected", "hold", "learned", "scope", "tokens")
-
-    def __init__(self, scope: str, learned: Learned, tokens: tuple[int, int | None]) -> None:
-        self.scope = scope
-        self.learned = learned
-        self.tokens = tokens
-        self.hold: Hold | None = None
-        self.began = 0.0
-        self.expected: float | None = None
-        """The seconds until there may be room, as far as that is known."""
-
-    @property
-    def output(self) -> float:
-        """The estimated output tokens."""
-        output = self.tokens[1]
-        return self.learned.average_output if output is None else output
+    scope: str
+    learned: Learned
+    tokens: tuple[int, int | None]
+    hold: Hold | None = None
+    began: float = 0.0
+    expected: float | None = None
+    """The seconds until there may be room, as far as that is known."""
 
 
 def _is_local(error: BaseException) -> bool:

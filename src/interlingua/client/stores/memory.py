@@ -7,9 +7,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import count
 from math import inf
 from threading import Lock
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeAlias, TypeVar
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from interlingua.client.stores.buckets import (
     MICROSECONDS,
@@ -46,15 +47,15 @@ class _Entries(dict[str, tuple[Value, float]], Generic[Value]):
 
 
 class _MemoryBucket(Bucket):
-    __slots__ = ("direct", "last_slot", "open")
+    __slots__ = ("direct", "open", "total")
 
     def __init__(self, period: float | None) -> None:
         super().__init__(period)
         self.open: dict[str, tuple[int, float]] = {}
         self.direct = 0.0
         """What is held without a lease."""
-        self.last_slot = -1
-        """When what has ended was last dropped by `MemoryStore.reserve_now`."""
+        self.total = 0.0
+        """What `used` returned when a `LimitGroup` was refreshed, and what was taken since."""
 
     def used(self) -> float:
         return sum(self.slots.values()) + self.held + self.direct
@@ -86,12 +87,44 @@ class _MemoryBucket(Bucket):
         self.first_end = min((ends for ends, _ in self.open.values()), default=inf)
 
 
+_Part: TypeAlias = tuple[_MemoryBucket, int, float, int]
+"""The bucket of a limit, the slot, the ceiling, and what happens to an amount (see below)."""
+_SPENT, _HELD, _COUNTED, _TIMED = range(4)
+"""
+Counts at once; counts until it is settled; the real amount counts from then on, without a time of
+its own, or with one.
+"""
+
+
+class LimitGroup:
+    """
+    Limits that are asked for together, each time with other amounts than their own.
+
+    It keeps what `MemoryStore.reserve_now` has found out about them, until something ends.
+    """
+
+    __slots__ = ("fresh_until", "limits", "parts", "slots", "version")
+
+    def __init__(self, limits: Iterable[Limit]) -> None:
+        self.limits: tuple[Limit, ...] = tuple(limits)
+        self.version: int = -1
+        """The version of the store that the following is true for."""
+        self.fresh_until: float = 0.0
+        self.parts: tuple[_Part, ...] = ()
+        self.slots: tuple[int, ...] = ()
+
+    def with_amounts(self, amounts: Sequence[float]) -> tuple[Limit, ...]:
+        """The limits with these amounts."""
+        pairs = zip(self.limits, amounts, strict=True)
+        return tuple(replace(limit, amount=amount) for limit, amount in pairs)
+
+
 class Taken(Struct, frozen=True, gc=False):
     """What `MemoryStore.reserve_now` has taken."""
 
-    limits: Sequence[Limit]
-    parts: list[tuple[_MemoryBucket, int, Limit]]
-    """Each limit with its bucket, and the slot in which it was taken."""
+    group: LimitGroup
+    amounts: Sequence[float]
+    slots: tuple[int, ...]
 
 
 class MemoryStore:
@@ -106,6 +139,7 @@ class MemoryStore:
         """Make an empty store. `clock` returns seconds since the epoch."""
         self._clock = clock
         self._lock = Lock()
+        self._acquire, self._release = self._lock.acquire, self._lock.release
         self._ids = count(1)
         self._buckets: dict[tuple[str, float | None], _MemoryBucket] = {}
         self._leases: dict[str, int] = {}  # when the lease of an open reservation ends
@@ -114,12 +148,17 @@ class MemoryStore:
         self._lists: _Entries[list[bytes]] = _Entries()
         self._kinds: tuple[_Entries[Any], ...] = (self._values, self._counters, self._lists)
         self._sweep_at = _SWEEP
+        self._version = 0
+        """Changes with everything that limit groups have to notice."""
         self._last = 0
 
     def _now(self) -> int:
         """The time, which never goes back: slots are in order of time."""
-        self._last = max(self._last, microseconds(self._clock()))
-        return self._last
+        now = round(self._clock() * MICROSECONDS)
+        if now < self._last:
+            return self._last
+        self._last = now
+        return now
 
     def _bucket(self, key: str, period: float | None) -> _MemoryBucket:
         bucket = self._buckets.get((key, period))
@@ -134,6 +173,7 @@ class MemoryStore:
         checked = check_limits(limits, lease)
         with self._lock:
             now = self._now()
+            self._version += 1
             self._sweep(now)
             pairs = [(limit, self._bucket(limit.key, limit.period)) for limit in checked]
             refused = find_refusal(pairs, now)
@@ -154,6 +194,7 @@ class MemoryStore:
             ends = self._leases.pop(reservation.id, None)
             if ends is None or ends + microseconds(RETENTION) <= now:
                 return False
+            self._version += 1
             taken_at = microseconds(reservation.taken_at)
             for limit in reservation.limits:
                 bucket = self._bucket(limit.key, limit.period)
@@ -162,58 +203,103 @@ class MemoryStore:
                 bucket.settle(limit, reservation.id, real, taken_at, now)
         return True
 
-    def reserve_now(self, limits: Sequence[Limit]) -> Taken | Refused:
+    def reserve_now(self, group: LimitGroup, amounts: Sequence[float]) -> Taken | Refused:
         """
         Take all amounts, or none, until `settle_now`: for middleware of this process.
 
-        There are no leases, because the store ends with the process. Limits are not checked and
-        must not have a burst. `retry_after` is None if it is unknown, too.
+        There are no leases, because the store ends with the process. No limit may have a burst.
         """
-        buckets, parts = self._buckets, []
-        with self._lock:
-            now = self._now()
-            if len(buckets) >= self._sweep_at:
-                self._sweep(now)
-                buckets = self._buckets
-            for limit in limits:
-                bucket = buckets.get((limit.key, limit.period))
-                if bucket is None:
-                    bucket = self._bucket(limit.key, limit.period)
-                width = bucket.width
-                slot = 0 if width is None else now // width
-                if slot != bucket.last_slot or bucket.first_end <= now or bucket.expires <= now:
-                    bucket.drop_ended(now)
-                    bucket.last_slot = slot
-                used = sum(bucket.slots.values()) + bucket.held + bucket.direct
-                if used + limit.amount > limit.maximum * TOLERANCE:
-                    return self._refuse(limits, now)
-                parts.append((bucket, slot, limit))
-            for bucket, slot, limit in parts:
-                if limit.mode == "spend":
-                    bucket.slots[slot] = bucket.slots.get(slot, 0.0) + limit.amount
+        self._acquire()  # `with` takes twice as long
+        try:
+            if group.version != self._version or (
+                group.fresh_until != inf and self._clock() >= group.fresh_until
+            ):
+                self._refresh(group)
+            number = 0
+            for bucket, slot, ceiling, kind in group.parts:
+                amount = amounts[number]
+                total = bucket.total + amount
+                if not (total <= ceiling and amount >= 0):
+                    refused = self._refuse(group, amounts, number)
+                    if refused is not None:
+                        return refused
+                    break
+                bucket.total = total
+                if kind:
+                    bucket.direct += amount
                 else:
-                    bucket.direct += limit.amount
-        return Taken(limits, parts)
+                    slots = bucket.slots
+                    slots[slot] = slots.get(slot, 0.0) + amount
+                number += 1  # noqa: SIM113 -- `enumerate` and `zip` take longer
+            return Taken(group, amounts, group.slots)
+        finally:
+            self._release()
 
-    def settle_now(self, taken: Taken, amounts: Mapping[str, float]) -> None:
-        """Replace what was taken by the real amounts; once for each."""
-        with self._lock:
-            for bucket, slot, limit in taken.parts:
-                amount, mode = limit.amount, limit.mode
-                real = amounts.get(limit.key, amount)
-                if mode == "spend":
-                    if real != amount and slot in bucket.slots:
-                        bucket.slots[slot] = max(0.0, bucket.slots[slot] + (real - amount))
-                    continue
-                left = bucket.direct - amount
-                bucket.direct = left if left > amount * _ROUNDING else 0.0
-                if mode == "reserve":
-                    bucket.count(limit, self._now(), real)
+    def settle_now(self, taken: Taken, amounts: Sequence[float | None]) -> None:
+        """Replace what was taken by the real amounts, None: as taken; once for each."""
+        group, expected = taken.group, taken.amounts
+        self._acquire()
+        try:
+            if group.version != self._version:
+                self._refresh(group)
+            number = 0
+            for bucket, _, _, kind in group.parts:
+                amount, real = expected[number], amounts[number]
+                if kind:
+                    left = bucket.direct - amount
+                    bucket.direct = left if left > amount * _ROUNDING else 0.0
+                    bucket.total -= amount
+                    if kind == _COUNTED:
+                        counted, slots = amount if real is None else real, bucket.slots
+                        slots[0] = slots.get(0, 0.0) + counted
+                        bucket.total += counted
+                    elif kind == _TIMED:
+                        counted = amount if real is None else real
+                        bucket.count(group.limits[number], self._now(), counted)
+                        self._version += 1  # the slot or the end may be another
+                elif real is not None and real != amount:
+                    slot, slots = taken.slots[number], bucket.slots
+                    if slot in slots:  # else it has left the period
+                        before = slots[slot]
+                        slots[slot] = after = max(0.0, before + (real - amount))
+                        bucket.total += after - before
+                number += 1  # noqa: SIM113
+        finally:
+            self._release()
 
-    def _refuse(self, limits: Sequence[Limit], now: int) -> Refused:
-        pairs = [(limit, self._bucket(limit.key, limit.period)) for limit in limits]
-        refused = find_refusal(pairs, now)
-        assert refused is not None  # noqa: S101 -- a limit does not fit
+    def _refresh(self, group: LimitGroup) -> None:
+        """Drop what has ended, and add up what counts."""
+        now = self._now()
+        self._sweep(now)
+        ends = inf
+        parts: list[_Part] = []
+        for limit in group.limits:
+            bucket = self._bucket(limit.key, limit.period)
+            bucket.drop_ended(now)
+            bucket.total = bucket.used()
+            slot = bucket.slot(now)
+            if bucket.width is not None:
+                ends = min(ends, (slot + 1) * bucket.width)
+            ends = min(ends, bucket.first_end, bucket.expires)
+            parts.append((bucket, slot, limit.maximum * TOLERANCE, _kind(limit)))
+        group.parts, group.slots = tuple(parts), tuple(slot for _, slot, *_ in parts)
+        # One microsecond earlier: the clock is not rounded where this is compared with it.
+        group.version, group.fresh_until = self._version, (ends - 1) / MICROSECONDS
+
+    def _refuse(self, group: LimitGroup, amounts: Sequence[float], number: int) -> Refused | None:
+        """
+        Why the limit of this number refuses, after what the ones before it took is given back.
+
+        If all amounts fit after all, because something has just ended or sums of fractions depend
+        on their order, they are taken.
+        """
+        _take(group, [-amount for amount in amounts[:number]])
+        limits = group.with_amounts(amounts)
+        self._refresh(group)
+        pairs = [(limit, part[0]) for limit, part in zip(limits, group.parts, strict=True)]
+        refused = find_refusal(pairs, self._now())
+        if refused is None:
+            _take(group, amounts)
         return refused
 
     async def renew(self, reservation: Reservation, lease: float) -> bool:
@@ -235,6 +321,7 @@ class MemoryStore:
             bucket = self._buckets.get((key, period))
             if bucket is None:
                 return 0.0
+            self._version += 1
             bucket.drop_ended(self._now())
             return bucket.used()
 
@@ -304,6 +391,7 @@ class MemoryStore:
         self._buckets = {
             name: bucket for name, bucket in self._buckets.items() if not bucket.is_empty(now)
         }
+        self._version += 1
         forgotten = now - microseconds(RETENTION)
         self._leases = {id_: end for id_, end in self._leases.items() if end > forgotten}
         for entries in self._kinds:
@@ -314,6 +402,21 @@ class MemoryStore:
     def _size(self) -> int:
         entries = len(self._values) + len(self._counters) + len(self._lists)
         return len(self._buckets) + len(self._leases) + entries
+
+
+def _kind(limit: Limit) -> int:
+    if limit.mode != "reserve":
+        return _SPENT if limit.mode == "spend" else _HELD
+    return _COUNTED if limit.period is None and limit.ttl is None else _TIMED
+
+
+def _take(group: LimitGroup, amounts: Sequence[float]) -> None:
+    for (bucket, slot, _, kind), amount in zip(group.parts, amounts, strict=False):
+        bucket.total += amount
+        if kind == _SPENT:
+            bucket.slots[slot] = bucket.slots.get(slot, 0.0) + amount
+        else:
+            bucket.direct += amount
 
 
 def _end(now: int, ttl: float | None) -> float:
