@@ -1,7 +1,8 @@
 """
 What rate limits and budgets admit when two processes share a store, and when things break.
 
-    .venv/bin/python benchmarks/limits.py [--windows N] [--period S] [--store NAME] [section ...]
+    .venv/bin/python benchmarks/limits.py [--windows N] [--period S] [--store NAME]
+        [--timeout S] [--patience S] [section ...]
 
 Two processes with 50 workers each call as fast as they can, through `RateLimit` and `Budget`, on
 one SQLite file and on one Redis. The calls are answered in the process, so that only the limits
@@ -13,6 +14,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import os
 import random
 import signal
 import socket
@@ -38,6 +40,7 @@ TOKENS = 2_000  # a window
 MAX_TOKENS = 40
 DOLLARS = 5.0
 LEASE = 1.0
+PATIENCE = 30.0  # seconds until it is given up; no measure of speed
 QUESTION = Request(model="openai:m", messages="Say hello.", max_tokens=MAX_TOKENS)
 
 
@@ -50,6 +53,8 @@ class Settings(NamedTuple):
     period: float = 2.0
     workers: int = 50
     on_store_failure: str = "closed"
+    timeout: float = 0.05
+    lease: float = LEASE
 
 
 # In a worker process.
@@ -102,12 +107,12 @@ class Recorder:
         return bool(await self._store.settle(reservation, amounts))
 
 
-def open_store(address: str) -> Any:
+def open_store(address: str, timeout: float = 0.05) -> Any:
     if not address.startswith("redis:"):
         return SQLiteStore(address)
     from interlingua.stores import RedisStore  # its library is an extra
 
-    return RedisStore(address)
+    return RedisStore(address, timeout=timeout)
 
 
 def dollars(_: Request, usage: Usage) -> float:
@@ -124,37 +129,51 @@ def layer_of(settings: Settings, store: Any) -> Any:
         limits = {"input_tokens_per_minute": TOKENS, "output_tokens_per_minute": TOKENS}
         return RateLimit(**limits, **waiting, **options)
     if settings.section == "crash":
-        return RateLimit(concurrency=settings.workers, lease=LEASE, **options)
+        return RateLimit(concurrency=settings.workers, lease=settings.lease, **options)
     if settings.section == "outage":
         return RateLimit(requests_per_minute=1e9, **options)
-    return Budget(usd=DOLLARS, cost=dollars, lease=LEASE, **options)
+    return Budget(usd=DOLLARS, cost=dollars, lease=settings.lease, **options)
 
 
 async def work(settings: Settings) -> dict[str, Any]:
-    """Call until the time is over; what was admitted, sent and refused."""
-    store = Recorder(open_store(settings.store))
+    """Call until the time is over, or SIGTERM; what was admitted, sent and refused."""
+    store = Recorder(open_store(settings.store, settings.timeout))
     is_held = settings.section == "crash"
     adapter = Canned(delay=600.0 if is_held else 0.0)
     client = Client({"openai": adapter}, middleware=[layer_of(settings, store)])
     end = time.monotonic() + settings.seconds
-    refused = 0
+    # A budget is used up when each worker was refused twice since the last call that was sent.
+    enough = 2 * settings.workers if settings.section == "budget" else 0
+    refused = refused_since = 0
+    is_stopped = False
     calls: list[tuple[float, float, bool]] = []
 
+    def stop() -> None:
+        nonlocal is_stopped
+        is_stopped = True
+
+    def is_over() -> bool:
+        late = time.monotonic() - end
+        return is_stopped or (late >= 0 and (refused_since >= enough or late >= PATIENCE))
+
     async def worker() -> None:
-        nonlocal refused
-        while time.monotonic() < end:
-            began, is_sent = time.monotonic(), True
+        nonlocal refused, refused_since
+        while not is_over():
+            began, began_at, is_sent = time.monotonic(), time.time(), True
             try:
                 await client.complete(QUESTION)
+                refused_since = 0
             except (BudgetExceededError, RateLimitError):
                 refused += 1
+                refused_since += 1
                 await asyncio.sleep(0.01)
             except StoreError:
                 is_sent = False
                 await asyncio.sleep(0.01)
-            calls.append((time.time(), time.monotonic() - began, is_sent))
+            calls.append((began_at, time.monotonic() - began, is_sent))
             await asyncio.sleep(0)
 
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop)
     print("ready", flush=True)
     await asyncio.gather(*(worker() for _ in range(settings.workers)))
     admitted = list(store.admitted.values())
@@ -191,7 +210,7 @@ class Worker:
             raise SystemExit("A worker process did not start.")
 
     def result(self) -> dict[str, Any]:
-        output, _ = self.process.communicate(timeout=60)
+        output, _ = self.process.communicate(timeout=2 * PATIENCE)
         found: dict[str, Any] = json.loads(output.splitlines()[-1])
         return found
 
@@ -221,18 +240,19 @@ def show(what: str, amount: float, limit: float, more: str = "") -> None:
     print(f"  {what:52}{amount:10.2f}  limit {judge(what, amount, limit):12}{more}")
 
 
-def limit_section(address: str, section: str, limit: float, seconds: float, period: float) -> None:
+def limit_section(settings: Settings, limit: float) -> None:
     """Requests or tokens: no window has more than the limit."""
-    results = run_pair(Settings(address, section, seconds, period))
+    section, seconds, period = settings.section, settings.seconds, settings.period
+    results = run_pair(settings)
     admitted = [tuple(each) for result in results for each in result["admitted"]]
     total = sum(amount for _, amount in admitted)
     what = f"{section}, the most in a window of {period:g} s"
     show(what, most_within(admitted, period), limit, f"{total:.0f} in {seconds:g} s and more")
 
 
-def budget_section(address: str, seconds: float) -> None:
+def budget_section(settings: Settings) -> None:
     """The real costs of all calls are at most the budget and one reservation."""
-    results = run_pair(Settings(address, "budget", seconds))
+    results = run_pair(settings)
     spent = sum(result["tokens"] for result in results) / 100
     refused = sum(result["refused"] for result in results)
     reservation = MAX_TOKENS / 100
@@ -268,22 +288,27 @@ def outage_section(
     server: RedisServer, seconds: float, how: signal.Signals, patience: float
 ) -> None:
     """Redis goes away under load: the calls are sent or refused as declared, each in time."""
-    for behaviour in ("open", "closed"):
-        server.start()
-        settings = Settings(server.url, "outage", seconds, workers=10, on_store_failure=behaviour)
-        worker = Worker(settings)
+    server.start()
+    settings = Settings(server.url, "outage", 600, workers=10)
+    workers = {
+        behaviour: Worker(settings._replace(on_store_failure=behaviour))
+        for behaviour in ("open", "closed")
+    }
+    for worker in workers.values():
         worker.wait_ready()
-        time.sleep(seconds / 3)
-        server.process.send_signal(how)
-        gone = time.time()
-        calls = [call for call in worker.result()["calls"] if call[0] > gone]
-        server.stop()
-        slowest = max(duration for _, duration, _ in calls) * 1000
-        # a call that ends now may have been decided before
-        wrong = sum(sent != (behaviour == "open") for at, _, sent in calls if at > gone + patience)
+    time.sleep(seconds / 3)
+    gone = server.end(how)
+    time.sleep(seconds)
+    for worker in workers.values():
+        worker.process.terminate()
+    for behaviour, worker in workers.items():
+        calls = worker.result()["calls"]
+        slowest = max(took for began, took, _ in calls if began + took > gone) * 1000
+        wrong = sum(sent != (behaviour == "open") for began, _, sent in calls if began > gone)
         name = f"Redis {how.name}, {behaviour}"
         show(f"{name}, slowest call (ms)", slowest, patience * 1000, f"{len(calls)} calls")
         show(f"{name}, calls that were not {behaviour}", wrong, 0)
+    server.stop()
 
 
 class RedisServer:
@@ -309,6 +334,15 @@ class RedisServer:
                 return
             time.sleep(0.01)
         raise SystemExit("redis-server did not start.")
+
+    def end(self, how: signal.Signals) -> float:
+        """Kill or stop it; the time at which it has done its last work."""
+        self.process.send_signal(how)
+        if how == signal.SIGSTOP:
+            os.waitpid(self.process.pid, os.WUNTRACED)
+        else:
+            self.process.wait()
+        return time.time()
 
     def stop(self) -> None:
         self.process.send_signal(signal.SIGCONT)
@@ -353,36 +387,36 @@ def main() -> None:
     parser.add_argument(
         "--patience", type=float, default=0.1, help="seconds of a call in an outage"
     )
+    parser.add_argument("--timeout", type=float, default=0.05, help="seconds for Redis to answer")
     parser.add_argument("--worker", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.worker:
         print(json.dumps(asyncio.run(work(Settings(*json.loads(options.worker))))))
         return
-    names = options.store or STORES
+    names, seconds = options.store or STORES, options.windows * options.period
     with store_addresses(names) as addresses:
         for name, address in addresses.items():
             print(f"\n{name}: two processes, 50 workers each")
-            run_sections(options.sections, address, options.windows, options.period)
+            settings = Settings(address, "", seconds, options.period, timeout=options.timeout)
+            run_sections(options.sections, settings)
     if "redis" in names and "outage" in options.sections:
         print("\nredis: the server goes away")
         with tempfile.TemporaryDirectory() as folder:
             for how in (signal.SIGKILL, signal.SIGSTOP):
-                outage_section(RedisServer(folder), 1.5, how, options.patience)
+                outage_section(RedisServer(folder), seconds, how, options.patience)
     text = verdict()
     print(text)
     sys.exit("FAIL" in text)
 
 
-def run_sections(sections: Sequence[str], address: str, windows: float, period: float) -> None:
-    seconds = windows * period
-    if "requests" in sections:
-        limit_section(address, "requests", REQUESTS, seconds, period)
-    if "tokens" in sections:
-        limit_section(address, "tokens", TOKENS, seconds, period)
+def run_sections(sections: Sequence[str], settings: Settings) -> None:
+    for section, limit in (("requests", REQUESTS), ("tokens", TOKENS)):
+        if section in sections:
+            limit_section(settings._replace(section=section), limit)
     if "budget" in sections:
-        budget_section(address, max(2.5 * LEASE, seconds / 2))
+        budget_section(settings._replace(section="budget"))
     if "crash" in sections:
-        crash_section(address, 20)
+        crash_section(settings.store, 20)
 
 
 if __name__ == "__main__":

@@ -135,6 +135,8 @@ def model(
         fields = {name: value for name, value in fields.items() if not name.startswith("supports_")}
     else:
         fields |= _modalities(model_id, fields)
+        if any(price.rates.input and price.rates.output == 0 for price in prices):
+            prices = ()  # of a router, whose models cost what they cost
         fields.setdefault("tier", tier(model_id, prices, today))
         if not prices:
             gated = fields.get("is_gated", False)
@@ -194,7 +196,11 @@ def merged_prices(
 
     A later source whose standard price is the same adds the tiers and rates that the first lacks.
     """
-    usable = [prices for prices in said if prices and not _is_placeholder(prices, model_id)]
+    usable = [
+        tuple(map(_without_gaps, prices))
+        for prices in said
+        if prices and not _is_placeholder(prices, model_id)
+    ]
     if not usable:
         return ()
     first, *others = usable
@@ -257,6 +263,17 @@ def _is_placeholder(prices: tuple[Price, ...], model_id: str) -> bool:
         amount for price in prices for amount in msgspec.structs.astuple(price.rates) if amount
     ]
     return not amounts and not model_id.endswith((":free", "-free")) and "gemma" not in model_id
+
+
+def _without_gaps(price: Price) -> Price:
+    """The price without a cache rate of 0 beside a price of input: the source did not know it."""
+    rates = price.rates
+    gaps = [name for name in rates.__struct_fields__ if name.startswith("cache_")]
+    gaps = [name for name in gaps if getattr(rates, name) == 0]
+    if not rates.input or not gaps:
+        return price
+    known = msgspec.structs.replace(rates, **dict.fromkeys(gaps))
+    return msgspec.structs.replace(price, rates=known)
 
 
 def _with_rates(prices: tuple[Price, ...], other: Price) -> tuple[Price, ...]:

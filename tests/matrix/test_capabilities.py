@@ -18,6 +18,7 @@ from interlingua.spec.request import Request, ResponseFormat, ToolDefinition
 from interlingua.transport.canned import CannedTransport
 from support.requests import every_provider, get_weather, given, named
 from support.simulated import MODELS, run, simulated
+from support.warning_codes import codes
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(24)
 WEATHER = ToolDefinition(name="get_weather", parameters={"type": "object", "properties": {}})
@@ -93,7 +94,7 @@ def test_images(provider):
         assert refused(peer, provider, UnsupportedError, messages=[LOOK])
     with without("supports_images", text("ok")) as peer:
         for response in both(peer, provider, messages=[LOOK], on_loss="warn"):
-            assert [warning.code for warning in response.warnings] == ["image_dropped"]
+            assert codes(response) == ["image_dropped"]
         assert not any("iVBOR" in json.dumps(body) for body in sent(peer))
 
 
@@ -113,7 +114,7 @@ def test_thinking(provider):
     """A setting: dropped with a warning, refused by `strict`."""
     with without("supports_thinking", text("ok")) as peer:
         for response in both(peer, provider, reasoning_effort="high"):
-            assert [warning.code for warning in response.warnings] == ["reasoning_effort_dropped"]
+            assert codes(response) == ["reasoning_effort_dropped"]
         words = ("effort", "thinking", "reasoning", "thinkingConfig")
         assert not any(f'"{word}"' in json.dumps(body) for body in sent(peer) for word in words)
     with without("supports_thinking", text("ok")) as peer:
@@ -140,9 +141,9 @@ def test_parallel_tool_calls(provider):
     """The setting is dropped with a warning, or is what the target does anyway."""
     with without("supports_parallel_tool_calls", text("ok")) as peer:
         for response in both(peer, provider, tools=(WEATHER,), parallel_tool_calls=False):
-            codes = [warning.code for warning in response.warnings]
-            assert set(codes) <= {"parallel_tool_calls_dropped", "parallel_tool_calls_implied"}
-            assert len(codes) == 1
+            found = codes(response)
+            assert set(found) <= {"parallel_tool_calls_dropped", "parallel_tool_calls_implied"}
+            assert len(found) == 1
         names = ("parallel_tool_calls", "disable_parallel_tool_use")
         assert not any(name in json.dumps(body) for body in sent(peer) for name in names)
 
@@ -152,7 +153,7 @@ def test_output_limit(provider):
     """A longer answer than the model gives is not asked for."""
     with simulated(text("ok"), profile={"max_output_tokens": 100}) as peer:
         for response in both(peer, provider, max_tokens=500):
-            assert [warning.code for warning in response.warnings] == ["max_tokens_lowered"]
+            assert codes(response) == ["max_tokens_lowered"]
         assert [request.max_tokens for request in peer.app.script.requests] == [100, 100]
 
 
@@ -162,7 +163,7 @@ def test_system_prompt(provider):
     messages = [Message.system("Be brief."), Message.user("hi")]
     with without("supports_system_prompt", text("ok")) as peer:
         for response in both(peer, provider, messages=messages):
-            assert response.warnings
+            assert codes(response)
         for request in peer.app.script.requests:
             assert {message.role for message in request.messages} == {"user"}
             assert "Be brief." in "".join(message.text for message in request.messages)
@@ -174,7 +175,7 @@ def test_structured_output_of_a_client(provider):
     form = ResponseFormat(type="json_schema", json_schema=SCHEMA, name="place")
     with without("supports_structured_output", text('{"city": "Oslo"}')) as peer:
         for response in both(peer, provider, response_format=form):
-            assert response.warnings
+            assert codes(response)
         for request, body in zip(peer.app.script.requests, sent(peer), strict=True):
             assert request.response_format is None
             assert "city" in json.dumps(body)

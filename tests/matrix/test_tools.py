@@ -11,6 +11,7 @@ from interlingua.api.tools.tool import Tool, tool
 from interlingua.simulator import text, tool_call, usage
 from support.requests import ask, every_provider, get_weather, given, listen
 from support.simulated import KEY, MODELS, PATIENCE, simulated
+from support.warning_codes import codes
 
 
 @every_provider
@@ -126,7 +127,7 @@ def test_tool_choices(provider, choice):
     assert request.tool_choice.mode == ("named" if choice == "get_weather" else choice)
     assert request.tool_choice.tool_name == ("get_weather" if choice == "get_weather" else None)
     assert [tool.name for tool in request.tools] == ["get_weather"]
-    assert result.warnings == ()
+    assert codes(result) == []
 
 
 @every_provider

@@ -9,9 +9,10 @@ import uvloop
 from interlingua.client.client import Client
 from interlingua.providers.adapter import HttpAdapter
 from interlingua.serving.server import serve
-from interlingua.simulator import Simulator, cut, reset, text
+from interlingua.simulator import Simulator, cut, latency, reset, text
 from interlingua.spec.errors import NetworkError, StreamError
 from interlingua.spec.request import Request
+from interlingua.transport import AiohttpTransport, HttpxTransport
 from support.simulated import DIALECTS, adapters, settled
 
 LOOPS = {"asyncio": asyncio.new_event_loop, "uvloop": uvloop.new_event_loop}
@@ -88,3 +89,24 @@ def test_safe_37_a_reset_is_a_reset(loop):
 
     with pytest.raises(ConnectionResetError):
         run(loop, work)
+
+
+@every_loop
+@pytest.mark.parametrize("kind", [AiohttpTransport, HttpxTransport])
+def test_transports_work_and_close_under_uvloop(loop, kind):
+    """Connections are reused, and closed as soon as a stream is left in the middle."""
+    slow = text("word " * 500) + latency(between=0.02, write_bytes=40)
+
+    async def work():
+        async with serve(Simulator(text("One."), text("Two."), slow)) as server:
+            settings = {"base_url": server.url, "transport": kind()}
+            async with Client({"openai": HttpAdapter("openai", "k", **settings)}) as client:
+                request = Request(model="openai:m", messages="hi")
+                answers = [(await client.complete(request)).text for _ in range(2)]
+                async for event in client.stream(request):
+                    if event.type == "text_delta":
+                        break
+                await settled(lambda: server.open_connections == 0)
+                return answers
+
+    assert run(loop, work) == ["One.", "Two."]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeAlias
 
 from msgspec.structs import replace
 
@@ -28,7 +28,7 @@ OnMember: TypeAlias = Callable[[str], object]
 class MemberAdapter(Adapter, Protocol):
     """An adapter over several others, such as `Balance`: it chooses one for each attempt."""
 
-    has_members: bool
+    has_members: ClassVar[bool]
 
     @property
     def first(self) -> Adapter:

@@ -104,13 +104,14 @@ class Response(aiohttp.ClientResponse):
 
 def cut(transport: asyncio.BaseTransport) -> None:
     """Close a connection at once; discards data that is not sent yet."""
-    if not isinstance(transport, asyncio.WriteTransport):
+    abort = getattr(transport, "abort", None)  # uvloop's transports have no base class of asyncio
+    if abort is None:
         return
     peer = transport.get_extra_info("socket")
     if peer is not None:
-        with suppress(OSError, AttributeError):
+        with suppress(OSError, AttributeError, TypeError):  # the last: uvloop has no shutdown
             # Without a reset, a peer that is not reading does not notice the close.
             peer.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
             # Without a shutdown, the connection stays open while a forked child has the socket.
             peer.shutdown(socket.SHUT_RDWR)
-    transport.abort()
+    abort()

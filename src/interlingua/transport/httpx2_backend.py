@@ -12,7 +12,7 @@ import os
 import ssl
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, cast
 
 import httpcore2
 
@@ -44,6 +44,9 @@ class Backend(httpcore2.AsyncNetworkBackend):
         """Open a TCP connection."""
         loop = asyncio.get_running_loop()
         local = None if local_address is None else (local_address, 0)
+        # Loops of other packages, such as uvloop, try the addresses one after another.
+        is_plain = isinstance(loop, asyncio.BaseEventLoop)
+        delay: Any = {"happy_eyeballs_delay": _HAPPY_EYEBALLS_DELAY} if is_plain else {}
         with _translate_errors(httpcore2.ConnectTimeout, httpcore2.ConnectError):
             async with asyncio.timeout(timeout):
                 _, connection = await loop.create_connection(
@@ -51,7 +54,7 @@ class Backend(httpcore2.AsyncNetworkBackend):
                     host,
                     port,
                     local_addr=local,
-                    happy_eyeballs_delay=_HAPPY_EYEBALLS_DELAY,
+                    **delay,
                 )
         for option in socket_options or ():
             connection.transport.get_extra_info("socket").setsockopt(*option)
@@ -185,8 +188,7 @@ class _Connection(asyncio.Protocol):
     # Callbacks of asyncio.Protocol.
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)  # noqa: S101 -- always true for TCP
-        self.transport = transport
+        self.transport = cast(asyncio.Transport, transport)  # uvloop has a class of its own
 
     def data_received(self, data: bytes) -> None:
         self._buffer += data

@@ -11,6 +11,7 @@ from interlingua import AbortController, Message, generate_many, sync
 from interlingua.client.client import Client
 from interlingua.spec.errors import AbortError, ConfigurationError, ServerError
 from interlingua.spec.response import FinishReason, Response, Usage
+from support import virtual_time
 from support.simulated import settled
 
 
@@ -191,7 +192,7 @@ def test_one_run_is_cancelled_by_its_id():
         await client.cancel("batch-1")
         return await work
 
-    first, second = asyncio.run(main())
+    first, second = virtual_time.run(main())
 
     assert first.result.text == "a!"
     assert isinstance(second.error, AbortError)
@@ -209,7 +210,7 @@ def test_what_nobody_reads_does_not_pile_up():
             await anext(aiter(many))
             await asyncio.sleep(0.1)
 
-    asyncio.run(main())
+    virtual_time.run(main())
 
     assert adapter.calls <= 7
 

@@ -17,6 +17,7 @@ from interlingua.simulator import error, latency, pieces, text, thinking, tool_c
 from interlingua.spec.errors import SDKError
 from interlingua.spec.messages import Message
 from interlingua.spec.request import Request
+from support.run_profile import examples
 from support.runs import named
 from support.sessions import calls_in, look, results_in
 from support.simulated import DIALECTS, run, simulated
@@ -124,7 +125,7 @@ def check(session):
     st.lists(st.sampled_from(ANSWERS), min_size=1, max_size=8),
     st.lists(ACTIONS, min_size=1, max_size=8),
 )
-@settings(max_examples=40)
+@settings(max_examples=examples(160))
 def test_any_sequence_leaves_a_history_that_all_accept(provider, answers, actions):
     """Every call has one result, ids are stable, no dialect repairs anything, load is save."""
     answers = [*answers, text("The end.")]

@@ -420,8 +420,11 @@ def test_a_cancelled_task():
 
         async def work(client):
             session = session_of(client, "gemini")
-            with pytest.raises(TimeoutError):
-                await asyncio.wait_for(session.send("?"), 0.5)
+            task = asyncio.ensure_future(session.send("?"))
+            await settled(lambda: len(peer.app.script.received) == 2)
+            task.cancel()
+            await asyncio.wait({task})
+            assert task.cancelled()
             assert not session.is_active
             await session.send("Go on.")
             return session

@@ -29,6 +29,7 @@ from interlingua.spec.errors import (
 )
 from interlingua.spec.request import Request
 from interlingua.streams.grammar import Grammar
+from support import virtual_time
 from support.scripted_adapter import Cut, ScriptedAdapter, Slow, says
 from support.simulated import MODELS
 
@@ -386,7 +387,7 @@ def test_cancel_ends_a_call_of_a_member():
         await reading
         return [event async for event in events][-1].finish_reason.reason
 
-    assert asyncio.run(work()) == "cancelled"
+    assert virtual_time.run(work()) == "cancelled"
 
 
 def test_two_servers_one_down():

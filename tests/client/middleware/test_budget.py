@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-import time
 from datetime import UTC, datetime
 
 import pytest
@@ -26,8 +25,10 @@ from interlingua.spec.errors import (
 )
 from interlingua.spec.events import TextDelta
 from interlingua.spec.response import Cost, Usage
+from support import virtual_time
 from support.limited import ANSWER, USAGE, Metered, ask, call, calls, cent_per_token, client_of
 from support.simulated import simulated
+from support.stores import Clock
 
 WAYS = ("complete", "stream")
 FAST = RetryPolicy(base_delay=0.0, max_retries=3)
@@ -374,7 +375,7 @@ def test_a_whole_answer_that_never_came_costs_its_input(error):
         await asyncio.wait([task])
         assert await limit.used() == pytest.approx(0.07)
 
-    asyncio.run(main())
+    virtual_time.run(main())
 
 
 @both_ways
@@ -548,7 +549,7 @@ def test_what_could_not_be_settled_is_settled_later():
         await call(client, "complete")
         assert await limit.used() == pytest.approx(2 * SPENT)
 
-    asyncio.run(main())
+    virtual_time.run(main())
 
 
 def test_leases_are_renewed_and_end_after_a_crash(monkeypatch):
@@ -556,12 +557,12 @@ def test_leases_are_renewed_and_end_after_a_crash(monkeypatch):
     monkeypatch.setattr("interlingua.client.middleware.leases.MemoryStore", type(None))
 
     async def main():
-        store, hold = MemoryStore(), asyncio.Event()
-        limit = budget(usd=0.3, store=store, lease=0.5)
+        store, hold = MemoryStore(clock=virtual_time.now), asyncio.Event()
+        limit = budget(usd=0.3, store=store, lease=60.0)
         client = client_of(Metered(hold=hold), limit)
         events = client.stream(ask())
         await anext(events)
-        await asyncio.sleep(0.9)
+        await asyncio.sleep(300.0)
         with pytest.raises(BudgetExceededError):
             await call(client, "complete")
         hold.set()
@@ -569,19 +570,22 @@ def test_leases_are_renewed_and_end_after_a_crash(monkeypatch):
             pass
         assert await limit.used() == pytest.approx(SPENT)
 
-    asyncio.run(main())
+    virtual_time.run(main())
 
     async def crash():
-        limit = budget(usd=0.3, store=store, lease=0.5)
+        limit = budget(usd=0.3, store=store, lease=60.0)
         events = client_of(Metered(), limit).stream(ask())
         await anext(events)
         left.append(events)  # never closed, and its event loop stands still
         return await limit.used()
 
-    store, left = MemoryStore(), []
+    clock, left = Clock(), []
+    store = MemoryStore(clock=clock)
     loop = asyncio.new_event_loop()
     assert loop.run_until_complete(crash()) > 0.2
-    time.sleep(0.6)
+    clock.advance(59)
+    assert asyncio.run(store.used("budget:all")) > 0.2
+    clock.advance(2)
     assert asyncio.run(store.used("budget:all")) == 0.0
     loop.run_until_complete(left[0].aclose())
     loop.close()

@@ -20,6 +20,7 @@ from interlingua.spec.request import Request
 from interlingua.spec.response import FinishReason, Response, Usage
 from interlingua.streams.accumulate import events_from_response
 from interlingua.streams.grammar import Grammar
+from support import virtual_time
 from support.simulated import simulated
 
 ASK = Request(model="here:m", messages="Hi.")
@@ -209,7 +210,7 @@ def test_equal_requests_at_the_same_time_are_one_call(ask):
         answers = await asyncio.gather(*tasks)
         return adapter, answers
 
-    adapter, answers = asyncio.run(main())
+    adapter, answers = virtual_time.run(main())
 
     assert adapter.asked == 1
     assert [answer.text for answer in answers] == ["hello"] * 5
@@ -227,7 +228,7 @@ def test_if_the_first_call_fails_the_others_go_on_themselves(ask):
         adapter.gate.set()
         return adapter, await asyncio.gather(*tasks, return_exceptions=True)
 
-    adapter, answers = asyncio.run(main())
+    adapter, answers = virtual_time.run(main())
 
     assert isinstance(answers[0], ServerError)
     assert [answer.text for answer in answers[1:]] == ["hello"] * 2
@@ -248,7 +249,7 @@ def test_if_the_first_call_is_cancelled_another_takes_its_place(ask):
         adapter.gate.set()
         return adapter, await asyncio.gather(*others)
 
-    adapter, answers = asyncio.run(main())
+    adapter, answers = virtual_time.run(main())
 
     assert adapter.asked == 2
     assert [answer.text for answer in answers] == ["hello"] * 3
@@ -268,7 +269,7 @@ def test_a_call_that_waits_can_be_cancelled(ask):
         adapter.gate.set()
         return adapter, second.cancelled(), (await first).text
 
-    adapter, is_cancelled, text_ = asyncio.run(main())
+    adapter, is_cancelled, text_ = virtual_time.run(main())
 
     assert is_cancelled
     assert (adapter.asked, text_) == (1, "hello")
@@ -286,7 +287,7 @@ def test_a_task_does_not_wait_for_its_own_stream():
         await whole(client)
         await stream.aclose()
 
-    asyncio.run(asyncio.wait_for(main(), 5))
+    virtual_time.run(asyncio.wait_for(main(), 5))
     assert adapter.asked == 2
 
 
@@ -301,7 +302,7 @@ def test_nobody_waits_long_for_a_stream_that_nobody_reads():
         await asyncio.create_task(whole(client))
         await stream.aclose()
 
-    asyncio.run(asyncio.wait_for(main(), 5))
+    virtual_time.run(asyncio.wait_for(main(), 5))
     assert adapter.asked == 2
 
 
@@ -500,7 +501,7 @@ def test_a_store_that_hangs_costs_a_bounded_time():
     async def main():
         return await asyncio.wait_for(whole(client_of(adapter, store=store, store_timeout=0.01)), 2)
 
-    assert asyncio.run(main()).text == "hello"
+    assert virtual_time.run(main()).text == "hello"
 
 
 @both

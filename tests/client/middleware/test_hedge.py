@@ -25,7 +25,9 @@ from interlingua.spec.errors import AbortError, ConfigurationError, ErrorClass, 
 from interlingua.spec.request import Request
 from interlingua.streams.grammar import Grammar
 from interlingua.transport import AiohttpTransport, HttpxTransport
+from support import virtual_time
 from support.scripted_adapter import Cut, ScriptedAdapter, Slow, says
+from support.simulated import PATIENCE
 
 ASK = Request(model="a:one", messages="Hi.", request_id="call")
 NEVER = Slow(30, says("never"))
@@ -53,7 +55,7 @@ def test_a_quick_answer_is_not_hedged(mode):
     """One request, one attempt."""
     client, adapter = client_of(says("x"))
 
-    response = asyncio.run(ask(client, mode))
+    response = virtual_time.run(ask(client, mode))
 
     assert response.text == "x"
     assert len(adapter.asked) == len(response.attempts) == 1
@@ -66,7 +68,7 @@ def test_the_second_request_answers(mode):
     events = []
     client.subscribe(events.append)
 
-    response = asyncio.run(ask(client, mode))
+    response = virtual_time.run(ask(client, mode))
 
     assert response.text == "second"
     assert adapter.cancelled == 1
@@ -88,7 +90,7 @@ def test_the_first_request_may_still_win(mode):
     """Then the second is cancelled."""
     client, adapter = client_of(Slow(0.3, says("first")), NEVER, model="a:two")
 
-    response = asyncio.run(ask(client, mode))
+    response = virtual_time.run(ask(client, mode))
 
     assert response.text == "first"
     assert response.message.metadata["model"] == "one"
@@ -101,10 +103,10 @@ def test_the_first_request_may_still_win(mode):
 def test_a_failure_waits_for_the_other(mode):
     """Of either request, once both are under way."""
     client, _ = client_of(Slow(0.3, ServerError("down")), Slow(0.4, says("second")))
-    assert asyncio.run(ask(client, mode)).text == "second"
+    assert virtual_time.run(ask(client, mode)).text == "second"
 
     client, _ = client_of(Slow(0.4, says("first")), ServerError("down"))
-    response = asyncio.run(ask(client, mode))
+    response = virtual_time.run(ask(client, mode))
     assert response.text == "first"
     assert {attempt.error_class for attempt in response.attempts} == {
         None,
@@ -118,7 +120,7 @@ def test_if_both_fail_the_first_error_is_raised(mode):
     client, _ = client_of(Slow(0.3, ServerError("one")), ServerError("two"))
 
     with pytest.raises(ServerError, match="one") as caught:
-        asyncio.run(ask(client, mode))
+        virtual_time.run(ask(client, mode))
 
     assert len(caught.value.attempts) == 2
 
@@ -129,7 +131,7 @@ def test_a_quick_failure_is_not_hedged(mode):
     client, adapter = client_of(ServerError("down"))
 
     with pytest.raises(ServerError):
-        asyncio.run(ask(client, mode))
+        virtual_time.run(ask(client, mode))
 
     assert len(adapter.asked) == 1
 
@@ -141,7 +143,7 @@ def test_another_model(mode):
     hedge = Hedge(after=0.02, share=1.0, model=OtherModel("b:two", max_tokens=7))
     client = Client(named, middleware=[hedge])
 
-    response = asyncio.run(ask(client, mode))
+    response = virtual_time.run(ask(client, mode))
 
     assert (response.text, response.provider) == ("b", "b")
     assert (response.message.metadata["provider"], response.message.metadata["model"]) == (
@@ -168,7 +170,7 @@ def test_cancel_ends_both(mode):
         assert await client.cancel("call")
         return await asyncio.gather(call, return_exceptions=True)
 
-    (outcome,) = asyncio.run(work())
+    (outcome,) = virtual_time.run(work())
 
     assert adapter.cancelled == 2
     if mode == "whole":
@@ -187,7 +189,7 @@ def test_a_cancelled_task_ends_both(mode):
             await ask(client, mode)
 
     with pytest.raises(TimeoutError):
-        asyncio.run(work())
+        virtual_time.run(work())
     assert adapter.cancelled == 2
 
 
@@ -203,7 +205,7 @@ def test_a_reader_that_leaves_ends_the_winner():
         await events.aclose()
         return len(asyncio.all_tasks())
 
-    assert asyncio.run(work()) == 1
+    assert virtual_time.run(work()) == 1
 
 
 def test_nothing_is_sent_after_the_first_text():
@@ -211,7 +213,7 @@ def test_nothing_is_sent_after_the_first_text():
     client, adapter = client_of(Cut(says("half"), 3))
 
     with pytest.raises(Exception, match="cut") as caught:
-        asyncio.run(ask(client, "stream"))
+        virtual_time.run(ask(client, "stream"))
 
     assert caught.value.partial.text == "half"
     assert len(adapter.asked) == 1
@@ -223,7 +225,7 @@ def test_retries_of_both_are_attempts_of_one_call(mode):
     client, _ = client_of(Slow(0.3, ServerError("one")), ServerError("two"), NEVER, says("x"))
     policy = RetryPolicy(max_retries=1, base_delay=0.0)
 
-    response = asyncio.run(ask(client, mode, retry=policy))
+    response = virtual_time.run(ask(client, mode, retry=policy))
 
     assert response.text == "x"
     assert sorted(attempt.number for attempt in response.attempts) == [0, 1, 2, 3]
@@ -238,7 +240,7 @@ def test_inside_a_fallback(mode):
     }
     client = Client(named, middleware=[Fallback("b:one"), Hedge(after=0.02, share=1.0)])
 
-    response = asyncio.run(ask(client, mode))
+    response = virtual_time.run(ask(client, mode))
 
     assert response.text == "b"
     assert [attempt.provider for attempt in response.attempts] == ["a", "a", "b"]
@@ -251,7 +253,7 @@ def test_blocking_code_and_runs():
     client, _ = client_of(NEVER, says("x"))
     assert "".join(sync.stream("a:one", "Hi.", client=client).text_stream) == "x"
     client, _ = client_of(NEVER, says("x"))
-    assert asyncio.run(generate("a:one", "Hi.", client=client)).text == "x"
+    assert virtual_time.run(generate("a:one", "Hi.", client=client)).text == "x"
 
 
 # Real sockets.
@@ -270,7 +272,7 @@ def test_the_socket_of_the_loser_closes(mode, transport):
             layers = [Hedge(after=0.1, share=1.0)]
             async with Client({"openai": adapter}, middleware=layers) as client:
                 response = await ask(client, mode, Request(model="openai:gpt-5.2", messages="Hi."))
-            await asyncio.to_thread(app.script.received[0].over.wait, 5)
+            await asyncio.to_thread(app.script.received[0].over.wait, PATIENCE)
             return response
 
         response = asyncio.run(work())
@@ -326,7 +328,7 @@ def test_an_outage_does_not_double_the_load(mode):
             *(ask(client, mode, Request(model="a:one", messages="Hi.")) for _ in range(50))
         )
 
-    asyncio.run(work())
+    virtual_time.run(work())
 
     assert 51 <= len(adapter.asked) <= 56
 

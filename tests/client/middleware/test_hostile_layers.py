@@ -307,6 +307,7 @@ def test_safe_6_redacting_only_the_end(way):
     assert "secret" not in everything(tried.result)
 
 
+@pytest.mark.usefixtures("no_backoff")
 @ways
 @places
 def test_safe_6_dropping_only_the_end_of_a_call(way, place):

@@ -27,6 +27,7 @@ from interlingua.spec.request import Request
 from interlingua.spec.response import Cost, FinishReason, Response, Usage
 from interlingua.streams.accumulate import events_from_response
 from interlingua.streams.grammar import Grammar
+from support import virtual_time
 from support.warning_codes import codes
 
 STOP = FinishReason(reason="stop")
@@ -513,7 +514,7 @@ def test_its_task_ends_with_the_call(how):
                 await asyncio.gather(task, return_exceptions=True)
         return [task for task in asyncio.all_tasks() if "patient" in repr(task)]
 
-    assert asyncio.run(asyncio.wait_for(work(), 10)) == []
+    assert virtual_time.run(asyncio.wait_for(work(), 10)) == []
     assert ended == ["r"]
 
 
@@ -539,7 +540,7 @@ def test_a_queue_can_be_cancelled(mode):
             assert (await task).finish_reason.reason == "cancelled"
         return adapter.asked
 
-    assert asyncio.run(asyncio.wait_for(work(), 10)) == []
+    assert virtual_time.run(asyncio.wait_for(work(), 10)) == []
 
 
 # What everyone sees.

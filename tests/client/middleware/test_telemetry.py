@@ -24,7 +24,7 @@ from interlingua.spec.errors import ServerError
 from interlingua.spec.events import TextDelta
 from interlingua.spec.messages import Message
 from interlingua.spec.request import Request
-from support.simulated import KEY, simulated
+from support.simulated import KEY, settled, simulated
 
 
 class Recorder:
@@ -209,13 +209,13 @@ def test_a_call_that_is_cancelled_ends_its_spans(ask):
 
     async def work(client, peer):
         task = asyncio.create_task(ask(client, peer.ask("anthropic")))
-        await asyncio.sleep(0.05)
+        await settled(lambda: peer.app.script.received)
         task.cancel()
         await asyncio.wait({task})
 
     from interlingua.simulator import latency
 
-    recorder = record(work, text("late") + latency(first=5))
+    recorder = record(work, text("late") + latency(first=60))
 
     assert [span.name.split()[0] for span in recorder.spans] == ["chat", "attempt"]
 

@@ -341,11 +341,11 @@ def test_values(store):
 
 def test_values_end(store):
     """A value with a time to live is gone after it; a later one without it stays."""
-    store.put("k", b"1", ttl=0.05)
-    store.put("stays", b"1", ttl=0.05)
+    store.put("k", b"1", ttl=50)
+    store.put("stays", b"1", ttl=50)
     store.put("stays", b"2")
     assert store.get("k") == b"1"
-    store.pass_ttl(0.06)
+    store.pass_ttl(51)
 
     assert store.get("k") is None
     assert not store.delete("k")
@@ -357,9 +357,9 @@ def test_counters(store):
     """They start at 0, may go below it, and end when the first call said."""
     assert store.add("n", 2) == 2
     assert store.add("n", -2.5) == -0.5
-    assert store.add("m", 1, ttl=0.05) == 1
+    assert store.add("m", 1, ttl=50) == 1
     assert store.add("m", 1, ttl=60) == 2
-    store.pass_ttl(0.06)
+    store.pass_ttl(51)
     assert store.add("m", 1) == 1
     assert store.delete("m")
     assert store.add("m", 0) == 0
@@ -372,9 +372,9 @@ def test_lists(store):
     assert store.items("l", 2) == [b"c"]
     assert store.items("l", 3) == []
     assert store.items("other") == []
-    assert store.append("m", b"a", ttl=0.05) == 1
+    assert store.append("m", b"a", ttl=50) == 1
     assert store.append("m", b"b", ttl=60) == 2
-    store.pass_ttl(0.06)
+    store.pass_ttl(51)
     assert store.items("m") == []
     assert store.append("m", b"c") == 1
     assert store.delete("l")

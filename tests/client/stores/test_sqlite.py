@@ -63,9 +63,9 @@ def test_a_killed_process_gives_back_its_leases(tmp_path):
     """What it had taken counts until its lease ends."""
     path = tmp_path / "s"
     code = """
-        await store.reserve([Limit(key="k", maximum=1, mode="hold")], lease=0.4)
+        await store.reserve([Limit(key="k", maximum=1, mode="hold")], lease=60)
         print("taken", flush=True)
-        await asyncio.sleep(60)
+        await asyncio.sleep(600)
     """
     with program(path, code) as process:
         process.stdout.readline()
@@ -73,15 +73,16 @@ def test_a_killed_process_gives_back_its_leases(tmp_path):
     wanted = [Limit(key="k", maximum=1, mode="hold")]
 
     async def work():
-        store = SQLiteStore(path)
+        later = 0.0
+        store = SQLiteStore(path, clock=lambda: time.time() + later)
         refused = await store.reserve(wanted)
-        await asyncio.sleep(refused.retry_after)
+        later = refused.retry_after
         return refused, await store.reserve(wanted)
 
     refused, taken = asyncio.run(work())
 
     assert isinstance(refused, Refused)
-    assert refused.retry_after <= 0.4
+    assert refused.retry_after <= 60
     assert isinstance(taken, Reservation)
 
 
@@ -105,7 +106,7 @@ def test_a_lock_is_waited_for(tmp_path):
 
     assert {type(result) for result in results} == {StoreError}
     assert "Another process holds its lock" in str(results[0])
-    assert seconds < 1
+    assert 0.2 <= seconds < 20 * 0.2  # not one after another
     assert value == b"v"
     assert asyncio.run(store.put("k", b"w"))
 
@@ -215,18 +216,25 @@ def test_a_cancelled_reservation_is_given_back(tmp_path, moments):
     store = SQLiteStore(tmp_path / "s")
     wanted = [Limit(key=mode, maximum=1, mode=mode, period=60) for mode in ("spend", "hold")]
 
-    async def work():
-        await store.put("k", b"v")
+    async def is_cancelled():
         task = asyncio.ensure_future(store.reserve(wanted))
         for _ in range(moments):
             await asyncio.sleep(0)
         time.sleep(0.05)  # noqa: ASYNC251 -- so that it is done, but this loop does not know
         task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
-        await store.put("k", b"w")  # after all that was waiting
-        return task.cancelled(), [await store.used(key.key, 60) for key in wanted]
+        await asyncio.wait({task})
+        if not task.cancelled():  # the machine was slow: it had been done before
+            await store.settle(task.result(), {limit.key: 0 for limit in wanted})
+        return task.cancelled()
 
-    assert asyncio.run(work()) == (True, [0, 0])
+    async def work():
+        await store.put("k", b"v")
+        while not await is_cancelled():
+            pass
+        await store.put("k", b"w")  # after all that was waiting
+        return [await store.used(limit.key, 60) for limit in wanted]
+
+    assert asyncio.run(work()) == [0, 0]
 
 
 def test_a_newer_file(tmp_path):

@@ -267,3 +267,18 @@ def test_it_loads_quickly():
     assert min(float(needed) for needed, _, _ in figures) < 0.015
     assert min(float(whole) for _, whole, _ in figures) < 0.030
     assert {searched for _, _, searched in figures} == {"False"}
+
+
+def test_no_rate_is_0_beside_a_price_of_input():
+    """A 0 of a source that did not know better would make tokens free."""
+    free = [
+        (model.provider, model.id, name)
+        for model in list_models()
+        if model.kind == "chat"
+        for price in model.prices
+        if price.rates.input
+        for name in ("output", "cache_read", "cache_write", "cache_write_1h", "reasoning")
+        if getattr(price.rates, name) == 0
+    ]
+
+    assert free == []

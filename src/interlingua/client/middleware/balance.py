@@ -23,7 +23,7 @@ from copy import copy
 from hashlib import blake2b
 from inspect import isawaitable
 from math import isfinite, log
-from typing import Any, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 from interlingua.client.middleware.circuit_breaker import CircuitBreaker, Passage
 from interlingua.client.middleware.circuits import judge
@@ -58,7 +58,7 @@ class _Member(NamedTuple):
 class _Unchecked:
     """A call to an adapter that is out, because all are."""
 
-    is_open = True
+    is_open: bool = True
 
     async def succeed(self) -> None:
         self.is_open = False
@@ -96,7 +96,7 @@ class Balance:
     Whatever else an adapter is asked for, such as its profile, is that of the first one.
     """
 
-    has_members = True
+    has_members: ClassVar[bool] = True
 
     def __init__(
         self,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import AsyncGenerator, Callable
-from typing import Any
+from typing import Any, ClassVar
 
 from interlingua.client.middleware.circuits import (
     CircuitRules,
@@ -46,7 +46,7 @@ class CircuitBreaker:
     customer's key circuits of its own.
     """
 
-    per_attempt = True
+    per_attempt: ClassVar[bool] = True
 
     def __init__(
         self,

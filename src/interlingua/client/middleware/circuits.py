@@ -149,7 +149,7 @@ class Circuits:
         clock: Callable[[], float] = time.time,
         chance: Callable[[], float] = random.random,
     ) -> None:
-        self.rules = rules
+        self.rules: CircuitRules = rules
         self._store: Store = store or MemoryStore(clock=clock)
         self._clock = clock
         self._chance = chance

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Collection, Mapping
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Any, ClassVar, Literal, TypeAlias, get_args
 
 from msgspec.structs import replace
 
@@ -71,7 +71,7 @@ class Fallback:
     `disable_fallbacks` is sent to its own model only.
     """
 
-    has_other_models = True
+    has_other_models: ClassVar[bool] = True
 
     def __init__(
         self,

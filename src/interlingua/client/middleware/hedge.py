@@ -9,7 +9,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable
 from functools import partial
 from math import ceil
 from time import perf_counter
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 from msgspec.structs import replace
 
@@ -93,7 +93,7 @@ class Hedge:
     not double the load.
     """
 
-    takes_call = True
+    takes_call: ClassVar[bool] = True
 
     def __init__(
         self,

@@ -7,7 +7,7 @@ with the real amounts; if the caller has crashed, the lease ends and the store a
 says.
 
 A store that cannot answer in time raises `StoreError`; it never decides what a failure means. The
-middleware that uses it does (`on_failure="open"` lets the call through, `"closed"` raises the
+middleware that uses it does (`on_store_failure="open"` lets the call through, `"closed"` raises the
 error), so one store may serve a strict budget and a lenient rate limit.
 
 The program that made a store closes it. `Client.close` does not.

@@ -18,7 +18,7 @@ from interlingua.client.stores.contract import (
     check_limits,
     check_ttl,
 )
-from interlingua.client.stores.redis_link import Link, load_redis
+from interlingua.client.stores.redis_link import Call, Link, load_redis
 from interlingua.spec.errors import StoreError
 from interlingua.transport.per_loop import PerLoop
 
@@ -71,14 +71,12 @@ class RedisStore:
         id_ = uuid4().hex
         keys = self._limit_keys(id_, checked)
         arguments = [self._now(), id_, microseconds(lease), *_arguments(checked)]
+        call = self._call(redis_scripts.RESERVE, keys, arguments)
         try:
-            reply = await self._run(redis_scripts.RESERVE, keys, arguments)
-        except asyncio.CancelledError:  # it may have been taken, or will be: this comes after it
-            self._give_back(id_, checked)
-            raise
-        except StoreError as error:
-            if isinstance(error.cause, TimeoutError):  # a slow server would hold it for its lease
-                self._give_back(id_, checked)
+            reply = await self._wait(call)
+        except (asyncio.CancelledError, StoreError):
+            if call.is_sent:  # the server may take it, even later, and would hold it for its lease
+                self._give_back(id_, checked, lease)
             raise
         if reply[0] == 1:
             taken_at = float(reply[1]) / MICROSECONDS
@@ -103,10 +101,11 @@ class RedisStore:
     ) -> tuple[list[str], list[Any]]:
         return self._limit_keys(id_, limits), [self._now(), id_, *real, *_arguments(limits)]
 
-    def _give_back(self, id_: str, limits: Sequence[Limit]) -> None:
+    def _give_back(self, id_: str, limits: Sequence[Limit], lease: float) -> None:
+        """Send it until the server has answered; nobody waits for that."""
         keys, arguments = self._settlement(id_, limits, [0.0] * len(limits))
-        script = redis_scripts.SETTLE
-        self._link().send(_command(script, keys, arguments), script=script)
+        # Each time a server that hangs is waited for as long as `redis_link.PATIENCE`, a second.
+        self._call(redis_scripts.GIVE_BACK, keys, arguments, repeats=min(60, 1 + int(lease)))
 
     async def renew(self, reservation: Reservation, lease: float) -> bool:
         """Extend the lease to this long from now; False if it has ended or was settled."""
@@ -127,7 +126,7 @@ class RedisStore:
         """Add to a counter; its new value."""
         arguments = [repr(float(amount)), _milliseconds(ttl)]
         keys = [f"{self._prefix}c:{key}"]
-        return float(await self._run(redis_scripts.ADD, keys, arguments, is_repeatable=False))
+        return float(await self._run(redis_scripts.ADD, keys, arguments, repeats=0))
 
     async def get(self, key: str) -> bytes | None:
         """The value; None if there is none or its time has ended."""
@@ -143,7 +142,7 @@ class RedisStore:
             command += ["PX", _milliseconds(ttl)]
         if only_new:
             command.append("NX")
-        sent = self._link().send(command, is_repeatable=not only_new)
+        sent = self._link().send(command, repeats=int(not only_new))
         return await self._wait(sent) is not None
 
     async def delete(self, key: str) -> bool:
@@ -154,7 +153,7 @@ class RedisStore:
         """Add to the end of a list; the new length."""
         keys = [f"{self._prefix}l:{key}"]
         arguments = [value, _milliseconds(ttl)]
-        return int(await self._run(redis_scripts.APPEND, keys, arguments, is_repeatable=False))
+        return int(await self._run(redis_scripts.APPEND, keys, arguments, repeats=0))
 
     async def items(self, key: str, start: int = 0) -> list[bytes]:
         """The values of a list, from an index on."""
@@ -180,16 +179,25 @@ class RedisStore:
         keys: Sequence[str],
         arguments: Sequence[Any],
         *,
-        is_repeatable: bool = True,
+        repeats: int = 1,
     ) -> Any:
-        command = _command(script, keys, arguments)
-        sent = self._link().send(command, script=script, is_repeatable=is_repeatable)
-        return await self._wait(sent)
+        return await self._wait(self._call(script, keys, arguments, repeats=repeats))
 
-    async def _wait(self, reply: asyncio.Future[Any]) -> Any:
+    def _call(
+        self,
+        script: str,
+        keys: Sequence[str],
+        arguments: Sequence[Any],
+        *,
+        repeats: int = 1,
+    ) -> Call:
+        command = _command(script, keys, arguments)
+        return self._link().send(command, script=script, repeats=repeats)
+
+    async def _wait(self, call: Call) -> Any:
         try:
             async with asyncio.timeout(self._timeout):
-                return await reply
+                return await call.future
         except TimeoutError as error:
             raise StoreError(
                 f"Redis did not answer in {self._timeout * 1000:g} ms. Check the server and the "

@@ -27,14 +27,25 @@ def load_redis() -> Any:
     return library
 
 
-class _Call:
+PATIENCE = 1.0
+"""
+Seconds after which a connection that has not answered is given up.
+
+Longer than a caller waits: the replies of a slow server come in time for the next callers, and what
+is sent on one connection is done in its order.
+"""
+
+
+class Call:
     """A command that waits for its reply."""
 
-    __slots__ = ("command", "future", "repeats", "script")
+    __slots__ = ("command", "future", "is_sent", "repeats", "script")
 
     def __init__(self, command: Sequence[Any], script: str | None, *, repeats: int) -> None:
         self.command = command
         self.script = script
+        self.is_sent = False
+        """The server may have done it, or will."""
         self.future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         # A caller that was cancelled does not ask for the error.
         self.future.add_done_callback(_retrieve)
@@ -50,7 +61,7 @@ class Link:
     """The connection of one event loop; it is opened on use, and again after a failure."""
 
     def __init__(self, url: str, timeout: float) -> None:
-        """`timeout`: how long sending commands and reading their replies may take."""
+        """`timeout`: how long a caller waits; the connection waits longer, see `PATIENCE`."""
         library = load_redis()
         from redis.asyncio.retry import Retry
         from redis.backoff import NoBackoff
@@ -62,30 +73,28 @@ class Link:
             raise ConfigurationError(f"RedisStore: {error}", setting="url") from error
         options = {
             **pool.connection_kwargs,
-            "socket_timeout": None,  # `timeout` bounds everything at once
+            "socket_timeout": None,  # `PATIENCE` bounds everything at once
             "socket_connect_timeout": None,
             "retry": Retry(NoBackoff(), 0),
         }
         self._connection = pool.connection_class(**options)
-        self._timeout = timeout
-        self._waiting: list[_Call] = []
+        self._patience = max(timeout, PATIENCE)
+        self._waiting: list[Call] = []
         self._task: asyncio.Task[None] | None = None
 
-    def send(
-        self, command: Sequence[Any], *, script: str | None = None, is_repeatable: bool = True
-    ) -> asyncio.Future[Any]:
+    def send(self, command: Sequence[Any], *, script: str | None = None, repeats: int = 1) -> Call:
         """
-        The future reply.
+        The call, with its future reply. A call that nobody waits for any more is not sent.
 
         `script` is the text of the script that the command names by its hash: it is sent if the
-        server does not know it. A repeatable command is sent again, once, if the connection ends
-        before its reply: the server may have been restarted since the last command.
+        server does not know it. A command is sent again so often if the connection ends before its
+        reply: the server may have been restarted since the last command.
         """
-        call = _Call(command, script, repeats=int(is_repeatable))
+        call = Call(command, script, repeats=repeats)
         self._waiting.append(call)
         if self._task is None:
             self._task = asyncio.get_running_loop().create_task(self._work())
-        return call.future
+        return call
 
     async def close(self) -> None:
         """Close the connection; calls that wait fail."""
@@ -117,12 +126,14 @@ class Link:
                     call.future.set_exception(StoreError("The Redis store was closed."))
             self._waiting.clear()
 
-    async def _exchange(self, calls: Sequence[_Call]) -> None:
+    async def _exchange(self, calls: Sequence[Call]) -> None:
         """Send the commands and read their replies; whatever fails ends the connection."""
         errors = (self._library.RedisError, OSError, TimeoutError)
         try:
-            async with asyncio.timeout(self._timeout):
+            async with asyncio.timeout(self._patience):
                 await self._connection.connect()
+                for call in calls:
+                    call.is_sent = True
                 packed = self._connection.pack_commands([call.command for call in calls])
                 await self._connection.send_packed_command(packed)
                 for call in calls:
@@ -135,7 +146,7 @@ class Link:
             self._fail(calls, None)
             raise
 
-    async def _read(self, call: _Call) -> None:
+    async def _read(self, call: Call) -> None:
         from redis.exceptions import NoScriptError
 
         try:
@@ -152,14 +163,12 @@ class Link:
         if not call.future.done():
             call.future.set_result(reply)
 
-    def _fail(self, calls: Sequence[_Call], error: Exception | None) -> None:
+    def _fail(self, calls: Sequence[Call], error: Exception | None) -> None:
         """Send again what can be, and give the others the error."""
-        late = (TimeoutError, self._library.TimeoutError)
-        is_lost = error is not None and not isinstance(error, late)
         for call in calls:
             if call.future.done():
                 continue
-            if is_lost and call.repeats:
+            if error is not None and call.repeats:
                 call.repeats -= 1
                 self._waiting.append(call)
             else:

@@ -166,6 +166,7 @@ end
 
 local now, id, lease = current(), ARGV[2], tonumber(ARGV[3])
 local before = redis.call('GET', KEYS[1])
+if before == '' then return {0, 1, '0', ''} end  -- it was given back: nobody waits for it
 if before then  -- it is sent again because the reply was lost
   return {1, string.match(before, ' (.*)$')}
 end
@@ -200,11 +201,10 @@ return {1, text(now)}
 """
 )
 
-SETTLE = (
-    _COMMON
-    + """
+_FIND = """
 local now, id, lease = current(), ARGV[2], redis.call('GET', KEYS[1])
-if not lease then return 0 end
+"""
+_SETTLE_FOUND = """
 local ends, taken_at = string.match(lease, '^(.-) (.*)$')
 if tonumber(ends) + RETENTION <= now then return 0 end
 redis.call('DEL', KEYS[1])
@@ -233,7 +233,11 @@ for i, limit in ipairs(limits(3 + (#KEYS - 1) / 2, now)) do
 end
 return 1
 """
-)
+SETTLE = f"{_COMMON}{_FIND}if not lease then return 0 end{_SETTLE_FOUND}"
+
+# On another connection the reservation may come later: its id is marked, so that it takes nothing.
+_MARK = "if not lease then redis.call('SET', KEYS[1], '', 'PX', 60000) return 0 end"
+GIVE_BACK = f"{_COMMON}{_FIND}{_MARK}{_SETTLE_FOUND}"
 
 RENEW = (
     _COMMON
