@@ -254,9 +254,10 @@ class MemoryStore:
                         slots[0] = slots.get(0, 0.0) + counted
                         bucket.total += counted
                     elif kind == _TIMED:
-                        counted, ended = amount if real is None else real, bucket.expires
-                        bucket.count(group.limits[number], self._now(), counted)
-                        bucket.total += counted
+                        ended, now = bucket.expires, self._now()
+                        bucket.drop_ended(now)
+                        bucket.count(group.limits[number], now, amount if real is None else real)
+                        bucket.total = bucket.used()
                         if ended == inf != bucket.expires:  # groups wait for no end
                             self._version += 1
                 elif real is not None and real != amount:
