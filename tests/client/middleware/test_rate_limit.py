@@ -244,11 +244,14 @@ def test_a_timeout_or_a_cancellation_ends_the_wait():
     virtual_time.run(main())
 
 
-def test_a_request_that_never_fits_is_refused():
-    """More input than the limit of a minute is an error, not an endless wait."""
+@pytest.mark.parametrize("earlier", [0, 3])
+def test_a_request_that_never_fits_is_refused(earlier):
+    """More input than the limit of a minute is an error, not an endless wait; also later on."""
 
     async def main():
-        client = client_of(Metered(), RateLimit(input_tokens_per_minute=10))
+        client = client_of(Metered(), RateLimit(input_tokens_per_minute=60))
+        for _ in range(earlier):
+            await call(client, "complete", ask("hi"))
         with pytest.raises(RateLimitError, match="never admits so many"):
             await call(client, "complete", ask("many words " * 50))
 
