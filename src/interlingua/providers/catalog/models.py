@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, date, datetime
-from functools import cached_property
 from threading import Lock
 from typing import Literal, Protocol, TypeAlias, TypeVar
 from weakref import WeakValueDictionary
@@ -129,10 +128,16 @@ class Table:
         """The day of the prices, and what was merged over them; costs state it."""
         self.models: Models = Models(sections)
         self._found: dict[str, dict[str, ModelInfo]] = {}
+        self._providers: Mapping[str, tuple[str, ...]] | None = None
 
-    @cached_property
+    @property
     def providers(self) -> Mapping[str, tuple[str, ...]]:
         """The providers of each id and alias, in the order of the catalog."""
+        if self._providers is None:  # `cached_property` has a lock in Python 3.11: see `table`
+            self._providers = self._find_providers()
+        return self._providers
+
+    def _find_providers(self) -> Mapping[str, tuple[str, ...]]:
         found: dict[str, tuple[str, ...]] = {}
         for provider in self.models:
             for model in self.models.names(provider):
@@ -193,18 +198,26 @@ def _clear_caches() -> None:
 
 
 def table() -> Table:
-    """The current table; the data file is read on first use."""
-    return _current or change_table(lambda loaded: loaded)
+    """
+    The current table; the data file is read on first use.
+
+    Two threads may read it at once. There is no lock here, because a process that is forked while
+    another thread holds it would wait for ever.
+    """
+    global _current  # noqa: PLW0603
+    known = _current
+    if known is None:
+        known = _load()
+        _current = known
+    return known
 
 
 def change_table(change: Callable[[Table], Table]) -> Table:
     """Replace the table by a changed one. One thread at a time; readers keep what they have."""
     global _current  # noqa: PLW0603
     with _lock:
-        is_first = _current is None
-        _current = change(_current or _load())
-        if not is_first:
-            _clear_caches()
+        _current = change(table())
+        _clear_caches()
         return _current
 
 
