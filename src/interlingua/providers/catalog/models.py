@@ -208,8 +208,9 @@ def table() -> Table:
     known = _current
     if known is None:
         known = _load()
-        _current = known
-    return known
+        if _current is None:  # else another thread has read or changed it meanwhile
+            _current = known
+    return _current or known
 
 
 def change_table(change: Callable[[Table], Table]) -> Table:
