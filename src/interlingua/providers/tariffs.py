@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from time import time as now
 from typing import Any, NamedTuple, TypeAlias, TypeVar
@@ -10,7 +9,7 @@ from typing import Any, NamedTuple, TypeAlias, TypeVar
 import msgspec
 from msgspec.structs import replace
 
-from interlingua.providers.catalog.models import clear_on_change, table
+from interlingua.providers.catalog.models import clear_on_change, table, without_date
 from interlingua.providers.catalog.prices import LongContext, Price, Rates
 from interlingua.providers.cost import STANDARD, Tariff, merge_rates, price_usage
 from interlingua.spec.check import describe
@@ -33,7 +32,6 @@ Given: TypeAlias = Mapping[str, "Rates | tuple[Price, ...]"]
 Answer = TypeVar("Answer", Response, Finish)
 
 _MAX_TARIFFS = 512  # cached per table: servers choose the names of models
-_DATE = re.compile(r"[-@]20\d\d(?:-\d\d-\d\d|\d{4})$")
 _OTHER_NAMES = {
     "inputPricePerMillion": "input",
     "inputCachedPricePerMillion": "cache_read",
@@ -162,7 +160,7 @@ def _spellings(model: str) -> Iterator[str]:
     """The name of a model, and the name without the date of a version."""
     if model:
         yield model
-        bare = _DATE.sub("", model)
+        bare = without_date(model)
         if bare != model:
             yield bare
 

@@ -11,6 +11,7 @@ import msgspec
 
 from interlingua.api.objects.schema import VALUE, ObjectSchema, object_schema
 from interlingua.api.objects.strategy import ObjectGoal, plan
+from interlingua.api.run.generate import ClosedByAsyncWith
 from interlingua.api.run.loop import GenerateResult
 from interlingua.api.run.options import ACCESS, GenerateOptions, Prompt, check_options
 from interlingua.api.run.run import Run, get_default_client, with_access
@@ -211,7 +212,7 @@ class GrowingObject:
         return value is not None and self.show(self._schema.unwrap(value, has_null=self._has_null))
 
 
-class ObjectStream(Generic[T]):
+class ObjectStream(ClosedByAsyncWith, Generic[T]):
     """
     An async iterator over partial objects; it can be read once.
 
@@ -238,12 +239,6 @@ class ObjectStream(Generic[T]):
 
     async def __anext__(self) -> Json:
         return await anext(self._partials)
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self.aclose()
 
     async def aclose(self) -> None:
         """Stop reading and close the connection."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator
 from types import TracebackType
 from typing import Self, Unpack
@@ -41,7 +42,26 @@ def stream(
     return StreamResult(Run(model, prompt, options))
 
 
-class StreamResult:
+class ClosedByAsyncWith(ABC):
+    """A context manager: the end of an `async with` block closes it."""
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.aclose()
+
+    @abstractmethod
+    async def aclose(self) -> None:
+        """End it."""
+
+
+class StreamResult(ClosedByAsyncWith):
     """
     The events of one run, which can be read once.
 
@@ -58,17 +78,6 @@ class StreamResult:
 
     async def __anext__(self) -> StreamEvent:
         return await anext(self._events)
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        await self.aclose()
 
     async def aclose(self) -> None:
         """Stop the run and close the connection."""

@@ -13,13 +13,12 @@ from collections.abc import (
     Mapping,
     Sized,
 )
-from types import TracebackType
-from typing import Any, Self, TypeAlias, Unpack
+from typing import Any, TypeAlias, Unpack
 
 import msgspec
 
 from interlingua.api.objects.functions import generate_object
-from interlingua.api.run.generate import generate
+from interlingua.api.run.generate import ClosedByAsyncWith, generate
 from interlingua.api.run.loop import GenerateResult
 from interlingua.api.run.options import GenerateOptions
 from interlingua.api.run.run import get_default_client
@@ -109,7 +108,7 @@ def generate_many(
     return ManyResults(items, defaults, concurrency, on_progress, ordered=ordered)
 
 
-class ManyResults:
+class ManyResults(ClosedByAsyncWith):
     """
     The results of `generate_many`: await it for a list, or iterate over it, once.
 
@@ -140,17 +139,6 @@ class ManyResults:
 
     def __aiter__(self) -> AsyncIterator[ItemResult]:
         return self._results
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        await self.aclose()
 
     async def aclose(self) -> None:
         """End all runs."""

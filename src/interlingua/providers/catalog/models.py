@@ -261,9 +261,13 @@ def _spellings(model_id: str) -> Iterator[str]:
     yield model_id.lower()
     if model_id.startswith("ft:"):  # ft:<base>:<organization>:<name>:<id>
         yield ":".join(model_id.split(":", 2)[:2])
+    yield without_date(model_id)
+
+
+def without_date(model_id: str) -> str:
+    """The name of a model without the date of a version, if it has one."""
     dated = _DATED.fullmatch(model_id)
-    if dated is not None:
-        yield dated[1]
+    return model_id if dated is None else dated[1]
 
 
 def _load() -> Table:
