@@ -149,6 +149,8 @@ def price_usage(usage: Usage, tariff: Tariff | None, at: float) -> Cost | None:
         if row is None:
             return None
     total, rates = usage.input_tokens, row.rates
+    if not total and not usage.output_tokens and not _has_price(usage, rates.media):
+        return None
     for above, higher in row.long_context:
         if total > above:
             rates = higher
@@ -182,6 +184,23 @@ def price_usage(usage: Usage, tariff: Tariff | None, at: float) -> Cost | None:
         media=media / _MILLION,
         pricing_version=tariff.version,
         source=tariff.source,
+    )
+
+
+_UNITS = (
+    ("images", "per_image"),
+    ("characters", "per_million_characters"),
+    ("audio_seconds", "per_audio_hour"),
+    ("video_seconds", "per_video_second"),
+)
+"""What is paid for without tokens, and its rates."""
+
+
+def _has_price(usage: Usage, rates: Rates | None) -> bool:
+    """Whether each thing that was made without tokens has a rate."""
+    return all(
+        not getattr(usage, count) or getattr(rates, rate, None) is not None
+        for count, rate in _UNITS
     )
 
 
