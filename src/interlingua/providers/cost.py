@@ -149,19 +149,19 @@ def price_usage(usage: Usage, tariff: Tariff | None, at: float) -> Cost | None:
         if row is None:
             return None
     total, rates = usage.input_tokens, row.rates
-    if not total and not usage.output_tokens and not _has_price(usage, rates.media):
-        return None
     for above, higher in row.long_context:
         if total > above:
             rates = higher
     read = min(usage.cache_read_tokens or 0, total)
     written = min(usage.cache_write_tokens or 0, total - read)
     hourly = min(usage.cache_write_1h_tokens or 0, written)
-    fresh, output, media = total - read - written, usage.output_tokens, 0.0
+    fresh, output = total - read - written, usage.output_tokens
+    media = 0.0 if total or output or _has_price(usage, rates.media) else nan
     thought = min(usage.reasoning_tokens or 0, output)
     spoken = output - thought
     if rates.media is not None:
-        media, fresh, read, spoken = _price_media(usage, rates.media, fresh, read, spoken)
+        extra, fresh, read, spoken = _price_media(usage, rates.media, fresh, read, spoken)
+        media += extra
     # A rate may be nan, and 0 * nan is nan.
     thinking = thought * rates.reasoning if thought else 0.0
     input_cost = (fresh * rates.input if fresh else 0.0) + rates.per_request
