@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from msgspec.structs import replace
 
 from interlingua.dialects.openai_chat.facts import NAME
-from interlingua.dialects.openai_shared import embeddings
+from interlingua.dialects.openai_shared import audio, embeddings
 from interlingua.spec.contracts import Profile, WireCall
 from interlingua.spec.operations import Operation, ServedModel
 from interlingua.wire.operations import ModelFields, read_models, read_page
@@ -43,4 +43,8 @@ OPERATIONS: Mapping[str, Operation] = {
         name="list_models", encode=_encode_list, decode=_decode_list, next_page=_next_page
     ),
     "embed": embeddings.embed(NAME),
+    "transcribe": audio.transcribe(NAME),
+    "stream_transcription": audio.stream_transcription(NAME),
+    "speak": audio.speak(NAME),
+    "stream_speech": audio.stream_speech(NAME),
 }
