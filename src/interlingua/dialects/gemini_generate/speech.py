@@ -208,7 +208,8 @@ def _transcribe(value: TranscribeInput, profile: Profile) -> Script:
 def _encode_transcribe(value: TranscribeInput, profile: Profile, *, stream: bool) -> WireCall:
     if "word" in value.timestamps:
         raise UnsupportedError(
-            f"{value.model} gives times of segments only. Use timestamps=('segment',), or whisper-1."
+            f"{value.model} gives times of segments, not of words. Use timestamps='segment', or "
+            "a model such as whisper-1."
         )
     sentences = [
         "Translate the speech to English." if value.translate else "Transcribe the speech.",

@@ -117,7 +117,7 @@ def _encode_transcribe(value: TranscribeInput, name: str, *, stream: bool) -> Wi
         "stream": True if stream else None,
         "chunking_strategy": "auto" if _is_diarizing(value) else None,
     }
-    body = {field: given for field, given in fields.items() if given is not None}
+    body: dict[str, Any] = {field: given for field, given in fields.items() if given is not None}
     if value.timestamps and not _is_diarizing(value):
         body["timestamp_granularities"] = list(value.timestamps)
     body = body_with_options(body, value, name)
