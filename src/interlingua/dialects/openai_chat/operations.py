@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from interlingua.dialects.openai_chat.facts import NAME
 from interlingua.dialects.openai_shared import embeddings
+from interlingua.dialects.openai_shared.files import MISTRAL, file_operations
 from interlingua.spec.contracts import Profile, WireCall
 from interlingua.spec.operations import Operation, ServedModel
 from interlingua.wire.operations import ModelFields, read_models, read_page
@@ -43,4 +44,6 @@ OPERATIONS: Mapping[str, Operation] = {
         name="list_models", encode=_encode_list, decode=_decode_list, next_page=_next_page
     ),
     "embed": embeddings.embed(NAME),
+    **file_operations(NAME),
+    **{f"{name}.mistral": file for name, file in file_operations(NAME, MISTRAL).items()},
 }

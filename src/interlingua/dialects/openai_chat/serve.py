@@ -11,6 +11,7 @@ from interlingua.dialects.openai_shared import (
     describe_model,
     embeddings,
     error_body,
+    files,
     list_models,
     wrong_key,
 )
@@ -44,7 +45,7 @@ SERVER = ServerFacts(
     call_prefix="call_",
 )
 
-SERVED: tuple[ServedOperation, ...] = (*embeddings.SERVED,)
+SERVED: tuple[ServedOperation, ...] = (*embeddings.SERVED, *files.SERVED)
 """The endpoints that both of OpenAI's dialects have; they are served by this one."""
 
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from interlingua.dialects.openai_responses.facts import NAME, PATH
 from interlingua.dialects.openai_responses.request import encode_request
 from interlingua.dialects.openai_shared import embeddings
+from interlingua.dialects.openai_shared.files import file_operations
 from interlingua.spec.contracts import Profile, WireCall
 from interlingua.spec.operations import Operation
 from interlingua.spec.request import Request
@@ -41,4 +42,5 @@ OPERATIONS: Mapping[str, Operation] = {
         decode=lambda _status, _headers, body: read_count(body, "input_tokens"),
     ),
     "embed": embeddings.embed(NAME),
+    **file_operations(NAME),
 }
