@@ -243,7 +243,7 @@ def test_a_streamed_operation_is_retried_until_its_reply_begins():
         name="streamed",
         encode=lambda *_: WireCall(path="/v1/s", body={}),
         decode=lambda *_: None,
-        stream_decoder=Whole,
+        stream_decoder=lambda _value: Whole(),
     )
     client, transport = canned_client(BUSY, DONE)
 

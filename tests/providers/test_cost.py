@@ -514,8 +514,10 @@ def test_images_that_are_made():
     """Some models have a price per image."""
     painter = Price(rates=Rates(input=1, output=1, per_image=0.04))
 
-    assert isclose(cost_of(Usage(input_tokens=10), painter, images=3).total, 0.12001)
-    assert isclose(cost_of(Usage(input_tokens=10), painter, images=3).media, 0.12)
+    usage = Usage(input_tokens=10, images=3)
+
+    assert isclose(cost_of(usage, painter).total, 0.12001)
+    assert isclose(cost_of(usage, painter).media, 0.12)
 
 
 def test_field_bug_67_reasoning_is_priced_once_within_the_output():

@@ -59,7 +59,7 @@ GEMINI = {
 
 
 def operation(dialect, name):
-    return find_operation(name, dialects.get(dialect))
+    return find_operation(name, dialects.get(dialect), Provider(name="a", dialect=dialect))
 
 
 def read_list(dialect, body):
@@ -256,7 +256,9 @@ def test_no_key_and_no_operation():
     canned = CannedTransport([])
     with pytest.raises(ConfigurationError, match="No API key for openai"):
         asyncio.run(HttpAdapter("openai", transport=canned).perform("list_models"))
-    with pytest.raises(UnsupportedError, match="'sing'; its operations are: list_models, count_to"):
+    with pytest.raises(
+        UnsupportedError, match=r"'sing'. Its operations are: list_models, count_to"
+    ):
         asyncio.run(HttpAdapter("openai", "k", transport=canned).perform("sing"))
     assert canned.requests == []
 
@@ -395,7 +397,7 @@ LINES = Operation(
     name="lines",
     encode=lambda value, _profile: WireCall(path="/v1/lines", body={"of": value}, stream=True),
     decode=lambda *_: None,
-    stream_decoder=Lines,
+    stream_decoder=lambda _value: Lines(),
 )
 
 

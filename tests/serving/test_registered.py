@@ -40,7 +40,7 @@ def test_it_is_simulated(row):
             models = await client.list_models("post")
             with pytest.raises(ServerError):
                 await client.complete(request)
-            with pytest.raises(UnsupportedError, match="postcard has no operation 'count_tokens'"):
+            with pytest.raises(UnsupportedError, match="post has no operation 'count_tokens'"):
                 await client.count_tokens(request)
         async with client_of(row, url, "another") as client:
             with pytest.raises(AuthenticationError):
@@ -60,7 +60,7 @@ def test_it_is_simulated(row):
 @pytest.mark.usefixtures("row")
 def test_its_routes_are_among_ours():
     """They are found; nobody else's are taken."""
-    assert find_route("POST", "/v1/postcard", {}) == ("answer", "postcard", None)
+    assert find_route("POST", "/v1/postcard", {})[:3] == ("answer", "postcard", None)
     assert find_route("GET", "/post/unknown", {}).dialect == "postcard"
     assert find_route("POST", "/v1/messages", {}).dialect == "anthropic_messages"
     assert read_key({"stamp": "k"}, "") == "k"

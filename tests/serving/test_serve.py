@@ -109,7 +109,8 @@ BASES = {"openai_chat": "http://a.example/v1"}
 def test_operations_find_their_routes(dialect):
     """The request of a client is for the dialect that wrote it; that of an answer too."""
     signing = serve_of(dialect).SERVER.key_headers[0]
-    for name, operation in dialects.get(dialect).OPERATIONS.items():
+    for name in KINDS.keys() & dialects.get(dialect).OPERATIONS.keys():
+        operation = dialects.get(dialect).OPERATIONS[name]
         value = REQUEST if name == "count_tokens" else None
         call = operation.encode(value, NEUTRAL_PROFILE)
         base = BASES.get(dialect, "http://a.example")

@@ -8,8 +8,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from interlingua.dialects import WireCall
+from interlingua.dialects.openai_shared.embeddings import SERVED
 from interlingua.errors import InvalidRequestError
-from interlingua.simulator.answer import DIMENSIONS, embed
+from interlingua.simulator.operations import embeddings
+from interlingua.simulator.operations.embeddings import DIMENSIONS
+
+
+def embed(body):
+    (served,) = SERVED
+    value = served.decode(WireCall(body=body), {})
+    return served.encode(embeddings.embed(value), value).body
 
 
 @given(st.lists(st.text(min_size=1), max_size=4), st.integers(1, 64))

@@ -10,7 +10,9 @@ from functools import partial
 from inspect import signature
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, TypeVar
+
+from msgspec.structs import replace
 
 from interlingua.client.attempts import Calls
 from interlingua.client.call_events import Subscriber
@@ -38,7 +40,7 @@ from interlingua.client.routing import Routing, find_rebind
 from interlingua.providers.cancel import CancelScope, running_loop
 from interlingua.providers.cost import CostRange
 from interlingua.providers.log import logger
-from interlingua.providers.operations import find_performer, name_models
+from interlingua.providers.operations import find_performer, name_models, takes_tariffs
 from interlingua.providers.rows import row_name
 from interlingua.providers.tariffs import Prices, Tariffs
 from interlingua.providers.ulid import new_ulid
@@ -47,9 +49,11 @@ from interlingua.spec.check import check_request, describe
 from interlingua.spec.contracts import NEUTRAL_PROFILE, Adapter, Profile
 from interlingua.spec.errors import ConfigurationError, SDKError
 from interlingua.spec.events import StreamEvent
-from interlingua.spec.operations import Operation, ServedModel
+from interlingua.spec.operations import Operation, OperationInput, ServedModel
 from interlingua.spec.request import OnLoss, Request
 from interlingua.spec.response import Response
+
+Addressed = TypeVar("Addressed", bound=OperationInput)
 
 
 class Client:
@@ -394,6 +398,8 @@ class Client:
         call = OperationCall(name=name, provider=provider, request_id=request_id, adapter=adapter)
         performer = find_performer(adapter, operation, request_id)
         settings: dict[str, Any] = {}
+        if takes_tariffs(adapter):
+            settings["tariffs"] = self.calls.tariffs
 
         async def start(value: Any) -> Any:
             await self.calls.initialization.ensure(provider)
@@ -413,6 +419,12 @@ class Client:
 
         work = self._outer_operations.wrap(call, send)(value)
         return await self.calls.scopes.wait(request_id, work)
+
+    def address(self, value: Addressed) -> Addressed:
+        """The value of an operation with the provider and the model that would perform it."""
+        request = Request(model=value.model, provider=value.provider)
+        request = self._routing.address(request)
+        return replace(value, provider=request.provider, model=request.model)
 
     async def count_tokens(self, request: Request) -> int:
         """The number of input tokens as the provider counts them (a request is sent)."""

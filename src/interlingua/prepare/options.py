@@ -7,6 +7,7 @@ from operator import attrgetter
 from typing import Any
 
 from interlingua.spec.facts import Facts
+from interlingua.spec.operations import OperationInput
 from interlingua.spec.request import Request
 from interlingua.spec.response import Warning
 from interlingua.spec.warnings import WarningList, make_warning, target_name
@@ -36,6 +37,12 @@ def merge_options(body: Mapping[str, Any], options: Mapping[str, Any]) -> dict[s
     if isinstance(present, (list, tuple)) and isinstance(more, (list, tuple)):
         merged[TOOLS] = [*present, *(tool for tool in more if tool not in present)]
     return merged
+
+
+def body_with_options(body: dict[str, Any], value: OperationInput, dialect: str) -> dict[str, Any]:
+    """The body of an operation with the provider options of its value over it."""
+    options = value.provider_options.get(dialect)
+    return merge_options(body, options) if options else body
 
 
 def check_options(options: Mapping[str, Any], facts: Facts, warnings: WarningList) -> None:

@@ -6,28 +6,37 @@ import asyncio
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from msgspec.structs import replace
 
 from interlingua.prepare.behaviour import behave
 from interlingua.prepare.media import rough_size
+from interlingua.providers.adapter_options import join_options
 from interlingua.providers.cancel import CancelScope, Scopes
 from interlingua.providers.http_requests import operation_request
+from interlingua.providers.media import gather_parts
 from interlingua.providers.operations import (
+    ResultFacts,
+    check_operation_losses,
+    complete_result,
     exchange,
     find_operation,
+    make_decoder,
     name_models,
     perform_pages,
+    perform_script,
+    provider_request_id,
+    rough_json_size,
     stream_items,
 )
 from interlingua.providers.provider import Provider
 from interlingua.providers.reading import LARGE
+from interlingua.providers.tariffs import Seller, Tariffs
 from interlingua.providers.ulid import new_ulid
 from interlingua.spec.behaviour import Behaviour
 from interlingua.spec.contracts import (
     Dialect,
-    HttpReply,
     HttpRequest,
     Limits,
     Profile,
@@ -35,18 +44,29 @@ from interlingua.spec.contracts import (
     Transport,
     WireCall,
 )
-from interlingua.spec.errors import SDKError
-from interlingua.spec.operations import ItemDecoder, Operation, ServedModel
-from interlingua.spec.request import Request
+from interlingua.spec.errors import ConfigurationError, SDKError
+from interlingua.spec.operations import Operation, OperationInput, OperationReply, ServedModel
+from interlingua.spec.request import OnLoss, Request
+from interlingua.spec.response import Warning
+
+_CATALOG = Tariffs()
+"""The prices of operations of adapters that are used without a client."""
 
 
 class OperationCalls:
     """The half of `HttpAdapter` that performs operations; the other half is in `adapter.py`."""
 
+    performs_with_tariffs: ClassVar[bool] = True
+    """Whether `perform` takes `tariffs`."""
+
     name: str
     provider: Provider
     behaviour: Behaviour | None
+    on_loss: OnLoss
+    reads_files: bool
+    seller: Seller
     _dialect: Dialect
+    _dialect_name: str
     _headers: Mapping[str, str]
     _limits: Limits | None
     _scopes: Scopes
@@ -68,22 +88,30 @@ class OperationCalls:
         ) -> tuple[Request, dict[str, str]]: ...
 
     async def perform(
-        self, operation: str | Operation, value: Any = None, *, request_id: str | None = None
+        self,
+        operation: str | Operation,
+        value: Any = None,
+        *,
+        request_id: str | None = None,
+        tariffs: Tariffs | None = None,
     ) -> Any:
         """
         Perform an operation other than generation, such as counting tokens or listing models.
 
-        A string names an operation of the dialect. Raises `AbortError` if it is cancelled.
+        A string names an operation of the provider. Raises `AbortError` if it is cancelled. The
+        prices are those of `tariffs`, or of the catalog.
         """
-        operation = find_operation(operation, self._dialect)
+        operation = find_operation(operation, self._dialect, self.provider)
         request_id = request_id or getattr(value, "request_id", None) or new_ulid()
+        tariffs = _CATALOG if tariffs is None else tariffs
         if operation.stream_decoder is not None:
-            scope, decoder = CancelScope(), operation.stream_decoder()
-            items = self._stream_items(operation, decoder, value, request_id, scope)
+            scope = CancelScope()
+            items = self._stream_items(operation, value, request_id, tariffs, scope)
             await scope.wait(anext(items))  # wait until the reply has begun
             return items
+        work = self._perform(operation, value, request_id, tariffs)
         try:
-            return await self._scopes.wait(request_id, self._perform(operation, value))
+            return await self._scopes.wait(request_id, work)
         except SDKError as error:
             self._label_error(error, request_id, getattr(value, "model", None))
             raise
@@ -97,38 +125,70 @@ class OperationCalls:
         tokens: int = await self.perform("count_tokens", request)
         return tokens
 
-    async def _perform(self, operation: Operation, value: Any) -> Any:
-        call, base_url, is_large = await self._encode_operation(operation, value)
+    async def _perform(
+        self, operation: Operation, value: Any, request_id: str, tariffs: Tariffs
+    ) -> Any:
+        value, headers = await self._prepare_value(value)
+        model = _model_of(value)
+        profile, base_url = self.profile_for(model), await self._start_server(model)
+        warnings: list[Warning] = []
+        provider_ids: list[str | None] = []
 
-        async def send(page: WireCall) -> tuple[HttpReply, bytes]:
-            request = await self._addressed(page, base_url, is_large)
-            return await exchange(request, self._transport, self._dialect)
+        async def send(call: WireCall) -> OperationReply:
+            if call.warnings:
+                check_operation_losses(call.warnings, value, self.on_loss)
+                warnings.extend(call.warnings)
+            request = await self._addressed(call, base_url, headers, operation.name)
+            reply = await exchange(request, self._transport, self._dialect)
+            provider_ids.append(provider_request_id(reply.headers))
+            return reply
 
-        return await perform_pages(operation, call, send)
+        if operation.script is not None:
+            result = await perform_script(operation.script(value, profile), send)
+        else:
+            call = await self._encode_operation(operation, value, profile)
+            result = await perform_pages(operation, call, send)
+        provider_id = next(filter(None, reversed(provider_ids)), None)
+        facts = ResultFacts(self.name, request_id, provider_id, tuple(warnings))
+        return complete_result(result, facts, self.seller, tariffs, model)
 
     async def _stream_items(
         self,
         operation: Operation,
-        decoder: ItemDecoder,
         value: Any,
         request_id: str,
+        tariffs: Tariffs,
         scope: CancelScope,
     ) -> AsyncGenerator[Any, None]:
         """None when the reply has begun, then its items as they arrive."""
         self._scopes.add(request_id, scope)
         try:
-            request = await self._addressed(*await self._encode_operation(operation, value))
+            value, headers = await self._prepare_value(value)
+            model = _model_of(value)
+            profile, base_url = self.profile_for(model), await self._start_server(model)
+            call = await self._encode_operation(operation, value, profile)
+            check_operation_losses(call.warnings, value, self.on_loss)
+            facts = ResultFacts(self.name, request_id, None, call.warnings)
+            request = await self._addressed(call, base_url, headers, operation.name)
+            decoder = make_decoder(operation, value)
             items = stream_items(request, self._transport, self._dialect, decoder, scope)
             async with aclosing(items):
                 async for item in items:
-                    yield item
+                    yield complete_result(item, facts, self.seller, tariffs, model)
         except SDKError as error:
             self._label_error(error, request_id, None)
             raise
         finally:
             self._scopes.remove(request_id, scope)
 
-    async def _addressed(self, call: WireCall, base_url: str, is_large: bool) -> HttpRequest:
+    async def _addressed(
+        self, call: WireCall, base_url: str, headers: Mapping[str, str], name: str
+    ) -> HttpRequest:
+        """The HTTP request of a call; its path may be the provider's own path of the operation."""
+        if name in self.provider.operation_paths:
+            call = replace(call, path=self.provider.operation_paths[name])
+        if headers:
+            call = replace(call, headers={**call.headers, **headers})
         make = partial(
             operation_request,
             call,
@@ -139,33 +199,35 @@ class OperationCalls:
             limits=self._limits,
             keep_alive=self.provider.keep_alive,
         )
+        is_large = call.body is not None and rough_json_size(call.body) > LARGE
         return await asyncio.to_thread(make) if is_large else make()
 
-    async def _encode_operation(
-        self, operation: Operation, value: Any
-    ) -> tuple[WireCall, str, bool]:
-        """
-        The call of an operation, with the provider's own path for it, and its base URL.
-
-        The last value says whether it is so large that it is coded in a thread.
-        """
-        is_large = False
-        model = getattr(value, "model", None)
-        model = model if isinstance(model, str) else ""
-        profile = self.profile_for(model)
-        headers: dict[str, str] = {}
+    async def _prepare_value(self, value: Any) -> tuple[Any, dict[str, str]]:
+        """The value with the bytes of its files and with the adapter's options; and its headers."""
+        self._check_key()
         if isinstance(value, Request):
             value = await self._gather(value)
+            profile = self.profile_for(value.model)
             if self.behaviour is not None:
                 value = behave(value, self.behaviour, profile).request
-            value, headers = self._with_options(value, profile)
-            is_large = rough_size(value.messages) > LARGE
-        else:
-            self._check_key()
-        base_url = await self._start_server(model)
-        if is_large:
-            call = await asyncio.to_thread(operation.encode, value, profile)
-        else:
-            call = operation.encode(value, profile)
-        path = self.provider.operation_paths.get(operation.name, call.path)
-        return replace(call, path=path, headers={**call.headers, **headers}), base_url, is_large
+            return self._with_options(value, profile)
+        if not isinstance(value, OperationInput):
+            return value, {}
+        value = await gather_parts(value, self._dialect_name, reads_files=self.reads_files)
+        names = (self.name, value.provider)
+        return join_options(value, {}, self.provider, self._dialect_name, names)
+
+    async def _encode_operation(
+        self, operation: Operation, value: Any, profile: Profile
+    ) -> WireCall:
+        if operation.encode is None:
+            raise ConfigurationError(f"the operation {operation.name!r} has no `encode`")
+        is_large = isinstance(value, Request) and rough_size(value.messages) > LARGE
+        if is_large or (isinstance(value, OperationInput) and value.rough_size > LARGE):
+            return await asyncio.to_thread(operation.encode, value, profile)
+        return operation.encode(value, profile)
+
+
+def _model_of(value: Any) -> str:
+    model = getattr(value, "model", None)
+    return model if isinstance(model, str) else ""

@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypedDict, get_args
+from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, get_args
 
 import msgspec
 from msgspec.structs import replace
@@ -21,6 +21,7 @@ from interlingua.spec.behaviour import Behaviour
 from interlingua.spec.contracts import Limits, Timeouts, Transport
 from interlingua.spec.errors import ConfigurationError, SDKError
 from interlingua.spec.names import advice
+from interlingua.spec.operations import OperationInput
 from interlingua.spec.request import OnLoss, Request
 from interlingua.spec.response import Warning
 from interlingua.spec.warnings import make_warning
@@ -168,13 +169,16 @@ def take_headers(row: Provider, options: dict[str, Any]) -> dict[str, str]:
     return {header: str(options.pop(name)) for name, header in names if name in options}
 
 
+Optioned = TypeVar("Optioned", Request, OperationInput)
+
+
 def join_options(
-    request: Request,
+    request: Optioned,
     own: Mapping[str, Any],
     row: Provider,
     dialect: str,
     names: tuple[str | None, ...],
-) -> tuple[Request, dict[str, str]]:
+) -> tuple[Optioned, dict[str, str]]:
     """
     The request with the adapter's options under it, and the headers that its options are.
 

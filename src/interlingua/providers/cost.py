@@ -20,9 +20,10 @@ from interlingua.tokens.estimate import ESTIMATE_ERROR
 STANDARD = "standard"
 """The tier of service of a call for which the provider names no other."""
 _MILLION = 1_000_000
+_HOUR = 3600  # seconds
 _MEDIA = (
     *("input_audio", "cache_read_audio", "output_audio", "input_image", "output_image"),
-    *("per_image", "per_video_second"),
+    *("per_image", "per_video_second", "per_audio_hour", "per_million_characters"),
 )
 
 
@@ -124,14 +125,13 @@ class Tariff:
         return None
 
 
-def price_usage(usage: Usage, tariff: Tariff | None, at: float, *, images: int = 0) -> Cost | None:
+def price_usage(usage: Usage, tariff: Tariff | None, at: float) -> Cost | None:
     """
     What the tokens cost; None if a price is unknown, never 0 for it.
 
     The provider's own figure counts if it reports one. Otherwise the rates are those of the served
     tier at the time `at` (seconds since 1970), and those of long context if the input is longer
-    than its limit. `images` is the number of images that were made. Prices per request and per web
-    search are part of `input`.
+    than its limit. Prices per request and per web search are part of `input`.
 
     A rate that is None falls back: cache reads and writes to `input`, hour-long writes to
     `cache_write`, reasoning to `output`, audio and images to text, cached audio to `cache_read`,
@@ -159,7 +159,7 @@ def price_usage(usage: Usage, tariff: Tariff | None, at: float, *, images: int =
     thought = min(usage.reasoning_tokens or 0, output)
     spoken = output - thought
     if rates.media is not None:
-        media, fresh, read, spoken = _price_media(usage, rates.media, fresh, read, spoken, images)
+        media, fresh, read, spoken = _price_media(usage, rates.media, fresh, read, spoken)
     # A rate may be nan, and 0 * nan is nan.
     thinking = thought * rates.reasoning if thought else 0.0
     input_cost = (fresh * rates.input if fresh else 0.0) + rates.per_request
@@ -186,15 +186,17 @@ def price_usage(usage: Usage, tariff: Tariff | None, at: float, *, images: int =
 
 
 def _price_media(
-    usage: Usage, rates: Rates, fresh: int, read: int, spoken: int, images: int
+    usage: Usage, rates: Rates, fresh: int, read: int, spoken: int
 ) -> tuple[float, int, int, int]:
     """
     The price of media with a rate of their own, and the other tokens: fresh, read and output.
 
     Where the provider does not say which tokens were cached, text comes first.
     """
-    cost = images * (rates.per_image or 0.0) * _MILLION
+    cost = (usage.images or 0) * (rates.per_image or 0.0) * _MILLION
     cost += (usage.video_seconds or 0.0) * (rates.per_video_second or 0.0) * _MILLION
+    cost += (usage.audio_seconds or 0.0) * (rates.per_audio_hour or 0.0) * _MILLION / _HOUR
+    cost += (usage.characters or 0) * (rates.per_million_characters or 0.0)
     audio = usage.input_audio_tokens or 0
     cached = min(read, audio, max(usage.cache_read_audio_tokens or 0, audio - fresh))
     if rates.cache_read_audio is not None:

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any, TypeVar
+
+from msgspec.structs import replace
+
 from interlingua.prepare.history import kinds_without_urls
 from interlingua.providers.provider import find_dialect
 from interlingua.spec.content import MEDIA_TYPES
-from interlingua.spec.contracts import Profile
+from interlingua.spec.contracts import NEUTRAL_PROFILE, Profile
+from interlingua.spec.messages import Message
+from interlingua.spec.operations import OperationInput
 from interlingua.spec.request import Request
 from interlingua.transport.media import (
     Media,
@@ -16,6 +22,8 @@ from interlingua.transport.media import (
     refuse_files,
 )
 
+OperationInputType = TypeVar("OperationInputType", bound=OperationInput)
+
 
 async def gather_media(request: Request, profile: Profile, *, reads_files: bool = True) -> Request:
     """The request with the bytes of its files, and of the URLs that the target does not accept."""
@@ -24,6 +32,29 @@ async def gather_media(request: Request, profile: Profile, *, reads_files: bool 
         return request
     request = await load_media_async(request)
     return await fetch_media(request, bytes_only(profile))
+
+
+async def gather_parts(
+    value: OperationInputType, dialect: str, *, reads_files: bool = True
+) -> OperationInputType:
+    """The value of an operation with the bytes of the files that its fields name by `path`."""
+    found = {
+        name: field
+        for name in value.__struct_fields__
+        if isinstance(field := getattr(value, name), MEDIA_TYPES)
+        or (isinstance(field, tuple) and any(isinstance(item, MEDIA_TYPES) for item in field))
+    }
+    if not found:
+        return value
+    profile = replace(NEUTRAL_PROFILE, dialect=dialect)
+    changes: dict[str, Any] = {}
+    for name, field in found.items():
+        parts = field if isinstance(field, tuple) else (field,)
+        request = Request(messages=(Message.user(parts),))
+        request = await gather_media(request, profile, reads_files=reads_files)
+        content = request.messages[0].content
+        changes[name] = content if isinstance(field, tuple) else content[0]
+    return replace(value, **changes)
 
 
 def load_files(

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
-from typing import Any
+from typing import Any, NamedTuple, TypeAlias
 
 from msgspec.structs import replace
 
 from interlingua.providers.answer_check import read_error, reported_error
 from interlingua.providers.cancel import CancelScope
+from interlingua.providers.provider import Provider, find_dialect
 from interlingua.providers.reading import LARGE
+from interlingua.providers.tariffs import Seller, Tariffs, price_answer
+from interlingua.spec.content import Json
 from interlingua.spec.contracts import (
     Adapter,
     Dialect,
@@ -19,26 +22,62 @@ from interlingua.spec.contracts import (
     Transport,
     WireCall,
 )
-from interlingua.spec.errors import DecodeError, SDKError, UnsupportedError
-from interlingua.spec.operations import ItemDecoder, Operation, ServedModel
+from interlingua.spec.errors import ConfigurationError, DecodeError, SDKError, UnsupportedError
+from interlingua.spec.operations import (
+    ItemDecoder,
+    Operation,
+    OperationReply,
+    OperationResult,
+    Script,
+    ServedModel,
+)
+from interlingua.spec.request import OnLoss, Request
+from interlingua.spec.response import Usage, Warning
+from interlingua.spec.warnings import check_losses
 from interlingua.wire.json_text import loads
 from interlingua.wire.multipart import is_repeatable
 
-_ADVICE = {"count_tokens": "use estimate_input_tokens for an estimate"}
+_ADVICE = {"count_tokens": "Use estimate_input_tokens for an estimate."}
 _METHODS = ("count_tokens", "list_models")
 _ERROR = b'"error"'
+NO_USAGE = Usage()
 
 
-def find_operation(operation: str | Operation, dialect: Dialect) -> Operation:
-    """The operation of that name; `UnsupportedError` if the dialect has none."""
+def find_operation(operation: str | Operation, dialect: Dialect, row: Provider) -> Operation:
+    """
+    The operation of that name, in the variant of the provider.
+
+    `UnsupportedError` if the provider or its dialect does not have it.
+    """
     if isinstance(operation, Operation):
         return operation
-    operations: Mapping[str, Operation] = getattr(dialect, "OPERATIONS", {})
-    if operation not in operations:
-        known = ", ".join(operations) or "none"
-        advice = _ADVICE.get(operation, f"its operations are: {known}")
-        raise UnsupportedError(f"{dialect.NAME} has no operation {operation!r}; {advice}.")
-    return operations[operation]
+    table: Mapping[str, Operation] = getattr(dialect, "OPERATIONS", {})
+    variants = row.operations
+    variant = "" if variants is None else variants.get(operation)
+    known = None if variant is None else table.get(f"{operation}.{variant}".rstrip("."))
+    if known is None:
+        raise UnsupportedError(_unsupported(operation, row))
+    return known
+
+
+def offers(row: Provider, operation: str) -> bool | None:
+    """Whether a provider has an operation; None if it is unknown but its dialect has it."""
+    if row.operations is not None:
+        return operation in row.operations
+    return None if operation in getattr(find_dialect(row.dialect), "OPERATIONS", {}) else False
+
+
+def _unsupported(operation: str, row: Provider) -> str:
+    from interlingua.providers.rows import providers
+
+    names = [other.name for other in providers().values() if offers(other, operation)]
+    if names:
+        able = f"These providers have it: {', '.join(names)}."
+    else:
+        table = getattr(find_dialect(row.dialect), "OPERATIONS", {})
+        known = row.operations if row.operations is not None else table
+        able = f"Its operations are: {', '.join(known) or 'none'}."
+    return f"{row.name} has no operation {operation!r}. {_ADVICE.get(operation, able)}"
 
 
 def find_performer(
@@ -62,47 +101,129 @@ def find_performer(
     return lambda value: method() if value is None else method(value)
 
 
+def takes_tariffs(adapter: Adapter) -> bool:
+    """Whether the `perform` of an adapter takes the prices of its client."""
+    return bool(getattr(adapter, "performs_with_tariffs", False))
+
+
 def name_models(models: list[ServedModel], provider: str) -> list[ServedModel]:
     """The models with the provider's name, each id once."""
     named = (replace(model, provider=provider) for model in models)
     return list({model.id: model for model in named}.values())
 
 
-async def perform_pages(
-    operation: Operation,
-    call: WireCall,
-    send: Callable[[WireCall], Awaitable[tuple[HttpReply, bytes]]],
-) -> Any:
+Exchange: TypeAlias = Callable[[WireCall], Awaitable[OperationReply]]
+"""Sends one call of an operation."""
+
+
+async def perform_pages(operation: Operation, call: WireCall, send: Exchange) -> Any:
     """
     The result of an operation: one reply, or all pages joined.
 
     Paging stops at a page that was already read: some servers report more pages for ever.
     """
-    reply, body = await send(call)
-    result = await _decode(operation, reply, body)
+    reply = await send(call)
+    result = await _decode(operation, reply)
     if operation.next_page is None:
         return result
     results = list(result)
     pages = [(call.path, call.query)]
-    following = operation.next_page(call, reply.headers, body)
+    following = operation.next_page(call, reply.headers, reply.body)
     while following is not None and (following.path, following.query) not in pages:
         pages.append((following.path, following.query))
-        reply, body = await send(following)
-        results += await _decode(operation, reply, body)
-        following = operation.next_page(following, reply.headers, body)
+        reply = await send(following)
+        results += await _decode(operation, reply)
+        following = operation.next_page(following, reply.headers, reply.body)
     return results
 
 
-async def _decode(operation: Operation, reply: HttpReply, body: bytes) -> Any:
-    if len(body) <= LARGE:
-        return operation.decode(reply.status, reply.headers, body)
-    return await asyncio.to_thread(operation.decode, reply.status, reply.headers, body)
+async def perform_script(script: Script, send: Exchange) -> Any:
+    """The result of an operation of several calls; an error of a call is raised at its `yield`."""
+    try:
+        call = next(script)
+        while True:
+            try:
+                reply = await send(call)
+            except SDKError as error:
+                call = script.throw(error)
+            else:
+                call = script.send(reply)
+    except StopIteration as end:
+        return end.value
+    finally:
+        script.close()
 
 
-async def exchange(
-    request: HttpRequest, transport: Transport, dialect: Dialect
-) -> tuple[HttpReply, bytes]:
-    """The reply and its body. An error that the reply reports, with any status, is raised."""
+async def _decode(operation: Operation, reply: OperationReply) -> Any:
+    if operation.decode is None:
+        raise ConfigurationError(f"the operation {operation.name!r} has no `decode`")
+    if len(reply.body) <= LARGE:
+        return operation.decode(*reply)
+    return await asyncio.to_thread(operation.decode, *reply)
+
+
+def complete_result(
+    result: Any, facts: ResultFacts, seller: Seller, tariffs: Tariffs, requested: str
+) -> Any:
+    """The result of an operation with the ids, the cost and the warnings of its call."""
+    if not isinstance(result, OperationResult):
+        return result
+    result = replace(
+        result,
+        provider=facts.provider,
+        request_id=facts.request_id,
+        provider_request_id=result.provider_request_id or facts.provider_request_id,
+        model=result.model or requested,
+        warnings=(*facts.warnings, *result.warnings),
+    )
+    if result.cost is not None or result.usage == NO_USAGE:
+        return result
+    return price_answer(result, tariffs, seller, result.model, requested)
+
+
+def check_operation_losses(
+    warnings: tuple[Warning, ...], value: Any, on_loss: OnLoss = "content"
+) -> None:
+    """Raise `UnsupportedError` if the loss policy of the value or the adapter refuses a loss."""
+    request = value if isinstance(value, Request) else Request()
+    check_losses(warnings, request, getattr(value, "on_loss", None) or on_loss)
+
+
+def make_decoder(operation: Operation, value: Any) -> ItemDecoder:
+    """The decoder of a streamed reply."""
+    if operation.stream_decoder is None:
+        raise ConfigurationError(f"the operation {operation.name!r} is not streamed")
+    return operation.stream_decoder(value)
+
+
+def provider_request_id(headers: Mapping[str, str]) -> str | None:
+    """The provider's id of a request."""
+    return headers.get("x-request-id") or headers.get("request-id")
+
+
+def rough_json_size(value: Json) -> int:
+    """The size of the longest texts of a JSON value, two levels deep: data in base64, if any."""
+    if isinstance(value, str):
+        return len(value)
+    items = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return sum(
+        len(item) if isinstance(item, (str, list)) else rough_json_size(item)
+        for item in items
+        if isinstance(item, (str, list, dict))
+    )
+
+
+class ResultFacts(NamedTuple):
+    """What the adapter knows of a result besides its body."""
+
+    provider: str
+    request_id: str
+    provider_request_id: str | None = None
+    warnings: tuple[Warning, ...] = ()
+
+
+async def exchange(request: HttpRequest, transport: Transport, dialect: Dialect) -> OperationReply:
+    """The reply. An error that the reply reports, with any status, is raised."""
     try:
         async with transport.send(request) as reply:
             if reply.status >= 300:
@@ -112,7 +233,7 @@ async def exchange(
     except SDKError as error:
         _note_used_body(error, request)
         raise
-    return reply, body
+    return OperationReply(reply.status, reply.headers, body)
 
 
 async def stream_items(

@@ -17,7 +17,7 @@ from interlingua import dialects
 from interlingua.spec.behaviour import Behaviour
 from interlingua.spec.content import Record
 from interlingua.spec.contracts import Dialect
-from interlingua.spec.errors import ConfigurationError
+from interlingua.spec.errors import ConfigurationError, DecodeError
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -68,6 +68,13 @@ class Provider(Record, frozen=True, kw_only=True):
     """The header, in lower case, that carries the client's id of each attempt."""
     operation_paths: Mapping[str, str] = {}
     """The paths of operations, if they differ from those of the dialect."""
+    operations: Mapping[str, str] | None = None
+    """
+    The operations that it has, each with the variant of the dialect's operation that it uses.
+
+    `{"embed": "voyage"}` means the operation `embed.voyage` of the dialect, `{"embed": ""}` the
+    plain `embed`. None means unknown: each operation of the dialect is tried.
+    """
     behaviour: Behaviour | None = None
     """How the provider is used, unless an adapter or a client has another behaviour for it."""
     keep_alive: bool = True
@@ -173,15 +180,28 @@ def _is_host(host: str) -> bool:
 @lru_cache(maxsize=256)
 def join_url(base_url: str, path: str) -> str:
     """
-    The URL of a call.
+    The URL of a call. A path that is a whole URL must be at the host of the base URL.
 
     Vendors differ in whether a base URL includes the API version. If both the base URL and the
     path have one, that of the base URL is used.
     """
+    if path.startswith(("http://", "https://")):
+        _check_own(base_url, path)
+        return path
     first, slash, rest = path.lstrip("/").partition("/")
     if slash and _is_version(first) and _is_version(base_url.rpartition("/")[2]):
         return f"{base_url}/{rest}"
     return f"{base_url}/{path.lstrip('/')}"
+
+
+def _check_own(base_url: str, url: str) -> None:
+    """The key of a provider is sent to no other host, whatever a reply says."""
+    own, other = urlsplit(base_url), urlsplit(url)
+    if (own.scheme, own.netloc) != (other.scheme, other.netloc):
+        raise DecodeError(
+            f"the provider at {own.netloc} named an address at {other.netloc}; nothing was sent, "
+            "because the key is sent only to the provider's own host"
+        )
 
 
 def sign(signing: Signing, key: str | None) -> dict[str, str]:

@@ -16,6 +16,7 @@ from interlingua.spec.check import describe
 from interlingua.spec.errors import ConfigurationError
 from interlingua.spec.events import Finish
 from interlingua.spec.names import advice
+from interlingua.spec.operations import OperationResult
 from interlingua.spec.request import Request
 from interlingua.spec.response import Response, Usage, Warning
 from interlingua.spec.warnings import make_warning
@@ -29,7 +30,7 @@ or more `Price` rows replace all that is known of the model.
 """
 Given: TypeAlias = Mapping[str, "Rates | tuple[Price, ...]"]
 """`Prices`, checked."""
-Answer = TypeVar("Answer", Response, Finish)
+Answer = TypeVar("Answer", Response, Finish, OperationResult)
 
 _MAX_TARIFFS = 512  # cached per table: servers choose the names of models
 _OTHER_NAMES = {

@@ -11,7 +11,9 @@ import hmac
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
-from urllib.parse import parse_qs, parse_qsl
+from urllib.parse import parse_qs, parse_qsl, unquote
+
+from msgspec.structs import replace
 
 from interlingua import dialects
 from interlingua.serving.asgi import (
@@ -27,12 +29,13 @@ from interlingua.serving.asgi import (
     refuse_websocket,
 )
 from interlingua.spec.content import Json
-from interlingua.spec.contracts import WireCall
+from interlingua.spec.contracts import FormPart, WireCall
 from interlingua.spec.errors import ConfigurationError, DecodeError, ProviderError, SDKError
-from interlingua.spec.operations import Failure, RouteKind, Serve, ServerFacts
+from interlingua.spec.operations import Failure, RouteKind, Serve, ServedOperation, ServerFacts
 from interlingua.spec.request import Request
 from interlingua.wire.classify import SPENT, classify, read_fault
 from interlingua.wire.json_text import dumps, loads
+from interlingua.wire.multipart import decode_form
 from interlingua.wire.secrets import redact_headers
 
 _BEARER = "bearer "
@@ -45,6 +48,9 @@ class Route(NamedTuple):
     kind: RouteKind
     dialect: str
     model: str | None = None
+    operation: ServedOperation | None = None
+    params: Mapping[str, str] = {}
+    """The groups of the operation's path."""
 
 
 def serve_of(dialect: str) -> Serve:
@@ -58,37 +64,62 @@ def serve_of(dialect: str) -> Serve:
 def find_route(method: str, path: str, headers: Mapping[str, str]) -> Route:
     """The route of a request; an unknown path still has a dialect, for the error reply."""
     shared: dict[str, Route] = {}
-    for name, facts in _served():
-        for route in facts.routes:
-            match = route.pattern.fullmatch(path) if method == route.method else None
-            if match is None:
-                continue
-            candidate = Route(route.kind, name, match.groupdict().get("model"))
-            if not route.is_shared:
-                return candidate
-            shared.setdefault(name, candidate)
+    for name, _ in _served():
+        found = _match_route(name, method, path)
+        if found is not None and not found[1]:
+            return found[0]
+        if found is not None:
+            shared.setdefault(name, found[0])
     name = _recognise(path, headers, shared or dict(_served()))
     return shared.get(name) or Route("unknown", name)
 
 
+def _match_route(dialect: str, method: str, path: str) -> tuple[Route, bool] | None:
+    """The route of a dialect for this path, and whether other dialects have the path too."""
+    serve = serve_of(dialect)
+    for route in serve.SERVER.routes:
+        match = route.pattern.fullmatch(path) if method == route.method else None
+        if match is not None:
+            return Route(route.kind, dialect, match.groupdict().get("model")), route.is_shared
+    operation: ServedOperation
+    for operation in getattr(serve, "SERVED", ()):
+        match = operation.pattern.fullmatch(path) if method == operation.method else None
+        if match is not None:
+            params = {name: unquote(text) for name, text in match.groupdict("").items()}
+            model = params.get("model")
+            return Route("operation", dialect, model, operation, params), operation.is_shared
+    return None
+
+
 def read_call(scope: Mapping[str, Any], body: bytes, route: Route | None = None) -> WireCall:
-    """The call without its key; `body` is None if it is not JSON."""
+    """The call without its key: its JSON, its form, or its other content."""
     method, path, headers = scope.get("method", "POST"), path_of(scope), headers_of(scope)
     server = serve_of((route or find_route(method, path, headers)).dialect).SERVER
     secrets = tuple(f"{facts.key_query}=" for _, facts in _served() if facts.key_query)
     items = [item for item in query_of(scope).split("&") if item and not item.startswith(secrets)]
-    try:
-        value = loads(body) if body else None
-    except DecodeError:
-        value = None
+    value, form, content = _read_content(headers.get("content-type", ""), body)
     is_stream = isinstance(value, dict) and value.get(server.stream_field) is True
     return WireCall(
         method=method,
         path=f"{path}?{'&'.join(items)}" if items else path,
         body=value,
+        form=form,
+        content=content,
         headers=redact_headers(headers),
         stream=is_stream or (bool(server.stream_path) and path.endswith(server.stream_path)),
     )
+
+
+def _read_content(
+    content_type: str, body: bytes
+) -> tuple[Json, tuple[FormPart, ...], bytes | None]:
+    """The JSON, the form, or the other content of a body."""
+    try:
+        if content_type.startswith("multipart/form-data"):
+            return None, decode_form(content_type, body), None
+        return (loads(body) if body else None), (), None
+    except DecodeError:
+        return None, (), body
 
 
 def read_key(headers: Mapping[str, str], query: str) -> str | None:
@@ -256,7 +287,8 @@ def check_form(incoming: Incoming) -> None:
     for header in serve_of(incoming.dialect).SERVER.required_headers:
         if header not in call.headers:
             raise RefusedError(Failure(status=400, message=f"{header}: header is required"))
-    if call.method == "POST" and not isinstance(call.body, dict):
+    needs_json = call.method == "POST" and incoming.route.kind != "operation"
+    if needs_json and not isinstance(call.body, dict):
         message = "We could not parse the JSON body of your request."
         raise RefusedError(Failure(status=400, message=message))
 
@@ -275,6 +307,22 @@ def json_reply(
     content_type, data = body_bytes(body)
     content_type = content_type or serve_of(incoming.dialect).SERVER.content_type
     return Reply(status, {"content-type": content_type, **(headers or {})}, (data,))
+
+
+def operation_reply(incoming: Incoming, perform: Callable[[str, Any], Any]) -> Reply:
+    """The reply to an operation; `perform` gets its name and its value, and returns the result."""
+    operation = incoming.route.operation
+    if operation is None:
+        raise RefusedError(Failure(status=404))
+    call = replace(incoming.call, query=incoming.query)
+    value = operation.decode(call, incoming.route.params)
+    reply = operation.encode(perform(operation.name, value), value)
+    if reply.content is None:
+        return json_reply(incoming, reply.body, reply.status, reply.headers)
+    headers = {"content-type": reply.content_type, **reply.headers}
+    is_whole = isinstance(reply.content, bytes)
+    chunks = (reply.content,) if isinstance(reply.content, bytes) else reply.content
+    return Reply(reply.status, headers, chunks, is_stream=not is_whole)
 
 
 def refusal(

@@ -7,10 +7,7 @@ that caches only what stands before a mark reads and writes nothing else.
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import re
-import struct
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from itertools import takewhile
@@ -24,7 +21,6 @@ from interlingua.serving.application import as_error, serve_of
 from interlingua.simulator.dsl import Turn
 from interlingua.spec.content import Json, Part, Refusal, Text, Thinking, ToolCall
 from interlingua.spec.contracts import Frame
-from interlingua.spec.errors import InvalidRequestError
 from interlingua.spec.events import (
     ErrorEvent,
     Finish,
@@ -50,8 +46,6 @@ from interlingua.wire.json_text import dump_text
 
 CHARACTERS = 4
 """Per token."""
-DIMENSIONS = 8
-"""Of embedding vectors, by default."""
 _MAX_PREFIXES = 1_000_000
 _LOOK_BACK = 20  # blocks before a mark, as Anthropic documents
 _words = re.compile(r"\S+\s*|\s+").findall
@@ -216,39 +210,6 @@ def simulated_model(model: str) -> ServedModel:
         context_window=1_048_576,
         max_output_tokens=65_536,
     )
-
-
-def embed(body: Json) -> Json:
-    """Embeddings made from a digest of each text: only equal texts have similar vectors."""
-    if not isinstance(body, dict) or not isinstance(body.get("input"), (str, list)):
-        raise InvalidRequestError("'input' must be text or a list", error_code="invalid_type")
-    value = body["input"]
-    # A list of integers is one text as tokens; a list of texts or of such lists is several.
-    is_several = isinstance(value, list) and all(isinstance(item, (str, list)) for item in value)
-    texts = value if is_several else [value]
-    size = body.get("dimensions")
-    size = size if isinstance(size, int) and 0 < size <= 4096 else DIMENSIONS
-    encoded = body.get("encoding_format") == "base64"
-    vectors = [_vector(str(text), size) for text in texts]
-    data = [
-        {"object": "embedding", "index": i, "embedding": _base64(v) if encoded else v}
-        for i, v in enumerate(vectors)
-    ]
-    tokens = sum(count_text(str(text)) for text in texts)
-    usage = {"prompt_tokens": tokens, "total_tokens": tokens}
-    return {"object": "list", "data": data, "model": body.get("model", ""), "usage": usage}
-
-
-def _vector(text: str, size: int) -> list[float]:
-    """A vector of length 1."""
-    digest = hashlib.shake_128(text.encode("utf-8", "replace")).digest(2 * size)
-    raw = [value / 32768 - 1 for value in struct.unpack(f"<{size}H", digest)]
-    length = sum(value * value for value in raw) ** 0.5 or 1.0
-    return [value / length for value in raw]
-
-
-def _base64(vector: list[float]) -> str:
-    return base64.b64encode(struct.pack(f"<{len(vector)}f", *vector)).decode()
 
 
 def make_response(

@@ -24,6 +24,7 @@ from interlingua.serving.application import (
     count_body,
     error_reply,
     json_reply,
+    operation_reply,
     refusal,
     serve_of,
 )
@@ -39,7 +40,6 @@ from interlingua.simulator.answer import (
     PrefixCache,
     array_chunks,
     count_text,
-    embed,
     limit_headers,
     make_frames,
     make_response,
@@ -49,6 +49,7 @@ from interlingua.simulator.answer import (
     sse_chunks,
 )
 from interlingua.simulator.dsl import Fault, Turn
+from interlingua.simulator.operations import SimulatedOperations
 from interlingua.simulator.script import Answer, Exchange, Script
 from interlingua.spec.content import Json
 from interlingua.spec.errors import ConfigurationError, SDKError, ServerError
@@ -168,6 +169,7 @@ class Simulator(Application):
         self._models = None if models is None else tuple(models)
         self._strict = strict
         self._cache = PrefixCache()
+        self._operations = SimulatedOperations(self._check_model)
 
     async def handle(self, incoming: Incoming, receive: Receive, send: Send) -> None:
         """Record the request and send the answer of the script."""
@@ -187,6 +189,8 @@ class Simulator(Application):
             check_form(incoming)
             if incoming.route.kind == "answer":
                 return self._answer(exchange, incoming)
+            if incoming.route.kind == "operation":
+                return Turn(), operation_reply(incoming, self._operations.perform)
             return Turn(), json_reply(incoming, self._describe(incoming))
         except RefusedError as refused:
             return Turn(), _refusal(exchange, incoming, refused.failure)
@@ -223,7 +227,7 @@ class Simulator(Application):
             raise ServerError(f"the script failed: {error!r}") from error
 
     def _describe(self, incoming: Incoming) -> Json:
-        """The reply to a request for models, token counts or embeddings."""
+        """The reply to a request for models or token counts."""
         route, serve = incoming.route, serve_of(incoming.dialect)
         if route.kind == "models":
             models = [simulated_model(model) for model in self._models or _MODELS]
@@ -231,8 +235,6 @@ class Simulator(Application):
         if route.kind == "model":
             self._check_model(route.model or "")
             return serve.describe_model(simulated_model(route.model or ""))
-        if route.kind == "embed":
-            return embed(incoming.call.body)
         return count_body(incoming, lambda request: count_text(prompt_text(request)))
 
     def _check_model(self, model: str) -> None:

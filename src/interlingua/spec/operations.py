@@ -8,15 +8,16 @@ for clients.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal, Protocol, TypeAlias
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
 
 import msgspec
 
 from interlingua.spec.content import Json, Record
 from interlingua.spec.contracts import Profile, WireCall
 from interlingua.spec.events import ProviderEvent
-from interlingua.spec.response import Reason
+from interlingua.spec.request import OnLoss
+from interlingua.spec.response import Cost, Reason, Usage, Warning
 
 
 class ServedModel(Record, frozen=True, kw_only=True):
@@ -29,6 +30,58 @@ class ServedModel(Record, frozen=True, kw_only=True):
     context_window: int | None = None
     max_output_tokens: int | None = None
     raw: Json = None
+
+
+class OperationInput(Record, frozen=True, kw_only=True):
+    """The value of an operation that a model performs."""
+
+    model: str = ""
+    provider: str | None = None
+    """The provider that performs it, once it is known."""
+    provider_options: Mapping[str, Mapping[str, Any]] = {}
+    """More fields of the body, by provider or dialect; they replace the encoded ones."""
+    on_loss: OnLoss | None = None
+    """What to do about losses, as in `Request`."""
+    request_id: str | None = None
+
+    @property
+    def rough_size(self) -> int:
+        """About how many bytes it has; a large value is encoded in a thread."""
+        return 0
+
+
+class OperationResult(Record, frozen=True, kw_only=True):
+    """
+    The result of an operation.
+
+    The adapter adds the provider, the ids, the cost, and the warnings about the request.
+    """
+
+    model: str = ""
+    """The model that performed it, as the provider names it."""
+    provider: str = ""
+    usage: Usage = Usage()
+    cost: Cost | None = None
+    """None if the price is unknown; a warning says so then."""
+    warnings: tuple[Warning, ...] = ()
+    request_id: str | None = None
+    provider_request_id: str | None = None
+    """The id that the provider gave the request, for its support."""
+    raw: Json = None
+    """The body as it was received, for debugging."""
+
+
+class OperationReply(NamedTuple):
+    """One HTTP reply of an operation that makes several calls."""
+
+    status: int
+    headers: Mapping[str, str]
+    """Names in lower case."""
+    body: bytes
+
+
+Script: TypeAlias = Generator[WireCall, OperationReply, Any]
+"""An operation of several calls: it yields each call, is sent the reply, and returns the result."""
 
 
 class ItemDecoder(Protocol):
@@ -46,17 +99,28 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
     One operation of a dialect: how to encode its call and decode its reply.
 
     All of it is pure. `HttpAdapter.perform` adds the URL and the key, sends the call, and raises an
-    error reply as an exception.
+    error reply as an exception. An operation has either `encode` and `decode`, or `script`.
     """
 
     name: str
-    encode: Callable[[Any, Profile], WireCall]
+    encode: Callable[[Any, Profile], WireCall] | None = None
     """The call for a value; the profile is that of `value.model`, if there is one."""
-    decode: Callable[[int, Mapping[str, str], bytes], Any]
+    decode: Callable[[int, Mapping[str, str], bytes], Any] | None = None
     """The result of a reply: status, headers (names in lower case), body."""
-    stream_decoder: Callable[[], ItemDecoder] | None = None
+    script: Callable[[Any, Profile], Script] | None = None
     """
-    Creates the decoder of a streamed reply.
+    Makes a generator for an operation of several calls, such as an upload that has two steps.
+
+        def upload(file: NewFile, profile: Profile) -> Script:
+            reply = yield WireCall(path="/uploads", body={"name": file.name})
+            reply = yield WireCall(path=reply.headers["x-upload-url"], content=file.content)
+            return read_file(reply.body)
+
+    A path may be a whole URL; the key is sent only to the host of the provider.
+    """
+    stream_decoder: Callable[[Any], ItemDecoder] | None = None
+    """
+    Creates the decoder of a streamed reply, from the value of the operation.
 
     The result of the operation is then an async iterator of items, and `decode` is not called.
     `perform` raises (and retries) failures until the reply begins.
@@ -69,8 +133,8 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
     """
 
 
-RouteKind: TypeAlias = Literal["answer", "count", "embed", "models", "model", "unknown"]
-"""The kind of a request: answer, token count, embeddings, list of models, one model."""
+RouteKind: TypeAlias = Literal["answer", "count", "models", "model", "operation", "unknown"]
+"""The kind of a request: answer, token count, list of models, one model, another operation."""
 
 
 class ServerRoute(msgspec.Struct, frozen=True, kw_only=True):
@@ -82,6 +146,38 @@ class ServerRoute(msgspec.Struct, frozen=True, kw_only=True):
     kind: RouteKind
     is_shared: bool = False
     """Other dialects have this path too; the headers of the request decide."""
+
+
+class ServedReply(msgspec.Struct, frozen=True, kw_only=True):
+    """What a server sends for an operation: JSON, bytes, or a stream of bytes."""
+
+    body: Json = None
+    """Sent as JSON, unless `content` is given."""
+    content: bytes | Iterable[bytes] | None = None
+    """Bytes with the `content_type`; an iterable is sent piece by piece."""
+    content_type: str = "application/octet-stream"
+    status: int = 200
+    headers: Mapping[str, str] = {}
+
+
+class ServedOperation(msgspec.Struct, frozen=True, kw_only=True):
+    """The server side of one endpoint: it decodes a request and encodes its result."""
+
+    name: str
+    """The operation, by which a server finds the function that performs it."""
+    method: str
+    pattern: re.Pattern[str]
+    """Matches the whole path; its groups are the `params` of `decode`, unquoted."""
+    decode: Callable[[WireCall, Mapping[str, str]], Any]
+    """
+    The value, from the call and the groups of the path (and the query, as `call.query`).
+
+    A form is in `call.form`, any other body that is not JSON in `call.content`.
+    """
+    encode: Callable[[Any, Any], ServedReply]
+    """The reply, from the result and the value."""
+    is_shared: bool = False
+    """As in `ServerRoute`."""
 
 
 class ServerFacts(msgspec.Struct, frozen=True, kw_only=True):
@@ -163,6 +259,10 @@ class Serve(Protocol):
 
         Its message is that of the failure, or the vendor's message about this model.
         """
+
+    @property
+    def SERVED(self) -> Sequence[ServedOperation]:  # noqa: N802 -- a constant of the module
+        """Its operations other than lists of models and token counts."""
 
     def wrong_key(self, *, is_missing: bool) -> Failure:
         """The failure for a request whose key is missing or wrong."""

@@ -51,7 +51,14 @@ class Usage(Record, frozen=True, kw_only=True):
     input_image_tokens: int | None = None
     output_audio_tokens: int | None = None
     output_image_tokens: int | None = None
+    images: int | None = None
+    """How many images were made, where they are paid for one by one."""
+    characters: int | None = None
+    """How many characters were spoken, where they are paid for one by one."""
+    audio_seconds: float | None = None
+    """The length of audio that was transcribed or made."""
     video_seconds: float | None = None
+    """The length of video that was made."""
     web_searches: int | None = None
     """How many searches the provider made, if it says so."""
     service_tier: str | None = None

@@ -1,14 +1,19 @@
-"""Encodes forms as multipart/form-data (RFC 7578)."""
+"""Encodes and decodes forms as multipart/form-data (RFC 7578)."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncIterator, Callable
 from hashlib import sha256
 
 from interlingua.spec.contracts import Content, FormPart
+from interlingua.spec.errors import DecodeError
 
 # The HTML standard's escapes for names and file names; they prevent header injection.
 _ESCAPES = str.maketrans({'"': "%22", "\r": "%0D", "\n": "%0A"})
+_UNESCAPES = (("%22", '"'), ("%0D", "\r"), ("%0A", "\n"))
+_find_boundary = re.compile(r'boundary="?([^";,\s]{1,200})').search
+_find_parameters = re.compile(r'\b(name|filename)="([^"]*)"').findall
 
 
 class FormBody:
@@ -52,6 +57,43 @@ def encode_form(parts: tuple[FormPart, ...], new_id: Callable[[], str]) -> tuple
     is_whole = len(in_memory) == len(segments)
     content_type = f"multipart/form-data; boundary={boundary}"
     return content_type, b"".join(in_memory) if is_whole else FormBody(segments)
+
+
+def decode_form(content_type: str, body: bytes) -> tuple[FormPart, ...]:
+    """The parts of a form; `DecodeError` if it is not one. Parts without a file name are text."""
+    match = _find_boundary(content_type)
+    if match is None:
+        raise DecodeError("a multipart form needs a boundary in its content type")
+    pieces = (b"\r\n" + body).split(b"\r\n--" + match[1].encode())
+    if len(pieces) < 2 or not pieces[-1].startswith(b"--"):
+        raise DecodeError("the multipart form has no end")
+    return tuple(_read_part(piece) for piece in pieces[1:-1])
+
+
+def _read_part(piece: bytes) -> FormPart:
+    head, blank, content = piece.removeprefix(b"\r\n").partition(b"\r\n\r\n")
+    headers = dict(_read_header(line) for line in head.decode("utf-8", "replace").split("\r\n"))
+    parameters = dict(_find_parameters(headers.get("content-disposition", "")))
+    if not blank or "name" not in parameters:
+        raise DecodeError("a part of the multipart form has no name")
+    file_name = parameters.get("filename")
+    return FormPart(
+        name=_unescape(parameters["name"]),
+        content=content.decode("utf-8", "replace") if file_name is None else content,
+        file_name=None if file_name is None else _unescape(file_name),
+        media_type=headers.get("content-type"),
+    )
+
+
+def _read_header(line: str) -> tuple[str, str]:
+    name, _, value = line.partition(":")
+    return name.strip().lower(), value.strip()
+
+
+def _unescape(text: str) -> str:
+    for escape, character in _UNESCAPES:
+        text = text.replace(escape, character)
+    return text
 
 
 def is_repeatable(content: Content) -> bool:

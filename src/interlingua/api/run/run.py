@@ -101,7 +101,7 @@ class Run:
         by_name = check_tools(tools) if tools else {}
         self.client: Client = options.get("client") or get_default_client()
         if not _CLIENT_OPTIONS.isdisjoint(options):
-            self.client = _adapt_client(self.client, model, options)
+            self.client = adapt_client(self.client, model, options)
         self.loop: ToolLoop = ToolLoop(
             request,
             by_name,
@@ -623,7 +623,7 @@ def with_usage_reports(client: Client, options: Mapping[str, Any]) -> Client:
     return client.with_middleware(layer)
 
 
-def _adapt_client(client: Client, model: str | None, options: Mapping[str, Any]) -> Client:
+def adapt_client(client: Client, model: str | None, options: Mapping[str, Any]) -> Client:
     """The client with the key, prices and usage reports of this run."""
     client = with_access(client, model, options)
     if options.get("prices"):

@@ -30,7 +30,8 @@ from interlingua.client.middleware.circuits import judge
 from interlingua.client.stores.contract import Store
 from interlingua.providers.adapter import HttpAdapter
 from interlingua.providers.fold import close_stream
-from interlingua.providers.operations import find_performer, name_models
+from interlingua.providers.operations import find_performer, name_models, takes_tariffs
+from interlingua.providers.tariffs import Tariffs
 from interlingua.providers.ulid import new_ulid
 from interlingua.spec.behaviour import Behaviour
 from interlingua.spec.contracts import Adapter
@@ -240,6 +241,7 @@ class Balance:
         *,
         request_id: str | None = None,
         on_member: Callable[[str], object] | None = None,
+        tariffs: Tariffs | None = None,
     ) -> Any:
         """
         Perform an operation.
@@ -256,7 +258,9 @@ class Balance:
         )
         member, passage = await self._choose(request, on_member)
         try:
-            result = await find_performer(member.adapter, operation, request_id)(value)
+            settings = {"tariffs": tariffs} if takes_tariffs(member.adapter) else {}
+            perform = find_performer(member.adapter, operation, request_id)
+            result = await perform(value, **settings)
         except BaseException as error:
             await self._fail(member, passage, request, error)
             raise

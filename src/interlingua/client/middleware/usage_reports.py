@@ -10,12 +10,19 @@ from msgspec.structs import replace
 
 from interlingua.client.attempts import Calls
 from interlingua.client.metering import seller_of
-from interlingua.client.middleware.layers import CompleteNext, StreamNext
+from interlingua.client.middleware.layers import (
+    CompleteNext,
+    OperationCall,
+    PerformNext,
+    StreamNext,
+)
 from interlingua.providers.callbacks import settle
 from interlingua.providers.cost import price_usage
 from interlingua.providers.fold import close_stream
 from interlingua.providers.log import logger
+from interlingua.providers.operations import NO_USAGE
 from interlingua.spec.events import Finish, StreamEvent, StreamStart
+from interlingua.spec.operations import OperationResult
 from interlingua.spec.request import Request
 from interlingua.spec.response import Cost, Response, Usage
 from interlingua.streams.grammar import DELTAS
@@ -102,6 +109,16 @@ class UsageReports:
             raise
         finally:
             await close_stream(events)
+
+    async def perform(self, operation: OperationCall, value: Any, call_next: PerformNext) -> Any:
+        """One report for an operation whose result shows its usage."""
+        result = await call_next(value)
+        if isinstance(result, OperationResult) and result.usage != NO_USAGE:
+            request = Request(
+                model=result.model, provider=operation.provider, request_id=operation.request_id
+            )
+            await self._send(self._open(request).end(result.usage, result.cost))
+        return result
 
     def _open(self, request: Request) -> _Meter:
         call, self._count = self._count, self._count + 1

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 
 from msgspec.structs import replace
 
+from interlingua.dialects.openai_chat.facts import NAME
+from interlingua.dialects.openai_shared import embeddings
 from interlingua.spec.contracts import Profile, WireCall
 from interlingua.spec.operations import Operation, ServedModel
 from interlingua.wire.operations import ModelFields, read_models, read_page
@@ -39,5 +41,6 @@ def _next_page(call: WireCall, _headers: Mapping[str, str], body: bytes) -> Wire
 OPERATIONS: Mapping[str, Operation] = {
     "list_models": Operation(
         name="list_models", encode=_encode_list, decode=_decode_list, next_page=_next_page
-    )
+    ),
+    "embed": embeddings.embed(NAME),
 }

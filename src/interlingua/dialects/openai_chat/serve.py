@@ -9,6 +9,7 @@ from interlingua.dialects.openai_shared import (
     LIMIT_HEADERS,
     MODEL_ROUTES,
     describe_model,
+    embeddings,
     error_body,
     list_models,
     wrong_key,
@@ -16,9 +17,10 @@ from interlingua.dialects.openai_shared import (
 from interlingua.spec.content import Json
 from interlingua.spec.contracts import WireCall
 from interlingua.spec.errors import UnsupportedError
-from interlingua.spec.operations import ServerFacts, ServerRoute
+from interlingua.spec.operations import ServedOperation, ServerFacts, ServerRoute
 
 __all__ = [
+    "SERVED",
     "SERVER",
     "count_tokens",
     "counted_call",
@@ -31,7 +33,6 @@ __all__ = [
 SERVER = ServerFacts(
     routes=(
         ServerRoute(method="POST", pattern=re.compile(r".*/chat/completions"), kind="answer"),
-        ServerRoute(method="POST", pattern=re.compile(r".*/embeddings"), kind="embed"),
         *MODEL_ROUTES,
     ),
     is_common=True,
@@ -42,6 +43,9 @@ SERVER = ServerFacts(
     response_prefix="chatcmpl-",
     call_prefix="call_",
 )
+
+SERVED: tuple[ServedOperation, ...] = (*embeddings.SERVED,)
+"""The endpoints that both of OpenAI's dialects have; they are served by this one."""
 
 
 def counted_call(call: WireCall) -> WireCall:  # noqa: ARG001

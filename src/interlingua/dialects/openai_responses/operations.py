@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from interlingua.dialects.openai_responses.facts import NAME, PATH
 from interlingua.dialects.openai_responses.request import encode_request
+from interlingua.dialects.openai_shared import embeddings
 from interlingua.spec.contracts import Profile, WireCall
 from interlingua.spec.operations import Operation
 from interlingua.spec.request import Request
@@ -39,4 +40,5 @@ OPERATIONS: Mapping[str, Operation] = {
         encode=_encode_count,
         decode=lambda _status, _headers, body: read_count(body, "input_tokens"),
     ),
+    "embed": embeddings.embed(NAME),
 }

@@ -1,0 +1,1 @@
+"""Functions for embeddings, images, speech, video, batches and files, over operations."""

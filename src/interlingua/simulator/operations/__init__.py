@@ -1,0 +1,35 @@
+"""
+What the simulator answers to operations: each from its canonical value, for all dialects alike.
+
+The functions of a module are named like the operations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from interlingua.simulator.operations import embeddings
+from interlingua.spec.errors import UnsupportedError
+from interlingua.spec.operations import OperationInput
+
+_FUNCTIONS: dict[str, Callable[[Any], Any]] = {
+    "embed": embeddings.embed,
+}
+"""The operations that need no state."""
+
+
+class SimulatedOperations:
+    """Performs operations; those with state (files, jobs) keep it here."""
+
+    def __init__(self, check_model: Callable[[str], None]) -> None:
+        self._check_model = check_model
+
+    def perform(self, name: str, value: Any) -> Any:
+        """The result of an operation; the model is checked as that of an answer is."""
+        if isinstance(value, OperationInput) and value.model:
+            self._check_model(value.model)
+        function = _FUNCTIONS.get(name)
+        if function is None:
+            raise UnsupportedError(f"the simulator does not perform {name!r}")
+        return function(value)

@@ -1,0 +1,1 @@
+"""The values and results of operations, one module per modality."""
