@@ -1,5 +1,6 @@
 """The rows."""
 
+import asyncio
 from importlib.metadata import EntryPoint
 from string import Formatter
 
@@ -7,7 +8,7 @@ import pytest
 
 from interlingua.client.client import Client
 from interlingua.providers.adapter import HttpAdapter
-from interlingua.providers.provider import Provider, check_base_url
+from interlingua.providers.provider import Provider, check_base_url, find_dialect
 from interlingua.providers.rows import (
     ENTRY_POINTS,
     OTHERS,
@@ -17,8 +18,10 @@ from interlingua.providers.rows import (
     rows_of,
     with_installed,
 )
-from interlingua.spec.errors import ConfigurationError
-from support.rows import variables_of
+from interlingua.spec.errors import ConfigurationError, UnsupportedError
+from interlingua.spec.media.embeddings import EmbedInput
+from interlingua.transport.canned import CannedTransport
+from support.rows import address_of, variables_of
 
 ROW = Provider(name="mine", dialect="openai_chat", base_url="https://mine.example/v1")
 NAMED = (
@@ -58,6 +61,28 @@ def test_a_row_is_whole(row):
     assert all(len(source) <= 40 for source in row.sources)
     assert row.dialect not in row.other_dialects
     assert all(family == family.lower() for family in row.families)
+
+
+@every_row
+def test_the_operations_of_a_row_exist(row):
+    """Where a dialect has an operation at all, it has the variant that the row names."""
+    tables = [find_dialect(name).OPERATIONS for name in (row.dialect, *row.other_dialects)]
+    for name, variant in (row.operations or {}).items():
+        wanted = f"{name}.{variant}".rstrip(".")
+        known = {key for table in tables for key in table if key.partition(".")[0] == name}
+        if variant and known == {name}:
+            continue  # the variant is not written yet
+        assert not known or wanted in known
+
+
+@every_row
+def test_an_operation_that_a_row_does_not_have_is_refused(row):
+    """Before anything is sent, with those who have it."""
+    if row.operations is None or "embed" in row.operations:
+        return
+    adapter = HttpAdapter(row, "k", base_url=address_of(row), transport=CannedTransport([]))
+    with pytest.raises(UnsupportedError, match=r"These providers have it: .*openai.*voyage"):
+        asyncio.run(adapter.perform("embed", EmbedInput(model="m", inputs=("hi",))))
 
 
 @every_row

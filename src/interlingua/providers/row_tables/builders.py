@@ -10,9 +10,24 @@ CHAT = "openai_chat"
 RESPONSES = "openai_responses"
 MESSAGES = "anthropic_messages"
 
+LIST = ("list_models",)
+COUNT = ("count_tokens",)
+EMBED = ("embed",)
+IMAGES = ("generate_image", "edit_image")
+TRANSCRIBE = ("transcribe",)
+SPEAK = ("speak", "stream_speech")
+VIDEO = ("create_video", "retrieve_video", "download_video")
+FILES = ("upload_file", "retrieve_file", "list_files", "delete_file", "download_file")
+BATCH = ("submit_batch", "retrieve_batch", "batch_results", "cancel_batch", "list_batches")
+
 DOCS = "vendor documentation"
 RECORDED = "recordings"
 UNVERIFIED = "unverified"
+
+
+def has(*groups: tuple[str, ...], **variants: str) -> dict[str, str]:
+    """These operations in the form of the dialect, and `variants` in one of their own."""
+    return dict.fromkeys((name for group in groups for name in group), "") | variants
 
 
 def chat(name: str, base_url: str = "", *sources: str, **fields: Any) -> Provider:

@@ -5,10 +5,13 @@ from __future__ import annotations
 from interlingua.providers.provider import Provider
 from interlingua.providers.row_tables.builders import (
     DOCS,
+    EMBED,
+    LIST,
     MESSAGES,
     RECORDED,
     RESPONSES,
     chat,
+    has,
 )
 
 ROWS: tuple[Provider, ...] = (
@@ -17,6 +20,7 @@ ROWS: tuple[Provider, ...] = (
         "https://openrouter.ai/api/v1",
         *(RECORDED, "SDK openrouter 1.3.84"),
         other_dialects=(RESPONSES,),
+        operations=has(LIST, EMBED),
     ),
     chat(
         "vercel",
@@ -25,6 +29,7 @@ ROWS: tuple[Provider, ...] = (
         aliases=("vercel-gateway", "ai-gateway", "vercel_ai_gateway"),
         key_env=("AI_GATEWAY_API_KEY", "VERCEL_AI_GATEWAY_API_KEY"),
         base_url_env=("VERCEL_AI_GATEWAY_BASE_URL",),
+        operations=has(LIST, EMBED),
     ),
     chat(
         "github_copilot",
@@ -36,6 +41,7 @@ ROWS: tuple[Provider, ...] = (
         base_url_env=("GITHUB_COPILOT_BASE_URL", "COPILOT_API_URL"),
         # Without it fewer models are there.
         headers={"copilot-integration-id": "vscode-chat"},
+        operations=has(LIST, EMBED),
     ),
     chat("portkey", "https://api.portkey.ai/v1", *(RECORDED, DOCS), signing="x-portkey-api-key"),
     chat(

@@ -4,12 +4,20 @@ from __future__ import annotations
 
 from interlingua.providers.provider import Provider
 from interlingua.providers.row_tables.builders import (
+    BATCH,
     DOCS,
+    EMBED,
+    FILES,
+    IMAGES,
+    LIST,
     MESSAGES,
     RECORDED,
     RESPONSES,
+    SPEAK,
+    TRANSCRIBE,
     UNVERIFIED,
     chat,
+    has,
 )
 
 ROWS: tuple[Provider, ...] = (
@@ -19,6 +27,7 @@ ROWS: tuple[Provider, ...] = (
         *("SDK fireworks-ai 1.2.28", DOCS),
         aliases=("fireworks-ai", "fireworks_ai"),
         other_dialects=(RESPONSES,),
+        operations=has(LIST, EMBED),
     ),
     chat(
         "groq",
@@ -26,14 +35,21 @@ ROWS: tuple[Provider, ...] = (
         *(RECORDED, "SDK groq 1.7.0"),
         base_path="/openai/v1",  # Groq's own SDK takes the host without a path
         other_dialects=(RESPONSES,),
+        operations=has(LIST, TRANSCRIBE, SPEAK, FILES, BATCH),
     ),
     chat(
         "together",
         "https://api.together.xyz/v1",
         *(RECORDED, "SDK together 3.0.0"),
         aliases=("togetherai", "together_ai"),
+        operations=has(LIST, EMBED, TRANSCRIBE, SPEAK, ("generate_image", "rerank")),
     ),
-    chat("cerebras", "https://api.cerebras.ai/v1", *(RECORDED, "SDK cerebras_cloud_sdk 1.91.0")),
+    chat(
+        "cerebras",
+        "https://api.cerebras.ai/v1",
+        *(RECORDED, "SDK cerebras_cloud_sdk 1.91.0"),
+        operations=has(LIST),
+    ),
     chat(
         "azure",  # each resource has its own host, so there is no base URL
         "",
@@ -44,6 +60,7 @@ ROWS: tuple[Provider, ...] = (
         signing="api-key",
         key_env=("AZURE_OPENAI_API_KEY",),
         base_url_env=("AZURE_OPENAI_ENDPOINT",),
+        operations=has(LIST, EMBED, IMAGES, TRANSCRIBE, SPEAK, FILES, BATCH),
     ),
     chat(
         "huggingface",
@@ -52,6 +69,7 @@ ROWS: tuple[Provider, ...] = (
         aliases=("hugging-face", "hugging_face"),
         other_dialects=(RESPONSES,),
         key_env=("HF_TOKEN", "HUGGINGFACE_API_KEY"),
+        operations=has(LIST),
     ),
     chat(
         "databricks",  # each workspace has its own host
@@ -61,6 +79,7 @@ ROWS: tuple[Provider, ...] = (
         base_path="/serving-endpoints",
         key_env=("DATABRICKS_TOKEN", "DATABRICKS_API_KEY"),
         base_url_env=("DATABRICKS_BASE_URL", "DATABRICKS_HOST"),
+        operations=has(EMBED),
     ),
     chat(
         "snowflake",
@@ -70,6 +89,7 @@ ROWS: tuple[Provider, ...] = (
         other_dialects=(MESSAGES,),
         url_env={"account": ("SNOWFLAKE_ACCOUNT", "SNOWFLAKE_ACCOUNT_ID")},
         key_env=("SNOWFLAKE_TOKEN", "SNOWFLAKE_API_KEY"),
+        operations=has(),
     ),
     chat(
         "cloudflare",
@@ -79,6 +99,7 @@ ROWS: tuple[Provider, ...] = (
         families=("@cf/",),
         url_env={"account": ("CLOUDFLARE_ACCOUNT_ID",)},
         key_env=("CLOUDFLARE_API_KEY", "CLOUDFLARE_API_TOKEN"),
+        operations=has(EMBED),
     ),
     chat(
         "github",  # not GITHUB_TOKEN: every workflow has one, for other purposes
@@ -87,13 +108,45 @@ ROWS: tuple[Provider, ...] = (
         aliases=("github-models", "github_models"),
         key_env=("GITHUB_MODELS_API_KEY", "GITHUB_API_KEY"),
         base_url_env=("GITHUB_MODELS_BASE_URL",),
+        operations=has(EMBED),
     ),
-    chat("sambanova", "https://api.sambanova.ai/v1", DOCS),
-    chat("novita", "https://api.novita.ai/openai/v1", *(DOCS, UNVERIFIED)),
-    chat("deepinfra", "https://api.deepinfra.com/v1/openai", DOCS),
-    chat("hyperbolic", "https://api.hyperbolic.xyz/v1", *(DOCS, UNVERIFIED)),
-    chat("nebius", "https://api.tokenfactory.nebius.com/v1", DOCS, other_dialects=(RESPONSES,)),
-    chat("baseten", "https://inference.baseten.co/v1", *(DOCS, UNVERIFIED)),
+    chat(
+        "sambanova",
+        "https://api.sambanova.ai/v1",
+        DOCS,
+        operations=has(LIST, EMBED, TRANSCRIBE),
+    ),
+    chat(
+        "novita",
+        "https://api.novita.ai/openai/v1",
+        *(DOCS, UNVERIFIED),
+        operations=has(LIST, EMBED),
+    ),
+    chat(
+        "deepinfra",
+        "https://api.deepinfra.com/v1/openai",
+        DOCS,
+        operations=has(LIST, EMBED, TRANSCRIBE, SPEAK, ("generate_image",)),
+    ),
+    chat(
+        "hyperbolic",
+        "https://api.hyperbolic.xyz/v1",
+        *(DOCS, UNVERIFIED),
+        operations=has(LIST),
+    ),
+    chat(
+        "nebius",
+        "https://api.tokenfactory.nebius.com/v1",
+        DOCS,
+        other_dialects=(RESPONSES,),
+        operations=has(LIST, EMBED, ("generate_image",)),
+    ),
+    chat(
+        "baseten",
+        "https://inference.baseten.co/v1",
+        *(DOCS, UNVERIFIED),
+        operations=has(LIST),
+    ),
     chat(
         "venice",
         "https://api.venice.ai/api/v1",
@@ -101,14 +154,31 @@ ROWS: tuple[Provider, ...] = (
         aliases=("veniceai", "venice-ai"),
         families=("venice-",),
         key_env=("VENICE_API_KEY", "VENICE_AI_API_KEY"),
+        operations=has(LIST, EMBED, SPEAK, ("generate_image",)),
     ),
-    chat("doubleword", "https://api.doubleword.ai/v1", *(RECORDED, DOCS)),
-    chat("crusoe", "https://api.inference.crusoecloud.com/v1", *(RECORDED, DOCS)),
-    chat("avian", "https://api.avian.io/v1", *(RECORDED, DOCS)),
+    chat(
+        "doubleword",
+        "https://api.doubleword.ai/v1",
+        *(RECORDED, DOCS),
+        operations=has(LIST, EMBED, FILES, BATCH),
+    ),
+    chat(
+        "crusoe",
+        "https://api.inference.crusoecloud.com/v1",
+        *(RECORDED, DOCS),
+        operations=has(LIST),
+    ),
+    chat(
+        "avian",
+        "https://api.avian.io/v1",
+        *(RECORDED, DOCS),
+        operations=has(LIST),
+    ),
     chat(
         "ollama_cloud",  # OLLAMA_API_KEY belongs to `ollama`, whose address may be any
         "https://ollama.com/v1",
         *(RECORDED, DOCS),
         aliases=("ollama-cloud",),
+        operations=has(LIST),
     ),
 )

@@ -4,12 +4,22 @@ from __future__ import annotations
 
 from interlingua.providers.provider import Provider
 from interlingua.providers.row_tables.builders import (
+    BATCH,
+    COUNT,
     DOCS,
+    EMBED,
+    FILES,
+    IMAGES,
+    LIST,
     MESSAGES,
     RECORDED,
     RESPONSES,
+    SPEAK,
+    TRANSCRIBE,
     UNVERIFIED,
+    VIDEO,
     chat,
+    has,
 )
 
 ROWS: tuple[Provider, ...] = (
@@ -28,6 +38,10 @@ ROWS: tuple[Provider, ...] = (
         header_options={"organization": "openai-organization", "project": "openai-project"},
         request_id_header="x-client-request-id",
         sources=(RECORDED, "SDK openai"),
+        operations=has(
+            *(LIST, COUNT, EMBED, IMAGES, TRANSCRIBE, SPEAK, FILES, BATCH),
+            ("moderate", "stream_image", "stream_transcription"),
+        ),
     ),
     Provider(
         name="anthropic",
@@ -39,6 +53,7 @@ ROWS: tuple[Provider, ...] = (
         key_env=("ANTHROPIC_API_KEY",),
         base_url_env=("ANTHROPIC_BASE_URL",),
         sources=(RECORDED, "SDK anthropic"),
+        operations=has(LIST, COUNT, FILES, BATCH),
     ),
     Provider(
         name="gemini",
@@ -50,6 +65,10 @@ ROWS: tuple[Provider, ...] = (
         key_env=("GEMINI_API_KEY", "GOOGLE_API_KEY"),
         base_url_env=("GEMINI_BASE_URL",),
         sources=(RECORDED, "SDK google-genai"),
+        operations=has(
+            *(LIST, COUNT, EMBED, IMAGES, TRANSCRIBE, SPEAK, VIDEO, FILES, BATCH),
+            ("list_videos", "cancel_video"),
+        ),
     ),
     chat(
         "xai",
@@ -58,6 +77,7 @@ ROWS: tuple[Provider, ...] = (
         aliases=("x-ai",),
         families=("grok-",),
         other_dialects=(RESPONSES,),
+        operations=has(LIST, generate_image="xai", edit_image="xai", **dict.fromkeys(VIDEO, "xai")),
     ),
     chat(
         "mistral",
@@ -68,6 +88,12 @@ ROWS: tuple[Provider, ...] = (
             *("mistral-", "codestral", "ministral", "magistral", "pixtral", "devstral", "voxtral"),
             *("open-mistral", "open-mixtral"),
         ),
+        operations=has(
+            *(LIST, TRANSCRIBE, SPEAK, FILES),
+            embed="mistral",
+            moderate="mistral",
+            **dict.fromkeys(BATCH, "mistral"),
+        ),
     ),
     chat(
         "deepseek",
@@ -75,6 +101,7 @@ ROWS: tuple[Provider, ...] = (
         *(RECORDED, DOCS),
         families=("deepseek-",),
         other_dialects=(RESPONSES,),
+        operations=has(LIST),
     ),
     chat(
         "moonshot",
@@ -84,6 +111,7 @@ ROWS: tuple[Provider, ...] = (
         families=("kimi-", "moonshot-"),
         key_env=("MOONSHOTAI_API_KEY", "MOONSHOT_API_KEY"),
         base_url_env=("MOONSHOTAI_BASE_URL", "MOONSHOT_BASE_URL"),
+        operations=has(LIST),
     ),
     chat(
         "zai",
@@ -91,16 +119,31 @@ ROWS: tuple[Provider, ...] = (
         *(RECORDED, DOCS),
         aliases=("z-ai", "zhipu"),
         families=("glm-",),
+        operations=has(LIST),
     ),
-    chat("perplexity", "https://api.perplexity.ai", *(RECORDED, DOCS), families=("sonar",)),
+    chat(
+        "perplexity",
+        "https://api.perplexity.ai",
+        *(RECORDED, DOCS),
+        families=("sonar",),
+        operations=has(EMBED),
+        operation_paths={"embed": "/v1/embeddings"},
+    ),
     chat(
         "cohere",  # its endpoint for clients of OpenAI
         "https://api.cohere.ai/compatibility/v1",
         *(DOCS, "SDK cohere 7.3.1"),
         families=("command-", "c4ai-", "embed-english-", "embed-multilingual-", "embed-v4"),
         key_env=("COHERE_API_KEY", "CO_API_KEY"),
+        operations=has(embed="cohere", rerank="cohere"),
     ),
-    chat("ai21", "https://api.ai21.com/studio/v1", *(RECORDED, DOCS), families=("jamba-",)),
+    chat(
+        "ai21",
+        "https://api.ai21.com/studio/v1",
+        *(RECORDED, DOCS),
+        families=("jamba-",),
+        operations=has(),
+    ),
     chat(
         "alibaba",
         "https://dashscope-intl.aliyuncs.com/compatible-mode/v1",
@@ -108,14 +151,22 @@ ROWS: tuple[Provider, ...] = (
         aliases=("dashscope",),
         key_env=("ALIBABA_API_KEY", "DASHSCOPE_API_KEY"),
         base_url_env=("ALIBABA_BASE_URL", "DASHSCOPE_BASE_URL"),
+        operations=has(LIST, EMBED),
     ),
-    chat("minimax", "https://api.minimax.io/v1", DOCS, other_dialects=(RESPONSES,)),
+    chat(
+        "minimax",
+        "https://api.minimax.io/v1",
+        DOCS,
+        other_dialects=(RESPONSES,),
+        operations=has(),
+    ),
     chat(
         "stepfun",
         "https://api.stepfun.ai/v1",
         DOCS,
         families=("step-",),
         key_env=("STEPFUN_API_KEY", "STEP_API_KEY"),
+        operations=has(LIST),
     ),
     chat(
         "nvidia",
@@ -123,6 +174,7 @@ ROWS: tuple[Provider, ...] = (
         *(RECORDED, DOCS),
         aliases=("nvidia-nim", "nvidia_nim"),
         key_env=("NVIDIA_API_KEY", "NVIDIA_NIM_API_KEY"),
+        operations=has(LIST, EMBED),
     ),
     chat(
         "voyage",  # embeddings and reranking only
@@ -130,6 +182,7 @@ ROWS: tuple[Provider, ...] = (
         *(RECORDED, "SDK voyageai 0.5.0"),
         aliases=("voyageai", "voyage-ai", "voyage_ai"),
         families=("voyage-",),
+        operations=has(embed="voyage", rerank="voyage"),
     ),
     chat(
         "jina",  # embeddings and reranking only
@@ -138,5 +191,6 @@ ROWS: tuple[Provider, ...] = (
         aliases=("jina-ai", "jina_ai", "jinaai"),
         families=("jina-",),
         key_env=("JINA_API_KEY", "JINA_AI_API_KEY"),
+        operations=has(embed="jina", rerank="jina"),
     ),
 )

@@ -6,9 +6,12 @@ from interlingua.providers.provider import Provider
 from interlingua.providers.row_tables.builders import (
     CHAT,
     DOCS,
+    EMBED,
+    LIST,
     MESSAGES,
     RECORDED,
     RESPONSES,
+    has,
     local,
 )
 
@@ -19,6 +22,7 @@ ROWS: tuple[Provider, ...] = (
         *(RECORDED, "SDK ollama 0.6.3"),
         other_dialects=(RESPONSES, MESSAGES),
         base_url_env=("OLLAMA_BASE_URL", "OLLAMA_HOST"),
+        operations=has(LIST, EMBED),
     ),
     local("vllm", 8000, *(RECORDED, DOCS), other_dialects=(RESPONSES, MESSAGES)),
     local(
@@ -34,6 +38,7 @@ ROWS: tuple[Provider, ...] = (
         DOCS,
         aliases=("lm-studio", "lm_studio"),
         other_dialects=(RESPONSES, MESSAGES),
+        operations=has(LIST, EMBED),
     ),
     local(
         "mistralrs",
