@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+import interlingua
 from interlingua import (
     Client,
     HttpAdapter,
@@ -245,6 +246,8 @@ def public(owner):
         return list(getattr(importlib.import_module(module), name).__annotations__)
     found = importlib.import_module(owner)
     listed = getattr(found, "__all__", None)
+    if found is interlingua:  # the reference also has what is importable without being listed
+        return [*listed, *(found._UNLISTED - {"Warning"})]
     return [name for name in defined(found) if name[0] != "_"] if listed is None else listed
 
 

@@ -158,10 +158,20 @@ _MODULES = (
 
 _HOME = {name: module for module, names in _NAMES.items() for name in names}
 
-__all__ = sorted(_HOME)  # noqa: PLE0605 -- a list of texts, as it must be
-
-# Importable, but not in `__all__`, where it would hide the builtin of `from interlingua import *`.
 _HOME["Warning"] = "spec.response"
+
+_UNLISTED = frozenset(
+    (
+        "Warning",  # it would hide the builtin after `from interlingua import *`
+        # Types that programs get as results and name only in annotations:
+        *("Explanation", "GenerateOptions", "ObjectStream", "Opaque", "RateLimitInfo", "Role"),
+        *("StepResult", "StreamResult"),
+        "FORMAT_VERSION",
+    )
+)
+"""Importable, but not in `__all__`."""
+
+__all__ = sorted(_HOME.keys() - _UNLISTED)  # noqa: PLE0605 -- a list of texts, as it must be
 
 if not TYPE_CHECKING:  # a type checker would take any name for a public one
 

@@ -644,3 +644,20 @@ def test_the_short_way_gives_the_same(kind, input_tokens, output_tokens):
 
     assert (amount is None) == (cost is None)
     assert cost is None or isclose(amount, cost.total, rel_tol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("unit", "rate", "amount", "expected"),
+    [
+        ("images", "per_image", 3, 0.12),
+        ("characters", "per_million_characters", 2_000, 0.00008),
+        ("audio_seconds", "per_audio_hour", 90.0, 0.001),
+        ("video_seconds", "per_video_second", 8.0, 0.32),
+    ],
+)
+def test_what_is_paid_for_without_tokens(unit, rate, amount, expected):
+    """It has its rate, or no price at all: never 0."""
+    usage = Usage(**{unit: amount})
+
+    assert isclose(cost_of(usage, Price(rates=Rates(**{rate: 0.04}))).total, expected)
+    assert cost_of(usage, Price(rates=Rates(input=1, output=1))) is None

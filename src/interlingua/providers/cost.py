@@ -155,11 +155,13 @@ def price_usage(usage: Usage, tariff: Tariff | None, at: float) -> Cost | None:
     read = min(usage.cache_read_tokens or 0, total)
     written = min(usage.cache_write_tokens or 0, total - read)
     hourly = min(usage.cache_write_1h_tokens or 0, written)
-    fresh, output, media = total - read - written, usage.output_tokens, 0.0
+    fresh, output = total - read - written, usage.output_tokens
+    media = 0.0 if total or output or _has_price(usage, rates.media) else nan
     thought = min(usage.reasoning_tokens or 0, output)
     spoken = output - thought
     if rates.media is not None:
-        media, fresh, read, spoken = _price_media(usage, rates.media, fresh, read, spoken)
+        extra, fresh, read, spoken = _price_media(usage, rates.media, fresh, read, spoken)
+        media += extra
     # A rate may be nan, and 0 * nan is nan.
     thinking = thought * rates.reasoning if thought else 0.0
     input_cost = (fresh * rates.input if fresh else 0.0) + rates.per_request
@@ -182,6 +184,23 @@ def price_usage(usage: Usage, tariff: Tariff | None, at: float) -> Cost | None:
         media=media / _MILLION,
         pricing_version=tariff.version,
         source=tariff.source,
+    )
+
+
+_UNITS = (
+    ("images", "per_image"),
+    ("characters", "per_million_characters"),
+    ("audio_seconds", "per_audio_hour"),
+    ("video_seconds", "per_video_second"),
+)
+"""What is paid for without tokens, and its rates."""
+
+
+def _has_price(usage: Usage, rates: Rates | None) -> bool:
+    """Whether each thing that was made without tokens has a rate."""
+    return all(
+        not getattr(usage, count) or getattr(rates, rate, None) is not None
+        for count, rate in _UNITS
     )
 
 
