@@ -290,7 +290,7 @@ def test_safe_3_without_the_extra(monkeypatch):
             "adapters:\n  a:\n    type: opneai\n",
             r"models.yaml:3: adapter 'a': no provider 'opneai'",
         ),
-        ("adapters:\n  mine: {}\n", r"models.yaml:2: adapter 'mine': no provider .*set `type`"),
+        ("adapters:\n  mine: {}\n", r"models.yaml:2: adapter 'mine': no provider .*Set `type`"),
         (
             "adapters:\n  a:\n    type: openai\n    dialect: chat\n",
             r"models.yaml:4: adapter 'a': no dialect 'chat'",

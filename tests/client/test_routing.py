@@ -15,15 +15,17 @@ from interlingua.providers.named import OpenAIAdapter, OpenAICompatibleAdapter
 from interlingua.providers.rows import OPEN_MODELS, OTHERS, ROWS, maker_of, providers, row_name
 from interlingua.spec.errors import ConfigurationError
 from interlingua.spec.request import Request
+from support.rows import variables_of
 
-KEYS = {row.name: row.key_env[0] for row in ROWS if row.key_required}
+KEYED = {row.name: row for row in ROWS if row.key_required}
 KEYLESS = ["ollama", "vllm", "llamacpp", "lmstudio"]
 THREE = "openai anthropic gemini"
 
 
 def environment(names):
-    environ = {KEYS[name]: "k" for name in names.split()}
-    return environ | {"AZURE_OPENAI_ENDPOINT": "https://x.example"} if "azure" in names else environ
+    return {
+        key: value for name in names.split() for key, value in variables_of(KEYED[name]).items()
+    }
 
 
 def route(client, model, provider=None):
@@ -79,7 +81,7 @@ def test_safe_1_where_a_prompt_goes(configured, model, expected):
         (THREE, "azure:m", "Set AZURE_OPENAI_API_KEY and AZURE_OPENAI_ENDPOINT"),
         (THREE, "antropic:claude-haiku-4-5", "Did you mean anthropic:claude-haiku-4-5"),
         (THREE, "openai/gpt-oss-120b", "a model of groq or together or openrouter.*GROQ_API_KEY"),
-        ("groq openrouter", "openai/gpt-oss-120b", "use openrouter:openai.* or groq:openai"),
+        ("groq openrouter", "openai/gpt-oss-120b", "use groq:openai.* or openrouter:openai"),
         ("anthropic", "gpt-5.2", "a model of openai, which is not configured. Set OPENAI_API_KEY"),
         ("anthropic", "gpt-7-new", "Use openai:gpt-7-new. Set OPENAI_API_KEY"),
         ("anthropic", "ft:gpt-4.1:acme::x", "Set OPENAI_API_KEY"),
@@ -212,7 +214,7 @@ MODELS = st.lists(st.sampled_from(WORDS) | st.text(max_size=8), min_size=1, max_
 )
 
 
-@given(model=MODELS | st.text(), keys=st.sets(st.sampled_from(sorted(KEYS))))
+@given(model=MODELS | st.text(), keys=st.sets(st.sampled_from(sorted(KEYED))))
 def test_safe_1_the_law(model, keys):
     """Safe 1: what is used was named, or is the only one that the catalog or the name allows."""
     client = Client.from_env(environment(" ".join(sorted(keys))))
@@ -235,7 +237,7 @@ def test_safe_1_the_law(model, keys):
         assert maker_of(model) in (None, provider) or (maker_of(model) == OPEN_MODELS and not own)
 
 
-@given(model=MODELS | st.text(), key=st.sampled_from(["house", *sorted(KEYS)]))
+@given(model=MODELS | st.text(), key=st.sampled_from(["house", *sorted(KEYED)]))
 def test_safe_1_the_law_of_a_choice(model, key):
     """Safe 1: one adapter by hand gets the prompt, or nobody does."""
     try:

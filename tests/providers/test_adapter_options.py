@@ -105,5 +105,8 @@ def test_what_only_one_row_has():
     for name, value in (("gguf", "m.gguf"), ("server", LocalServer())):
         with pytest.raises(ConfigurationError, match="for the row `local`"):
             HttpAdapter("openai", "k", **{name: value})
-    with pytest.raises(ConfigurationError, match="azure has no address of its own: give base_url"):
+    with pytest.raises(
+        ConfigurationError,
+        match="azure has no address of its own: set AZURE_OPENAI_ENDPOINT, or give base_url",
+    ):
         HttpAdapter("azure", "k")

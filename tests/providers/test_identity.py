@@ -13,6 +13,7 @@ from interlingua.providers.rows import find_provider, providers
 from interlingua.spec.behaviour import Behaviour
 from interlingua.spec.contracts import Timeouts
 from interlingua.transport import Limits
+from support.rows import address_of
 
 PLAIN = identity_of(HttpAdapter("openai", "key"), "m")
 MATTERS = {
@@ -69,9 +70,8 @@ def test_the_key_counts_unless_the_caller_names_the_tenant():
 def test_every_row_has_an_identity(name):
     """No setting of a row is without a JSON form."""
     row = find_provider(name)
-    address = "" if row.base_url or row.is_embedded else "https://here.example/v1"
 
-    assert identity_of(HttpAdapter(row, "key", base_url=address or None), "m") is not None
+    assert identity_of(HttpAdapter(row, "key", base_url=address_of(row)), "m") is not None
 
 
 def test_the_row_counts():

@@ -15,7 +15,7 @@ from interlingua.client.behaviour_section import OTHER_KEYS, read_behaviour
 from interlingua.client.registry import ModelEntry, Registry
 from interlingua.providers.adapter import HttpAdapter
 from interlingua.providers.catalog.profiles import check_overrides
-from interlingua.providers.environment import add_environment, first_value
+from interlingua.providers.environment import add_environment, first_value, has_address
 from interlingua.providers.provider import Provider
 from interlingua.providers.rows import find_provider, providers
 from interlingua.spec.errors import ConfigurationError
@@ -39,11 +39,11 @@ def adapters_from_env(
     adapters: dict[str, HttpAdapter] = {}
     rows = [row for name, row in providers().items() if name not in known]
     for row in rows:
-        has_address = first_value(environ, row.base_url_env) is not None
-        is_wanted = has_address or row.name == named
+        is_addressed = has_address(row, environ)
+        is_wanted = is_addressed or row.name == named
         if row.key_required or not is_wanted:
             is_wanted = first_value(environ, row.key_env) is not None
-        if is_wanted and (has_address or row.base_url):
+        if is_wanted and (is_addressed or not row.address_env):
             adapters[row.name] = HttpAdapter(row, **add_environment(row, {}, environ))
     if find_spec("xllamacpp") is not None:  # the extra `local`
         embedded = [row for row in rows if row.is_embedded]
@@ -179,7 +179,7 @@ def _row(name: str, section: Section) -> Provider:
     try:
         row = find_provider(section.get("type", section.get("providerId", name)))
     except ConfigurationError as error:
-        hint = "" if "type" in section else "; set `type` to one of them"
+        hint = "" if "type" in section else " Set `type` to the name of the provider."
         raise section.error("type", f"adapter {name!r}: {error.message}{hint}") from None
     variable = section.get("api_key_env")
     # An error about a missing key then names this variable.

@@ -17,13 +17,18 @@ import msgspec
 
 from interlingua.providers.catalog.models import find_model, providers_of, table
 from interlingua.providers.provider import Provider
-from interlingua.providers.rows import OPEN_MODELS, OTHERS, maker_of, providers, row_name
+from interlingua.providers.rows import (
+    OPEN_MODELS,
+    OTHERS,
+    maker_of,
+    near_names,
+    providers,
+    row_name,
+)
 from interlingua.spec.behaviour import Behaviour
 from interlingua.spec.errors import ConfigurationError
 from interlingua.spec.request import Request
 
-_LONGEST_NAME = 100
-"""Characters of a name that are compared with known names."""
 _LONGEST_SENTENCE = 1000
 _TIER = "tier:"
 _MAX_CHOICES = 20  # names in an error
@@ -354,8 +359,7 @@ def _setup(name: str, adapters: Mapping[str, Any]) -> str:
         return "Run `pip install 'interlingua[local]'`."
     if row.is_local:
         return f"Add HttpAdapter({row.name!r}) to the client, or use Client.from_env()."
-    address = row.base_url_env if not row.base_url else ()
-    variables = [" or ".join(names) for names in (row.key_env, address) if names]
+    variables = [" or ".join(names) for names in (row.key_env, *row.address_env) if names]
     return f"Set {' and '.join(variables)}." if variables else ""
 
 
@@ -371,10 +375,7 @@ def _check_prefix(prefix: str, rest: str, adapters: Mapping[str, Any]) -> None:
 
 
 def _near(name: str, names: Iterable[str]) -> str | None:
-    from difflib import get_close_matches  # imported only for error messages
-
-    matches = get_close_matches(name.lower()[:_LONGEST_NAME], list(names), n=1, cutoff=0.75)
-    return matches[0] if matches else None
+    return next(iter(near_names(name, names, 1)), None)
 
 
 def _no_route(

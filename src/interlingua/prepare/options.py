@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from operator import attrgetter
 from typing import Any
 
+from interlingua.spec.contracts import FormPart
 from interlingua.spec.facts import Facts
 from interlingua.spec.operations import OperationInput
 from interlingua.spec.request import Request
@@ -43,6 +44,31 @@ def body_with_options(body: dict[str, Any], value: OperationInput, dialect: str)
     """The body of an operation with the provider options of its value over it."""
     options = value.provider_options.get(dialect)
     return merge_options(body, options) if options else body
+
+
+def form_with_options(
+    form: tuple[FormPart, ...], value: OperationInput, dialect: str
+) -> tuple[FormPart, ...]:
+    """The form of an operation with the provider options of its value over it."""
+    options = value.provider_options.get(dialect)
+    if not options:
+        return form
+    fields = tuple(part for name, item in options.items() for part in _form_fields(name, item))
+    replaced = {part.name for part in fields} | set(options)
+    return (*fields, *(part for part in form if part.name not in replaced))
+
+
+def _form_fields(name: str, value: Any) -> Iterator[FormPart]:
+    """The fields of a form for a JSON value: `name[key]` for objects, `name[]` for arrays."""
+    if isinstance(value, Mapping):
+        for key, item in value.items():
+            yield from _form_fields(f"{name}[{key}]", item)
+    elif isinstance(value, (list, tuple)):
+        for item in value:
+            yield from _form_fields(f"{name}[]", item)
+    elif value is not None:
+        is_flag = isinstance(value, bool)
+        yield FormPart(name=name, content=str(value).lower() if is_flag else str(value))
 
 
 def check_options(options: Mapping[str, Any], facts: Facts, warnings: WarningList) -> None:

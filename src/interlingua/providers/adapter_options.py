@@ -135,12 +135,20 @@ def find_server(row: Provider, settings: Mapping[str, Any]) -> LocalServer | Non
 def find_base_url(row: Provider, settings: Mapping[str, Any], server: LocalServer | None) -> str:
     """The base URL; for a server that is not started yet, only its host."""
     url = settings.get("base_url") or ("http://127.0.0.1" if server else row.base_url)
+    if row.url_env and url == row.base_url:
+        variables = " and ".join(" or ".join(names) for names in row.url_env.values())
+        what = (
+            f"{row.name} has an address for each account. Set {variables}, or pass base_url={url!r}"
+        )
+        raise ConfigurationError(f"{what} with the value in its place", setting="base_url")
     try:
         return check_base_url(add_scheme(url, row), row.base_path)
     except ConfigurationError as error:
         what = error.message
         if not url:
-            what = f"{row.name} has no address of its own: give base_url; {what}"
+            variables = " or ".join(row.base_url_env)
+            how = f"set {variables}, or give base_url" if variables else "give base_url"
+            what = f"{row.name} has no address of its own: {how}; {what}"
         raise ConfigurationError(what, setting="base_url") from None
 
 

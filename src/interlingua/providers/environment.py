@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -9,6 +10,7 @@ from interlingua.providers.provider import Provider, add_scheme, check_base_url
 from interlingua.spec.errors import ConfigurationError
 
 _GGUF = "INTERLINGUA_GGUF"
+_is_label = re.compile("[A-Za-z0-9][A-Za-z0-9._-]*").fullmatch
 
 
 def first_value(environ: Mapping[str, str], names: Iterable[str]) -> str | None:
@@ -34,12 +36,35 @@ def add_environment(
     return {**found, **known}
 
 
+def has_address(row: Provider, environ: Mapping[str, str]) -> bool:
+    """Whether the variables give an address, in one of them or for each place in the base URL."""
+    if first_value(environ, row.base_url_env) is not None:
+        return True
+    places = row.url_env.values()
+    return bool(places) and all(first_value(environ, names) is not None for names in places)
+
+
 def _address(row: Provider, environ: Mapping[str, str]) -> str | None:
     url = first_value(environ, row.base_url_env)
     if url is None:
-        return None
+        return _fill_in(row, environ)
     try:
         return check_base_url(add_scheme(url, row), row.base_path)
     except ConfigurationError as error:  # its message does not contain the value
         text = f"{row.name}: {error.message} (check {' or '.join(row.base_url_env)})"
         raise ConfigurationError(text, setting="base_url") from None
+
+
+def _fill_in(row: Provider, environ: Mapping[str, str]) -> str | None:
+    """The base URL with the values of its places; None if one is missing, or if it has none."""
+    if not row.url_env or not has_address(row, environ):
+        return None
+    values = {place: first_value(environ, names) or "" for place, names in row.url_env.items()}
+    for place, value in values.items():
+        if not _is_label(value):  # a slash or an @ in it would name another host
+            raise ConfigurationError(
+                f"{row.name}: the {place} must have only letters, digits, dots, dashes and "
+                f"underscores (check {' or '.join(row.url_env[place])})",
+                setting="base_url",
+            )
+    return row.base_url.format_map(values)

@@ -25,7 +25,9 @@ if TYPE_CHECKING:
 DIALECT_ENTRY_POINTS = "interlingua.dialects"
 """The group of entry points through which other packages add dialects: each names a module."""
 
-Signing: TypeAlias = Literal["bearer", "x-api-key", "x-goog-api-key", "api-key"]
+Signing: TypeAlias = Literal[
+    "bearer", "x-api-key", "x-goog-api-key", "api-key", "x-portkey-api-key"
+]
 """How the key is sent: as `Authorization: Bearer`, or in the header of this name."""
 
 _is_version = re.compile(r"v[0-9]+(?:(?:alpha|beta)[0-9]*)?").fullmatch
@@ -39,12 +41,16 @@ class Provider(Record, frozen=True, kw_only=True):
 
     name: str
     dialect: str
+    other_dialects: tuple[str, ...] = ()
+    """Further dialects at the same address; `dialect=` of an adapter chooses one."""
     aliases: tuple[str, ...] = ()
     """Other names that people write before a model, such as `google` for `gemini`."""
     families: tuple[str, ...] = ()
     """How the names of the models begin that this provider makes, in lower case."""
     base_url: str = ""
     """The start of its URLs, with the version if the paths of the dialect have none."""
+    url_env: Mapping[str, tuple[str, ...]] = {}
+    """Places in `base_url`, such as `{account}`, and the variables that may hold their values."""
     base_path: str = ""
     """The path that is added to a base URL without a path."""
     signing: Signing = "bearer"
@@ -79,12 +85,22 @@ class Provider(Record, frozen=True, kw_only=True):
     """The library starts its server (`interlingua.local`); it has no address before."""
     default_port: int | None = None
     """The port for an address that has none."""
+    sources: tuple[str, ...] = ()
+    """Where the facts of this row come from; the provider table in the docs lists them."""
 
     def __post_init__(self) -> None:
         try:
-            check_dialect(self.dialect)
+            for dialect in (self.dialect, *self.other_dialects):
+                check_dialect(dialect)
         except ConfigurationError as error:
             raise ConfigurationError(f"provider {self.name!r}: {error.message}") from None
+
+    @property
+    def address_env(self) -> tuple[tuple[str, ...], ...]:
+        """The variables without which it has no address, each with its other names."""
+        if self.url_env:
+            return tuple(self.url_env.values())
+        return () if self.base_url else (self.base_url_env,)
 
 
 def find_dialect(name: str) -> Dialect:

@@ -1,13 +1,18 @@
-"""The providers. Add one of a known dialect here, or in another package with an entry point."""
+"""
+Finding providers: by name or alias, and the maker of a model by its name.
+
+The rows are in `row_tables`; another package adds rows with an entry point.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from interlingua.providers.provider import Provider, use_entry_points
+from interlingua.providers.row_tables import gateways, hosts, makers, servers
 from interlingua.spec.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -16,124 +21,11 @@ if TYPE_CHECKING:
 ENTRY_POINTS = "interlingua.providers"
 """The group of entry points through which other packages add providers."""
 
-
-def _chat(name: str, base_url: str = "", **fields: Any) -> Provider:
-    """A server of Chat Completions; `NAME_API_KEY` and `NAME_BASE_URL` are its variables."""
-    variables = {
-        "key_env": (f"{name.upper()}_API_KEY",),
-        "base_url_env": (f"{name.upper()}_BASE_URL",),
-    }
-    return Provider(name=name, dialect="openai_chat", base_url=base_url, **(variables | fields))
-
-
-def _local(name: str, port: int, **fields: Any) -> Provider:
-    """A server of Chat Completions on the user's own machine."""
-    fields |= {"base_path": "/v1", "key_required": False, "is_local": True, "default_port": port}
-    return _chat(name, f"http://localhost:{port}/v1", **fields)
-
-
-ROWS: tuple[Provider, ...] = (
-    Provider(
-        name="openai",
-        dialect="openai_responses",
-        families=(
-            *("gpt-", "chatgpt-", "o1", "o3", "o4-", "codex-", "computer-use-", "ft:"),
-            *("text-embedding-", "dall-e", "whisper-", "tts-1", "sora-"),
-        ),
-        base_url="https://api.openai.com/v1",
-        key_env=("OPENAI_API_KEY",),
-        base_url_env=("OPENAI_BASE_URL",),
-        headers_env={"openai-organization": "OPENAI_ORG_ID", "openai-project": "OPENAI_PROJECT_ID"},
-        header_options={"organization": "openai-organization", "project": "openai-project"},
-        request_id_header="x-client-request-id",
-    ),
-    Provider(
-        name="anthropic",
-        dialect="anthropic_messages",
-        aliases=("claude",),
-        families=("claude",),
-        base_url="https://api.anthropic.com",
-        signing="x-api-key",
-        key_env=("ANTHROPIC_API_KEY",),
-        base_url_env=("ANTHROPIC_BASE_URL",),
-    ),
-    Provider(
-        name="gemini",
-        dialect="gemini_generate",
-        aliases=("google", "googleai", "google_genai"),
-        families=("gemini-", "imagen-", "veo-"),
-        base_url="https://generativelanguage.googleapis.com",
-        signing="x-goog-api-key",
-        key_env=("GEMINI_API_KEY", "GOOGLE_API_KEY"),
-        base_url_env=("GEMINI_BASE_URL",),
-    ),
-    _chat("openrouter", "https://openrouter.ai/api/v1"),
-    _chat("xai", "https://api.x.ai/v1", aliases=("x-ai",), families=("grok-",)),
-    _chat(
-        "fireworks",
-        "https://api.fireworks.ai/inference/v1",
-        aliases=("fireworks-ai", "fireworks_ai"),
-    ),
-    # Groq's own SDK takes the host without a path.
-    _chat("groq", "https://api.groq.com/openai/v1", base_path="/openai/v1"),
-    _chat(
-        "mistral",
-        "https://api.mistral.ai/v1",
-        aliases=("mistralai",),
-        families=(
-            *("mistral-", "codestral", "ministral", "magistral", "pixtral", "devstral", "voxtral"),
-            *("open-mistral", "open-mixtral"),
-        ),
-    ),
-    _chat("deepseek", "https://api.deepseek.com", families=("deepseek-",)),
-    _chat("together", "https://api.together.xyz/v1", aliases=("togetherai", "together_ai")),
-    _chat("cerebras", "https://api.cerebras.ai/v1"),
-    _chat(
-        "moonshot",
-        "https://api.moonshot.ai/v1",
-        aliases=("moonshotai",),
-        families=("kimi-", "moonshot-"),
-        key_env=("MOONSHOTAI_API_KEY", "MOONSHOT_API_KEY"),
-    ),
-    _chat("zai", "https://api.z.ai/api/paas/v4", aliases=("z-ai", "zhipu"), families=("glm-",)),
-    _chat(
-        "azure",  # each resource has its own host, so there is no base URL
-        aliases=("azure-openai", "azure_openai"),
-        base_path="/openai/v1",
-        signing="api-key",
-        key_env=("AZURE_OPENAI_API_KEY",),
-        base_url_env=("AZURE_OPENAI_ENDPOINT",),
-    ),
-    _local("ollama", 11434, base_url_env=("OLLAMA_BASE_URL", "OLLAMA_HOST")),
-    _local("vllm", 8000),
-    _local("llamacpp", 8080, aliases=("llama.cpp", "llama-cpp", "llama_cpp")),
-    _local("lmstudio", 1234, aliases=("lm-studio", "lm_studio")),
-    Provider(
-        name="local",  # the embedded model; its address is known once it runs
-        dialect="openai_chat",
-        base_path="/v1",
-        key_required=False,
-        is_local=True,
-        is_embedded=True,
-    ),
-    Provider(
-        name="openai_compatible",
-        dialect="openai_chat",
-        aliases=("openai-compatible",),
-        key_required=False,
-    ),
-)
+ROWS: tuple[Provider, ...] = (*makers.ROWS, *hosts.ROWS, *gateways.ROWS, *servers.ROWS)
 
 OTHERS: Mapping[str, tuple[str, ...]] = {
-    "ai21": ("jamba-",),
     "bedrock": ("nova-", "titan-"),
-    "cohere": ("command-",),
-    "databricks": ("dbrx-",),
-    "deepinfra": (),
-    "huggingface": (),
-    "nvidia": ("nemotron-",),
-    "perplexity": ("sonar",),
-    "replicate": (),
+    "replicate": (),  # predictions of its own form; no compatible endpoint is documented
     "sagemaker": (),
     "vertex": (),
     "vertex_ai": (),
@@ -141,21 +33,41 @@ OTHERS: Mapping[str, tuple[str, ...]] = {
 }
 """Well-known providers without a row, with the families of their models."""
 
-OPEN_FAMILIES = ("gpt-oss", "llama", "qwen", "minimax-", "muse-")
+OPEN_FAMILIES = ("gpt-oss", "llama", "qwen", "minimax-", "muse-", "nemotron-")
 OPEN_MODELS = "a host of open models"
 """The maker of the open families: a provider without families of its own serves them."""
 
 _WORD_END = re.compile("[/:.@]")
+_LONGEST_NAME = 100
+"""Characters of a name that are compared with known names, or shown."""
 
 _BUILTIN = {row.name: row for row in ROWS}
 
 
 def find_provider(name: str) -> Provider:
-    """The provider of that name or alias; `ConfigurationError` lists the known names."""
+    """The provider of that name or alias; `ConfigurationError` has the names that are near."""
     row = _BUILTIN.get(name) or providers().get(row_name(name) or name)
     if row is None:
-        raise ConfigurationError(f"no provider {name!r}; there are {', '.join(providers())}")
+        raise ConfigurationError(f"no provider {name[:_LONGEST_NAME]!r}. {_suggest(name)}")
     return row
+
+
+def _suggest(name: str) -> str:
+    """What to write instead of an unknown name."""
+    near = near_names(name, _names())
+    if near:
+        return f"Did you mean {' or '.join(map(repr, near))}?"
+    return (
+        "The provider table in the documentation has all names; for another server of Chat "
+        "Completions, use 'openai_compatible' with base_url."
+    )
+
+
+def near_names(name: str, names: Iterable[str], count: int = 3) -> list[str]:
+    """The names that are spelled like this one, the nearest first."""
+    from difflib import get_close_matches  # imported only for error messages
+
+    return get_close_matches(name.lower()[:_LONGEST_NAME], list(names), n=count, cutoff=0.75)
 
 
 def row_name(name: str) -> str | None:

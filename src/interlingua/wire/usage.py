@@ -28,6 +28,7 @@ def make_usage(  # noqa: PLR0913 -- the figures of a host
     input_tokens: int,
     output_tokens: int,
     reasoning: int | None,
+    reasoning_inside: bool = False,
     cache_read: int | None,
     cache_write: int | None = None,
     cache_read_audio: int | None = None,
@@ -43,12 +44,13 @@ def make_usage(  # noqa: PLR0913 -- the figures of a host
     """
     Counts in which no part is larger than its whole.
 
-    Reasoning above the output is counted beside it, so it is added. Cached tokens above the
-    input are limited to it: the input is what the host bills. Reads and writes are compared each
+    Reasoning above the output is counted beside it, so it is added, unless `reasoning_inside`: then
+    it is limited to the output. Cached tokens above the input are limited to it: the input is what
+    the host bills. Reads and writes are compared each
     alone, because some hosts count the same tokens in both. `raw` is the usage as it was received.
     Each figure that is changed adds a warning to `notes`.
     """
-    if reasoning is not None and reasoning > output_tokens:
+    if reasoning is not None and reasoning > output_tokens and not reasoning_inside:
         output_tokens += reasoning
     if notes is not None:
         note_negative(raw, notes)
@@ -65,7 +67,7 @@ def make_usage(  # noqa: PLR0913 -- the figures of a host
     return Usage(
         input_tokens=input_tokens,
         output_tokens=output_tokens,
-        reasoning_tokens=reasoning,
+        reasoning_tokens=limited("reasoning", reasoning, "output", output_tokens),
         cache_read_tokens=read,
         cache_write_tokens=limited("cache_write", cache_write, "input", input_tokens),
         cache_read_audio_tokens=limited(

@@ -153,7 +153,7 @@ def test_safe_29_a_provider_by_its_catalog_id():
         "house-model-x": None,  # the only provider that is configured
         "gpt-7-new": "Use openai:gpt-7-new",
         "openai/gpt-oss-120b": "a model of groq or together or openrouter",
-        "cohere:m": "'cohere' is not configured",
+        "sagemaker:m": "'sagemaker' is not configured",
     }.items():
         if message is None:
             bound = client.with_access(model, api_key=OWN)

@@ -27,6 +27,7 @@ from interlingua.spec.content import Image, ToolCall
 from interlingua.spec.errors import ErrorClass, RateLimitError, SDKError, UnsupportedError
 from interlingua.spec.messages import Message
 from interlingua.streams.grammar import Grammar
+from support.rows import answers_chats
 from support.runs import named
 from support.sessions import calls_in, in_words, look, results_in, sent_ids, session_of
 from support.simulated import DIALECTS, MODELS, adapters, run, settled, simulated
@@ -513,7 +514,7 @@ SCRIPT = (
     text("Rain there too."),
     text("You are welcome."),
 )
-ROW_NAMES = tuple(row.name for row in ROWS)
+CHAT_ROWS = tuple(row for row in ROWS if answers_chats(row))
 
 
 def row_client(row, url):
@@ -524,7 +525,7 @@ def row_client(row, url):
 def test_seed_000_10_2_01_substitutability():
     """One script through every row gives the same history."""
     histories = {}
-    for row in ROWS:
+    for row in CHAT_ROWS:
         with simulated(*SCRIPT, strict=False) as peer:
 
             async def work(row=row, peer=peer):
@@ -546,8 +547,7 @@ def test_seed_000_10_2_01_substitutability():
             assert all(call.id.startswith("tu_") for call in calls_in(session.messages))
             histories[row.name] = in_words(session.messages)
 
-    assert set(histories) == set(ROW_NAMES)
-    assert len(histories) == 20
+    assert len(histories) >= 40
     assert all(history == histories["anthropic"] for history in histories.values())
 
 

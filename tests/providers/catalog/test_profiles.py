@@ -500,7 +500,7 @@ def test_caching():
         hosted = profile_for("anthropic_messages", "claude-opus-5-5", provider)
         assert (hosted.cache_breakpoints, hosted.automatic_cache_mark) == (4, False)
     takers = [name for name in PROVIDERS if profile_for("openai_chat", "", name).cache_key]
-    assert takers == ["fireworks", "mistral", "openai", "openrouter"]
+    assert takers == ["fireworks", "mistral", "openai", "openrouter", "venice"]
 
 
 def test_media_in_results():
@@ -513,14 +513,15 @@ def test_media_in_results():
 
 
 def test_who_must_be_asked_for_usage():
-    """Every host is asked for the usage of a stream, except one that reports it by itself."""
+    """Every host is asked for the usage of a stream, except those that report it by themselves."""
     asked = [
         name
         for name in PROVIDERS
         if (quirks := profile_for("openai_chat", "", name).quirks) and quirks.stream_usage
     ]
 
-    assert set(PROVIDERS) - set(asked) == {"mistral"}
+    unasked = {"mistral", "perplexity", "cohere", "ai21", "databricks"}
+    assert set(PROVIDERS) - set(asked) == unasked
 
 
 # What was recorded.

@@ -248,7 +248,8 @@ def _speak_input(
     instructions: str | None,
     speakers: Mapping[str, str] | None,
 ) -> SpeakInput:
-    if not isinstance(text, str) or not text.strip():
+    given: Any = text  # a caller without a type checker may pass anything
+    if not isinstance(given, str) or not given.strip():
         raise ConfigurationError(f"text must be a text that is not blank, not {describe(text)}.")
     if audio_format is not None:
         _check_choice("format", (audio_format,), get_args(AudioFormat))

@@ -61,6 +61,7 @@ class Decoder:
     def __init__(self, new_id: NewId, quirks: ChatQuirks) -> None:
         self._parts = PartAssembler(call_ids(new_id), think_tags=quirks.think_tags)
         self._done_sentinel = quirks.done_sentinel
+        self._reasoning_inside = quirks.reasoning_in_output
         # The last chunk without its choices, and its choice without its delta. Nearly every
         # chunk is equal in both, so that only its delta must be read.
         self._last_envelope: dict[str, Json] | None = None
@@ -211,7 +212,7 @@ class Decoder:
                 has_refusal=parts.has_refusal,
                 failed=failed,
             ),
-            usage=decode_usage(self._usage, notes, tier),
+            usage=decode_usage(self._usage, notes, tier, reasoning_inside=self._reasoning_inside),
             warnings=tuple(notes.warnings),
             extra=extra_for(self._late, choice=self._choice, choices=self._others) or {NAME: {}},
             message_extra=extra_for(parts.extra),

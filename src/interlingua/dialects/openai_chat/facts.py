@@ -29,7 +29,8 @@ WHOLE = "chat.completion"
 CHUNK = "chat.completion.chunk"
 LEGACY = "function_call"  # the deprecated field for one call, and for the tool choice
 ARGUMENTS = {"function": "arguments", "custom": "input"}  # the field, by the type of a call
-REASONING_FIELDS = ("reasoning_content", "reasoning")  # thinking as text; OpenAI has neither
+# Thinking as text; OpenAI has none of them, and the last one is that of GitHub Copilot.
+REASONING_FIELDS = ("reasoning_content", "reasoning", "reasoning_text")
 DETAILS = "reasoning_details"  # OpenRouter's list of thinking of any form
 THINKING_FIELDS = frozenset((*REASONING_FIELDS, DETAILS))
 CHOICE = "choice"  # key in `extra`: unread fields of the first choice
@@ -71,6 +72,13 @@ class ChatQuirks(
     """It reports the usage of a stream only if `stream_options.include_usage` asks for it."""
     done_sentinel: bool = True
     """It ends a stream with `[DONE]`; if not, a finish reason is enough."""
+    reasoning_in_output: bool = False
+    """
+    Its completion tokens include those of reasoning, of which it reports only an estimate.
+
+    Where the estimate is larger than the output, the output stands. Of other servers such figures
+    mean that reasoning is counted beside the output.
+    """
     think_tags: bool = True
     """
     Thinking may be in the text, between `<think>` and `</think>` at its start.

@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from interlingua.dialects.openai_chat.facts import NAME
 from interlingua.dialects.openai_shared import audio, embeddings
+from interlingua.dialects.openai_shared.files import MISTRAL, file_operations
 from interlingua.spec.contracts import Profile, WireCall
 from interlingua.spec.operations import Operation, ServedModel
 from interlingua.wire.operations import ModelFields, read_models, read_page
@@ -47,4 +48,6 @@ OPERATIONS: Mapping[str, Operation] = {
     "stream_transcription": audio.stream_transcription(NAME),
     "speak": audio.speak(NAME),
     "stream_speech": audio.stream_speech(NAME),
+    **file_operations(NAME),
+    **{f"{name}.mistral": file for name, file in file_operations(NAME, MISTRAL).items()},
 }

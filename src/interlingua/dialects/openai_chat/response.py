@@ -105,7 +105,12 @@ def decode_response(
         model=fields.text("model") or "",
         message=message,
         finish_reason=finish_reason,
-        usage=decode_usage(usage, notes, whole.get("service_tier")),
+        usage=decode_usage(
+            usage,
+            notes,
+            whole.get("service_tier"),
+            reasoning_inside=quirks_of(profile).reasoning_in_output,
+        ),
         warnings=notes.warnings,
         rate_limit=parse_rate_limit(headers or {}),
         raw=body,
@@ -216,8 +221,18 @@ def find_usage(body: Mapping[str, Json]) -> dict[str, Json] | None:
     return None
 
 
-def decode_usage(wire: Json, notes: WarningList | None = None, tier: Json = None) -> Usage:
-    """Our counts: input includes cached tokens, output includes reasoning. `tier` served it."""
+def decode_usage(
+    wire: Json,
+    notes: WarningList | None = None,
+    tier: Json = None,
+    *,
+    reasoning_inside: bool = False,
+) -> Usage:
+    """
+    Our counts: input includes cached tokens, output includes reasoning. `tier` served it.
+
+    `reasoning_inside`: as the quirk `reasoning_in_output` says.
+    """
     if not isinstance(wire, dict):
         return Usage()
     input_details = wire.get("prompt_tokens_details")
@@ -239,6 +254,7 @@ def decode_usage(wire: Json, notes: WarningList | None = None, tier: Json = None
         input_tokens=prompt,
         output_tokens=completion,
         reasoning=reasoning,
+        reasoning_inside=reasoning_inside,
         cache_read=read,
         cache_write=written,
         cache_read_audio=_count(_inner(input_details, "cached_tokens_details"), "audio_tokens", {}),
@@ -249,6 +265,14 @@ def decode_usage(wire: Json, notes: WarningList | None = None, tier: Json = None
         service_tier=served_tier(tier),
         raw=wire,
         notes=notes,
+    )
+
+
+def _is_meant(usage: Usage, raw: dict[str, Json]) -> bool:
+    """Whether the counts are those of this object, at whichever server."""
+    return any(
+        usage == decode_usage(raw, tier=usage.service_tier, reasoning_inside=inside)
+        for inside in (False, True)
     )
 
 
@@ -269,7 +293,7 @@ def _count(details: Json, name: str, usage: dict[str, Json], *others: str) -> in
 def encode_usage(usage: Usage, *, native: bool) -> dict[str, Json] | None:
     """The server's own object if it still means the same, otherwise a new one; None if unknown."""
     raw = usage.raw
-    if native and isinstance(raw, dict) and decode_usage(raw, tier=usage.service_tier) == usage:
+    if native and isinstance(raw, dict) and _is_meant(usage, raw):
         return raw
     if usage == Usage():
         return None

@@ -12,6 +12,7 @@ from interlingua.dialects.openai_shared import (
     describe_model,
     embeddings,
     error_body,
+    files,
     list_models,
     wrong_key,
 )
@@ -45,7 +46,11 @@ SERVER = ServerFacts(
     call_prefix="call_",
 )
 
-SERVED: tuple[ServedOperation, ...] = (*embeddings.SERVED, *audio.SERVED)
+SERVED: tuple[ServedOperation, ...] = (
+    *audio.SERVED,
+    *embeddings.SERVED,
+    *files.SERVED,
+)
 """The endpoints that both of OpenAI's dialects have; they are served by this one."""
 
 

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from interlingua.simulator.operations import embeddings, speech
+from interlingua.simulator.operations.files import SimulatedFiles
 from interlingua.spec.errors import UnsupportedError
 from interlingua.spec.operations import OperationInput
 
@@ -26,12 +27,13 @@ class SimulatedOperations:
 
     def __init__(self, check_model: Callable[[str], None]) -> None:
         self._check_model = check_model
+        self.files: SimulatedFiles = SimulatedFiles()
 
     def perform(self, name: str, value: Any) -> Any:
         """The result of an operation; the model is checked as that of an answer is."""
         if isinstance(value, OperationInput) and value.model:
             self._check_model(value.model)
-        function = _FUNCTIONS.get(name)
+        function = _FUNCTIONS.get(name) or getattr(self.files, name, None)
         if function is None:
             raise UnsupportedError(f"the simulator does not perform {name!r}")
         return function(value)

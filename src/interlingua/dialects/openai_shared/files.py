@@ -1,0 +1,249 @@
+"""`/v1/files`: both sides; also as Mistral has it."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import quote
+
+import msgspec
+from msgspec.structs import replace
+
+from interlingua.prepare.options import form_with_options
+from interlingua.spec.content import Json
+from interlingua.spec.contracts import FormPart, Profile, WireCall
+from interlingua.spec.errors import DecodeError, InvalidRequestError
+from interlingua.spec.media.files import (
+    DeletedFile,
+    FileInput,
+    FileState,
+    ListFilesInput,
+    StoredFile,
+    UploadInput,
+)
+from interlingua.spec.operations import Operation, ServedOperation, ServedReply
+from interlingua.wire.fields import Fields, restore
+from interlingua.wire.files import ByteItems, file_page, listed_files, uploaded_file
+from interlingua.wire.json_text import loads
+from interlingua.wire.operations import read_page
+
+PATH = "/v1/files"
+_STATES: dict[str, FileState] = {"uploaded": "processing", "processed": "ready", "error": "failed"}
+_STATUSES = {state: status for status, state in _STATES.items()}
+_OWNER = "openai"
+"""The key of other fields in `StoredFile.extra`."""
+_HOUR = 3600
+_MAX_PAGE = 10_000
+
+
+class FileRules(msgspec.Struct, frozen=True, kw_only=True):
+    """How a host's `/v1/files` differs."""
+
+    purpose: str = "user_data"
+    """The purpose of files without one."""
+    expiry_in_hours: bool = False
+    """`expiry` in hours, not `expires_after` in seconds."""
+    numbered_pages: bool = False
+    """Lists have pages with numbers, not `after`."""
+
+
+MISTRAL = FileRules(purpose="ocr", expiry_in_hours=True, numbered_pages=True)
+
+
+def file_operations(name: str, rules: FileRules | None = None) -> dict[str, Operation]:
+    """The operations on files for a dialect of this name."""
+    rules = rules or FileRules()
+
+    def encode_upload(value: UploadInput, _profile: Profile) -> WireCall:
+        return WireCall(path=PATH, form=form_with_options(_form(value, rules), value, name))
+
+    operations = (
+        Operation(name="upload_file", encode=encode_upload, decode=_decode_file),
+        Operation(
+            name="retrieve_file",
+            encode=lambda value, _profile: WireCall(method="GET", path=_path(value)),
+            decode=_decode_file,
+        ),
+        Operation(
+            name="list_files",
+            encode=lambda value, _profile: _encode_list(value, rules),
+            decode=_decode_list,
+            next_page=_numbered_page if rules.numbered_pages else _next_page,
+        ),
+        Operation(
+            name="delete_file",
+            encode=lambda value, _profile: WireCall(method="DELETE", path=_path(value)),
+            decode=_decode_deleted,
+        ),
+        Operation(
+            name="download_file",
+            encode=lambda value, _profile: WireCall(method="GET", path=f"{_path(value)}/content"),
+            stream_decoder=lambda _value: ByteItems(),
+        ),
+    )
+    return {operation.name: operation for operation in operations}
+
+
+def _path(value: FileInput) -> str:
+    return f"{PATH}/{quote(value.file_id, safe='')}"
+
+
+def _form(value: UploadInput, rules: FileRules) -> tuple[FormPart, ...]:
+    # The fields come before the file, so that a server can check them before it reads the file.
+    fields = [FormPart(name="purpose", content=value.purpose or rules.purpose)]
+    if value.expires_after is not None and rules.expiry_in_hours:
+        hours = math.ceil(value.expires_after / _HOUR)
+        fields.append(FormPart(name="expiry", content=str(hours)))
+    elif value.expires_after is not None:
+        seconds = str(round(value.expires_after))
+        fields.append(FormPart(name="expires_after[anchor]", content="created_at"))
+        fields.append(FormPart(name="expires_after[seconds]", content=seconds))
+    file = FormPart(
+        name="file",
+        content=value.content,
+        file_name=value.file_name,
+        media_type=value.media_type,
+    )
+    return (*fields, file)
+
+
+def _encode_list(value: ListFilesInput, rules: FileRules) -> WireCall:
+    query = {} if value.purpose is None else {"purpose": value.purpose}
+    if value.limit is not None:
+        query["page_size" if rules.numbered_pages else "limit"] = str(value.limit)
+    return WireCall(method="GET", path=PATH, query=query)
+
+
+def _next_page(call: WireCall, _headers: Mapping[str, str], body: bytes) -> WireCall | None:
+    page = read_page(body)
+    last = page.get("last_id")
+    if page.get("has_more") is not True or not isinstance(last, str):
+        return None
+    return replace(call, query={**call.query, "after": last})
+
+
+def _numbered_page(call: WireCall, _headers: Mapping[str, str], body: bytes) -> WireCall | None:
+    page, number = read_page(body), int(call.query.get("page", "0")) + 1
+    rows, total = page.get("data"), page.get("total")
+    # A server without `total` may ignore the number and send the same page for ever.
+    if not isinstance(rows, list) or type(total) is not int or number * len(rows) >= total:
+        return None
+    return replace(call, query={**call.query, "page": str(number)})
+
+
+def _decode_file(_status: int, _headers: Mapping[str, str], body: bytes) -> StoredFile:
+    return read_file(loads(body))
+
+
+def _decode_list(_status: int, _headers: Mapping[str, str], body: bytes) -> list[StoredFile]:
+    rows = Fields(loads(body), strict=False).array("data")
+    if rows is None:
+        raise DecodeError("the reply has no list of files")
+    return [read_file(row) for row in rows]
+
+
+def _decode_deleted(_status: int, _headers: Mapping[str, str], body: bytes) -> DeletedFile:
+    value = loads(body)
+    return DeletedFile(file_id=Fields(value).need("id"), raw=value)
+
+
+def read_file(value: Json) -> StoredFile:
+    """A file as the provider describes it."""
+    fields = Fields(value, strict=False)
+    fields.take("object")
+    return StoredFile(
+        id=fields.need("id"),
+        file_name=fields.text("filename"),
+        media_type=fields.text("mimetype"),
+        size=fields.integer("bytes"),
+        purpose=fields.text("purpose"),
+        state=_STATES.get(fields.text("status") or "", "ready"),
+        error=fields.text("status_details"),
+        created_at=fields.number("created_at"),
+        expires_at=fields.number("expires_at"),
+        extra={_OWNER: fields.left} if fields.left else {},
+        raw=value,
+    )
+
+
+def write_file(file: StoredFile) -> dict[str, Any]:
+    """A file as the provider describes it."""
+    described: dict[str, Any] = {
+        "object": "file",
+        "id": file.id,
+        "purpose": file.purpose or FileRules().purpose,
+        "filename": file.file_name or "",
+        "bytes": file.size or 0,
+        "created_at": int(file.created_at or 0),
+        "expires_at": None if file.expires_at is None else int(file.expires_at),
+        "status": _STATUSES[file.state],
+        "status_details": file.error,
+    }
+    if file.media_type is not None:
+        described["mimetype"] = file.media_type
+    return restore(described, file, _OWNER)
+
+
+def _served_upload(call: WireCall, _params: Mapping[str, str]) -> UploadInput:
+    file, fields = uploaded_file(call)
+    if not fields.get("purpose"):
+        raise InvalidRequestError("'purpose' is a required property", status_code=400)
+    hours, seconds = fields.get("expiry"), fields.get("expires_after[seconds]")
+    given = hours or seconds or ""
+    if given and not given.isdecimal():
+        raise InvalidRequestError("the expiry must be an integer", status_code=400)
+    return UploadInput(
+        content=file.content if isinstance(file.content, bytes) else b"",
+        file_name=file.file_name or "",
+        media_type=file.media_type,
+        purpose=fields["purpose"],
+        expires_after=int(given) * (_HOUR if hours else 1) if given else None,
+    )
+
+
+def _served_list(call: WireCall, _params: Mapping[str, str]) -> ListFilesInput:
+    limit = "page_size" if "page_size" in call.query else "limit"
+    return listed_files(call.query, limit=limit, after="after", highest=_MAX_PAGE)
+
+
+def _served_id(_call: WireCall, params: Mapping[str, str]) -> FileInput:
+    return FileInput(file_id=params["file"])
+
+
+def _write_list(files: list[StoredFile], value: ListFilesInput) -> ServedReply:
+    page, has_more = file_page(files, value, _MAX_PAGE)
+    ids = {"first_id": page[0].id, "last_id": page[-1].id} if page else {}
+    rows = [write_file(file) for file in page]
+    return ServedReply(body={"object": "list", "data": rows, "has_more": has_more, **ids})
+
+
+def _write_deleted(file: DeletedFile, _value: FileInput) -> ServedReply:
+    return ServedReply(body={"object": "file", "id": file.file_id, "deleted": True})
+
+
+def _write_one(file: StoredFile, _value: UploadInput | FileInput) -> ServedReply:
+    return ServedReply(body=write_file(file))
+
+
+_ALL = re.compile(r".*/files")
+_ONE = re.compile(r".*/files/(?P<file>[^/]+)")
+_CONTENT = re.compile(r".*/files/(?P<file>[^/]+)/content")
+
+
+def _serve(
+    name: str, method: str, pattern: re.Pattern[str], decode: Any, encode: Any
+) -> ServedOperation:
+    return ServedOperation(
+        name=name, method=method, pattern=pattern, decode=decode, encode=encode, is_shared=True
+    )
+
+
+SERVED = (
+    _serve("upload_file", "POST", _ALL, _served_upload, _write_one),
+    _serve("list_files", "GET", _ALL, _served_list, _write_list),
+    _serve("download_file", "GET", _CONTENT, _served_id, lambda data, _: ServedReply(content=data)),
+    _serve("retrieve_file", "GET", _ONE, _served_id, _write_one),
+    _serve("delete_file", "DELETE", _ONE, _served_id, _write_deleted),
+)

@@ -1,0 +1,1 @@
+"""The rows of the built-in providers, by kind; `providers/rows.py` finds them."""

@@ -1,0 +1,184 @@
+"""Hosts of models that others made, clouds among them."""
+
+from __future__ import annotations
+
+from interlingua.providers.provider import Provider
+from interlingua.providers.row_tables.builders import (
+    BATCH,
+    DOCS,
+    EMBED,
+    FILES,
+    IMAGES,
+    LIST,
+    MESSAGES,
+    RECORDED,
+    RESPONSES,
+    SPEAK,
+    TRANSCRIBE,
+    UNVERIFIED,
+    chat,
+    has,
+)
+
+ROWS: tuple[Provider, ...] = (
+    chat(
+        "fireworks",
+        "https://api.fireworks.ai/inference/v1",
+        *("SDK fireworks-ai 1.2.28", DOCS),
+        aliases=("fireworks-ai", "fireworks_ai"),
+        other_dialects=(RESPONSES,),
+        operations=has(LIST, EMBED),
+    ),
+    chat(
+        "groq",
+        "https://api.groq.com/openai/v1",
+        *(RECORDED, "SDK groq 1.7.0"),
+        base_path="/openai/v1",  # Groq's own SDK takes the host without a path
+        other_dialects=(RESPONSES,),
+        operations=has(LIST, TRANSCRIBE, SPEAK, FILES, BATCH),
+    ),
+    chat(
+        "together",
+        "https://api.together.xyz/v1",
+        *(RECORDED, "SDK together 3.0.0"),
+        aliases=("togetherai", "together_ai"),
+        operations=has(LIST, EMBED, TRANSCRIBE, SPEAK, ("generate_image", "rerank")),
+    ),
+    chat(
+        "cerebras",
+        "https://api.cerebras.ai/v1",
+        *(RECORDED, "SDK cerebras_cloud_sdk 1.91.0"),
+        operations=has(LIST),
+    ),
+    chat(
+        "azure",  # each resource has its own host, so there is no base URL
+        "",
+        *(RECORDED, DOCS),
+        aliases=("azure-openai", "azure_openai"),
+        other_dialects=(RESPONSES,),
+        base_path="/openai/v1",
+        signing="api-key",
+        key_env=("AZURE_OPENAI_API_KEY",),
+        base_url_env=("AZURE_OPENAI_ENDPOINT",),
+        operations=has(LIST, EMBED, IMAGES, TRANSCRIBE, SPEAK, FILES, BATCH),
+    ),
+    chat(
+        "huggingface",
+        "https://router.huggingface.co/v1",
+        *(RECORDED, DOCS),
+        aliases=("hugging-face", "hugging_face"),
+        other_dialects=(RESPONSES,),
+        key_env=("HF_TOKEN", "HUGGINGFACE_API_KEY"),
+        operations=has(LIST),
+    ),
+    chat(
+        "databricks",  # each workspace has its own host
+        "",
+        *(RECORDED, DOCS),
+        families=("databricks-", "dbrx-"),
+        base_path="/serving-endpoints",
+        key_env=("DATABRICKS_TOKEN", "DATABRICKS_API_KEY"),
+        base_url_env=("DATABRICKS_BASE_URL", "DATABRICKS_HOST"),
+        operations=has(EMBED),
+    ),
+    chat(
+        "snowflake",
+        "https://{account}.snowflakecomputing.com/api/v2/cortex/v1",
+        *(RECORDED, DOCS),
+        families=("snowflake-",),
+        other_dialects=(MESSAGES,),
+        url_env={"account": ("SNOWFLAKE_ACCOUNT", "SNOWFLAKE_ACCOUNT_ID")},
+        key_env=("SNOWFLAKE_TOKEN", "SNOWFLAKE_API_KEY"),
+        operations=has(),
+    ),
+    chat(
+        "cloudflare",
+        "https://api.cloudflare.com/client/v4/accounts/{account}/ai/v1",
+        *(RECORDED, DOCS),
+        aliases=("workers-ai", "cloudflare-workers-ai"),
+        families=("@cf/",),
+        url_env={"account": ("CLOUDFLARE_ACCOUNT_ID",)},
+        key_env=("CLOUDFLARE_API_KEY", "CLOUDFLARE_API_TOKEN"),
+        operations=has(EMBED),
+    ),
+    chat(
+        "github",  # not GITHUB_TOKEN: every workflow has one, for other purposes
+        "https://models.github.ai/inference",
+        *(DOCS, UNVERIFIED),
+        aliases=("github-models", "github_models"),
+        key_env=("GITHUB_MODELS_API_KEY", "GITHUB_API_KEY"),
+        base_url_env=("GITHUB_MODELS_BASE_URL",),
+        operations=has(EMBED),
+    ),
+    chat(
+        "sambanova",
+        "https://api.sambanova.ai/v1",
+        DOCS,
+        operations=has(LIST, EMBED, TRANSCRIBE),
+    ),
+    chat(
+        "novita",
+        "https://api.novita.ai/openai/v1",
+        *(DOCS, UNVERIFIED),
+        operations=has(LIST, EMBED),
+    ),
+    chat(
+        "deepinfra",
+        "https://api.deepinfra.com/v1/openai",
+        DOCS,
+        operations=has(LIST, EMBED, TRANSCRIBE, SPEAK, ("generate_image",)),
+    ),
+    chat(
+        "hyperbolic",
+        "https://api.hyperbolic.xyz/v1",
+        *(DOCS, UNVERIFIED),
+        operations=has(LIST),
+    ),
+    chat(
+        "nebius",
+        "https://api.tokenfactory.nebius.com/v1",
+        DOCS,
+        other_dialects=(RESPONSES,),
+        operations=has(LIST, EMBED, ("generate_image",)),
+    ),
+    chat(
+        "baseten",
+        "https://inference.baseten.co/v1",
+        *(DOCS, UNVERIFIED),
+        operations=has(LIST),
+    ),
+    chat(
+        "venice",
+        "https://api.venice.ai/api/v1",
+        *(RECORDED, DOCS),
+        aliases=("veniceai", "venice-ai"),
+        families=("venice-",),
+        key_env=("VENICE_API_KEY", "VENICE_AI_API_KEY"),
+        operations=has(LIST, EMBED, SPEAK, ("generate_image",)),
+    ),
+    chat(
+        "doubleword",
+        "https://api.doubleword.ai/v1",
+        *(RECORDED, DOCS),
+        operations=has(LIST, EMBED, FILES, BATCH),
+    ),
+    chat(
+        "crusoe",
+        "https://api.inference.crusoecloud.com/v1",
+        *(RECORDED, DOCS),
+        operations=has(LIST),
+    ),
+    chat(
+        "avian",
+        "https://api.avian.io/v1",
+        *(RECORDED, DOCS),
+        operations=has(LIST),
+    ),
+    chat(
+        "ollama_cloud",  # OLLAMA_API_KEY belongs to `ollama`, whose address may be any
+        "https://ollama.com/v1",
+        *(RECORDED, DOCS),
+        aliases=("ollama-cloud",),
+        operations=has(LIST),
+    ),
+)

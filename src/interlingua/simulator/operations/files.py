@@ -1,0 +1,85 @@
+"""Files that the simulator keeps in memory."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from itertools import count
+
+from msgspec.structs import replace
+
+from interlingua.spec.errors import InvalidRequestError, NotFoundError
+from interlingua.spec.media.files import (
+    DeletedFile,
+    FileInput,
+    ListFilesInput,
+    StoredFile,
+    UploadInput,
+)
+
+PROCESSED = ("video/", "audio/")
+"""Media of these types is processed when it is first asked for after its upload."""
+
+
+class SimulatedFiles:
+    """The files, newest first, as the vendors list them."""
+
+    def __init__(self, clock: Callable[[], float] = time.time) -> None:
+        self._clock = clock
+        self._files: dict[str, tuple[StoredFile, bytes]] = {}
+        self._numbers: Iterator[int] = count(1)
+
+    def upload_file(self, value: UploadInput) -> StoredFile:
+        """The file, which exists from now on."""
+        data = value.content if isinstance(value.content, bytes) else b""
+        now = float(int(self._clock()))
+        is_processed = (value.media_type or "").startswith(PROCESSED)
+        file = StoredFile(
+            id=f"file-{next(self._numbers):012d}",
+            file_name=value.file_name,
+            media_type=value.media_type,
+            size=len(data),
+            purpose=value.purpose,
+            state="processing" if is_processed else "ready",
+            created_at=now,
+            expires_at=None if value.expires_after is None else now + value.expires_after,
+        )
+        self._files[file.id] = (file, data)
+        return file
+
+    def retrieve_file(self, value: FileInput) -> StoredFile:
+        """The file; one that was being processed is ready the next time."""
+        file, data = self._find(value)
+        self._files[file.id] = (replace(file, state="ready"), data)
+        return file
+
+    def list_files(self, _value: ListFilesInput) -> list[StoredFile]:
+        """All files."""
+        self._drop_expired()
+        return [file for file, _ in reversed(self._files.values())]
+
+    def delete_file(self, value: FileInput) -> DeletedFile:
+        """The id of the file, which no longer exists."""
+        file, _ = self._find(value)
+        del self._files[file.id]
+        return DeletedFile(file_id=file.id)
+
+    def download_file(self, value: FileInput) -> bytes:
+        """The bytes of a file."""
+        file, data = self._find(value)
+        if file.state == "failed":
+            raise InvalidRequestError(f"File {file.id} has failed", status_code=400)
+        return data
+
+    def _find(self, value: FileInput) -> tuple[StoredFile, bytes]:
+        self._drop_expired()
+        entry = self._files.get(value.file_id)
+        if entry is None:
+            raise NotFoundError(f"No such File object: {value.file_id}", status_code=404)
+        return entry
+
+    def _drop_expired(self) -> None:
+        now = self._clock()
+        for file, _ in list(self._files.values()):
+            if file.expires_at is not None and file.expires_at <= now:
+                del self._files[file.id]

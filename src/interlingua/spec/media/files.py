@@ -1,0 +1,85 @@
+"""Files that a provider stores."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Literal, TypeAlias
+
+from interlingua.spec.content import Extra
+from interlingua.spec.contracts import Content
+from interlingua.spec.operations import OperationInput, OperationResult
+
+ByteProgress: TypeAlias = Callable[[int, int | None], Any]
+"""
+Called with the bytes so far, and with their number in all (None if it is unknown); may be async.
+"""
+FileState: TypeAlias = Literal["processing", "ready", "failed"]
+
+
+class UploadInput(OperationInput, frozen=True, kw_only=True):
+    """A file to upload."""
+
+    content: Content = b""
+    file_name: str = "file"
+    media_type: str | None = None
+    purpose: str | None = None
+    """What the file is for, such as `batch`; its values are the provider's."""
+    expires_after: float | None = None
+    """Seconds after which the provider deletes the file."""
+
+    @property
+    def size(self) -> int | None:
+        """The number of bytes, if it is known."""
+        if isinstance(self.content, bytes):
+            return len(self.content)
+        size = getattr(self.content, "size", None)
+        return size if isinstance(size, int) else None
+
+
+class FileInput(OperationInput, frozen=True, kw_only=True):
+    """One stored file, by its id."""
+
+    file_id: str = ""
+
+
+class ListFilesInput(OperationInput, frozen=True, kw_only=True):
+    """The files to list."""
+
+    purpose: str | None = None
+    limit: int | None = None
+    """How many are fetched at once; all of them are listed."""
+    after: str | None = None
+    """The id after which the list starts."""
+
+
+class DeletedFile(OperationResult, frozen=True, kw_only=True):
+    """The id of a file that was deleted."""
+
+    file_id: str = ""
+
+
+class StoredFile(OperationResult, frozen=True, kw_only=True):
+    """
+    A file that a provider stores.
+
+    `file.part()` refers to it in a message.
+    """
+
+    id: str = ""
+    file_name: str | None = None
+    media_type: str | None = None
+    size: int | None = None
+    purpose: str | None = None
+    state: FileState = "ready"
+    created_at: float | None = None
+    """Seconds since 1970."""
+    expires_at: float | None = None
+    """Seconds since 1970; None if the provider keeps the file until it is deleted."""
+    uri: str | None = None
+    """The address by which requests refer to the file, where that is not the id."""
+    downloadable: bool | None = None
+    """None if the provider does not say."""
+    error: str | None = None
+    """Why the file has failed."""
+    extra: Extra = {}
+    """Other fields, by dialect, as in parts."""

@@ -1,0 +1,147 @@
+"""Writes the bytes of a reply to a file, as they arrive."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import os
+import threading
+from collections.abc import AsyncIterable, Callable, Iterator
+from contextlib import contextmanager, suppress
+from io import FileIO
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+from uuid import uuid4
+
+from interlingua.spec.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from interlingua.spec.media.files import ByteProgress
+
+_PIECE = 256 * 1024
+"""How many bytes are collected before a thread writes them."""
+
+Result = TypeVar("Result")
+
+
+async def save(
+    chunks: AsyncIterable[bytes],
+    path: str | os.PathLike[str],
+    *,
+    limit: int | None = None,
+    total: int | None = None,
+    on_progress: ByteProgress | None = None,
+) -> int:
+    """
+    Write the chunks to a file; returns its size.
+
+    The file appears when it is complete: the bytes go to a temporary file beside it, which then
+    replaces it, and which is removed after a failure or a cancellation. More than `limit` bytes
+    are an error. `on_progress` is called with the bytes so far and with `total`.
+    """
+    part = _PartFile(Path(path), limit)
+    try:
+        await _in_thread(part.open)
+        async for chunk in chunks:
+            part.add(chunk)
+            if part.is_full:
+                await _in_thread(part.write)
+            if on_progress is not None:
+                outcome = on_progress(part.size, total)
+                if inspect.isawaitable(outcome):
+                    await outcome
+        await _in_thread(part.finish)
+    except BaseException:
+        await _in_thread(part.discard)
+        raise
+    return part.size
+
+
+async def _in_thread(function: Callable[..., Result], *arguments: object) -> Result:
+    """As `asyncio.to_thread`; if the task is cancelled, the function still runs to its end."""
+    future = asyncio.ensure_future(asyncio.to_thread(function, *arguments))
+    try:
+        return await asyncio.shield(future)
+    except asyncio.CancelledError:
+        await asyncio.wait((future,))
+        if not future.cancelled():
+            future.exception()  # it would be reported as never retrieved
+        raise
+
+
+class _PartFile:
+    """
+    A file that is being written, beside its target. All methods but `add` run in threads.
+
+    A task that is cancelled twice does not wait for its thread, hence the lock.
+    """
+
+    def __init__(self, target: Path, limit: int | None) -> None:
+        self.size: int = 0
+        self._target = target
+        self._limit = limit
+        self._path = target.with_name(f".{uuid4().hex}.part")
+        self._lock = threading.Lock()
+        self._file: FileIO | None = None
+        self._is_discarded = False
+        self._pieces: list[bytes] = []
+        self._held = 0
+
+    @property
+    def is_full(self) -> bool:
+        """Whether so much was added that it should be written."""
+        return self._held >= _PIECE
+
+    def add(self, chunk: bytes) -> None:
+        self.size += len(chunk)
+        if self._limit is not None and self.size > self._limit:
+            raise ConfigurationError(
+                f"The download is larger than {self._limit} bytes; {self._target} was not written."
+            )
+        self._pieces.append(chunk)
+        self._held += len(chunk)
+
+    def open(self) -> None:
+        if self._target.is_dir():
+            raise ConfigurationError(f"Cannot write {self._target}: it is a folder. Name a file.")
+        with self._lock, _typed_errors(self._target):
+            if not self._is_discarded:
+                self._file = FileIO(self._path, "x")
+
+    def write(self) -> None:
+        with self._lock, _typed_errors(self._target):
+            if self._file is None:
+                return
+            view = memoryview(b"".join(self._pieces))
+            self._pieces, self._held = [], 0
+            while view:
+                view = view[self._file.write(view) :]
+
+    def finish(self) -> None:
+        """Write the rest, make the bytes durable, and put the file in the place of the target."""
+        self.write()
+        with self._lock, _typed_errors(self._target):
+            if self._file is None:
+                return
+            os.fsync(self._file.fileno())
+            self._file.close()
+            if self._target.exists():
+                self._path.chmod(self._target.stat().st_mode & 0o777)
+            self._path.replace(self._target)
+
+    def discard(self) -> None:
+        with self._lock:
+            self._is_discarded = True
+            if self._file is not None:
+                self._file.close()
+                self._file = None
+                with suppress(OSError):
+                    self._path.unlink(missing_ok=True)
+
+
+@contextmanager
+def _typed_errors(target: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise ConfigurationError(f"Cannot write {target}: {error.strerror or error}.") from error
