@@ -30,7 +30,7 @@ GOOGLE = {"x-goog-api-key": "k"}
         ("GET", "/v1beta/models/g", {}, ("model", "gemini_generate", "g")),
         ("GET", "/v1/messages", {}, ("unknown", "anthropic_messages", None)),
         ("POST", "/v1/responses/x/cancel", {}, ("unknown", "openai_responses", None)),
-        ("POST", "/v1beta/files", {}, ("unknown", "gemini_generate", None)),
+        ("POST", "/v1beta/nothing", {}, ("unknown", "gemini_generate", None)),
         ("POST", "/", {}, ("unknown", "openai_chat", None)),
     ],
 )
