@@ -92,6 +92,7 @@ _SETTINGS = {
         "{rules} would change the meaning of the schema ({reason}); it was sent without `strict`."
     ),
     "seed_dropped": _NO_SETTING,
+    "setting_dropped": _NO_SETTING,
     "stop_sequences_cut": (
         "{target} supports at most {limit} stop sequences; the others were dropped."
     ),

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from msgspec.structs import replace
 
+from interlingua.dialects.gemini_generate import speech
 from interlingua.dialects.gemini_generate.facts import NAME
 from interlingua.dialects.gemini_generate.request import encode_request
 from interlingua.spec.contracts import Profile, WireCall
@@ -55,4 +56,5 @@ OPERATIONS: Mapping[str, Operation] = {
         encode=_encode_count,
         decode=lambda _status, _headers, body: read_count(body, "totalTokens"),
     ),
+    **speech.OPERATIONS,
 }

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from msgspec.structs import replace
 
 from interlingua.dialects.openai_chat.facts import NAME
-from interlingua.dialects.openai_shared import embeddings
+from interlingua.dialects.openai_shared import audio, embeddings
 from interlingua.dialects.openai_shared.files import MISTRAL, file_operations
 from interlingua.spec.contracts import Profile, WireCall
 from interlingua.spec.operations import Operation, ServedModel
@@ -44,6 +44,10 @@ OPERATIONS: Mapping[str, Operation] = {
         name="list_models", encode=_encode_list, decode=_decode_list, next_page=_next_page
     ),
     "embed": embeddings.embed(NAME),
+    "transcribe": audio.transcribe(NAME),
+    "stream_transcription": audio.stream_transcription(NAME),
+    "speak": audio.speak(NAME),
+    "stream_speech": audio.stream_speech(NAME),
     **file_operations(NAME),
     **{f"{name}.mistral": file for name, file in file_operations(NAME, MISTRAL).items()},
 }

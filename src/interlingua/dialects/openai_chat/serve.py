@@ -8,6 +8,7 @@ from interlingua.dialects.openai_shared import (
     KEY_HEADERS,
     LIMIT_HEADERS,
     MODEL_ROUTES,
+    audio,
     describe_model,
     embeddings,
     error_body,
@@ -45,7 +46,11 @@ SERVER = ServerFacts(
     call_prefix="call_",
 )
 
-SERVED: tuple[ServedOperation, ...] = (*embeddings.SERVED, *files.SERVED)
+SERVED: tuple[ServedOperation, ...] = (
+    *audio.SERVED,
+    *embeddings.SERVED,
+    *files.SERVED,
+)
 """The endpoints that both of OpenAI's dialects have; they are served by this one."""
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from interlingua.dialects.openai_responses.facts import NAME, PATH
 from interlingua.dialects.openai_responses.request import encode_request
-from interlingua.dialects.openai_shared import embeddings
+from interlingua.dialects.openai_shared import audio, embeddings
 from interlingua.dialects.openai_shared.files import file_operations
 from interlingua.spec.contracts import Profile, WireCall
 from interlingua.spec.operations import Operation
@@ -42,5 +42,9 @@ OPERATIONS: Mapping[str, Operation] = {
         decode=lambda _status, _headers, body: read_count(body, "input_tokens"),
     ),
     "embed": embeddings.embed(NAME),
+    "transcribe": audio.transcribe(NAME),
+    "stream_transcription": audio.stream_transcription(NAME),
+    "speak": audio.speak(NAME),
+    "stream_speech": audio.stream_speech(NAME),
     **file_operations(NAME),
 }

@@ -9,13 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from interlingua.simulator.operations import embeddings
+from interlingua.simulator.operations import embeddings, speech
 from interlingua.simulator.operations.files import SimulatedFiles
 from interlingua.spec.errors import UnsupportedError
 from interlingua.spec.operations import OperationInput
 
 _FUNCTIONS: dict[str, Callable[[Any], Any]] = {
     "embed": embeddings.embed,
+    "transcribe": speech.transcribe,
+    "speak": speech.speak,
 }
 """The operations that need no state."""
 

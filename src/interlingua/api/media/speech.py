@@ -1,0 +1,270 @@
+"""`transcribe`, `speak`, and their streamed forms."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, AsyncIterator, Collection, Iterable, Mapping
+from os import PathLike
+from typing import Any, TypeAlias, Unpack, get_args
+
+from msgspec.structs import replace
+
+from interlingua.api.media.perform import MediaCall, MediaOptions
+from interlingua.api.run.generate import ClosedByAsyncWith
+from interlingua.spec.check import describe
+from interlingua.spec.content import Audio
+from interlingua.spec.errors import ConfigurationError
+from interlingua.spec.media.speech import (
+    AudioFormat,
+    SpeakInput,
+    Speech,
+    Timestamps,
+    TranscribeInput,
+    Transcript,
+    TranscriptDelta,
+    TranscriptSegment,
+)
+from interlingua.transport.downloads import save
+
+AudioSource: TypeAlias = Audio | bytes | PathLike[str]
+"""An `Audio` part, the bytes of a file, or a `Path`."""
+TranscriptEvent: TypeAlias = TranscriptDelta | TranscriptSegment
+"""What a streamed transcript consists of."""
+
+
+async def transcribe(
+    model: str,
+    audio: AudioSource,
+    *,
+    language: str | None = None,
+    prompt: str | None = None,
+    temperature: float | None = None,
+    timestamps: Timestamps | Iterable[Timestamps] = (),
+    speakers: bool = False,
+    translate: bool = False,
+    **options: Unpack[MediaOptions],
+) -> Transcript:
+    """
+    The text of an audio file.
+
+        transcript = await transcribe("openai:whisper-1", Path("call.mp3"), timestamps="segment")
+        print(transcript.text, transcript.to_srt())
+
+    `timestamps` asks for the times of segments, words or both; `speakers` asks who speaks in each
+    segment; `translate` asks for English. A provider that cannot do what is asked for raises
+    `UnsupportedError` before anything is sent.
+    """
+    call = MediaCall(model, options)
+    value = TranscribeInput(
+        audio=_audio_part(audio),
+        language=language,
+        prompt=prompt,
+        temperature=temperature,
+        timestamps=_timestamps(timestamps),
+        speakers=speakers,
+        translate=translate,
+        **call.fields(),
+    )
+    result: Transcript = await call.run(call.perform("transcribe", value))
+    return result
+
+
+def stream_transcription(
+    model: str,
+    audio: AudioSource,
+    *,
+    language: str | None = None,
+    prompt: str | None = None,
+    temperature: float | None = None,
+    speakers: bool = False,
+    **options: Unpack[MediaOptions],
+) -> TranscriptStream:
+    """
+    The text of an audio file as it is recognised.
+
+        async for event in stream_transcription("openai:gpt-4o-transcribe", Path("call.mp3")):
+            print(event.text, end="")
+    """
+    call = MediaCall(model, options)
+    value = TranscribeInput(
+        audio=_audio_part(audio),
+        language=language,
+        prompt=prompt,
+        temperature=temperature,
+        speakers=speakers,
+        **call.fields(),
+    )
+    return TranscriptStream(call.stream("stream_transcription", value))
+
+
+async def speak(
+    model: str,
+    text: str,
+    *,
+    voice: str | None = None,
+    format: AudioFormat | None = None,  # noqa: A002 -- the name that users know
+    speed: float | None = None,
+    instructions: str | None = None,
+    speakers: Mapping[str, str] | None = None,
+    output_path: str | PathLike[str] | None = None,
+    **options: Unpack[MediaOptions],
+) -> Speech:
+    """
+    The text as audio.
+
+        speech = await speak("openai:gpt-4o-mini-tts", "Hello.", voice="alloy")
+        Path("hello.mp3").write_bytes(speech.data)
+
+    With `output_path` the audio is written to that file while it arrives, and `data` is empty.
+    """
+    call = MediaCall(model, options)
+    value = _speak_input(call, text, voice, format, speed, instructions, speakers)
+    if output_path is None:
+        result: Speech = await call.run(call.perform("speak", value))
+        return result
+    async with SpeechStream(call.stream("stream_speech", value)) as stream:
+        await stream.save(output_path)
+        return stream.result()
+
+
+def stream_speech(
+    model: str,
+    text: str,
+    *,
+    voice: str | None = None,
+    format: AudioFormat | None = None,  # noqa: A002 -- the name that users know
+    speed: float | None = None,
+    instructions: str | None = None,
+    speakers: Mapping[str, str] | None = None,
+    **options: Unpack[MediaOptions],
+) -> SpeechStream:
+    """
+    The audio as it is spoken, for a player.
+
+        async for chunk in stream_speech("openai:tts-1", "Hello.", format="pcm"):
+            player.write(chunk)
+    """
+    call = MediaCall(model, options)
+    value = _speak_input(call, text, voice, format, speed, instructions, speakers)
+    return SpeechStream(call.stream("stream_speech", value))
+
+
+class SpeechStream(ClosedByAsyncWith):
+    """
+    Pieces of audio, which can be read once.
+
+    At the end, `result()` has the media type, the usage and the cost.
+    """
+
+    def __init__(self, items: AsyncGenerator[Any, None]) -> None:
+        self._items = items
+        self._end: Speech | None = None
+
+    def __aiter__(self) -> AsyncIterator[bytes]:
+        return self._chunks()
+
+    async def _chunks(self) -> AsyncIterator[bytes]:
+        async for item in self._items:
+            if isinstance(item, Speech):
+                self._end = item
+            else:
+                yield item
+
+    async def save(self, path: str | PathLike[str]) -> int:
+        """Write the audio to a file as it arrives; returns the number of bytes."""
+        return await save(self, path)
+
+    def result(self) -> Speech:
+        """The end of the stream; only after it was read."""
+        if self._end is None:
+            raise ConfigurationError("The stream has not ended. Read it to its end first.")
+        return self._end
+
+    async def aclose(self) -> None:
+        """Stop it and close the connection."""
+        await self._items.aclose()
+
+
+class TranscriptStream(ClosedByAsyncWith):
+    """
+    Pieces of a transcript, which can be read once.
+
+    A `TranscriptDelta` has the next text, a `TranscriptSegment` who spoke it. At the end,
+    `result()` has the whole transcript.
+    """
+
+    def __init__(self, items: AsyncGenerator[Any, None]) -> None:
+        self._items = items
+        self._end: Transcript | None = None
+
+    def __aiter__(self) -> AsyncIterator[TranscriptEvent]:
+        return self._events()
+
+    async def _events(self) -> AsyncIterator[TranscriptEvent]:
+        segments: list[TranscriptSegment] = []
+        async for item in self._items:
+            if isinstance(item, Transcript):
+                self._end = item if item.segments else replace(item, segments=tuple(segments))
+                continue
+            if isinstance(item, TranscriptSegment):
+                segments.append(item)
+            yield item
+
+    def result(self) -> Transcript:
+        """The whole transcript; only after it was read."""
+        if self._end is None:
+            raise ConfigurationError("The stream has not ended. Read it to its end first.")
+        return self._end
+
+    async def aclose(self) -> None:
+        """Stop it and close the connection."""
+        await self._items.aclose()
+
+
+def _audio_part(audio: Any) -> Audio:
+    if isinstance(audio, Audio):
+        return audio
+    if isinstance(audio, bytes):
+        return Audio(data=audio)
+    if isinstance(audio, PathLike):
+        return Audio(path=audio)
+    raise ConfigurationError(
+        f"audio must be an Audio part, bytes or a Path, not {describe(audio)}. "
+        "For the name of a file, use pathlib.Path(name)."
+    )
+
+
+def _timestamps(given: Any) -> tuple[Timestamps, ...]:
+    kinds = (given,) if isinstance(given, str) else tuple(given)
+    _check_choice("timestamps", kinds, get_args(Timestamps))
+    return kinds
+
+
+def _speak_input(
+    call: MediaCall,
+    text: str,
+    voice: str | None,
+    audio_format: AudioFormat | None,
+    speed: float | None,
+    instructions: str | None,
+    speakers: Mapping[str, str] | None,
+) -> SpeakInput:
+    given: Any = text  # a caller without a type checker may pass anything
+    if not isinstance(given, str) or not given.strip():
+        raise ConfigurationError(f"text must be a text that is not blank, not {describe(text)}.")
+    if audio_format is not None:
+        _check_choice("format", (audio_format,), get_args(AudioFormat))
+    return SpeakInput(
+        text=text,
+        voice=voice,
+        format=audio_format,
+        speed=speed,
+        instructions=instructions,
+        speakers=speakers or {},
+        **call.fields(),
+    )
+
+
+def _check_choice(name: str, given: Iterable[Any], known: Collection[str]) -> None:
+    for each in given:
+        if each not in known:
+            raise ConfigurationError(f"{name}: {each!r} is not one of {', '.join(known)}.")

@@ -1,0 +1,341 @@
+"""
+Speech: `generateContent` with audio in or out.
+
+There are no endpoints for speech. A model that speaks returns 16-bit samples without a header; a
+model that listens is asked for the transcript.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from msgspec.structs import replace
+
+from interlingua.dialects.gemini_generate.decoder import stream_decoder
+from interlingua.dialects.gemini_generate.facts import NAME
+from interlingua.dialects.gemini_generate.request import encode_request
+from interlingua.dialects.gemini_generate.response import decode_response
+from interlingua.prepare.options import merge_options
+from interlingua.spec.content import Audio, Json, Text
+from interlingua.spec.contracts import Profile, WireCall
+from interlingua.spec.errors import ContentFilterError, DecodeError, UnsupportedError
+from interlingua.spec.events import Finish, TextDelta
+from interlingua.spec.media.speech import (
+    SpeakInput,
+    Speech,
+    TranscribeInput,
+    Transcript,
+    TranscriptDelta,
+    TranscriptSegment,
+)
+from interlingua.spec.messages import Message
+from interlingua.spec.operations import Operation, OperationInput, OperationReply, Script
+from interlingua.spec.request import Request
+from interlingua.spec.response import Response, Usage, Warning
+from interlingua.spec.warnings import make_warning
+from interlingua.wire.framing import SSEDecoder
+from interlingua.wire.json_text import loads
+from interlingua.wire.media import decode_base64
+from interlingua.wire.wav import wav_header, wrap_samples
+
+_RATE = 24_000  # samples a second, if the media type does not say
+_find_rate = re.compile(r"rate=([0-9]{1,7})").search
+_VOICE = "Kore"
+_UNKNOWN_SIZE = 0xFFFFFFFF - 36  # of a WAV file whose length is not known yet
+_FORMATS = ("wav", "pcm")
+_SCHEMA = {
+    "type": "OBJECT",
+    "properties": {
+        "language": {"type": "STRING", "description": "ISO 639-1 code of the spoken language"},
+        "segments": {
+            "type": "ARRAY",
+            "items": {
+                "type": "OBJECT",
+                "properties": {
+                    "start": {"type": "NUMBER", "description": "seconds from the beginning"},
+                    "end": {"type": "NUMBER", "description": "seconds from the beginning"},
+                    "speaker": {"type": "STRING", "description": "A, B, … by first appearance"},
+                    "text": {"type": "STRING"},
+                },
+                "required": ["start", "end", "text"],
+            },
+        },
+    },
+    "required": ["segments"],
+}
+
+
+# Speaking.
+
+
+def _speak(value: SpeakInput, profile: Profile) -> Script:
+    reply = yield _encode_speak(value, profile, stream=False)
+    response = _read(reply)
+    parts = [part for part in response.message.content if isinstance(part, Audio) and part.data]
+    if not parts:
+        raise _no_audio(response)
+    samples = b"".join(part.data or b"" for part in parts)
+    media_type = parts[0].media_type or ""
+    if value.format == "pcm":
+        return Speech(data=samples, media_type="audio/pcm", usage=response.usage)
+    data = wrap_samples(samples, _rate(media_type)) if _is_raw(media_type) else samples
+    return Speech(data=data, media_type="audio/wav", usage=response.usage, model=response.model)
+
+
+def _encode_speak(value: SpeakInput, profile: Profile, *, stream: bool) -> WireCall:
+    if value.format not in (None, *_FORMATS):
+        raise UnsupportedError(
+            f"{value.model} speaks in the formats wav and pcm, not {value.format}. Convert it, or "
+            "use another provider."
+        )
+    warnings: tuple[Warning, ...] = ()
+    if value.speed is not None:
+        fields = {"target": value.model, "setting": "speed", "when": ""}
+        warnings = (make_warning("setting_dropped", path="speed", **fields),)
+    text = value.text if value.instructions is None else f"{value.instructions}\n\n{value.text}"
+    config = {"responseModalities": ["AUDIO"], "speechConfig": _speech_config(value)}
+    call = _encode(value, (Text(text),), config, profile, stream=stream)
+    return _with_warnings(call, warnings)
+
+
+def _speech_config(value: SpeakInput) -> dict[str, Any]:
+    if not value.speakers:
+        return {"voiceConfig": _voice(value.voice or _VOICE)}
+    voices = [
+        {"speaker": speaker, "voiceConfig": _voice(voice)}
+        for speaker, voice in value.speakers.items()
+    ]
+    return {"multiSpeakerVoiceConfig": {"speakerVoiceConfigs": voices}}
+
+
+def _voice(name: str) -> dict[str, Any]:
+    return {"prebuiltVoiceConfig": {"voiceName": name}}
+
+
+def _is_raw(media_type: str) -> bool:
+    return media_type.lower().startswith(("audio/l16", "audio/pcm"))
+
+
+def _rate(media_type: str) -> int:
+    match = _find_rate(media_type)
+    return int(match[1]) if match else _RATE
+
+
+class _SpeechItems:
+    """Samples as they arrive; a WAV file begins with a header that names no length."""
+
+    def __init__(self, value: SpeakInput) -> None:
+        self._frames = SSEDecoder()
+        self._value = value
+        self._has_audio = False
+        self._usage: Json = None
+        self._last: dict[str, Any] = {}
+
+    def feed(self, chunk: bytes) -> list[Any]:
+        """The audio of the events that this chunk completes."""
+        return [data for frame in self._frames.feed(chunk) for data in self._read(frame.data)]
+
+    def finish(self) -> list[Any]:
+        """The rest of the audio, and its end."""
+        items: list[Any] = [
+            data for frame in self._frames.finish() for data in self._read(frame.data)
+        ]
+        if not self._has_audio and not items:
+            raise _no_audio(decode_response(self._last))
+        media_type = "audio/pcm" if self._value.format == "pcm" else "audio/wav"
+        usage = decode_response({"usageMetadata": self._usage, "candidates": []}).usage
+        return [*items, Speech(media_type=media_type, usage=usage)]
+
+    def _read(self, data: str) -> list[bytes]:
+        body = loads(data)
+        if not isinstance(body, dict):
+            return []
+        self._last = body
+        self._usage = body.get("usageMetadata", self._usage)
+        pieces: list[bytes] = []
+        for blob in _blobs(body):
+            samples = decode_base64(str(blob.get("data", "")))
+            if samples is None:
+                raise DecodeError("a piece of the audio is not valid base64")
+            media_type = str(blob.get("mimeType", ""))
+            if not self._has_audio and self._value.format != "pcm" and _is_raw(media_type):
+                pieces.append(wav_header(_UNKNOWN_SIZE, _rate(media_type)))
+            self._has_audio = True
+            pieces.append(samples)
+        return pieces
+
+
+def _blobs(body: dict[str, Any]) -> list[dict[str, Any]]:
+    """The inline data of the first candidate."""
+    candidates = body.get("candidates")
+    first = candidates[0] if isinstance(candidates, list) and candidates else None
+    content = first.get("content") if isinstance(first, dict) else None
+    parts = content.get("parts") if isinstance(content, dict) else None
+    found = [part.get("inlineData") for part in parts or () if isinstance(part, dict)]
+    return [blob for blob in found if isinstance(blob, dict)]
+
+
+def _no_audio(response: Response) -> Exception:
+    finish = response.finish_reason
+    if finish.reason == "content_filter":
+        return ContentFilterError(
+            f"The provider refused to speak this text ({finish.raw}).", partial=response
+        )
+    return DecodeError(f"the reply has no audio (finish reason {finish.raw or 'unknown'})")
+
+
+# Listening.
+
+
+def _transcribe(value: TranscribeInput, profile: Profile) -> Script:
+    reply = yield _encode_transcribe(value, profile, stream=False)
+    response = _read(reply)
+    if response.finish_reason.reason == "content_filter":
+        raise ContentFilterError("The provider refused to transcribe.", partial=response)
+    if not value.timestamps and not value.speakers:
+        return Transcript(
+            text=response.text.strip(),
+            language=value.language,
+            usage=response.usage,
+            model=response.model,
+            raw=response.raw,
+        )
+    return _read_segments(response, value)
+
+
+def _encode_transcribe(value: TranscribeInput, profile: Profile, *, stream: bool) -> WireCall:
+    if "word" in value.timestamps:
+        raise UnsupportedError(
+            f"{value.model} gives times of segments, not of words. Use timestamps='segment', or "
+            "a model such as whisper-1."
+        )
+    sentences = [
+        "Translate the speech to English." if value.translate else "Transcribe the speech.",
+        "Return only the text, with punctuation.",
+    ]
+    if value.language is not None:
+        sentences.append(f"The language is {value.language}.")
+    if value.prompt is not None:
+        sentences.append(f"Context: {value.prompt}")
+    config: dict[str, Any] = {}
+    if value.temperature is not None:
+        config["temperature"] = value.temperature
+    if (value.timestamps or value.speakers) and not stream:
+        config |= {"responseMimeType": "application/json", "responseSchema": _SCHEMA}
+        sentences.append("Give the start and the end of each segment in seconds.")
+        if value.speakers:
+            sentences.append("Say who speaks in each segment.")
+    parts = (value.audio, Text(" ".join(sentences)))
+    return _encode(value, parts, config, profile, stream=stream)
+
+
+def _read_segments(response: Response, value: TranscribeInput) -> Transcript:
+    body = loads(response.text)
+    found = body.get("segments") if isinstance(body, dict) else None
+    if not isinstance(found, list):
+        raise DecodeError("the model returned no segments")
+    segments = tuple(_read_segment(each) for each in found if isinstance(each, dict))
+    language = body.get("language")
+    return Transcript(
+        text=" ".join(segment.text for segment in segments),
+        language=language if isinstance(language, str) else value.language,
+        segments=segments,
+        usage=response.usage,
+        model=response.model,
+        raw=response.raw,
+    )
+
+
+def _read_segment(wire: dict[str, Any]) -> TranscriptSegment:
+    speaker = wire.get("speaker")
+    return TranscriptSegment(
+        text=str(wire.get("text", "")).strip(),
+        start=_seconds(wire.get("start")),
+        end=_seconds(wire.get("end")),
+        speaker=speaker if isinstance(speaker, str) else None,
+    )
+
+
+def _seconds(value: Json) -> float:
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    return float(value) if is_number else 0.0
+
+
+class _TranscriptItems:
+    """The text as it arrives."""
+
+    def __init__(self) -> None:
+        self._frames = SSEDecoder()
+        self._events = stream_decoder()
+        self._pieces: list[str] = []
+        self._usage = Usage()
+
+    def feed(self, chunk: bytes) -> list[Any]:
+        """The text of the events that this chunk completes."""
+        frames = self._frames.feed(chunk)
+        return self._items([event for frame in frames for event in self._events.feed(frame)])
+
+    def finish(self) -> list[Any]:
+        """The last text, and the whole transcript; `StreamError` if it is incomplete."""
+        frames = self._frames.finish()
+        events = [event for frame in frames for event in self._events.feed(frame)]
+        items = self._items([*events, *self._events.finish()])
+        return [*items, Transcript(text="".join(self._pieces).strip(), usage=self._usage)]
+
+    def _items(self, events: list[Any]) -> list[Any]:
+        items: list[Any] = []
+        for event in events:
+            if isinstance(event, TextDelta):
+                self._pieces.append(event.delta)
+                items.append(TranscriptDelta(text=event.delta))
+            elif isinstance(event, Finish):
+                self._usage = event.usage
+        return items
+
+
+# Both.
+
+
+def _encode(
+    value: OperationInput,
+    parts: tuple[Any, ...],
+    config: Mapping[str, Any],
+    profile: Profile,
+    *,
+    stream: bool,
+) -> WireCall:
+    own = value.provider_options.get(NAME, {})
+    options = merge_options({"generationConfig": config} if config else {}, own)
+    request = Request(
+        model=value.model,
+        messages=(Message.user(parts),),
+        provider_options={NAME: options},
+        on_loss=value.on_loss,
+    )
+    return encode_request(request, profile, stream=stream)
+
+
+def _with_warnings(call: WireCall, warnings: tuple[Warning, ...]) -> WireCall:
+    return replace(call, warnings=(*call.warnings, *warnings)) if warnings else call
+
+
+def _read(reply: OperationReply) -> Response:
+    return decode_response(loads(reply.body), headers=reply.headers)
+
+
+OPERATIONS: Mapping[str, Operation] = {
+    "speak": Operation(name="speak", script=_speak),
+    "stream_speech": Operation(
+        name="stream_speech",
+        encode=lambda value, profile: _encode_speak(value, profile, stream=True),
+        stream_decoder=_SpeechItems,
+    ),
+    "transcribe": Operation(name="transcribe", script=_transcribe),
+    "stream_transcription": Operation(
+        name="stream_transcription",
+        encode=lambda value, profile: _encode_transcribe(value, profile, stream=True),
+        stream_decoder=lambda _value: _TranscriptItems(),
+    ),
+}
