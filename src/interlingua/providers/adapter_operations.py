@@ -14,7 +14,7 @@ from interlingua.prepare.behaviour import behave
 from interlingua.prepare.media import rough_size
 from interlingua.providers.adapter_options import join_options
 from interlingua.providers.cancel import CancelScope, Scopes
-from interlingua.providers.http_requests import operation_request
+from interlingua.providers.http_requests import Ready, operation_request
 from interlingua.providers.media import gather_parts
 from interlingua.providers.operations import (
     ResultFacts,
@@ -32,9 +32,10 @@ from interlingua.providers.operations import (
 )
 from interlingua.providers.provider import Provider
 from interlingua.providers.reading import LARGE
-from interlingua.providers.tariffs import Seller, Tariffs
+from interlingua.providers.tariffs import Seller, Tariffs, price_answer
 from interlingua.providers.ulid import new_ulid
 from interlingua.spec.behaviour import Behaviour
+from interlingua.spec.content import Json
 from interlingua.spec.contracts import (
     Dialect,
     HttpRequest,
@@ -45,9 +46,17 @@ from interlingua.spec.contracts import (
     WireCall,
 )
 from interlingua.spec.errors import ConfigurationError, SDKError
+from interlingua.spec.media.batch import (
+    BATCH_TIER,
+    BatchInput,
+    BatchQuery,
+    BatchReply,
+    BatchResult,
+)
 from interlingua.spec.operations import Operation, OperationInput, OperationReply, ServedModel
 from interlingua.spec.request import OnLoss, Request
-from interlingua.spec.response import Warning
+from interlingua.spec.response import Response, Warning, label_message
+from interlingua.wire.json_text import dumps
 
 _CATALOG = Tariffs()
 """The prices of operations of adapters that are used without a client."""
@@ -78,7 +87,9 @@ class OperationCalls:
 
         def profile_for(self, model: str) -> Profile: ...
         def _check_key(self) -> None: ...
+        def _decode(self, body: Json, ready: Ready, headers: Mapping[str, str]) -> Response: ...
         async def _gather(self, request: Request) -> Request: ...
+        async def ready(self, request: Request, *, logged: set[str] | None = None) -> Ready: ...
         def _label_error(
             self, error: SDKError, request_id: str | None, model: str | None
         ) -> None: ...
@@ -129,9 +140,12 @@ class OperationCalls:
         self, operation: Operation, value: Any, request_id: str, tariffs: Tariffs
     ) -> Any:
         value, headers = await self._prepare_value(value)
+        warnings: list[Warning] = []
+        if operation.formats:
+            value, losses = await self._spool(operation, value)
+            warnings += losses
         model = _model_of(value)
         profile, base_url = self.profile_for(model), await self._start_server(model)
-        warnings: list[Warning] = []
         provider_ids: list[str | None] = []
 
         async def send(call: WireCall) -> OperationReply:
@@ -174,12 +188,64 @@ class OperationCalls:
             items = stream_items(request, self._transport, self._dialect, decoder, scope)
             async with aclosing(items):
                 async for item in items:
-                    yield complete_result(item, facts, self.seller, tariffs, model)
+                    if isinstance(item, BatchReply):
+                        yield self._decode_reply(item, value, tariffs)
+                    else:
+                        yield complete_result(item, facts, self.seller, tariffs, model)
         except SDKError as error:
             self._label_error(error, request_id, None)
             raise
         finally:
             self._scopes.remove(request_id, scope)
+
+    async def _spool(
+        self, operation: Operation, value: BatchInput
+    ) -> tuple[BatchInput, tuple[Warning, ...]]:
+        """The value with its requests encoded as calls are, and the warnings about them."""
+        make_ready = partial(self.ready, logged=set())
+        spooled = await value.requests.spool(make_ready, operation.formats, value)
+        value = replace(
+            value,
+            model=spooled.model,
+            format=spooled.format,
+            content=spooled.content,
+            headers=spooled.headers,
+        )
+        return value, spooled.warnings
+
+    def _decode_reply(self, reply: BatchReply, value: BatchQuery, tariffs: Tariffs) -> BatchResult:
+        """The result of one request of a batch: its answer is decoded and priced as a call's."""
+        given = value.requests.get(reply.id) or Request(model=value.model)
+        request = replace(given, request_id=reply.id, keep_raw=False)
+        try:
+            response = self._decode_answer(reply, request, tariffs)
+        except SDKError as error:
+            error.add_facts(provider_request_id=reply.provider_request_id)
+            self._label_error(error, reply.id, request.model or None)
+            return BatchResult(id=reply.id, error=error, raw=reply.raw)
+        return BatchResult(id=reply.id, response=response, raw=reply.raw)
+
+    def _decode_answer(self, reply: BatchReply, request: Request, tariffs: Tariffs) -> Response:
+        if reply.error is not None:
+            raise reply.error
+        if reply.status >= 300:
+            raise self._dialect.decode_error(reply.status, {}, dumps(reply.body))
+        ready = Ready(
+            request=request,
+            profile=self.profile_for(request.model),
+            http=HttpRequest(url=""),
+            tariffs=tariffs,
+        )
+        response = self._decode(reply.body, ready, {})
+        response = replace(
+            response,
+            provider=self.name,
+            request_id=reply.id,
+            usage=replace(response.usage, service_tier=BATCH_TIER),
+        )
+        response = price_answer(response, tariffs, self.seller, response.model, request.model)
+        message = label_message(response, reply.id, self.name, request.model)
+        return replace(response, message=message)
 
     async def _addressed(
         self, call: WireCall, base_url: str, headers: Mapping[str, str], name: str

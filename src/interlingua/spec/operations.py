@@ -94,6 +94,31 @@ class ItemDecoder(Protocol):
         """End of body: the last items, or `StreamError` if the reply is incomplete."""
 
 
+class ItemFormat(msgspec.Struct, frozen=True, kw_only=True):
+    """
+    How the requests of a batch are written into one body, item by item.
+
+    Each item contains the body that a call with this request would have, byte for byte.
+    """
+
+    name: str
+    envelope: Callable[[Any], tuple[bytes, bytes]] = lambda _value: (b"", b"")
+    """What stands before and after all items, from the value of the operation."""
+    wrap: Callable[[str], tuple[bytes, bytes]]
+    """What stands before and after the body of one item, from its id."""
+    separator: bytes = b"\n"
+    endpoint: str
+    """The end of the path of each call; a call with another path cannot be in the batch."""
+    max_items: int | None = None
+    max_bytes: int | None = None
+    id_pattern: str | None = None
+    """A regular expression that the whole id of an item must match."""
+    single_model: bool = False
+    """All items must have the same model."""
+    shared_headers: tuple[str, ...] = ()
+    """The headers of items that are sent with the whole batch."""
+
+
 class Operation(msgspec.Struct, frozen=True, kw_only=True):
     """
     One operation of a dialect: how to encode its call and decode its reply.
@@ -124,6 +149,12 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
 
     The result of the operation is then an async iterator of items, and `decode` is not called.
     `perform` raises (and retries) failures until the reply begins.
+    """
+    formats: tuple[ItemFormat, ...] = ()
+    """
+    How the adapter encodes the requests of the value, best first, before the operation begins.
+
+    The first format whose limits are not exceeded is used.
     """
     next_page: Callable[[WireCall, Mapping[str, str], bytes], WireCall | None] | None = None
     """
