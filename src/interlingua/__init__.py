@@ -2,9 +2,9 @@
 One lossless language for every LLM provider.
 
 The names that most programs need are here. The others are in modules: `errors`, `events`,
-`history`, `dialects`, `tools`, `execution`, `mcp`, `catalog`, `middleware`, `stores`, `transport`,
-`sync`, and, for tests, `testing`, `simulator` and `conformance`. Everything is loaded at its first
-use, so that `import interlingua` stays light.
+`history`, `dialects`, `tools`, `execution`, `mcp`, `media`, `catalog`, `middleware`, `stores`,
+`transport`, `sync`, and, for tests, `testing`, `simulator` and `conformance`. Everything is loaded
+at its first use, so that `import interlingua` stays light.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from interlingua import execution as execution
     from interlingua import history as history
     from interlingua import mcp as mcp
+    from interlingua import media as media
     from interlingua import middleware as middleware
     from interlingua import simulator as simulator
     from interlingua import stores as stores
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
     from interlingua import tools as tools
     from interlingua import transport as transport
     from interlingua.api.execute import execute as execute
+    from interlingua.api.media.speech import speak as speak
+    from interlingua.api.media.speech import transcribe as transcribe
     from interlingua.api.objects.functions import ObjectStream as ObjectStream
     from interlingua.api.objects.functions import generate_object as generate_object
     from interlingua.api.objects.functions import stream_object as stream_object
@@ -93,6 +96,7 @@ if TYPE_CHECKING:
 
 _NAMES = {
     "api.execute": ("execute",),
+    "api.media.speech": ("speak", "transcribe"),
     "api.objects.functions": ("ObjectStream", "generate_object", "stream_object"),
     "providers.cancel": ("AbortController", "AbortSignal"),
     "api.run.generate": ("StreamResult", "generate", "stream"),
@@ -146,6 +150,7 @@ _MODULES = (
     "execution",
     "history",
     "mcp",
+    "media",
     "middleware",
     "simulator",
     "stores",

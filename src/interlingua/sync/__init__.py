@@ -30,6 +30,7 @@ from interlingua.sync.functions import (
     stream,
     stream_object,
 )
+from interlingua.sync.media import speak, transcribe
 from interlingua.sync.session import Session
 
 __all__ = [
@@ -49,6 +50,8 @@ __all__ = [
     "mcp_tools",
     "retry",
     "set_default_client",
+    "speak",
     "stream",
     "stream_object",
+    "transcribe",
 ]

@@ -22,11 +22,9 @@ from interlingua.spec.request import OnLoss
 Result = TypeVar("Result")
 
 
-class MediaOptions(TypedDict, total=False):
-    """The options that all functions of this room take."""
+class MediaSettings(TypedDict, total=False):
+    """The options that all functions of this room take, except the client."""
 
-    client: Client | None
-    """The client to use. Defaults to the module-level client."""
     provider: str | None
     """The provider, if the model does not name it."""
     provider_options: Mapping[str, Mapping[str, Any]]
@@ -54,6 +52,13 @@ class MediaOptions(TypedDict, total=False):
     """Called with a `UsageReport` for each operation that reports its usage."""
     caller_id: str | None
     """An id of the program for the reports, such as that of a user."""
+
+
+class MediaOptions(MediaSettings, total=False):
+    """The options that all functions of this room take."""
+
+    client: Client | None
+    """The client to use. Defaults to the module-level client."""
 
 
 class MediaCall:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator, Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from os import PathLike
 from typing import Any, TypeAlias, Unpack, get_args
 
 from msgspec.structs import replace
 
 from interlingua.api.media.perform import MediaCall, MediaOptions
-from interlingua.api.run.generate import ClosedByAsyncWith
+from interlingua.api.media.streams import ItemStream
 from interlingua.spec.check import describe
 from interlingua.spec.content import Audio
 from interlingua.spec.errors import ConfigurationError
@@ -148,43 +148,19 @@ def stream_speech(
     return SpeechStream(call.stream("stream_speech", value))
 
 
-class SpeechStream(ClosedByAsyncWith):
+class SpeechStream(ItemStream[bytes, Speech]):
     """
     Pieces of audio, which can be read once.
 
     At the end, `result()` has the media type, the usage and the cost.
     """
 
-    def __init__(self, items: AsyncGenerator[Any, None]) -> None:
-        self._items = items
-        self._end: Speech | None = None
-
-    def __aiter__(self) -> AsyncIterator[bytes]:
-        return self._chunks()
-
-    async def _chunks(self) -> AsyncIterator[bytes]:
-        async for item in self._items:
-            if isinstance(item, Speech):
-                self._end = item
-            else:
-                yield item
-
     async def save(self, path: str | PathLike[str]) -> int:
         """Write the audio to a file as it arrives; returns the number of bytes."""
         return await save(self, path)
 
-    def result(self) -> Speech:
-        """The end of the stream; only after it was read."""
-        if self._end is None:
-            raise ConfigurationError("The stream has not ended. Read it to its end first.")
-        return self._end
 
-    async def aclose(self) -> None:
-        """Stop it and close the connection."""
-        await self._items.aclose()
-
-
-class TranscriptStream(ClosedByAsyncWith):
+class TranscriptStream(ItemStream[TranscriptEvent, Transcript]):
     """
     Pieces of a transcript, which can be read once.
 
@@ -192,32 +168,16 @@ class TranscriptStream(ClosedByAsyncWith):
     `result()` has the whole transcript.
     """
 
-    def __init__(self, items: AsyncGenerator[Any, None]) -> None:
-        self._items = items
-        self._end: Transcript | None = None
+    _segments: tuple[TranscriptSegment, ...] = ()
 
-    def __aiter__(self) -> AsyncIterator[TranscriptEvent]:
-        return self._events()
+    async def __anext__(self) -> TranscriptEvent:
+        event = await super().__anext__()
+        if isinstance(event, TranscriptSegment):
+            self._segments = (*self._segments, event)
+        return event
 
-    async def _events(self) -> AsyncIterator[TranscriptEvent]:
-        segments: list[TranscriptSegment] = []
-        async for item in self._items:
-            if isinstance(item, Transcript):
-                self._end = item if item.segments else replace(item, segments=tuple(segments))
-                continue
-            if isinstance(item, TranscriptSegment):
-                segments.append(item)
-            yield item
-
-    def result(self) -> Transcript:
-        """The whole transcript; only after it was read."""
-        if self._end is None:
-            raise ConfigurationError("The stream has not ended. Read it to its end first.")
-        return self._end
-
-    async def aclose(self) -> None:
-        """Stop it and close the connection."""
-        await self._items.aclose()
+    def _finish(self, end: Transcript) -> Transcript:
+        return end if end.segments else replace(end, segments=self._segments)
 
 
 def _audio_part(audio: Any) -> Audio:

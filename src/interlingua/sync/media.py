@@ -1,0 +1,212 @@
+"""
+The functions of `interlingua.media`, blocking, and those of the modalities at the top level.
+
+Each has the parameters and results of the async function it names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from os import PathLike
+from typing import Generic, Self, TypeVar, Unpack
+
+from interlingua.api.media import speech as async_speech
+from interlingua.api.media import streams as async_streams
+from interlingua.api.media.perform import MediaSettings
+from interlingua.api.media.speech import AudioSource, TranscriptEvent
+from interlingua.api.media.streams import NOT_ENDED
+from interlingua.client.client import Client as AsyncClient
+from interlingua.providers.cancel import ABORTED, AbortSignal
+from interlingua.spec.errors import AbortError, ConfigurationError
+from interlingua.spec.media.speech import AudioFormat, Speech, Timestamps, Transcript
+from interlingua.spec.operations import OperationResult
+from interlingua.sync.blocking_iterator import BlockingIterator, ClosedByWith
+from interlingua.sync.client import Client, unwrap
+from interlingua.sync.loop_thread import background
+
+__all__ = [
+    "MediaOptions",
+    "SpeechStream",
+    "TranscriptStream",
+    "stream_speech",
+    "stream_transcription",
+]
+
+Item = TypeVar("Item")
+End = TypeVar("End", bound=OperationResult)
+
+
+class MediaOptions(MediaSettings, total=False):
+    """The options of all functions here; the client may be blocking or async."""
+
+    client: Client | AsyncClient | None
+
+
+class ItemStream(ClosedByWith, Generic[Item, End]):
+    """The items of a streamed operation, each as soon as it arrives; they can be read once."""
+
+    def __init__(
+        self, stream: async_streams.ItemStream[Item, End], signal: AbortSignal | None = None
+    ) -> None:
+        self._stream = stream
+        self._signal = signal
+        self._items: BlockingIterator[Item] = BlockingIterator(stream)
+        self._is_over = False  # for the reader; the async stream may be ahead
+
+    def __iter__(self) -> Self:
+        return self
+
+    def __next__(self) -> Item:
+        signal = self._signal
+        if signal is not None and signal.aborted and not self._is_over:
+            self._is_over = True
+            raise self._items.discard() or AbortError(signal.reason or ABORTED)
+        try:
+            return next(self._items)
+        except BaseException:
+            self._is_over = True
+            raise
+
+    def result(self) -> End:
+        """The result with its usage and cost; only after the stream was read."""
+        if not self._is_over:
+            raise ConfigurationError(NOT_ENDED)
+        return self._stream.result()
+
+    def close(self) -> None:
+        """Stop it and close the connection."""
+        self._items.close()
+
+
+class SpeechStream(ItemStream[bytes, Speech]):
+    """Like `interlingua.media.SpeechStream`, blocking."""
+
+    def __init__(
+        self, stream: async_speech.SpeechStream, signal: AbortSignal | None = None
+    ) -> None:
+        super().__init__(stream, signal)
+        self._speech = stream
+
+    def save(self, path: str | PathLike[str]) -> int:
+        """Write the audio to a file as it arrives; returns the number of bytes."""
+        size = background.run(self._speech.save(path))
+        self._is_over = True
+        return size
+
+
+class TranscriptStream(ItemStream[TranscriptEvent, Transcript]):
+    """Like `interlingua.media.TranscriptStream`, blocking."""
+
+
+def transcribe(
+    model: str,
+    audio: AudioSource,
+    *,
+    language: str | None = None,
+    prompt: str | None = None,
+    temperature: float | None = None,
+    timestamps: Timestamps | Iterable[Timestamps] = (),
+    speakers: bool = False,
+    translate: bool = False,
+    **options: Unpack[MediaOptions],
+) -> Transcript:
+    """Like `interlingua.transcribe`, blocking."""
+    return background.run(
+        async_speech.transcribe(
+            model,
+            audio,
+            language=language,
+            prompt=prompt,
+            temperature=temperature,
+            timestamps=timestamps,
+            speakers=speakers,
+            translate=translate,
+            **unwrap(options),
+        )
+    )
+
+
+def stream_transcription(
+    model: str,
+    audio: AudioSource,
+    *,
+    language: str | None = None,
+    prompt: str | None = None,
+    temperature: float | None = None,
+    speakers: bool = False,
+    **options: Unpack[MediaOptions],
+) -> TranscriptStream:
+    """
+    Like `interlingua.media.stream_transcription`, blocking.
+
+        for event in stream_transcription("openai:gpt-4o-transcribe", Path("call.mp3")):
+            print(event.text, end="")
+    """
+    stream = async_speech.stream_transcription(
+        model,
+        audio,
+        language=language,
+        prompt=prompt,
+        temperature=temperature,
+        speakers=speakers,
+        **unwrap(options),
+    )
+    return TranscriptStream(stream, options.get("abort_signal"))
+
+
+def speak(
+    model: str,
+    text: str,
+    *,
+    voice: str | None = None,
+    format: AudioFormat | None = None,  # noqa: A002 -- the name that users know
+    speed: float | None = None,
+    instructions: str | None = None,
+    speakers: Mapping[str, str] | None = None,
+    output_path: str | PathLike[str] | None = None,
+    **options: Unpack[MediaOptions],
+) -> Speech:
+    """Like `interlingua.speak`, blocking."""
+    return background.run(
+        async_speech.speak(
+            model,
+            text,
+            voice=voice,
+            format=format,
+            speed=speed,
+            instructions=instructions,
+            speakers=speakers,
+            output_path=output_path,
+            **unwrap(options),
+        )
+    )
+
+
+def stream_speech(
+    model: str,
+    text: str,
+    *,
+    voice: str | None = None,
+    format: AudioFormat | None = None,  # noqa: A002 -- the name that users know
+    speed: float | None = None,
+    instructions: str | None = None,
+    speakers: Mapping[str, str] | None = None,
+    **options: Unpack[MediaOptions],
+) -> SpeechStream:
+    """
+    Like `interlingua.media.stream_speech`, blocking.
+
+        for chunk in stream_speech("openai:tts-1", "Hello.", format="pcm"):
+            player.write(chunk)
+    """
+    stream = async_speech.stream_speech(
+        model,
+        text,
+        voice=voice,
+        format=format,
+        speed=speed,
+        instructions=instructions,
+        speakers=speakers,
+        **unwrap(options),
+    )
+    return SpeechStream(stream, options.get("abort_signal"))
