@@ -14,6 +14,7 @@ from interlingua.prepare.behaviour import behave
 from interlingua.prepare.media import rough_size
 from interlingua.providers.adapter_options import join_options
 from interlingua.providers.cancel import CancelScope, Scopes
+from interlingua.providers.downloads import download_items
 from interlingua.providers.http_requests import Ready, operation_request
 from interlingua.providers.media import gather_parts
 from interlingua.providers.operations import (
@@ -53,7 +54,13 @@ from interlingua.spec.media.batch import (
     BatchReply,
     BatchResult,
 )
-from interlingua.spec.operations import Operation, OperationInput, OperationReply, ServedModel
+from interlingua.spec.operations import (
+    ItemDecoder,
+    Operation,
+    OperationInput,
+    OperationReply,
+    ServedModel,
+)
 from interlingua.spec.request import OnLoss, Request
 from interlingua.spec.response import Response, Warning, label_message
 from interlingua.wire.json_text import dumps
@@ -152,8 +159,10 @@ class OperationCalls:
             if call.warnings:
                 check_operation_losses(call.warnings, value, self.on_loss)
                 warnings.extend(call.warnings)
-            request = await self._addressed(call, base_url, headers, operation.name)
-            reply = await exchange(request, self._transport, self._dialect)
+            request = await self._addressed(call, base_url, headers, operation)
+            reply = await exchange(
+                request, self._transport, self._dialect, starts_job=operation.starts_job
+            )
             provider_ids.append(provider_request_id(reply.headers))
             return reply
 
@@ -183,9 +192,12 @@ class OperationCalls:
             call = await self._encode_operation(operation, value, profile)
             check_operation_losses(call.warnings, value, self.on_loss)
             facts = ResultFacts(self.name, request_id, None, call.warnings)
-            request = await self._addressed(call, base_url, headers, operation.name)
             decoder = make_decoder(operation, value)
-            items = stream_items(request, self._transport, self._dialect, decoder, scope)
+            if operation.is_download:
+                items = self._download(call, base_url, headers, operation, decoder, scope)
+            else:
+                request = await self._addressed(call, base_url, headers, operation)
+                items = stream_items(request, self._transport, self._dialect, decoder, scope)
             async with aclosing(items):
                 async for item in items:
                     if isinstance(item, BatchReply):
@@ -247,12 +259,31 @@ class OperationCalls:
         message = label_message(response, reply.id, self.name, request.model)
         return replace(response, message=message)
 
+    def _download(
+        self,
+        call: WireCall,
+        base_url: str,
+        headers: Mapping[str, str],
+        operation: Operation,
+        decoder: ItemDecoder,
+        scope: CancelScope,
+    ) -> AsyncGenerator[Any, None]:
+        """As `stream_items`, for a file that may be at another host."""
+
+        async def send(url: str) -> HttpRequest:
+            moved = replace(call, path=url, query={}) if url else call
+            return await self._addressed(moved, base_url, headers, operation)
+
+        return download_items(
+            call.path, base_url, send, self._transport, self._dialect, decoder, scope
+        )
+
     async def _addressed(
-        self, call: WireCall, base_url: str, headers: Mapping[str, str], name: str
+        self, call: WireCall, base_url: str, headers: Mapping[str, str], operation: Operation
     ) -> HttpRequest:
         """The HTTP request of a call; its path may be the provider's own path of the operation."""
-        if name in self.provider.operation_paths:
-            call = replace(call, path=self.provider.operation_paths[name])
+        if operation.name in self.provider.operation_paths:
+            call = replace(call, path=self.provider.operation_paths[operation.name])
         if headers:
             call = replace(call, headers={**call.headers, **headers})
         make = partial(
@@ -263,7 +294,9 @@ class OperationCalls:
             self._signature,
             self._timeouts,
             limits=self._limits,
-            keep_alive=self.provider.keep_alive,
+            # A job is requested on a new connection, which cannot be stale.
+            keep_alive=self.provider.keep_alive and not operation.starts_job,
+            may_resend=not operation.starts_job,
         )
         is_large = call.body is not None and rough_json_size(call.body) > LARGE
         return await asyncio.to_thread(make) if is_large else make()

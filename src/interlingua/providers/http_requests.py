@@ -121,6 +121,7 @@ def operation_request(
     *,
     limits: Limits | None = None,
     keep_alive: bool = True,
+    may_resend: bool = True,
 ) -> HttpRequest:
     """
     The HTTP request of an operation, with its address and key.
@@ -142,6 +143,7 @@ def operation_request(
         timeouts=timeouts,
         limits=limits,
         keep_alive=keep_alive,
+        may_resend=may_resend,
     )
 
 

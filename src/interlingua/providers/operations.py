@@ -22,7 +22,14 @@ from interlingua.spec.contracts import (
     Transport,
     WireCall,
 )
-from interlingua.spec.errors import ConfigurationError, DecodeError, SDKError, UnsupportedError
+from interlingua.spec.errors import (
+    ConfigurationError,
+    DecodeError,
+    NetworkError,
+    RequestTimeoutError,
+    SDKError,
+    UnsupportedError,
+)
 from interlingua.spec.operations import (
     ItemDecoder,
     Operation,
@@ -222,7 +229,9 @@ class ResultFacts(NamedTuple):
     warnings: tuple[Warning, ...] = ()
 
 
-async def exchange(request: HttpRequest, transport: Transport, dialect: Dialect) -> OperationReply:
+async def exchange(
+    request: HttpRequest, transport: Transport, dialect: Dialect, *, starts_job: bool = False
+) -> OperationReply:
     """The reply. An error that the reply reports, with any status, is raised."""
     try:
         async with transport.send(request) as reply:
@@ -232,8 +241,25 @@ async def exchange(request: HttpRequest, transport: Transport, dialect: Dialect)
         _raise_reported(reply, body, dialect)
     except SDKError as error:
         _note_used_body(error, request)
+        if starts_job and not was_refused(error):
+            error.forbid_retry()
         raise
     return OperationReply(reply.status, reply.headers, body)
+
+
+_REFUSALS = frozenset((429, 503, 529))
+
+
+def was_refused(error: SDKError) -> bool:
+    """
+    Whether a failed request certainly has started nothing, so that it can be sent again.
+
+    There was no connection, or the provider has no room now. After any other failure (a lost
+    connection, a timeout, a 500 or 502) the work may have begun.
+    """
+    if isinstance(error, (NetworkError, RequestTimeoutError)) and error.phase is not None:
+        return error.phase == "connect"
+    return error.status_code in _REFUSALS
 
 
 async def stream_items(

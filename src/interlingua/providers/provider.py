@@ -196,12 +196,23 @@ def join_url(base_url: str, path: str) -> str:
 
 def _check_own(base_url: str, url: str) -> None:
     """The key of a provider is sent to no other host, whatever a reply says."""
-    own, other = urlsplit(base_url), urlsplit(url)
-    if (own.scheme, own.netloc) != (other.scheme, other.netloc):
+    if not is_own(base_url, url):
         raise DecodeError(
-            f"the provider at {own.netloc} named an address at {other.netloc}; nothing was sent, "
-            "because the key is sent only to the provider's own host"
+            f"the provider at {urlsplit(base_url).netloc} named an address at "
+            f"{urlsplit(url).netloc}; nothing was sent, because the key is sent only to the "
+            "provider's own host"
         )
+
+
+def is_own(base_url: str, url: str) -> bool:
+    """Whether a URL is at the host of the base URL, with the same scheme and port."""
+    own, other = urlsplit(base_url), urlsplit(url)
+    return (own.scheme, own.netloc) == (other.scheme, other.netloc)
+
+
+def is_at_loopback(base_url: str) -> bool:
+    """Whether a base URL is at this machine."""
+    return _is_loopback(urlsplit(base_url).hostname or "") is not None
 
 
 def sign(signing: Signing, key: str | None) -> dict[str, str]:

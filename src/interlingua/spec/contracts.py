@@ -467,6 +467,8 @@ class HttpRequest(msgspec.Struct, frozen=True, kw_only=True):
     """For this request only; None for those of the transport."""
     keep_alive: bool = True
     """Whether the connection may serve other requests, before and after this one."""
+    may_resend: bool = True
+    """Whether it may be sent once more if a reused connection ends before one reply byte."""
     on_resend: Callable[[], object] | None = None
     """
     Called if the request is sent once more, because the server had closed the connection that was

@@ -322,6 +322,9 @@ class NetworkError(SDKError, ConnectionError):
     error_class = ErrorClass.NETWORK
     default_retryable = True
 
+    phase: TimeoutPhase | None = None
+    """`connect` if there was never a connection, so that nothing was sent; else None."""
+
 
 class StreamError(SDKError):
     """A stream ended before its terminal event, or was malformed."""

@@ -111,7 +111,7 @@ class Pool:
                 proxy=None if self._proxies is None else self._proxies.find(request.url),
             )
         except StaleConnectionError:
-            if not is_repeatable(request.body):
+            if not (request.may_resend and is_repeatable(request.body)):
                 raise
         except aiohttp.ClientError:
             if streamed is None or streamed.error is None:
@@ -207,16 +207,18 @@ def send_error(error: Exception, request: HttpRequest, timeouts: Timeouts) -> SD
 
 def _connect_error(error: aiohttp.ClientConnectorError, host: str) -> NetworkError:
     if isinstance(error, aiohttp.ClientConnectorDNSError):
-        return NetworkError(f"cannot find the address of {host}: {error.os_error.strerror}")
+        why = error.os_error.strerror
+        return NetworkError(f"cannot find the address of {host}: {why}", phase="connect")
     if isinstance(error, aiohttp.ClientSSLError):
         # a certificate error is in `certificate_error`; other TLS errors are in `os_error`
         cause = getattr(error, "certificate_error", None) or error.os_error
         reason = getattr(cause, "verify_message", None) or getattr(cause, "reason", None)
         why = reason or type(cause).__name__
-        return NetworkError(f"the TLS handshake with {host} failed: {why}", retryable=False)
+        text = f"the TLS handshake with {host} failed: {why}"
+        return NetworkError(text, retryable=False, phase="connect")
     number = error.os_error.errno
     why = os.strerror(number) if number else type(error.os_error).__name__
-    return NetworkError(f"cannot connect to {host}: {why}")
+    return NetworkError(f"cannot connect to {host}: {why}", phase="connect")
 
 
 def body_error(error: Exception, request: HttpRequest, *, in_stream: bool) -> SDKError:

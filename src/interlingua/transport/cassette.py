@@ -37,7 +37,6 @@ from interlingua.spec.contracts import HttpReply, HttpRequest, Transport
 from interlingua.spec.errors import (
     ConfigurationError,
     DecodeError,
-    RequestTimeoutError,
     SDKError,
     StreamError,
 )
@@ -165,7 +164,7 @@ def encode_error(error: SDKError) -> dict[str, Json]:
         "retryable": error.retryable,
     }
     if getattr(error, "phase", None) is not None:
-        fields["phase"] = error.phase  # type: ignore[attr-defined] # only timeouts have one
+        fields["phase"] = error.phase  # type: ignore[attr-defined] # checked above
     return fields
 
 
@@ -174,7 +173,7 @@ def decode_error(fields: dict[str, Any]) -> SDKError:
     kind = getattr(errors, str(fields.get("type")), None)
     if not (isinstance(kind, type) and issubclass(kind, SDKError)):
         kind = StreamError
-    has_phase = issubclass(kind, RequestTimeoutError) and fields.get("phase") is not None
+    has_phase = hasattr(kind, "phase") and fields.get("phase") is not None
     phase = {"phase": fields["phase"]} if has_phase else {}
     return kind(fields.get("message", ""), retryable=fields.get("retryable"), **phase)
 

@@ -175,7 +175,8 @@ async def _head(
             try:
                 return await _send(client, request, timeouts)
             except httpx2.ReadError as failure:
-                if not _is_stale(failure) or not is_repeatable(request.body):
+                may_resend = request.may_resend and is_repeatable(request.body)
+                if not _is_stale(failure) or not may_resend:
                     raise
             if request.on_resend is not None:
                 request.on_resend()
@@ -325,8 +326,8 @@ def _send_error(failure: Exception, request: HttpRequest, timeouts: Timeouts) ->
             # Only the text distinguishes TLS errors from others. It does not contain the URL.
             if "SSL" in str(failure):
                 text = f"the TLS handshake with {host} failed: {failure}"
-                return NetworkError(text, retryable=False)
-            return NetworkError(f"cannot connect to {host}: {failure}")
+                return NetworkError(text, retryable=False, phase="connect")
+            return NetworkError(f"cannot connect to {host}: {failure}", phase="connect")
         case httpx2.InvalidURL() | httpx2.UnsupportedProtocol():
             return ConfigurationError(
                 f"the request URL is invalid (host: {host}); use http:// or https:// and a host"

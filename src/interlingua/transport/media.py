@@ -12,7 +12,8 @@ from __future__ import annotations
 import asyncio
 import socket
 import stat
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 from os import PathLike
@@ -377,29 +378,66 @@ async def fetch(
     try:
         async with asyncio.timeout(seconds):
             return await _follow(url, max_bytes, allowed, spend)
-    except SDKError:  # first: some of them are a TimeoutError or an OSError too
-        raise
-    except TimeoutError:
-        error = RequestTimeoutError(
+    except Exception as failure:  # noqa: BLE001 -- all are translated
+        error = _fetch_error(failure, url, seconds)
+    raise error
+
+
+async def fetch_chunks(
+    url: str, *, seconds: float = SECONDS, allowed: Callable[[str], bool] = is_public
+) -> AsyncGenerator[bytes, None]:
+    """
+    As `fetch`, for a file of any size: b"" when the reply has begun, then its bytes in chunks.
+
+    `seconds` bound the time until the reply begins, and between two chunks.
+    """
+    error: SDKError
+    try:
+        async with AsyncExitStack() as stack:
+            async with asyncio.timeout(seconds):
+                response = await stack.enter_async_context(_opened(url, allowed))
+            _check_reply(response.url, response)
+            yield b""
+            chunks = response.content.iter_any()
+            while True:
+                async with asyncio.timeout(seconds):
+                    chunk = await anext(chunks, b"")
+                if not chunk:
+                    return
+                yield chunk
+    except Exception as failure:  # noqa: BLE001 -- all are translated
+        error = _fetch_error(failure, url, seconds)
+    raise error
+
+
+def _fetch_error(failure: Exception, url: str, seconds: float) -> SDKError:
+    if isinstance(failure, SDKError):  # first: some of them are a TimeoutError or an OSError too
+        return failure
+    if isinstance(failure, TimeoutError):
+        return RequestTimeoutError(
             f"timed out after {seconds:g} s while fetching a file from {address_of(url)}",
             phase="request",
             retryable=False,
         )
-    except ValueError:
-        error = ConfigurationError("cannot parse the URL of a file to fetch")
-    except Exception as failure:  # noqa: BLE001 -- all are translated
-        error = _forbidden_cause(failure) or NetworkError(
-            f"cannot fetch from {address_of(url)}: {type(failure).__name__}"
-        )
-    raise error
+    if isinstance(failure, ValueError):
+        return ConfigurationError("cannot parse the URL of a file to fetch")
+    return _forbidden_cause(failure) or NetworkError(
+        f"cannot fetch from {address_of(url)}: {type(failure).__name__}"
+    )
 
 
 async def _follow(
-    text: str,
-    max_bytes: int,
-    allowed: Callable[[str], bool],
-    spend: Callable[[int], object],
+    url: str, max_bytes: int, allowed: Callable[[str], bool], spend: Callable[[int], object]
 ) -> Fetched:
+    async with _opened(url, allowed) as response:
+        return await _take(response.url, response, max_bytes, spend)
+
+
+@asynccontextmanager
+async def _opened(
+    text: str, allowed: Callable[[str], bool]
+) -> AsyncIterator[aiohttp.ClientResponse]:
+    """The reply after all redirects."""
     import aiohttp
     from yarl import URL
 
@@ -407,7 +445,10 @@ async def _follow(
         resolver=_resolver(allowed), use_dns_cache=False, force_close=True
     )
     async with aiohttp.ClientSession(
-        connector=connector, cookie_jar=aiohttp.DummyCookieJar(), trust_env=False
+        connector=connector,
+        cookie_jar=aiohttp.DummyCookieJar(),
+        timeout=aiohttp.ClientTimeout(total=None),  # the callers have clocks of their own
+        trust_env=False,
     ) as session:
         url = _checked(URL(text), allowed)
         for _ in range(MAX_REDIRECTS + 1):
@@ -417,7 +458,8 @@ async def _follow(
                 headers={"accept-encoding": "identity", "user-agent": USER_AGENT},
             ) as response:
                 if response.status not in {301, 302, 303, 307, 308}:
-                    return await _take(url, response, max_bytes, spend)
+                    yield response
+                    return
                 target = _next_url(url, response.headers.get("location"))
                 url = _checked(target, allowed)
     raise ConfigurationError(f"{url.host} redirects more than {MAX_REDIRECTS} times")
@@ -429,13 +471,7 @@ async def _take(
     max_bytes: int,
     spend: Callable[[int], object],
 ) -> Fetched:
-    if response.status != 200:
-        text = f"cannot fetch a file from {url.host}: HTTP {response.status}"
-        if response.status >= 500 or response.status == 429:
-            raise NetworkError(text)
-        raise ConfigurationError(text)
-    if response.headers.get("content-encoding", "identity").lower() != "identity":
-        raise DecodeError(f"{url.host} sent a compressed file, but only identity was accepted")
+    _check_reply(url, response)
     data = bytearray()
     async for chunk in response.content.iter_any():
         data += chunk
@@ -445,6 +481,16 @@ async def _take(
     name = url.name or None
     declared = response.headers.get("content-type", "").partition(";")[0].strip().lower()
     return Fetched(bytes(data), media_type_for(bytes(data), name, declared or None), name)
+
+
+def _check_reply(url: URL, response: aiohttp.ClientResponse) -> None:
+    if response.status != 200:
+        text = f"cannot fetch a file from {url.host}: HTTP {response.status}"
+        if response.status >= 500 or response.status == 429:
+            raise NetworkError(text)
+        raise ConfigurationError(text)
+    if response.headers.get("content-encoding", "identity").lower() != "identity":
+        raise DecodeError(f"{url.host} sent a compressed file, but only identity was accepted")
 
 
 def _checked(url: URL, allowed: Callable[[str], bool]) -> URL:
