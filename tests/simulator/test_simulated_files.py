@@ -9,7 +9,7 @@ from interlingua.spec.media.files import FileInput, ListFilesInput, UploadInput
 from interlingua.transport import FileBody
 from support.simulated import run, simulated
 
-PROVIDERS = ("openai", "openai_compatible")
+PROVIDERS = ("openai", "openai_compatible", "anthropic", "gemini")
 PDF = b"%PDF-1.7 \r\n--not a boundary\r\n"
 
 

@@ -173,6 +173,8 @@ def complete_result(
     result: Any, facts: ResultFacts, seller: Seller, tariffs: Tariffs, requested: str
 ) -> Any:
     """The result of an operation with the ids, the cost and the warnings of its call."""
+    if isinstance(result, list):
+        return [complete_result(each, facts, seller, tariffs, requested) for each in result]
     if not isinstance(result, OperationResult):
         return result
     result = replace(

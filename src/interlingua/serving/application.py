@@ -94,10 +94,12 @@ def _match_route(dialect: str, method: str, path: str) -> tuple[Route, bool] | N
 def read_call(scope: Mapping[str, Any], body: bytes, route: Route | None = None) -> WireCall:
     """The call without its key: its JSON, its form, or its other content."""
     method, path, headers = scope.get("method", "POST"), path_of(scope), headers_of(scope)
-    server = serve_of((route or find_route(method, path, headers)).dialect).SERVER
+    route = route or find_route(method, path, headers)
+    server = serve_of(route.dialect).SERVER
     secrets = tuple(f"{facts.key_query}=" for _, facts in _served() if facts.key_query)
     items = [item for item in query_of(scope).split("&") if item and not item.startswith(secrets)]
-    value, form, content = _read_content(headers.get("content-type", ""), body)
+    is_raw = route.operation is not None and route.operation.reads_bytes
+    value, form, content = _read_content(headers.get("content-type", ""), body, is_raw=is_raw)
     is_stream = isinstance(value, dict) and value.get(server.stream_field) is True
     return WireCall(
         method=method,
@@ -111,9 +113,11 @@ def read_call(scope: Mapping[str, Any], body: bytes, route: Route | None = None)
 
 
 def _read_content(
-    content_type: str, body: bytes
+    content_type: str, body: bytes, *, is_raw: bool
 ) -> tuple[Json, tuple[FormPart, ...], bytes | None]:
     """The JSON, the form, or the other content of a body."""
+    if is_raw:
+        return None, (), body
     try:
         if content_type.startswith("multipart/form-data"):
             return None, decode_form(content_type, body), None

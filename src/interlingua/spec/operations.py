@@ -219,6 +219,8 @@ class ServedOperation(msgspec.Struct, frozen=True, kw_only=True):
     """
     encode: Callable[[Any, Any], ServedReply]
     """The reply, from the result and the value."""
+    reads_bytes: bool = False
+    """The body is bytes, even if it looks like JSON: it is in `call.content`."""
     is_shared: bool = False
     """As in `ServerRoute`."""
 

@@ -9,6 +9,7 @@ from typing import Any
 from interlingua.spec.contracts import FormPart, WireCall
 from interlingua.spec.errors import InvalidRequestError
 from interlingua.spec.media.files import ListFilesInput, StoredFile
+from interlingua.wire.fields import Fields
 from interlingua.wire.operations import page_size
 
 
@@ -34,6 +35,19 @@ def seconds_of(value: Any) -> float | None:
         return (time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp()
     is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
     return value if is_number else None
+
+
+def take_time(fields: Fields, key: str) -> float | None:
+    """
+    A time as RFC 3339 writes it, in seconds since 1970.
+
+    The field stays unread if `time_text` would write it in another way, so that nothing is lost.
+    """
+    text = fields.left.get(key)
+    seconds = seconds_of(text) if isinstance(text, str) else None
+    if seconds is not None and time_text(seconds) == text:
+        fields.take(key)
+    return seconds
 
 
 def time_text(seconds: float) -> str:

@@ -1,4 +1,4 @@
-"""Operations: list models, count tokens."""
+"""Operations: list models, count tokens; files are in `files.py`."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from msgspec.structs import replace
 
+from interlingua.dialects.anthropic_messages import files
 from interlingua.dialects.anthropic_messages.facts import NAME, PATH, VERSION, VERSION_HEADER
 from interlingua.dialects.anthropic_messages.request import encode_request
 from interlingua.spec.content import Json
@@ -62,4 +63,5 @@ OPERATIONS: Mapping[str, Operation] = {
         encode=_encode_count,
         decode=lambda _status, _headers, body: read_count(body, "input_tokens"),
     ),
+    **files.OPERATIONS,
 }

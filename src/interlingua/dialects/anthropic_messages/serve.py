@@ -10,11 +10,18 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
+from interlingua.dialects.anthropic_messages import files
 from interlingua.dialects.anthropic_messages.facts import NAME, VERSION_HEADER
 from interlingua.spec.content import Json
 from interlingua.spec.contracts import WireCall
 from interlingua.spec.events import ProviderEvent
-from interlingua.spec.operations import Failure, ServedModel, ServerFacts, ServerRoute
+from interlingua.spec.operations import (
+    Failure,
+    ServedModel,
+    ServedOperation,
+    ServerFacts,
+    ServerRoute,
+)
 from interlingua.wire.operations import page_size, page_start
 
 _MODEL = re.compile(r".*/models/(?P<model>.+)")
@@ -43,6 +50,8 @@ SERVER = ServerFacts(
     call_prefix="toolu_",
     refusal="content_filter",
 )
+
+SERVED: tuple[ServedOperation, ...] = (*files.SERVED,)
 
 _ERRORS: dict[int, tuple[str, str]] = {
     400: ("invalid_request_error", "messages.0: Input does not match the expected shape."),

@@ -1,4 +1,4 @@
-"""Operations: list models, count tokens."""
+"""Operations: list models, count tokens; the others have files of their own."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from msgspec.structs import replace
 
-from interlingua.dialects.gemini_generate import speech
+from interlingua.dialects.gemini_generate import files, speech
 from interlingua.dialects.gemini_generate.facts import NAME
 from interlingua.dialects.gemini_generate.request import encode_request
 from interlingua.spec.contracts import Profile, WireCall
@@ -56,5 +56,6 @@ OPERATIONS: Mapping[str, Operation] = {
         encode=_encode_count,
         decode=lambda _status, _headers, body: read_count(body, "totalTokens"),
     ),
+    **files.OPERATIONS,
     **speech.OPERATIONS,
 }

@@ -12,10 +12,17 @@ from collections.abc import Mapping, Sequence
 
 from msgspec.structs import replace
 
+from interlingua.dialects.gemini_generate import files
 from interlingua.dialects.gemini_generate.errors import RPC, word_for
 from interlingua.spec.content import Json
 from interlingua.spec.contracts import WireCall
-from interlingua.spec.operations import Failure, ServedModel, ServerFacts, ServerRoute
+from interlingua.spec.operations import (
+    Failure,
+    ServedModel,
+    ServedOperation,
+    ServerFacts,
+    ServerRoute,
+)
 from interlingua.wire.operations import page_size, page_start
 
 _GENERATE = re.compile(r".*/models/[^/:]+:(?:generate|streamGenerate)Content")
@@ -43,6 +50,8 @@ SERVER = ServerFacts(
     retry_after_header=False,
     refusal="content_filter",
 )
+SERVED: tuple[ServedOperation, ...] = (*files.SERVED,)
+
 _PAGE = 50  # the default number of models on a page
 _MAX_PAGE = 1000
 _WRAPPED = "generateContentRequest"

@@ -89,10 +89,10 @@ ROWS: tuple[Provider, ...] = (
             *("open-mistral", "open-mixtral"),
         ),
         operations=has(
-            *(LIST, TRANSCRIBE, SPEAK, FILES),
+            *(LIST, TRANSCRIBE, SPEAK),
             embed="mistral",
             moderate="mistral",
-            **dict.fromkeys(BATCH, "mistral"),
+            **dict.fromkeys((*FILES, *BATCH), "mistral"),
         ),
     ),
     chat(

@@ -14,7 +14,9 @@ from interlingua.spec.media.files import (
     FileInput,
     ListFilesInput,
     StoredFile,
+    UploadChunk,
     UploadInput,
+    UploadProgress,
 )
 
 PROCESSED = ("video/", "audio/")
@@ -27,6 +29,7 @@ class SimulatedFiles:
     def __init__(self, clock: Callable[[], float] = time.time) -> None:
         self._clock = clock
         self._files: dict[str, tuple[StoredFile, bytes]] = {}
+        self._uploads: dict[str, tuple[UploadInput, bytearray]] = {}
         self._numbers: Iterator[int] = count(1)
 
     def upload_file(self, value: UploadInput) -> StoredFile:
@@ -46,6 +49,24 @@ class SimulatedFiles:
         )
         self._files[file.id] = (file, data)
         return file
+
+    def upload_chunk(self, value: UploadChunk) -> StoredFile | UploadProgress:
+        """The beginning of an upload, or its state after this piece; the file after the last."""
+        if value.upload_id is None:
+            upload_id = f"upload-{next(self._numbers):012d}"
+            self._uploads[upload_id] = (value.file, bytearray())
+            return UploadProgress(upload_id=upload_id)
+        announced, received = self._uploads.get(value.upload_id, (None, bytearray()))
+        if announced is None:
+            raise NotFoundError(f"No such upload: {value.upload_id}", status_code=404)
+        if value.offset != len(received):
+            message = f"The upload has {len(received)} bytes, and the offset is {value.offset}."
+            raise InvalidRequestError(message, status_code=400)
+        received += value.content
+        if not value.is_last:
+            return UploadProgress(upload_id=value.upload_id, received=len(received))
+        del self._uploads[value.upload_id]
+        return self.upload_file(replace(announced, content=bytes(received)))
 
     def retrieve_file(self, value: FileInput) -> StoredFile:
         """The file; one that was being processed is ready the next time."""

@@ -36,6 +36,30 @@ class UploadInput(OperationInput, frozen=True, kw_only=True):
         return size if isinstance(size, int) else None
 
 
+class UploadChunk(OperationInput, frozen=True, kw_only=True):
+    """
+    A piece of a resumable upload that a server receives.
+
+    The first one has no id and no content: it says what will be uploaded.
+    """
+
+    upload_id: str | None = None
+    offset: int = 0
+    content: bytes = b""
+    is_last: bool = False
+    file: UploadInput = UploadInput()
+    """Of the first piece: the name, the media type and the expiry."""
+    address: str = ""
+    """Where the client reaches the server."""
+
+
+class UploadProgress(OperationResult, frozen=True, kw_only=True):
+    """A resumable upload that a server has not received completely."""
+
+    upload_id: str = ""
+    received: int = 0
+
+
 class FileInput(OperationInput, frozen=True, kw_only=True):
     """One stored file, by its id."""
 
