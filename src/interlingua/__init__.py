@@ -2,9 +2,9 @@
 One lossless language for every LLM provider.
 
 The names that most programs need are here. The others are in modules: `errors`, `events`,
-`history`, `dialects`, `tools`, `execution`, `mcp`, `media`, `catalog`, `middleware`, `stores`,
-`transport`, `sync`, and, for tests, `testing`, `simulator` and `conformance`. Everything is loaded
-at its first use, so that `import interlingua` stays light.
+`history`, `dialects`, `tools`, `execution`, `files`, `mcp`, `media`, `catalog`, `middleware`,
+`stores`, `transport`, `sync`, and, for tests, `testing`, `simulator` and `conformance`. Everything
+is loaded at its first use, so that `import interlingua` stays light.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from interlingua import errors as errors
     from interlingua import events as events
     from interlingua import execution as execution
+    from interlingua import files as files
     from interlingua import history as history
     from interlingua import mcp as mcp
     from interlingua import media as media
@@ -148,6 +149,7 @@ _MODULES = (
     "errors",
     "events",
     "execution",
+    "files",
     "history",
     "mcp",
     "media",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from time import time
 
 import msgspec
 from msgspec.structs import replace
@@ -12,6 +13,7 @@ from interlingua.providers.cost import CostRange, price_range
 from interlingua.providers.media import load_files
 from interlingua.providers.profile_check import wrong_kind
 from interlingua.providers.provider import find_dialect, sign
+from interlingua.providers.stored_files import mark_lost_files
 from interlingua.providers.tariffs import Seller, Tariffs
 from interlingua.spec.content import Json
 from interlingua.spec.contracts import NEUTRAL_PROFILE, Adapter, Profile
@@ -62,6 +64,7 @@ def explain(
     if profile.kind != "chat" and on_loss != "warn":
         raise wrong_kind(request, profile)
     request, fetches = load_files(request, profile, reads_files=adapter.reads_files)
+    request = mark_lost_files(request, (adapter.name, adapter.provider.name), time())
     call = adapter.dry_run(replace(request, on_loss="warn"), stream=stream)
     facts = find_dialect(adapter.dialect).FACTS
     refused = raising_losses(call.warnings, request, on_loss)

@@ -120,6 +120,10 @@ class Routing:
 
     def find_owner(self, provider: str | None, model: str, *, is_given: bool) -> str:
         """The provider of a model; with a key or address given, also one that is not configured."""
+        if provider is not None and not model:  # of an operation that needs no model
+            key = find_adapter(provider, self.adapters)
+            if key is not None:
+                return key
         try:
             return _one_provider(self.route(provider, model), model)
         except ConfigurationError:

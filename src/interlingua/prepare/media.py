@@ -20,6 +20,7 @@ from interlingua.spec.content import (
     ToolResult,
 )
 from interlingua.spec.contracts import Profile
+from interlingua.spec.media.files import LOST, STORED
 from interlingua.spec.messages import Message
 from interlingua.spec.request import Request
 from interlingua.spec.warnings import WarningList
@@ -36,8 +37,6 @@ def drop_media(request: Request, profile: Profile, warnings: WarningList) -> Req
     """Drop media that the model does not support; in a tool's result, a note replaces it."""
     images, audio, documents = profile.image_types, profile.audio_types, profile.document_types
     most = profile.max_image_bytes
-    if images is None and audio is None and documents is None and most is None:
-        return request
     if not may_hold_media(request.messages):
         return request
     accepted = {Image.kind: images, Audio.kind: audio, Document.kind: documents}
@@ -138,6 +137,9 @@ def _supported_parts(
 
 def _unsupported(part: Image | Audio | Document, types: _Types, most: int | None) -> str | None:
     """What the model does not support of it; None if it supports it."""
+    stored = part.extra.get(STORED) if part.extra and part.file_id is not None else None
+    if isinstance(stored, Mapping) and LOST in stored:
+        return str(stored[LOST])
     if not _is_accepted(part, types):
         return _media_type(part) or part.kind
     size = len(part.data or b"") if isinstance(part, Image) else 0

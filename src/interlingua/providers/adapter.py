@@ -7,7 +7,7 @@ import os
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from copy import copy
 from functools import partial
-from time import perf_counter
+from time import perf_counter, time
 from typing import TYPE_CHECKING, Any, ClassVar, Self, Unpack, get_args
 
 from msgspec.structs import replace
@@ -62,6 +62,7 @@ from interlingua.providers.profile_check import can_stream, check_window, wrong_
 from interlingua.providers.provider import Provider, check_base_url, find_dialect, join_url, sign
 from interlingua.providers.reading import LARGE, FrameBatches
 from interlingua.providers.rows import find_provider
+from interlingua.providers.stored_files import mark_lost_files
 from interlingua.providers.tariffs import Seller, Tariffs, price_finish, unknown_price
 from interlingua.providers.ulid import new_ulid
 from interlingua.providers.usage import estimate_finish, estimate_response
@@ -524,6 +525,7 @@ class HttpAdapter(OperationCalls):
         if may_hold_media(request.messages):
             profile = self.profile_for(request.model)
             request = await gather_media(request, profile, reads_files=self.reads_files)
+            request = mark_lost_files(request, (self.name, self.provider.name), time())
         return request
 
     async def _complete(self, request: Request) -> Response:

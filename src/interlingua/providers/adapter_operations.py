@@ -161,7 +161,11 @@ class OperationCalls:
                 warnings.extend(call.warnings)
             request = await self._addressed(call, base_url, headers, operation)
             reply = await exchange(
-                request, self._transport, self._dialect, starts_job=operation.starts_job
+                request,
+                self._transport,
+                self._dialect,
+                starts_job=operation.starts_job,
+                error_is_data=operation.error_is_data,
             )
             provider_ids.append(provider_request_id(reply.headers))
             return reply
@@ -312,7 +316,12 @@ class OperationCalls:
             return self._with_options(value, profile)
         if not isinstance(value, OperationInput):
             return value, {}
-        value = await gather_parts(value, self._dialect_name, reads_files=self.reads_files)
+        value = await gather_parts(
+            value,
+            self._dialect_name,
+            (self.name, self.provider.name),
+            reads_files=self.reads_files,
+        )
         names = (self.name, value.provider)
         return join_options(value, {}, self.provider, self._dialect_name, names)
 

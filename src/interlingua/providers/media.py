@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from time import time
 from typing import Any, TypeVar
 
 from msgspec.structs import replace
 
 from interlingua.prepare.history import kinds_without_urls
 from interlingua.providers.provider import find_dialect
+from interlingua.providers.stored_files import refuse_lost_files
 from interlingua.spec.content import MEDIA_TYPES
 from interlingua.spec.contracts import NEUTRAL_PROFILE, Profile
 from interlingua.spec.messages import Message
@@ -35,9 +37,13 @@ async def gather_media(request: Request, profile: Profile, *, reads_files: bool 
 
 
 async def gather_parts(
-    value: OperationInputType, dialect: str, *, reads_files: bool = True
+    value: OperationInputType, dialect: str, names: tuple[str, ...], *, reads_files: bool = True
 ) -> OperationInputType:
-    """The value of an operation with the bytes of the files that its fields name by `path`."""
+    """
+    The value of an operation with the bytes of the files that its fields name by `path`.
+
+    `names` are those of the provider, which must store the files that are named by their ids.
+    """
     found = {
         name: field
         for name in value.__struct_fields__
@@ -52,6 +58,7 @@ async def gather_parts(
         parts = field if isinstance(field, tuple) else (field,)
         request = Request(messages=(Message.user(parts),))
         request = await gather_media(request, profile, reads_files=reads_files)
+        refuse_lost_files(request, names, time())
         content = request.messages[0].content
         changes[name] = content if isinstance(field, tuple) else content[0]
     return replace(value, **changes)

@@ -232,7 +232,12 @@ class ResultFacts(NamedTuple):
 
 
 async def exchange(
-    request: HttpRequest, transport: Transport, dialect: Dialect, *, starts_job: bool = False
+    request: HttpRequest,
+    transport: Transport,
+    dialect: Dialect,
+    *,
+    starts_job: bool = False,
+    error_is_data: bool = False,
 ) -> OperationReply:
     """The reply. An error that the reply reports, with any status, is raised."""
     try:
@@ -240,7 +245,8 @@ async def exchange(
             if reply.status >= 300:
                 raise await read_error(reply, dialect)
             body = await reply.read()
-        _raise_reported(reply, body, dialect)
+        if not error_is_data:
+            _raise_reported(reply, body, dialect)
     except SDKError as error:
         _note_used_body(error, request)
         if starts_job and not was_refused(error):

@@ -150,6 +150,8 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
     The result of the operation is then an async iterator of items, and `decode` is not called.
     `perform` raises (and retries) failures until the reply begins.
     """
+    error_is_data: bool = False
+    """A field `error` in a reply with status 200 is about a job, and does not fail this call."""
     formats: tuple[ItemFormat, ...] = ()
     """
     How the adapter encodes the requests of the value, best first, before the operation begins.

@@ -12,6 +12,7 @@ once. Tools that are plain functions run in worker threads and may call these fu
 and hooks run in the background thread, where only the async functions work.
 """
 
+from interlingua.sync import files as files
 from interlingua.sync.blocking_iterator import BlockingIterator
 from interlingua.sync.client import Client, GenerateOptions
 from interlingua.sync.functions import (

@@ -93,8 +93,9 @@ class MediaCall:
         }
 
     async def perform(self, operation: str, value: OperationInput) -> Any:
-        """The result of one operation, at the provider of the value's model."""
-        value = self.client.address(value)
+        """The result of one operation, at the provider of the value or of its model."""
+        if value.model or not value.provider:
+            value = self.client.address(value)
         return await self.client.perform(value.provider or "", operation, value, retry=self._policy)
 
     async def run(self, work: Awaitable[Result]) -> Result:

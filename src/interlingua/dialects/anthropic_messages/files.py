@@ -156,6 +156,7 @@ OPERATIONS: Mapping[str, Operation] = {
             "download_file",
             lambda value, profile: _call("GET", f"{_path(value)}/content", profile),
             stream_decoder=lambda _value: ByteItems(),
+            is_download=True,
         ),
     )
 }

@@ -155,6 +155,7 @@ OPERATIONS: Mapping[str, Operation] = {
             name="retrieve_file",
             encode=lambda value, _profile: WireCall(method="GET", path=_path(value)),
             decode=lambda _status, _headers, body: read_file(loads(body)),
+            error_is_data=True,  # of a file that could not be processed
         ),
         Operation(
             name="list_files", encode=_encode_list, decode=_decode_list, next_page=_next_page
@@ -165,11 +166,11 @@ OPERATIONS: Mapping[str, Operation] = {
         ),
         Operation(
             name="download_file",
-            # The documented path without `/download` only redirects to this one.
             encode=lambda value, _profile: WireCall(
-                method="GET", path=f"/download{_path(value)}:download", query={"alt": "media"}
+                method="GET", path=f"{_path(value)}:download", query={"alt": "media"}
             ),
             stream_decoder=lambda _value: ByteItems(),
+            is_download=True,
         ),
     )
 }
@@ -234,7 +235,8 @@ def _announced(content: bytes, headers: Mapping[str, str]) -> UploadInput:
     described = body.get("file") if isinstance(body, dict) else None
     described = described if isinstance(described, dict) else {}
     media_type = headers.get("x-goog-upload-header-content-type") or described.get("mimeType")
-    name = described.get("displayName")
+    # Both spellings are valid in the JSON form of protobuf; Google's own client sends the second.
+    name = described.get("displayName", described.get("display_name"))
     return UploadInput(
         file_name=name if isinstance(name, str) else "",
         media_type=media_type,
@@ -272,22 +274,24 @@ def _write_one(file: StoredFile, _value: OperationInput) -> ServedReply:
     return ServedReply(body=write_file(file))
 
 
-_ALL = re.compile(r".*/v1beta/files")
-_ONE = re.compile(r".*/v1beta/files/(?P<file>[^/:]+)")
-_CONTENT = re.compile(r".*/v1beta/files/(?P<file>[^/:]+):download")
+_ALL = re.compile(r".*/files")
+_ONE = re.compile(r".*/files/(?P<file>[^/:]+)")
+_CONTENT = re.compile(r".*/files/(?P<file>[^/:]+):download")
 
 
 def _serve(
     name: str, method: str, pattern: re.Pattern[str], decode: Any, encode: Any
 ) -> ServedOperation:
-    return ServedOperation(name=name, method=method, pattern=pattern, decode=decode, encode=encode)
+    return ServedOperation(
+        name=name, method=method, pattern=pattern, decode=decode, encode=encode, is_shared=True
+    )
 
 
 SERVED = (
     ServedOperation(
         name="upload_chunk",
         method="POST",
-        pattern=re.compile(r".*/upload/v1beta/files"),
+        pattern=re.compile(r".*/upload/v1(?:alpha|beta)?/files"),
         decode=_served_upload,
         encode=_write_upload,
         reads_bytes=True,

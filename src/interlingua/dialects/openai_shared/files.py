@@ -81,6 +81,7 @@ def file_operations(name: str, rules: FileRules | None = None) -> dict[str, Oper
             name="download_file",
             encode=lambda value, _profile: WireCall(method="GET", path=f"{_path(value)}/content"),
             stream_decoder=lambda _value: ByteItems(),
+            is_download=True,
         ),
     )
     return {operation.name: operation for operation in operations}
@@ -113,6 +114,8 @@ def _encode_list(value: ListFilesInput, rules: FileRules) -> WireCall:
     query = {} if value.purpose is None else {"purpose": value.purpose}
     if value.limit is not None:
         query["page_size" if rules.numbered_pages else "limit"] = str(value.limit)
+    if value.after is not None and not rules.numbered_pages:
+        query["after"] = value.after
     return WireCall(method="GET", path=PATH, query=query)
 
 

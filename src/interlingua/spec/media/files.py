@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Literal, TypeAlias
 
-from interlingua.spec.content import Extra
+from interlingua.spec.content import Audio, Document, Extra, Image
 from interlingua.spec.contracts import Content
 from interlingua.spec.operations import OperationInput, OperationResult
 
@@ -14,6 +14,10 @@ ByteProgress: TypeAlias = Callable[[int, int | None], Any]
 Called with the bytes so far, and with their number in all (None if it is unknown); may be async.
 """
 FileState: TypeAlias = Literal["processing", "ready", "failed"]
+STORED = "stored_file"
+"""The key in `extra` of a part under which it is known who stores the file, and until when."""
+LOST = "lost"
+"""The key under that one for the reason why a provider cannot use the file, while it is sent."""
 
 
 class UploadInput(OperationInput, frozen=True, kw_only=True):
@@ -107,3 +111,25 @@ class StoredFile(OperationResult, frozen=True, kw_only=True):
     """Why the file has failed."""
     extra: Extra = {}
     """Other fields, by dialect, as in parts."""
+
+    @property
+    def reference(self) -> str:
+        """The provider and the id in one string, such as `openai:file-68f1…`."""
+        return f"{self.provider}:{self.id}"
+
+    def part(self) -> Image | Audio | Document:
+        """
+        The file as a part of a message: an image, audio or a document, by its media type.
+
+        The part knows its provider and when the file expires. It cannot be sent to another
+        provider or after that time.
+        """
+        known = {"provider": self.provider, "expires_at": self.expires_at}
+        extra = {STORED: {name: value for name, value in known.items() if value}}
+        source = self.uri or self.id
+        kind = (self.media_type or "").partition("/")[0]
+        if kind == "image":
+            return Image(file_id=source, media_type=self.media_type, extra=extra)
+        if kind == "audio":
+            return Audio(file_id=source, media_type=self.media_type, extra=extra)
+        return Document(file_id=source, media_type=self.media_type, extra=extra)
